@@ -1,0 +1,23 @@
+import type { ProcessRef } from './rows.ts'
+
+/** Who is asking. */
+export interface Caller {
+  agent: string
+  /** False when the id was defaulted: then it may stand for many terminals at once. */
+  given: boolean
+  /** The process that speaks, where the door can know it. */
+  process: ProcessRef | null
+  admin: boolean
+  /** The lease this caller runs under (`LEASEHOLD_LOCK`, `LEASEHOLD_FENCE`). */
+  under: { lock: string; fence: number } | null
+}
+
+/** What `holder` holds admits `agent`: the same id, or one nested under it. Siblings exclude. */
+export function admits(holder: string, agent: string): boolean {
+  return agent === holder || agent.startsWith(`${holder}/`)
+}
+
+export function sameProcess(a: ProcessRef | null, b: ProcessRef | null): boolean {
+  if (a === null || b === null) return false
+  return a.host === b.host && a.seat === b.seat && a.pid === b.pid && a.start === b.start
+}

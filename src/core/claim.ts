@@ -1,0 +1,165 @@
+import { admits, type Caller } from './caller.ts'
+import { breakCyclesThrough } from './deadlock.ts'
+import { type Grant, grantLease, lockOf } from './lease.ts'
+import { blockedBy } from './lock.ts'
+import { planted } from './planted.ts'
+import { ANY, forAgent, inProject, putTask, withLabel } from './ready.ts'
+import { Refusal } from './refusal.ts'
+import type { Lease, Ready, Run, Task } from './rows.ts'
+import { openRun } from './run.ts'
+import { nodeOfLease } from './standing.ts'
+import { getTask } from './task.ts'
+import type { View } from './view.ts'
+
+export interface Claim {
+  task: Task
+  lease: Lease
+  run: Run
+}
+
+interface ClaimAsk extends Grant {
+  takeover: boolean
+}
+
+/**
+ * Takes a task: a lease on `task:ID`, `in_progress`, a new run and one event, or nothing of it.
+ * Refuses: `not_found`, `forbidden` (assigned to another), `held`, `illegal_move` (not `todo`, or
+ * its dependencies are not done).
+ */
+export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller): Claim {
+  const task = getTask(view, id)
+  refuseAssigned(task, caller)
+  const blocked = blockedBy(view, lockOf(id), ask, caller)
+  if (blocked) throw blocked
+  return startTask(view, getTask(view, id), ask, caller, ['todo', 'in_progress'])
+}
+
+function refuseAssigned(task: Task, caller: Caller): void {
+  if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
+  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
+    next: 'Take another: leasehold task claim',
+    details: { task_id: task.id, assigned_to: task.assigned_to },
+  })
+}
+
+/** Claims a task whose lock may be taken. `from` says which statuses the caller's verb allows. */
+export function startTask(
+  view: View,
+  task: Task,
+  ask: Grant,
+  caller: Caller,
+  from: readonly Task['status'][],
+): Claim {
+  if (!from.includes(task.status) || task.unmet > 0) throw notClaimable(view, task)
+  const lease = grantLease(view, lockOf(task.id), caller, ask)
+  const claim = beginRun(view, getTask(view, task.id), lease)
+  view.record({
+    type: 'task.claimed',
+    agent: caller.agent,
+    lock: lease.name,
+    task: task.id,
+    data: { fence: lease.fence, run: claim.run.id, ttl_seconds: lease.ttl_ms / 1000 },
+  })
+  breakCyclesThrough(view, nodeOfLease(lease))
+  return claim
+}
+
+/** Moves a task to `in_progress` under a lease. A holder that claims again keeps its run. */
+export function beginRun(view: View, task: Task, lease: Lease): Claim {
+  const open = task.run_id === null ? undefined : view.get('run', task.run_id)
+  const run = open ? { ...open, fence: lease.fence } : openRun(view, task, lease)
+  if (open) view.put('run', run)
+  const begun: Task = {
+    ...task,
+    status: 'in_progress',
+    assignee: lease.holder,
+    assigned_at: view.at,
+    attempts: open ? task.attempts : task.attempts + 1,
+    run_id: run.id,
+    version: task.version + 1,
+    updated_at: view.at,
+  }
+  return { task: putTask(view, task, begun), lease, run }
+}
+
+export function notClaimable(view: View, task: Task): Refusal {
+  const waits = task.depends_on.filter((id) => view.get('task', id)?.status !== 'done')
+  const why =
+    task.unmet > 0 ? `it waits for ${waits.join(', ')}` : `it is ${task.status.replace('_', ' ')}`
+  return new Refusal('illegal_move', `Task ${task.id} cannot be claimed: ${why}`, {
+    next:
+      task.unmet > 0
+        ? 'Finish what it waits for first, or claim another task.'
+        : `Only a task in todo can be claimed: leasehold task explain ${task.id}`,
+    details: { task_id: task.id, status: task.status, waits_for: waits },
+  })
+}
+
+export interface Filter {
+  project?: string | undefined
+  label?: string | undefined
+  /** At least this priority. */
+  priority?: number | undefined
+}
+
+/** The best ready task that fits the filter, claimed; undefined when nothing is ready. */
+export function claimNext(
+  view: View,
+  filter: Filter,
+  ask: ClaimAsk,
+  caller: Caller,
+): Claim | undefined {
+  for (const task of readyFor(view, filter, caller.agent)) {
+    if (planted('S6') && task.run_id === null) return beginUnlocked(view, task, ask, caller)
+    if (blockedBy(view, lockOf(task.id), ask, caller)) continue
+    return startTask(view, task, ask, caller, ['todo'])
+  }
+  return undefined
+}
+
+/** The planted bug of S6: hands out a task without taking it off the ready list. */
+function beginUnlocked(view: View, task: Task, ask: ClaimAsk, caller: Caller): Claim {
+  const lease = grantLease(view, lockOf(task.id), caller, ask)
+  const run = openRun(view, task, lease)
+  view.put('task', task)
+  for (const ready of view.scan('ready_in', ANY)) view.put('ready', ready)
+  return { task: { ...task, status: 'in_progress' }, lease, run }
+}
+
+/** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */
+export function* readyFor(view: View, filter: Filter, agent: string): Generator<Task> {
+  const open =
+    filter.project !== undefined
+      ? inProject(filter.project)
+      : filter.label !== undefined
+        ? withLabel(filter.label)
+        : ANY
+  const parts = agent.split('/')
+  const own = parts.map((_, i) => forAgent(parts.slice(0, i + 1).join('/')))
+  for (const { task_id } of merged(view, [open, ...own])) {
+    const task = view.get('task', task_id)
+    if (task && fits(task, filter)) yield task
+  }
+}
+
+function fits(task: Task, filter: Filter): boolean {
+  return (
+    (filter.project === undefined || task.project === filter.project) &&
+    (filter.label === undefined || task.labels.includes(filter.label)) &&
+    (filter.priority === undefined || task.priority >= filter.priority)
+  )
+}
+
+/** Several scopes as one, by rank. */
+function* merged(view: View, scopes: string[]): Generator<Ready> {
+  const heads = scopes
+    .map((scope) => view.scan('ready_in', scope)[Symbol.iterator]())
+    .map((rows) => ({ rows, at: rows.next() }))
+  for (;;) {
+    const left = heads.filter((head) => !head.at.done)
+    if (left.length === 0) return
+    const best = left.reduce((a, b) => (b.at.value!.rank < a.at.value!.rank ? b : a))
+    yield best.at.value!
+    best.at = best.rows.next()
+  }
+}

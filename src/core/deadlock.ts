@@ -1,0 +1,72 @@
+import { lineOf, breakTicket } from './line.ts'
+import type { Ticket } from './rows.ts'
+import { liveLease, nodeOfLease } from './standing.ts'
+import type { View } from './view.ts'
+
+interface Cycle {
+  tickets: Ticket[]
+  /** One sentence per edge: who waits for which lock, and who has it. */
+  sentences: string[]
+}
+
+/** All tickets that the process or agent at `node` waits with, itself or through a child. */
+function* ticketsOf(view: View, node: string): Generator<Ticket> {
+  yield* view.scan('tickets_of', node)
+  yield* view.scan('tickets_under', node)
+}
+
+/** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */
+function* blockersOf(view: View, ticket: Ticket): Generator<[string, Ticket | string, string]> {
+  for (const name of ticket.names) {
+    const lease = liveLease(view, name)
+    const node = lease && nodeOfLease(lease)
+    if (node) yield [name, node, lease.holder]
+    let before: Ticket | undefined
+    for (const other of lineOf(view, name)) {
+      if (other.id === ticket.id) break
+      before = other
+    }
+    if (before) yield [name, before, before.agent]
+  }
+}
+
+/**
+ * A cycle of waiters through `start`, if one exists. Walks only what is reachable from `start`, so
+ * it costs nothing when nobody waits for anybody who waits.
+ */
+export function findCycle(view: View, start: Ticket): Cycle | undefined {
+  const mine = [start.node, start.under_node].filter((node) => node !== null)
+  const seen = new Set<string>([start.id])
+
+  function walk(ticket: Ticket, path: Cycle): Cycle | undefined {
+    for (const [name, blocker, whose] of blockersOf(view, ticket)) {
+      const here: Cycle = {
+        tickets: [...path.tickets, ticket],
+        sentences: [...path.sentences, `${ticket.agent} waits for ${name}, which ${whose} has`],
+      }
+      const closed = typeof blocker === 'string' ? mine.includes(blocker) : blocker.id === start.id
+      if (closed) return here
+      const onward = typeof blocker === 'string' ? ticketsOf(view, blocker) : [blocker]
+      for (const next of onward) {
+        if (seen.has(next.id) || next.cycle) continue
+        seen.add(next.id)
+        const found = walk(next, here)
+        if (found) return found
+      }
+    }
+    return undefined
+  }
+
+  return walk(start, { tickets: [], sentences: [] })
+}
+
+/** After `node` was given a lock: the newest waiter of every cycle that this closed is let go. */
+export function breakCyclesThrough(view: View, node: string | null): void {
+  if (node === null) return
+  for (const ticket of [...ticketsOf(view, node)]) {
+    const cycle = ticket.cycle ? undefined : findCycle(view, ticket)
+    if (!cycle) continue
+    const newest = cycle.tickets.reduce((a, b) => (b.asked_ms > a.asked_ms ? b : a))
+    breakTicket(view, newest, cycle.sentences)
+  }
+}

@@ -1,0 +1,230 @@
+import { admits, type Caller, sameProcess } from './caller.ts'
+import { callHead } from './line.ts'
+import { putTask } from './ready.ts'
+import { Refusal } from './refusal.ts'
+import type { Lease, ProcessRef, Task } from './rows.ts'
+import { closeRun } from './run.ts'
+import { liveLease, standing } from './standing.ts'
+import { planted } from './planted.ts'
+import { NeedsKill, type View } from './view.ts'
+
+export interface Grant {
+  ttl_ms: number
+  process: ProcessRef | null
+}
+
+/** `task:42` → `42`; undefined for any other lock. */
+export function taskOf(name: string): string | undefined {
+  return name.startsWith('task:') ? name.slice(5) : undefined
+}
+
+export const lockOf = (task_id: string) => `task:${task_id}`
+
+/** Writes a new lease of `name`. The caller has made sure that the lock may be taken. */
+export function grantLease(view: View, name: string, caller: Caller, ask: Grant): Lease {
+  const lease: Lease = {
+    name,
+    fence: planted('S3') ? (view.get('lease', name)?.fence ?? 1) : view.nextFence(),
+    holder: caller.agent,
+    holder_given: caller.given,
+    process: ask.process,
+    group: null,
+    seat: ask.process?.seat ?? null,
+    acquired_at: view.at,
+    acquired_ms: view.now,
+    ttl_ms: ask.ttl_ms,
+    expires_ms: view.now + ask.ttl_ms,
+    ended_at: null,
+    reason: null,
+  }
+  view.put('lease', lease)
+  tieTask(view, name, lease.fence)
+  return lease
+}
+
+/** A task row knows whether its lock is held, so that held tasks are not among the ready ones. */
+function tieTask(view: View, name: string, lock_fence: number | null): Task | undefined {
+  const id = taskOf(name)
+  const task = id === undefined ? undefined : view.get('task', id)
+  return task && putTask(view, task, { ...task, lock_fence })
+}
+
+type Ending = 'released' | 'force_released' | 'expired' | 'died'
+
+/**
+ * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
+ * closed; the head of the line is called.
+ */
+export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
+  view.put('lease', { ...lease, ended_at: view.at, reason: reason || how })
+  const task = tieTask(view, lease.name, null)
+  if (task?.status === 'in_progress') returnTask(view, task, how)
+  view.record({
+    type: `lease.${how}`,
+    agent,
+    lock: lease.name,
+    task: task?.id ?? null,
+    data: { fence: lease.fence, holder: lease.holder, ...(reason && { reason }) },
+  })
+  if (how === 'expired') noticeLoss(view, lease)
+  callHead(view, lease.name)
+}
+
+function returnTask(view: View, task: Task, how: Ending): void {
+  closeRun(view, task.run_id, how === 'released' ? 'cancelled' : 'lost', how)
+  putTask(view, task, {
+    ...task,
+    status: 'todo',
+    assignee: null,
+    assigned_at: null,
+    run_id: null,
+    version: task.version + 1,
+    updated_at: view.at,
+  })
+}
+
+/** An agent is lost when the last lease it held expired. */
+function noticeLoss(view: View, lease: Lease): void {
+  for (const other of view.scan('leases_held_by', lease.holder)) {
+    if (other.name !== lease.name) return
+  }
+  const data = { lock: lease.name, fence: lease.fence }
+  view.record({ type: 'agent.lost', agent: lease.holder, lock: null, task: null, data })
+}
+
+/**
+ * Clears away a lease that is over, so that what follows sees the truth.
+ * Stops the ask (`NeedsKill`) while a command we started under it still runs.
+ */
+export function settleLease(view: View, name: string): Lease | undefined {
+  const lease = view.get('lease', name)
+  if (!lease) return undefined
+  switch (standing(view, lease)) {
+    case 'live':
+      return lease
+    case 'ended':
+      return undefined
+    case 'orphaned':
+      throw new NeedsKill(lease, lease.group!)
+    case 'expired':
+      endLease(view, lease, 'expired', lease.holder)
+      return undefined
+    case 'dead':
+      endLease(view, lease, 'died', lease.holder)
+      return undefined
+  }
+}
+
+/**
+ * Everything done under a lease begins here, in the transaction of the write itself.
+ * Returns the live lease, or refuses: `fence_stale` for a fence older than the lock's latest,
+ * `held` when another holds it, `lease_expired` when nobody does.
+ */
+export function checkFence(
+  view: View,
+  name: string,
+  fence: number | undefined,
+  caller: Caller,
+): Lease {
+  const last = view.get('lease', name)
+  if (last && planted('S2')) return last
+  if (fence !== undefined && fence !== last?.fence) throw staleFence(name, fence, last, caller)
+  const lease = liveLease(view, name)
+  if (!lease) throw expiredLease(name, last)
+  const itself = admits(lease.holder, caller.agent)
+  const theirs = fence === undefined && lease.process !== null
+  if (!itself || (theirs && !sameProcess(lease.process, caller.process))) {
+    throw heldBy(view, lease, caller)
+  }
+  return lease
+}
+
+function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
+  const current = last ? `the latest is ${last.fence}, of ${last.holder}` : 'it was never granted'
+  return new Refusal('fence_stale', `Fence ${fence} of ${name} is stale: ${current}`, {
+    next: `Stop this work: it is no longer yours. Acquire ${name} again to go on.`,
+    details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
+    leaves: {
+      type: 'write.fenced_off',
+      lock: name,
+      data: { fence, current_fence: last?.fence ?? null, by: caller.agent },
+    },
+  })
+}
+
+/** Nobody holds `name` any more, so nothing can be written under a lease of it. */
+export function expiredLease(name: string, last: Lease | undefined): Refusal {
+  const reason = last ? (last.reason ?? 'expired') : 'never held'
+  const why = last ? `the lease ${last.fence} of ${last.holder} ended (${reason})` : reason
+  const message =
+    taskOf(name) === undefined
+      ? `Nobody holds ${name}: ${why}`
+      : `Task must be locked by agent to update status: ${why}`
+  return new Refusal('lease_expired', message, {
+    next: `Acquire ${name} again; that works if nobody else took it.`,
+    details: { name, reason, last_fence: last?.fence ?? null },
+  })
+}
+
+/** `held`, with who holds it, since when, until when, and the process where it is known. */
+export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
+  const task = taskOf(lease.name)
+  const by_you = lease.holder === caller.agent
+  const what = task === undefined ? `${lease.name} is held` : 'Task is locked'
+  const pid = lease.group?.pid ?? lease.process?.pid
+  const whose = `${lease.holder}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const times = timesOf(view, lease)
+  return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
+    next: by_you
+      ? 'It is held under your own agent id, by another process or call: release it, or ask with takeover.'
+      : `Wait for it (--wait 30s), or take other work. An admin can free it: leasehold lock force-release ${lease.name}`,
+    details: {
+      name: lease.name,
+      holder: lease.holder,
+      fence: lease.fence,
+      since: lease.acquired_at,
+      ...times,
+      ...(pid !== undefined && { pid, host: lease.process?.host }),
+      by_you,
+    },
+  })
+}
+
+/** Whether the command started under this lease may still run. */
+export function isRunning(view: View, lease: Lease): boolean {
+  return lease.group !== null && view.group(lease.group) !== 'dead'
+}
+
+/** A lock under a running command goes back when the command has ended, not before. */
+export function refuseWhileRunning(view: View, lease: Lease): void {
+  if (!isRunning(view, lease)) return
+  throw new Refusal('illegal_move', `A command still runs under ${lease.name}`, {
+    next: `It is released when the command ends (PID: ${lease.group?.pid}). An admin can stop it: leasehold lock force-release ${lease.name}`,
+    details: { name: lease.name, pid: lease.group?.pid },
+  })
+}
+
+/** When a lease ends, on the clock that people read: the store's clock is for comparing only. */
+export function timesOf(view: View, lease: Lease) {
+  const left_ms = Math.max(0, lease.expires_ms - view.now)
+  return {
+    expires_at: new Date(view.wall + left_ms).toISOString(),
+    expires_in_seconds: Math.ceil(left_ms / 1000),
+  }
+}
+
+/** A lease as doors show it. */
+export function showLease(view: View, lease: Lease) {
+  const { name, holder, fence, acquired_at } = lease
+  const pid = lease.group?.pid ?? lease.process?.pid
+  return {
+    name,
+    holder,
+    fence,
+    lock_id: `${name}#${fence}`,
+    acquired_at,
+    ...timesOf(view, lease),
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...(lease.process && { pid, host: lease.process.host }),
+  }
+}

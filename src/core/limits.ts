@@ -1,0 +1,28 @@
+/** Times and sizes that rules use. One place, so that documentation and tests can name them. */
+
+export const TTL_MS_DEFAULT = 300_000
+export const TTL_MS_MIN = 1_000
+export const TTL_MS_MAX = 24 * 3600_000
+
+/** A command's group on a host that cannot be asked is given this long past its TTL to stop. */
+export const GRACE_MS = 10_000
+
+/** The head of a line has this long to take a free lock; then the next is called. */
+export const CALL_MS = 2_000
+
+/** A ticket whose process cannot be seen lives this long after it was last spoken for. */
+export const TICKET_MS = 10_000
+
+/** One step of priority is worth this much waiting, so nobody starves behind high priority. */
+export const LINE_AGING_MS = 10_000
+export const TASK_AGING_MS = 600_000
+
+export const PRIORITY_DEFAULT = 5
+
+/** Seen again within this time, an agent's row is left alone: a write fewer per ask. */
+export const SEEN_MS = 5_000
+
+/** Overdue leases that one write clears on its way. */
+export const SWEEP_MAX = 100
+
+export const REQUEST_MEMORY_MS = 24 * 3600_000

@@ -1,0 +1,89 @@
+import { CALL_MS, TICKET_MS } from './limits.ts'
+import { keyOf, type Ticket } from './rows.ts'
+import { isFree } from './standing.ts'
+import type { View } from './view.ts'
+
+/** Gives `ticket` its place in the line of every lock it waits for. */
+export function joinLines(view: View, ticket: Ticket): void {
+  view.put('ticket', ticket)
+  for (const name of ticket.names) {
+    const key = keyOf(name, ticket.id)
+    view.put('place', { key, name, rank: ticket.rank, ticket_id: ticket.id })
+  }
+}
+
+/** Takes `ticket` out of every line and calls whoever heads them now. */
+export function leaveLines(view: View, ticket: Ticket): void {
+  dropTicket(view, ticket)
+  for (const name of ticket.names) callHead(view, name)
+}
+
+export function dropTicket(view: View, ticket: Ticket): void {
+  view.remove('ticket', ticket.id)
+  dropPlaces(view, ticket)
+}
+
+function dropPlaces(view: View, ticket: Ticket): void {
+  for (const name of ticket.names) view.remove('place', keyOf(name, ticket.id))
+}
+
+/** Chooses `ticket` to break a deadlock: it leaves the lines, and its waiter finds the cycle. */
+export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
+  dropPlaces(view, ticket)
+  view.put('ticket', { ...ticket, cycle })
+  for (const name of ticket.names) callHead(view, name)
+}
+
+/** A waiter that died, fell silent or let its call lapse holds up nobody. */
+function isGone(view: View, ticket: Ticket): boolean {
+  if (ticket.called_ms !== null && view.now > ticket.called_ms + CALL_MS) return true
+  const fact = ticket.process ? view.process(ticket.process) : 'unknown'
+  if (fact === 'alive') return false
+  return fact === 'dead' || view.now > ticket.seen_ms + TICKET_MS
+}
+
+/** The waiters for `name` in order. Those who are gone are taken out on the way. */
+export function* lineOf(view: View, name: string): Generator<Ticket> {
+  for (const place of view.scan('line_of', name)) {
+    const ticket = view.get('ticket', place.ticket_id)
+    if (ticket && !isGone(view, ticket)) yield ticket
+    else if (ticket) dropTicket(view, ticket)
+    else view.remove('place', place.key)
+  }
+}
+
+export function headOf(view: View, name: string): Ticket | undefined {
+  for (const ticket of lineOf(view, name)) return ticket
+  return undefined
+}
+
+/** 1 for the head; 0 when the ticket is not in the line. */
+export function positionOf(view: View, name: string, id: string): number {
+  let position = 0
+  for (const ticket of lineOf(view, name)) {
+    position += 1
+    if (ticket.id === id) return position
+  }
+  return 0
+}
+
+/** Whether `ticket` may take all its locks now: it heads every line, and every lock is free. */
+export function isTurnOf(view: View, ticket: Ticket): boolean {
+  return ticket.names.every(
+    (name) => headOf(view, name)?.id === ticket.id && isFree(view, name),
+  )
+}
+
+/** Called when `name` became free or its line changed: tells the head, and only the head. */
+export function callHead(view: View, name: string): void {
+  const head = headOf(view, name)
+  if (!head || head.called_ms !== null || !isTurnOf(view, head)) return
+  view.put('ticket', { ...head, called_ms: view.now })
+  view.record({
+    type: 'ticket.called',
+    agent: head.agent,
+    lock: name,
+    task: null,
+    data: { ticket: head.id },
+  })
+}

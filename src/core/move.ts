@@ -1,0 +1,132 @@
+import { admits, type Caller } from './caller.ts'
+import { beginRun, type Claim, notClaimable, startTask } from './claim.ts'
+import { checkFence, endLease, expiredLease, isRunning, lockOf, settleLease } from './lease.ts'
+import { blockedBy } from './lock.ts'
+import { putTask, tellDependents } from './ready.ts'
+import { Refusal } from './refusal.ts'
+import type { Lease, ProcessRef, RunStatus, Status, Task } from './rows.ts'
+import { closeRun } from './run.ts'
+import { getTask, readOnly } from './task.ts'
+import type { View } from './view.ts'
+
+export interface MoveTask {
+  id: string
+  to: Status
+  fence?: number | undefined
+  ttl_ms: number
+  process: ProcessRef | null
+}
+
+type Moved = Claim | { task: Task; lease: Lease | null; run: null }
+
+/** Without a live lease anyone may make these moves; all others need the task's lock. */
+const OPEN_MOVES: Partial<Record<Status, readonly Status[]>> = {
+  todo: ['cancelled'],
+  review: ['done', 'todo'],
+  failed: ['todo'],
+  cancelled: ['todo'],
+}
+
+/**
+ * Changes a task's status. `in_progress` claims; every other status releases the lock.
+ * Refusals, in this order: a fence that is not current, another holder, no lease where one is needed.
+ */
+export function moveTask(view: View, ask: MoveTask, caller: Caller): Moved {
+  const name = lockOf(ask.id)
+  getTask(view, ask.id)
+  if (ask.fence !== undefined) checkFence(view, name, ask.fence, caller)
+  const lease = settleLease(view, name)
+  const task = getTask(view, ask.id)
+  if (lease) return moveHeld(view, ask, task, lease, caller)
+  refuseIllegal(view, task, ask.to, caller)
+  if (ask.to === 'in_progress' && (task.status === 'todo' || task.status === 'review')) {
+    return claimByMove(view, ask, task, caller)
+  }
+  const reopens = task.status === 'done' && ask.to === 'todo'
+  if (!reopens && !OPEN_MOVES[task.status]?.includes(ask.to)) {
+    throw expiredLease(name, view.get('lease', name))
+  }
+  return { task: setStatus(view, task, ask.to, caller), lease: null, run: null }
+}
+
+function claimByMove(view: View, ask: MoveTask, task: Task, caller: Caller): Claim {
+  if (task.assigned_to !== null && !admits(task.assigned_to, caller.agent)) {
+    throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`)
+  }
+  const blocked = blockedBy(view, lockOf(task.id), { takeover: false }, caller)
+  if (blocked) throw blocked
+  return startTask(view, task, ask, caller, ['todo', 'review'])
+}
+
+function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: Caller): Moved {
+  const cancels = ask.to === 'cancelled' && (caller.admin || task.created_by === caller.agent)
+  if (!cancels || admits(lease.holder, caller.agent)) {
+    checkFence(view, lease.name, ask.fence, caller)
+  }
+  refuseIllegal(view, task, ask.to, caller)
+  if (ask.to === 'in_progress') return keepClaim(view, task, lease, caller)
+  const moved = setStatus(view, task, ask.to, caller, lease)
+  // Under a running command the lock stays until that has ended; the status counts at once.
+  if (isRunning(view, lease)) return { task: moved, lease, run: null }
+  endLease(view, lease, 'released', caller.agent, `moved to ${ask.to}`)
+  return { task: getTask(view, task.id), lease: null, run: null }
+}
+
+/** A holder that asks for `in_progress` keeps its lease and fence; a manual lease gets a run. */
+function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved {
+  const run = task.run_id === null ? undefined : view.get('run', task.run_id)
+  if (run && task.status === 'in_progress') return { task, lease, run }
+  const claim = beginRun(view, task, lease)
+  const data = { fence: lease.fence, run: claim.run.id }
+  view.record({ type: 'task.claimed', agent: caller.agent, lock: lease.name, task: task.id, data })
+  return claim
+}
+
+function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void {
+  const { status } = task
+  if (status === 'done' && to !== 'done' && !(caller.admin && to === 'todo')) throw readOnly(task)
+  const revived = (status === 'failed' || status === 'cancelled') && to !== 'todo' && to !== status
+  if (revived) {
+    throw new Refusal('illegal_move', `Task ${task.id} is ${status}: it can only go back to todo`, {
+      next: `leasehold task status ${task.id} todo`,
+      details: { task_id: task.id, status, to },
+    })
+  }
+  if (to === 'in_progress' && status !== 'in_progress' && task.unmet > 0) {
+    throw notClaimable(view, task)
+  }
+}
+
+const OUTCOMES: Record<Status, RunStatus> = {
+  todo: 'cancelled',
+  in_progress: 'running',
+  review: 'completed',
+  done: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+}
+
+function setStatus(view: View, task: Task, to: Status, caller: Caller, lease?: Lease): Task {
+  closeRun(view, task.run_id, OUTCOMES[to], `moved to ${to}`)
+  const back = to === 'todo'
+  const moved = putTask(view, task, {
+    ...task,
+    status: to,
+    assignee: back ? null : task.assignee,
+    assigned_at: back ? null : task.assigned_at,
+    run_id: null,
+    version: task.version + 1,
+    updated_at: view.at,
+  })
+  if (to === 'done' && task.status !== 'done') tellDependents(view, task, -1)
+  if (task.status === 'done' && to !== 'done') tellDependents(view, task, 1)
+  view.record({
+    type: 'task.moved',
+    agent: caller.agent,
+    lock: lease?.name ?? null,
+    task: task.id,
+    data: { from: task.status, to, version: moved.version, fence: lease?.fence ?? null },
+  })
+  return moved
+}
+

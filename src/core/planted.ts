@@ -1,0 +1,18 @@
+/**
+ * Bugs on purpose, one per promise: each promise's test is run once with its bug switched on and
+ * must then fail. The switch exists in test builds only; elsewhere `planted` is constant false and
+ * the bundler removes every use of it.
+ */
+declare const LEASEHOLD_TEST_BUILD: boolean | undefined
+
+type Promised = 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S9' | 'S10'
+
+let active: string | undefined
+
+export function plant(bug: Promised | undefined): void {
+  active = bug
+}
+
+export function planted(bug: Promised): boolean {
+  return typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD && active === bug
+}

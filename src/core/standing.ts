@@ -1,0 +1,57 @@
+import { GRACE_MS } from './limits.ts'
+import type { Lease, ProcessRef } from './rows.ts'
+import type { View } from './view.ts'
+
+/**
+ * What a lease is worth now.
+ * - `live`: in force.
+ * - `ended`: released or freed before.
+ * - `expired`, `dead`: still written down, but anyone may take the lock: time is up, or the holder's
+ *   process is proved gone.
+ * - `orphaned`: time is up or the wrapper died, but the command we started under it still runs.
+ *   It must be stopped before the lock is free, or there would be two commands.
+ */
+type Standing = 'live' | 'ended' | 'expired' | 'dead' | 'orphaned'
+
+export function standing(view: View, lease: Lease): Standing {
+  if (lease.ended_at !== null) return 'ended'
+  const expired = view.now >= lease.expires_ms
+  if (!expired && !(lease.process && view.process(lease.process) === 'dead')) return 'live'
+  const over = expired ? 'expired' : 'dead'
+  if (lease.group === null) return over
+  switch (view.group(lease.group)) {
+    case 'dead':
+      return over
+    case 'alive':
+      return 'orphaned'
+    case 'unknown':
+      return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'live'
+  }
+}
+
+/** The lease of `name` that is in force, if any. */
+export function liveLease(view: View, name: string): Lease | undefined {
+  const lease = view.get('lease', name)
+  return lease && standing(view, lease) === 'live' ? lease : undefined
+}
+
+/** Whether nobody holds `name`: no lease, or one that is over. An orphaned one still counts. */
+export function isFree(view: View, name: string): boolean {
+  const lease = view.get('lease', name)
+  if (!lease) return true
+  const now = standing(view, lease)
+  return now !== 'live' && now !== 'orphaned'
+}
+
+/**
+ * Where a holder or waiter stands in the wait-for graph: its process, or else its given agent id.
+ * A defaulted id stands for many terminals, so it makes no node.
+ */
+export function nodeOf(process: ProcessRef | null, agent: string, given: boolean): string | null {
+  if (process) return `process:${process.host}/${process.seat}/${process.pid}/${process.start}`
+  return given ? `agent:${agent}` : null
+}
+
+export function nodeOfLease(lease: Lease): string | null {
+  return nodeOf(lease.process, lease.holder, lease.holder_given)
+}

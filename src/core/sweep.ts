@@ -1,0 +1,56 @@
+import { settleLease } from './lease.ts'
+import { REQUEST_MEMORY_MS, SWEEP_MAX } from './limits.ts'
+import type { Lease } from './rows.ts'
+import { NeedsKill, type View } from './view.ts'
+
+/**
+ * Clears away leases that are over: overdue ones and, at `seat`, those whose process died there.
+ * Returns the leases whose command has to be stopped first; stopping is for the caller to do,
+ * outside the transaction.
+ */
+export function sweep(view: View, seat: string | null): Lease[] {
+  const orphaned: Lease[] = []
+  for (const lease of overdue(view)) settleQuietly(view, lease, orphaned)
+  if (seat !== null) {
+    for (const lease of take(view.scan('leases_seated_at', seat))) {
+      settleQuietly(view, lease, orphaned)
+    }
+  }
+  return orphaned
+}
+
+function overdue(view: View): Lease[] {
+  const found: Lease[] = []
+  for (const lease of view.scan('leases_by_expiry', '')) {
+    if (lease.expires_ms > view.now || found.length === SWEEP_MAX) break
+    found.push(lease)
+  }
+  return found
+}
+
+function take(leases: Iterable<Lease>): Lease[] {
+  const found: Lease[] = []
+  for (const lease of leases) {
+    if (found.length === SWEEP_MAX) break
+    found.push(lease)
+  }
+  return found
+}
+
+function settleQuietly(view: View, lease: Lease, orphaned: Lease[]): void {
+  try {
+    settleLease(view, lease.name)
+  } catch (stopped) {
+    if (!(stopped instanceof NeedsKill)) throw stopped
+    orphaned.push(stopped.lease)
+  }
+}
+
+/** Forgets what request ids did more than a day ago. */
+export function forgetRequests(view: View): void {
+  let left = SWEEP_MAX
+  for (const request of view.scan('requests_by_age', '')) {
+    if (left-- === 0 || view.now - request.at_ms < REQUEST_MEMORY_MS) return
+    view.remove('request', request.key)
+  }
+}

@@ -1,0 +1,180 @@
+import type { Caller } from './caller.ts'
+import { checkFence, heldBy, lockOf, showLease } from './lease.ts'
+import { planted } from './planted.ts'
+import { putTask, rankOf } from './ready.ts'
+import { Refusal } from './refusal.ts'
+import { type Dependency, keyOf, type Lease, type Run, type Task } from './rows.ts'
+import { liveLease } from './standing.ts'
+import type { View } from './view.ts'
+
+/** What a person or agent says about a task; all else about it is ours to keep. */
+export interface TaskFields {
+  title: string
+  body: string
+  project: string | null
+  user: string | null
+  priority: number
+  group: string | null
+  labels: string[]
+  depends_on: string[]
+  assigned_to: string | null
+  metadata: Record<string, unknown>
+}
+
+export function getTask(view: View, id: string): Task {
+  const task = view.get('task', id)
+  if (task) return task
+  throw new Refusal('not_found', `There is no task ${id}`, {
+    next: 'See what there is: leasehold task list',
+    details: { task_id: id },
+  })
+}
+
+/** Adds a task. Refuses an id that is taken (`conflict`) and unknown dependencies (`not_found`). */
+export function createTask(
+  view: View,
+  ask: TaskFields & { id?: string | undefined },
+  caller: Caller,
+): Task {
+  const { id = freeId(view), ...fields } = ask
+  const taken = view.get('task', id)
+  if (taken) {
+    throw new Refusal('conflict', `Task ${id} exists already: ${taken.title}`, {
+      next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
+      details: { task: showTask(view, taken) },
+    })
+  }
+  const task: Task = {
+    id,
+    ...fields,
+    depends_on: [...new Set(fields.depends_on)],
+    labels: [...new Set(fields.labels)],
+    status: 'todo',
+    version: 1,
+    assignee: null,
+    assigned_at: null,
+    attempts: 0,
+    created_by: caller.agent,
+    created_at: view.at,
+    updated_at: view.at,
+    rank: rankOf(view.now, fields.priority),
+    unmet: 0,
+    lock_fence: liveLease(view, lockOf(id))?.fence ?? null,
+    run_id: null,
+  }
+  putTask(view, undefined, { ...task, unmet: tieDependencies(view, task) })
+  const data = { title: task.title, priority: task.priority, project: task.project }
+  view.record({ type: 'task.created', agent: caller.agent, lock: null, task: id, data })
+  return getTask(view, id)
+}
+
+function freeId(view: View): string {
+  let id = String(view.nextTaskNumber())
+  while (view.get('task', id)) id = String(view.nextTaskNumber())
+  return id
+}
+
+/** Writes who waits for whom, and counts what is not done yet. */
+function tieDependencies(view: View, task: Task): number {
+  let unmet = 0
+  for (const depends_on of task.depends_on) {
+    if (getTask(view, depends_on).status !== 'done') unmet += 1
+    view.put('dependency', dependency(task.id, depends_on))
+  }
+  return unmet
+}
+
+function dependency(task_id: string, depends_on: string): Dependency {
+  return { key: keyOf(task_id, depends_on), task_id, depends_on }
+}
+
+export interface EditTask {
+  id: string
+  version: number
+  fence?: number | undefined
+  fields: Partial<TaskFields>
+}
+
+/**
+ * Changes what a task says. The edit states the version it read: if the task moved on, it is
+ * refused as `conflict` with the present task. While the task's lock is held, only the holder edits.
+ */
+export function editTask(view: View, ask: EditTask, caller: Caller): Task {
+  const task = getTask(view, ask.id)
+  const lease = liveLease(view, lockOf(ask.id))
+  if (lease || ask.fence !== undefined) checkFence(view, lockOf(ask.id), ask.fence, caller)
+  if (task.version !== ask.version && !planted('S9')) throw versionConflict(view, task, ask.version)
+  if (task.status === 'done' && !caller.admin) throw readOnly(task)
+  const edited: Task = {
+    ...task,
+    ...ask.fields,
+    version: task.version + 1,
+    updated_at: view.at,
+  }
+  edited.rank = task.rank + (task.priority - edited.priority) * rankOf(0, -1)
+  if (ask.fields.depends_on) edited.unmet = retie(view, task, edited)
+  putTask(view, task, edited)
+  const data = { fields: Object.keys(ask.fields), version: edited.version }
+  view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
+  return edited
+}
+
+function versionConflict(view: View, task: Task, version: number): Refusal {
+  return new Refusal('conflict', 'task was modified by another agent (version mismatch)', {
+    next: `Read it again, put your change on version ${task.version}, and send that.`,
+    details: { version, current_version: task.version, task: showTask(view, task) },
+  })
+}
+
+export function readOnly(task: Task): Refusal {
+  return new Refusal('illegal_move', `Task ${task.id} is done, and done is read-only`, {
+    next: `An admin can reopen it: leasehold task status ${task.id} todo --force`,
+    details: { task_id: task.id, status: task.status },
+  })
+}
+
+function retie(view: View, before: Task, after: Task): number {
+  for (const old of before.depends_on) view.remove('dependency', keyOf(before.id, old))
+  const unmet = tieDependencies(view, after)
+  const loop = loopThrough(view, after.id, after.depends_on)
+  if (!loop) return unmet
+  throw new Refusal('invalid', `Task ${after.id} would wait for itself: ${loop.join(' → ')}`, {
+    next: 'Leave out one of these dependencies.',
+    details: { loop },
+  })
+}
+
+function loopThrough(view: View, start: string, depends_on: string[]): string[] | undefined {
+  const seen = new Set<string>()
+  const walk = (id: string, path: string[]): string[] | undefined => {
+    if (id === start) return [...path, id]
+    if (seen.has(id)) return undefined
+    seen.add(id)
+    for (const next of view.get('task', id)?.depends_on ?? []) {
+      const loop = walk(next, [...path, id])
+      if (loop) return loop
+    }
+    return undefined
+  }
+  for (const id of depends_on) {
+    const loop = walk(id, [start])
+    if (loop) return loop
+  }
+  return undefined
+}
+
+/** A task as doors show it, with the end of its lock where one is held. */
+export function showTask(view: View, task: Task) {
+  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, ...shown } = task
+  const lease = liveLease(view, lockOf(task.id))
+  return { ...shown, lock_until: lease ? showLease(view, lease).expires_at : null }
+}
+
+export function showRun(run: Run) {
+  return run
+}
+
+/** The refusal for a task whose lock another agent holds. */
+export function lockedBy(view: View, lease: Lease, caller: Caller): Refusal {
+  return heldBy(view, lease, caller)
+}

@@ -1,0 +1,30 @@
+import type { View } from '../core/view.ts'
+import type { Instant } from './layer.ts'
+import type { Head, Machine } from './port.ts'
+
+/**
+ * Store time on one machine: the monotonic clock plus an offset that was chosen when this boot was
+ * first seen. It reads like the wall clock of that moment, never goes back, and is the same for all
+ * processes of the boot; a wall clock that is stepped changes nothing.
+ */
+export function instantOf(head: Head, machine: Machine): { instant: Instant; head: Head } {
+  const wall = machine.wallMs()
+  const mono = machine.monotonicMs()
+  const offset_ms =
+    head.boot === machine.boot ? head.offset_ms : Math.max(wall, head.last_ms + 1) - Math.floor(mono)
+  const now = Math.max(Math.floor(mono + offset_ms), head.last_ms)
+  const instant = { now, wall, at: new Date(wall).toISOString() }
+  return { instant, head: { ...head, boot: machine.boot, offset_ms, last_ms: now } }
+}
+
+/**
+ * How long the machine was off is not known, so after a new boot every lease that had not expired
+ * gets one full TTL. Runs with the first write of the boot; opening a store changes nothing.
+ */
+export function grantTimeAfterBoot(view: View, last_ms: number): void {
+  for (const lease of [...view.scan('leases_by_expiry', '')]) {
+    if (lease.expires_ms > last_ms) {
+      view.put('lease', { ...lease, expires_ms: view.now + lease.ttl_ms })
+    }
+  }
+}

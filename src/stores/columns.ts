@@ -1,0 +1,103 @@
+import type { TableName, Tables } from '../core/rows.ts'
+import type { Event } from '../core/view.ts'
+
+/** How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1. */
+export type ColumnKind = 'text' | 'int' | 'json' | 'bool'
+
+type ColumnsOf<Row> = { [Field in keyof Row]: ColumnKind }
+
+/** Every field of every row has a column of its own name; leaving one out does not compile. */
+export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
+  task: {
+    id: 'text',
+    title: 'text',
+    body: 'text',
+    project: 'text',
+    user: 'text',
+    priority: 'int',
+    group: 'text',
+    labels: 'json',
+    depends_on: 'json',
+    assigned_to: 'text',
+    metadata: 'json',
+    status: 'text',
+    version: 'int',
+    assignee: 'text',
+    assigned_at: 'text',
+    attempts: 'int',
+    created_by: 'text',
+    created_at: 'text',
+    updated_at: 'text',
+    rank: 'int',
+    unmet: 'int',
+    lock_fence: 'int',
+    run_id: 'text',
+  },
+  dependency: { key: 'text', task_id: 'text', depends_on: 'text' },
+  ready: { key: 'text', scope: 'text', rank: 'int', task_id: 'text' },
+  lease: {
+    name: 'text',
+    fence: 'int',
+    holder: 'text',
+    holder_given: 'bool',
+    process: 'json',
+    group: 'json',
+    seat: 'text',
+    acquired_at: 'text',
+    acquired_ms: 'int',
+    ttl_ms: 'int',
+    expires_ms: 'int',
+    ended_at: 'text',
+    reason: 'text',
+  },
+  run: {
+    id: 'text',
+    task_id: 'text',
+    agent: 'text',
+    fence: 'int',
+    host: 'text',
+    pid: 'int',
+    status: 'text',
+    started_at: 'text',
+    ended_at: 'text',
+    outcome: 'text',
+  },
+  ticket: {
+    id: 'text',
+    names: 'json',
+    agent: 'text',
+    agent_given: 'bool',
+    process: 'json',
+    node: 'text',
+    under_node: 'text',
+    priority: 'int',
+    asked_at: 'text',
+    asked_ms: 'int',
+    rank: 'int',
+    seen_ms: 'int',
+    called_ms: 'int',
+    cycle: 'json',
+  },
+  place: { key: 'text', name: 'text', rank: 'int', ticket_id: 'text' },
+  agent: {
+    id: 'text',
+    kind: 'text',
+    host: 'text',
+    pid: 'int',
+    first_seen_at: 'text',
+    last_seen_at: 'text',
+    last_seen_ms: 'int',
+  },
+  request: { key: 'text', input_hash: 'text', reply: 'json', at_ms: 'int' },
+}
+
+export const EVENT_COLUMNS: ColumnsOf<Event> = {
+  position: 'int',
+  at: 'text',
+  type: 'text',
+  agent: 'text',
+  lock: 'text',
+  task: 'text',
+  data: 'json',
+  hash: 'text',
+}

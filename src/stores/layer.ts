@@ -1,0 +1,232 @@
+import type { ProcessRef, TableName, Tables } from '../core/rows.ts'
+import { KEYS } from '../core/rows.ts'
+import {
+  type Cursor,
+  type EventDraft,
+  type Fact,
+  INDEXES,
+  type IndexName,
+  type View,
+} from '../core/view.ts'
+import type { AnyRow, Base, Changes, Head, Machine } from './port.ts'
+
+/** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
+const FENCES_PER_EPOCH = 2 ** 40
+
+const FIRST_PAGE = 4
+const LAST_PAGE = 512
+
+export interface Instant {
+  now: number
+  wall: number
+  at: string
+}
+
+/** What a whole batch has decided so far, over the committed rows. */
+export class Batch {
+  readonly changes: Changes = {}
+  readonly drafts: EventDraft[] = []
+  readonly instant: Instant
+  head: Head
+  private readonly base: Base
+  private readonly machine: Machine
+  private readonly asks: number
+  private readonly pages = new Map<string, Page>()
+  private readonly facts = new Map<string, Fact>()
+
+  constructor(base: Base, head: Head, instant: Instant, machine: Machine, asks = 1) {
+    this.base = base
+    this.head = head
+    this.instant = instant
+    this.machine = machine
+    this.asks = asks
+  }
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    const changed = this.changes[table]?.get(key)
+    if (changed !== undefined) return changed ?? undefined
+    return this.base.get(table, key)
+  }
+
+  /** The committed rows of a group, fetched page by page and kept for the rest of the batch. */
+  page(index: IndexName, group: string): Page {
+    const key = `${index}\n${group}`
+    let page = this.pages.get(key)
+    if (!page) {
+      // Every ask of a batch may take a ready task; few look far into anything else.
+      const size = index === 'ready_in' ? this.asks + FIRST_PAGE : FIRST_PAGE
+      this.pages.set(key, (page = new Page(this.base, index, group, size)))
+    }
+    page.skip(this.changes[INDEXES[index].table])
+    return page
+  }
+
+  fact(kind: 'process' | 'group', ref: ProcessRef): Fact {
+    const key = `${kind} ${ref.host} ${ref.seat} ${ref.pid} ${ref.start}`
+    let fact = this.facts.get(key)
+    if (!fact) this.facts.set(key, (fact = this.machine[kind](ref)))
+    return fact
+  }
+
+  /** Makes a decided layer part of the batch. */
+  adopt(layer: Layer): void {
+    for (const [table, rows] of Object.entries(layer.changes)) {
+      const mine = (this.changes[table as TableName] ??= new Map()) as Map<string, AnyRow | null>
+      for (const [key, row] of rows) mine.set(key, row)
+    }
+    this.drafts.push(...layer.drafts)
+    this.head = layer.head
+  }
+}
+
+class Page {
+  readonly rows: AnyRow[] = []
+  start = 0
+  private done = false
+  private readonly base: Base
+  private readonly index: IndexName
+  private readonly group: string
+  private size: number
+
+  constructor(base: Base, index: IndexName, group: string, size: number) {
+    this.base = base
+    this.index = index
+    this.group = group
+    this.size = size
+  }
+
+  /** The row at `i`, fetching further pages as needed; undefined at the end. */
+  at(i: number): AnyRow | undefined {
+    while (i >= this.rows.length && !this.done) {
+      const last = this.rows.at(-1)
+      const after = last && cursorOf(this.index, last)
+      const more = this.base.scan(this.index, this.group, after, this.size)
+      this.rows.push(...more)
+      this.done = more.length < this.size
+      this.size = Math.min(this.size * 4, LAST_PAGE)
+    }
+    return this.rows[i]
+  }
+
+  /** Leading rows that the batch has changed need no second look by the asks that follow. */
+  skip(changed: Map<string, unknown> | undefined): void {
+    const key = KEYS[INDEXES[this.index].table] as keyof AnyRow
+    while (changed && this.start < this.rows.length) {
+      if (!changed.has(this.rows[this.start]![key] as string)) return
+      this.start += 1
+    }
+  }
+}
+
+export function cursorOf(index: IndexName, row: AnyRow): Cursor {
+  const { table, order } = INDEXES[index]
+  return {
+    order: (order as (row: AnyRow) => number | string)(row),
+    key: row[KEYS[table] as keyof AnyRow] as string,
+  }
+}
+
+export function isBefore(a: Cursor, b: Cursor): boolean {
+  return a.order < b.order || (a.order === b.order && a.key < b.key)
+}
+
+/** One ask's view of a batch: copy-on-write, so that a refusal is forgotten by dropping it. */
+export class Layer implements View {
+  readonly changes: Changes = {}
+  readonly drafts: EventDraft[] = []
+  head: Head
+  readonly now: number
+  readonly wall: number
+  readonly at: string
+  private readonly batch: Batch
+  /** Groups that could not be stopped: for this ask they are as good as out of reach. */
+  private readonly unstoppable: ReadonlySet<string>
+
+  constructor(batch: Batch, unstoppable: ReadonlySet<string> = new Set()) {
+    this.batch = batch
+    this.head = batch.head
+    this.unstoppable = unstoppable
+    this.now = batch.instant.now
+    this.wall = batch.instant.wall
+    this.at = batch.instant.at
+  }
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    const changed = this.changes[table]?.get(key)
+    if (changed !== undefined) return changed ?? undefined
+    return this.batch.get(table, key)
+  }
+
+  put<T extends TableName>(table: T, row: Tables[T]): void {
+    const key = row[KEYS[table]] as string
+    const rows = (this.changes[table] ??= new Map() as Changes[T]) as Map<string, Tables[T] | null>
+    rows.set(key, row)
+  }
+
+  remove(table: TableName, key: string): void {
+    const rows = (this.changes[table] ??= new Map()) as Map<string, null>
+    rows.set(key, null)
+  }
+
+  /** Changed rows of the group come from memory, the others from the store, merged in order. */
+  *scan<I extends IndexName>(
+    index: I,
+    group: string,
+    after?: Cursor,
+  ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
+    type Row = Tables[(typeof INDEXES)[I]['table']]
+    const { table } = INDEXES[index]
+    const mine = this.changes[table]
+    const theirs = this.batch.changes[table]
+    const changed = this.changedRows(index, group)
+    const page = this.batch.page(index, group)
+    const key = KEYS[table] as keyof AnyRow
+    for (let i = page.start; ; i += 1) {
+      const row = page.at(i)
+      const here = row && cursorOf(index, row)
+      while (changed.length > 0 && (!here || isBefore(cursorOf(index, changed[0]!), here))) {
+        const next = changed.shift()!
+        if (!after || isBefore(after, cursorOf(index, next))) yield next as Row
+      }
+      if (!row || !here) return
+      if (mine?.has(row[key] as string) || theirs?.has(row[key] as string)) continue
+      if (!after || isBefore(after, here)) yield row as Row
+    }
+  }
+
+  private changedRows(index: IndexName, group: string): AnyRow[] {
+    const definition = INDEXES[index] as { table: TableName; group(row: AnyRow): string | null }
+    const mine = this.changes[definition.table] as Map<string, AnyRow | null> | undefined
+    const theirs = this.batch.changes[definition.table] as typeof mine
+    const found: AnyRow[] = []
+    for (const row of mine?.values() ?? []) {
+      if (row && definition.group(row) === group) found.push(row)
+    }
+    for (const [key, row] of theirs ?? []) {
+      if (row && !mine?.has(key) && definition.group(row) === group) found.push(row)
+    }
+    return found.sort((a, b) => (isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1))
+  }
+
+  nextFence(): number {
+    this.head = { ...this.head, fences: this.head.fences + 1 }
+    return this.head.epoch * FENCES_PER_EPOCH + this.head.fences
+  }
+
+  nextTaskNumber(): number {
+    this.head = { ...this.head, task_number: this.head.task_number + 1 }
+    return this.head.task_number
+  }
+
+  process(ref: ProcessRef): Fact {
+    return this.batch.fact('process', ref)
+  }
+
+  group(ref: ProcessRef): Fact {
+    return this.unstoppable.has(`${ref.pid} ${ref.start}`) ? 'unknown' : this.batch.fact('group', ref)
+  }
+
+  record(event: EventDraft): void {
+    this.drafts.push(event)
+  }
+}

@@ -1,0 +1,76 @@
+import type { ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { Cursor, Event, Fact, IndexName, Need } from '../core/view.ts'
+
+/** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
+export interface Base {
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined
+  /** At most `limit` rows of one group of an index, in order. */
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[]
+}
+
+export type AnyRow = Tables[TableName]
+
+/** The one row that every commit changes. */
+export interface Head {
+  /** Raised by every restore; the high bits of a fence, so that none is ever given twice. */
+  epoch: number
+  /** How many fences this epoch has given. */
+  fences: number
+  task_number: number
+  /** Position and hash of the newest event. */
+  position: number
+  hash: string
+  /** The boot that `offset_ms` belongs to: store time = monotonic time + offset. */
+  boot: string
+  offset_ms: number
+  /** Store time of the newest commit. */
+  last_ms: number
+}
+
+/** The rows of one transaction: what each key becomes, null where it goes away. */
+export type Changes = { [T in TableName]?: Map<string, Tables[T] | null> }
+
+export interface Commit {
+  changes: Changes
+  events: Event[]
+  head: Head
+}
+
+/**
+ * What a store must do. The writer calls begin, then reads, then commit or rollback, one batch at a
+ * time; the rest is the same for every store.
+ */
+export interface Backend extends Base {
+  /** Opens a transaction that no other writer can interleave with. */
+  begin(): Promise<Head> | Head
+  /** Loads what the rules will ask for, in as few steps as the store can. */
+  prefetch(needs: Need[]): Promise<void> | void
+  /**
+   * Makes the batch durable. `again`: another writer was first, nothing was written, decide anew.
+   * Throws `CommitUnknown` when the outcome cannot be known.
+   */
+  commit(commit: Commit): Promise<'done' | 'again'> | 'done' | 'again'
+  rollback(): Promise<void> | void
+  /** A snapshot for reading, beside any writer. */
+  snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
+  events(after: number, limit: number): Promise<Event[]> | Event[]
+  close(): Promise<void> | void
+}
+
+/** The store cannot say whether a commit took effect. The door answers `unavailable`. */
+export class CommitUnknown extends Error {}
+
+/** What the operating system knows: time, and which processes live. */
+export interface Machine {
+  readonly host: string
+  /** Identifies this boot of this machine. */
+  readonly boot: string
+  /** Boot and pid namespace: where the facts below can be proved. */
+  readonly seat: string
+  monotonicMs(): number
+  wallMs(): number
+  process(ref: ProcessRef): Fact
+  group(ref: ProcessRef): Fact
+  /** Stops a process group and waits until it is gone. False when it could not be stopped. */
+  stop(group: ProcessRef): Promise<boolean>
+}

@@ -1,0 +1,50 @@
+import { createRequire } from 'node:module'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+
+/**
+ * SQLite through the `node:sqlite` API: Node's own where it is complete, else the package that
+ * carries the same API and its own binary. Nothing else in the project names either of them.
+ */
+type Sqlite = typeof import('@photostructure/sqlite')
+
+export type Database = DatabaseSyncInstance
+export type Statement = StatementSyncInstance
+export type Value = string | number | null
+
+let loaded: Sqlite | undefined
+
+function sqlite(): Sqlite {
+  if (loaded) return loaded
+  const load = createRequire(import.meta.url)
+  // The built-in has `isTransaction`, which the writer relies on, from Node 24 on.
+  const major = Number(process.versions.node.split('.')[0])
+  loaded = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as Sqlite
+  return loaded
+}
+
+export function openDatabase(path: string, options: { readOnly: boolean }): Database {
+  const { DatabaseSync } = sqlite()
+  return new DatabaseSync(path, { readOnly: options.readOnly, timeout: 0 })
+}
+
+/** Copies a live database page by page, consistently, while others write. */
+export function copyDatabase(from: Database, to: string): Promise<number> {
+  return sqlite().backup(from, to)
+}
+
+/** SQLite's primary result code of an error that it threw; undefined for any other error. */
+export function resultCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode
+  return typeof code === 'number' ? code & 0xff : undefined
+}
+
+export const RESULT = {
+  busy: 5,
+  locked: 6,
+  readonly: 8,
+  io: 10,
+  corrupt: 11,
+  full: 13,
+  cantopen: 14,
+  notadb: 26,
+} as const

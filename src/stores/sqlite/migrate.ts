@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { Refusal } from '../../core/refusal.ts'
+import { EMPTY_HEAD } from '../head.ts'
+import { readEpoch } from '../epoch.ts'
+import { beginPatiently, patiently } from './busy.ts'
+import type { Database } from './driver.ts'
+
+/** Numbered scripts, each applied once. A released one is never edited; the next number is added. */
+const SCRIPTS = ['001_begin.sql'] as const
+
+export const SCHEMA_VERSION = SCRIPTS.length
+
+export function schemaVersion(db: Database): number {
+  return Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+}
+
+/** Brings a database up to this program's schema, under the write lock; a current one is untouched. */
+export async function migrate(
+  db: Database,
+  options: { path: string; busy_timeout_ms: number },
+): Promise<void> {
+  const { busy_timeout_ms } = options
+  db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
+  if (refuseNewer(db, options.path) === SCHEMA_VERSION) return
+  await patiently(db, busy_timeout_ms, () => db.exec('PRAGMA journal_mode = WAL'))
+  await beginPatiently(db, busy_timeout_ms)
+  try {
+    for (let v = refuseNewer(db, options.path); v < SCHEMA_VERSION; v += 1) {
+      db.exec(readFileSync(new URL(SCRIPTS[v]!, import.meta.url), 'utf8'))
+      if (v === 0) begin(db, options.path)
+    }
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function begin(db: Database, path: string): void {
+  const { hash } = EMPTY_HEAD
+  db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0)`).run(readEpoch(path), hash)
+  db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
+}
+
+function refuseNewer(db: Database, path: string): number {
+  const found = schemaVersion(db)
+  if (found <= SCHEMA_VERSION) return found
+  throw new Refusal('unavailable', `${path} was written by a newer leasehold (schema ${found})`, {
+    next: 'Upgrade leasehold; this version would not understand what it reads.',
+    details: { found, known: SCHEMA_VERSION },
+  })
+}

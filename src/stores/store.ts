@@ -1,0 +1,209 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Lease } from '../core/rows.ts'
+import { forgetRequests, sweep } from '../core/sweep.ts'
+import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
+import { seal } from './chain.ts'
+import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { Batch, Layer } from './layer.ts'
+import { type Backend, type Base, CommitUnknown, type Head, type Machine } from './port.ts'
+
+/** Asks decided and committed together. More gain little and make the first one wait longer. */
+const BATCH_MAX = 128
+
+/** Looking at every process that holds a lease is cheap, but not so cheap as to do it per batch. */
+const PROCESS_SWEEP_MS = 1_000
+
+interface Ask {
+  decide: (view: View) => unknown
+  reads: Need[]
+  resolve: (value: unknown) => void
+  reject: (reason: unknown) => void
+  unstoppable: Set<string>
+}
+
+type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
+
+/**
+ * One store: a single writer that gathers asks, decides them one by one over the same rows, and
+ * commits them together; and readers beside it. The same for every backend.
+ *
+ * An answer is given only after the commit that it depends on, a refusal too: it may rest on a
+ * lease that was granted in the same batch.
+ */
+export class Store {
+  readonly machine: Machine
+  private readonly backend: Backend
+  private readonly waiting: Ask[] = []
+  private readonly listeners = new Set<(events: Event[]) => void>()
+  private readonly stopping = new Set<number>()
+  private turning: Promise<void> | undefined
+  private looked_ms = Number.NEGATIVE_INFINITY
+
+  constructor(backend: Backend, machine: Machine) {
+    this.backend = backend
+    this.machine = machine
+  }
+
+  /**
+   * Decides `decide` in a transaction with whatever else is waiting, and answers when it is durable.
+   * `reads` names rows it will look at, so that they are loaded together.
+   */
+  write<T>(decide: (view: View) => T, reads: Need[] = []): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.enqueue({
+        decide,
+        reads,
+        resolve: resolve as Ask['resolve'],
+        reject,
+        unstoppable: new Set(),
+      })
+    })
+  }
+
+  /** Looks at a snapshot, as the next sweep would leave it. Changes made to the view are dropped. */
+  async read<T>(look: (view: View) => T): Promise<T> {
+    return this.backend.snapshot((base, head) => look(this.open(base, head, 1).layer))
+  }
+
+  events(after: number, limit: number): Promise<Event[]> | Event[] {
+    return this.backend.events(after, limit)
+  }
+
+  /** Told of the events of every commit made through this store object. */
+  onCommit(listener: (events: Event[]) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** Finishes what was asked, then closes. */
+  async close(): Promise<void> {
+    await this.turning
+    await this.backend.close()
+  }
+
+  private enqueue(ask: Ask): void {
+    this.waiting.push(ask)
+    this.turning ??= this.turn().finally(() => {
+      this.turning = undefined
+    })
+  }
+
+  /** While one batch commits, the next one gathers. */
+  private async turn(): Promise<void> {
+    while (this.waiting.length > 0) {
+      await new Promise<void>((resolve) => void setImmediate(resolve))
+      await this.runBatch(this.waiting.splice(0, BATCH_MAX))
+    }
+  }
+
+  private async runBatch(asks: Ask[]): Promise<void> {
+    try {
+      const outcomes = await this.attempt(asks)
+      outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
+    } catch (error) {
+      if (asks.length === 1 || error instanceof CommitUnknown || isRefusal(error, 'damaged')) {
+        for (const ask of asks) ask.reject(explained(error))
+        return
+      }
+      // One ask may have spoiled the batch (too large for the disk, say): each gets its own try.
+      for (const ask of asks) await this.runBatch([ask])
+    }
+  }
+
+  private answer(ask: Ask, outcome: Outcome): void {
+    if ('answer' in outcome) ask.resolve(outcome.answer)
+    else if ('refused' in outcome) ask.reject(outcome.refused)
+    else void this.stopThenAskAgain(ask, outcome.kill)
+  }
+
+  private async stopThenAskAgain(ask: Ask, { group }: NeedsKill): Promise<void> {
+    if (!(await this.machine.stop(group))) ask.unstoppable.add(`${group.pid} ${group.start}`)
+    this.enqueue(ask)
+  }
+
+  private async attempt(asks: Ask[]): Promise<Outcome[]> {
+    for (;;) {
+      const begun = await this.backend.begin()
+      try {
+        await this.backend.prefetch(asks.flatMap((ask) => ask.reads))
+        const { batch, orphaned } = this.open(this.backend, begun, asks.length)
+        const outcomes: Outcome[] = []
+        for (const ask of asks) outcomes.push(await this.decide(batch, ask))
+        const events = await this.commit(batch)
+        if (events === 'again') continue
+        for (const listener of this.listeners) if (events.length > 0) listener(events)
+        for (const lease of orphaned) void this.stopOrphan(lease)
+        return outcomes
+      } catch (error) {
+        await this.backend.rollback()
+        throw error
+      }
+    }
+  }
+
+  /** A batch over committed rows, with what time has brought about since the last commit. */
+  private open(base: Base, begun: Head, asks: number) {
+    const { instant, head } = instantOf(begun, this.machine)
+    const batch = new Batch(base, head, instant, this.machine, asks)
+    const layer = new Layer(batch)
+    if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
+    const looks = instant.now - this.looked_ms >= PROCESS_SWEEP_MS
+    if (looks) this.looked_ms = instant.now
+    const orphaned = sweep(layer, looks || base !== this.backend ? this.machine.seat : null)
+    if (looks) forgetRequests(layer)
+    batch.adopt(layer)
+    return { batch, layer, orphaned }
+  }
+
+  private async decide(batch: Batch, ask: Ask): Promise<Outcome> {
+    for (;;) {
+      const layer = new Layer(batch, ask.unstoppable)
+      try {
+        const answer = ask.decide(layer)
+        batch.adopt(layer)
+        return { answer }
+      } catch (error) {
+        if (error instanceof NotLoaded) {
+          await this.backend.prefetch([error.need])
+          continue
+        }
+        if (error instanceof NeedsKill) return { kill: error }
+        if (error instanceof Refusal && error.leaves) {
+          const { type, lock, data } = error.leaves
+          batch.drafts.push({ type, agent: String(data['by']), lock, task: null, data })
+        }
+        return { refused: error }
+      }
+    }
+  }
+
+  private async commit(batch: Batch): Promise<Event[] | 'again'> {
+    if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
+      await this.backend.rollback()
+      return []
+    }
+    const { events, head } = seal(batch.drafts, batch.head, batch.instant.at)
+    const done = await this.backend.commit({ changes: batch.changes, events, head })
+    return done === 'again' ? 'again' : events
+  }
+
+  /** A sweep found a command that outlived its lease: stop it, then sweep again. */
+  private async stopOrphan(lease: Lease): Promise<void> {
+    if (lease.group === null || this.stopping.has(lease.fence)) return
+    this.stopping.add(lease.fence)
+    const gone = await this.machine.stop(lease.group)
+    this.stopping.delete(lease.fence)
+    if (gone) await this.write((view) => void sweep(view, null)).catch(() => undefined)
+  }
+}
+
+function isRefusal(error: unknown, code: Refusal['code']): boolean {
+  return error instanceof Refusal && error.code === code
+}
+
+function explained(error: unknown): unknown {
+  if (!(error instanceof CommitUnknown)) return error
+  return new Refusal('unavailable', `The store cannot say whether this was written: ${error.message}`, {
+    next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
+  })
+}
