@@ -2,7 +2,6 @@ import { admits, type Caller } from './caller.ts'
 import { breakCyclesThrough } from './deadlock.ts'
 import { type Grant, grantLease, lockOf } from './lease.ts'
 import { blockedBy } from './lock.ts'
-import { planted } from './planted.ts'
 import { ANY, forAgent, inProject, putTask, withLabel } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
@@ -34,7 +33,7 @@ export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller)
   return startTask(view, getTask(view, id), ask, caller, ['todo', 'in_progress'])
 }
 
-function refuseAssigned(task: Task, caller: Caller): void {
+export function refuseAssigned(task: Task, caller: Caller): void {
   if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
   throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
     next: 'Take another: leasehold task claim',
@@ -110,20 +109,10 @@ export function claimNext(
   caller: Caller,
 ): Claim | undefined {
   for (const task of readyFor(view, filter, caller.agent)) {
-    if (planted('S6') && task.run_id === null) return beginUnlocked(view, task, ask, caller)
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
     return startTask(view, task, ask, caller, ['todo'])
   }
   return undefined
-}
-
-/** The planted bug of S6: hands out a task without taking it off the ready list. */
-function beginUnlocked(view: View, task: Task, ask: ClaimAsk, caller: Caller): Claim {
-  const lease = grantLease(view, lockOf(task.id), caller, ask)
-  const run = openRun(view, task, lease)
-  view.put('task', task)
-  for (const ready of view.scan('ready_in', ANY)) view.put('ready', ready)
-  return { task: { ...task, status: 'in_progress' }, lease, run }
 }
 
 /** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */

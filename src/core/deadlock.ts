@@ -1,4 +1,4 @@
-import { lineOf, breakTicket } from './line.ts'
+import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
 import type { Ticket } from './rows.ts'
 import { liveLease, nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
@@ -11,8 +11,13 @@ interface Cycle {
 
 /** All tickets that the process or agent at `node` waits with, itself or through a child. */
 function* ticketsOf(view: View, node: string): Generator<Ticket> {
-  yield* view.scan('tickets_of', node)
-  yield* view.scan('tickets_under', node)
+  for (const index of ['tickets_of', 'tickets_under'] as const) {
+    for (const ticket of [...view.scan(index, node)]) {
+      // A waiter that is gone waits for nobody: it must not look like part of a deadlock.
+      if (isGone(view, ticket)) dropTicket(view, ticket)
+      else yield ticket
+    }
+  }
 }
 
 /** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */

@@ -22,13 +22,15 @@ export const lockOf = (task_id: string) => `task:${task_id}`
 
 /** Writes a new lease of `name`. The caller has made sure that the lock may be taken. */
 export function grantLease(view: View, name: string, caller: Caller, ask: Grant): Lease {
+  const last = view.get('lease', name)
   const lease: Lease = {
     name,
-    fence: planted('S3') ? (view.get('lease', name)?.fence ?? 1) : view.nextFence(),
+    fence: planted('S3') ? (last?.fence ?? 1) : view.nextFence(),
     holder: caller.agent,
     holder_given: caller.given,
     process: ask.process,
-    group: null,
+    // A holder that asks again may still have its command running.
+    group: last?.ended_at === null ? last.group : null,
     seat: ask.process?.seat ?? null,
     acquired_at: view.at,
     acquired_ms: view.now,
@@ -56,7 +58,7 @@ type Ending = 'released' | 'force_released' | 'expired' | 'died'
  * closed; the head of the line is called.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
-  view.put('lease', { ...lease, ended_at: view.at, reason: reason || how })
+  view.put('lease', { ...lease, ended_at: view.at, reason: how })
   const task = tieTask(view, lease.name, null)
   if (task?.status === 'in_progress') returnTask(view, task, how)
   view.record({
@@ -71,6 +73,7 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
 }
 
 function returnTask(view: View, task: Task, how: Ending): void {
+  if (planted('S6')) return
   closeRun(view, task.run_id, how === 'released' ? 'cancelled' : 'lost', how)
   putTask(view, task, {
     ...task,
@@ -107,7 +110,8 @@ export function settleLease(view: View, name: string): Lease | undefined {
     case 'orphaned':
       throw new NeedsKill(lease, lease.group!)
     case 'expired':
-      endLease(view, lease, 'expired', lease.holder)
+      // A revoked lease bears its reason already; all others simply ran out.
+      endLease(view, lease, lease.reason === null ? 'expired' : 'force_released', lease.holder)
       return undefined
     case 'dead':
       endLease(view, lease, 'died', lease.holder)
@@ -136,6 +140,8 @@ export function checkFence(
   if (!itself || (theirs && !sameProcess(lease.process, caller.process))) {
     throw heldBy(view, lease, caller)
   }
+  // A command out of reach keeps the lock from others past its time, but the lease is over.
+  if (view.now >= lease.expires_ms) throw expiredLease(name, lease)
   return lease
 }
 
@@ -171,7 +177,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   const task = taskOf(lease.name)
   const by_you = lease.holder === caller.agent
   const what = task === undefined ? `${lease.name} is held` : 'Task is locked'
-  const pid = lease.group?.pid ?? lease.process?.pid
+  const pid = lease.process?.pid
   const whose = `${lease.holder}${pid === undefined ? '' : ` (PID: ${pid})`}`
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
@@ -204,11 +210,16 @@ export function refuseWhileRunning(view: View, lease: Lease): void {
   })
 }
 
-/** When a lease ends, on the clock that people read: the store's clock is for comparing only. */
+/**
+ * When a lease ends, on the clock that people read: the store's clock is for comparing only. Whole
+ * seconds of difference between the two are made up for; less is not, or the same lease would seem
+ * to end at a slightly other time in every answer.
+ */
 export function timesOf(view: View, lease: Lease) {
   const left_ms = Math.max(0, lease.expires_ms - view.now)
+  const apart_ms = Math.round((view.wall - view.now) / 1000) * 1000
   return {
-    expires_at: new Date(view.wall + left_ms).toISOString(),
+    expires_at: new Date(lease.expires_ms + apart_ms).toISOString(),
     expires_in_seconds: Math.ceil(left_ms / 1000),
   }
 }
@@ -216,7 +227,6 @@ export function timesOf(view: View, lease: Lease) {
 /** A lease as doors show it. */
 export function showLease(view: View, lease: Lease) {
   const { name, holder, fence, acquired_at } = lease
-  const pid = lease.group?.pid ?? lease.process?.pid
   return {
     name,
     holder,
@@ -225,6 +235,6 @@ export function showLease(view: View, lease: Lease) {
     acquired_at,
     ...timesOf(view, lease),
     ttl_seconds: lease.ttl_ms / 1000,
-    ...(lease.process && { pid, host: lease.process.host }),
+    ...(lease.process && { pid: lease.process.pid, host: lease.process.host }),
   }
 }

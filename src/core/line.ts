@@ -10,6 +10,20 @@ export function joinLines(view: View, ticket: Ticket): void {
     const key = keyOf(name, ticket.id)
     view.put('place', { key, name, rank: ticket.rank, ticket_id: ticket.id })
   }
+  for (const name of ticket.names) uncallOvertaken(view, name, ticket)
+}
+
+/** Whoever was called but then overtaken by a higher priority keeps its place, and is not late. */
+function uncallOvertaken(view: View, name: string, ticket: Ticket): void {
+  let head: Ticket | undefined
+  for (const next of lineOf(view, name)) {
+    if (head) {
+      if (next.called_ms !== null) view.put('ticket', { ...next, called_ms: null })
+      return
+    }
+    if (next.id !== ticket.id) return
+    head = next
+  }
 }
 
 /** Takes `ticket` out of every line and calls whoever heads them now. */
@@ -30,12 +44,16 @@ function dropPlaces(view: View, ticket: Ticket): void {
 /** Chooses `ticket` to break a deadlock: it leaves the lines, and its waiter finds the cycle. */
 export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
   dropPlaces(view, ticket)
-  view.put('ticket', { ...ticket, cycle })
+  view.put('ticket', { ...ticket, cycle, seen_ms: view.now })
+  const data = { ticket: ticket.id, cycle }
+  view.record({ type: 'ticket.broken', agent: ticket.agent, lock: null, task: null, data })
   for (const name of ticket.names) callHead(view, name)
 }
 
 /** A waiter that died, fell silent or let its call lapse holds up nobody. */
-function isGone(view: View, ticket: Ticket): boolean {
+export function isGone(view: View, ticket: Ticket): boolean {
+  // Kept only for its waiter to find the cycle, which it does at its next look.
+  if (ticket.cycle) return view.now > ticket.seen_ms + TICKET_MS
   if (ticket.called_ms !== null && view.now > ticket.called_ms + CALL_MS) return true
   const fact = ticket.process ? view.process(ticket.process) : 'unknown'
   if (fact === 'alive') return false

@@ -6,15 +6,16 @@ import {
   type Grant,
   grantLease,
   heldBy,
+  isRunning,
   refuseWhileRunning,
   settleLease,
 } from './lease.ts'
-import { GRACE_MS, LINE_AGING_MS } from './limits.ts'
-import { dropTicket, headOf, isTurnOf, joinLines, leaveLines, positionOf } from './line.ts'
+import { LINE_AGING_MS } from './limits.ts'
+import { dropTicket, headOf, joinLines, leaveLines, positionOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Ticket } from './rows.ts'
-import { nodeOf, nodeOfLease } from './standing.ts'
+import { isFree, isOrphaned, nodeOf, nodeOfLease } from './standing.ts'
 import { NeedsKill, type View } from './view.ts'
 
 export interface AcquireLocks extends Grant {
@@ -46,10 +47,12 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
     return names.map((name) => takeLock(view, name, ask, caller))
   }
   if (ask.ticket_id === undefined) {
-    if (planted('S5')) for (const name of names) tryTake(view, name, ask, caller)
+    if (planted('S5')) return takeSome(view, names, ask, caller)
     throw blocked
   }
-  return ticket ? wait(view, ticket) : join(view, names, ask, caller)
+  // Looking at the lines takes out waiters that are gone; this one may have been among them.
+  const still = view.get('ticket', ask.ticket_id)
+  return still ? wait(view, still) : join(view, names, ask, caller)
 }
 
 /** The refusal that keeps the caller from `name`, if any. */
@@ -66,8 +69,10 @@ export function blockedBy(
   return head && head.id !== ask.ticket_id ? promisedTo(view, name, head) : undefined
 }
 
-function tryTake(view: View, name: string, ask: AcquireLocks, caller: Caller): void {
-  if (!blockedBy(view, name, ask, caller)) takeLock(view, name, ask, caller)
+/** The planted bug of S5: part of what was asked for. */
+function takeSome(view: View, names: string[], ask: AcquireLocks, caller: Caller): Lease[] {
+  const free = names.filter((name) => !blockedBy(view, name, ask, caller))
+  return free.map((name) => takeLock(view, name, ask, caller))
 }
 
 /**
@@ -77,8 +82,9 @@ function tryTake(view: View, name: string, ask: AcquireLocks, caller: Caller): v
 function mayRetake(view: View, lease: Lease, ask: { takeover: boolean }, caller: Caller) {
   if (lease.holder !== caller.agent) return false
   if (ask.takeover) {
-    if (lease.group && view.group(lease.group) === 'alive') throw new NeedsKill(lease, lease.group)
-    return true
+    const group = lease.group ? view.group(lease.group) : 'dead'
+    if (group === 'alive') throw new NeedsKill(lease, lease.group!)
+    return group === 'dead'
   }
   return caller.given && (lease.process === null || sameProcess(lease.process, caller.process))
 }
@@ -153,46 +159,46 @@ function deadlocked(cycle: string[]): Refusal {
   })
 }
 
-/** How a waiter stands, without changing anything: shall it ask again now? */
-export function turnOf(view: View, ticket_id: string): { ask: boolean; position: number } {
+interface Turn {
+  position: number
+  /** Asking again now would get the locks, or stop a command that is in the way. */
+  ask: boolean
+  /** Chosen to break a deadlock: waiting on is of no use. */
+  broken: boolean
+}
+
+/** How a waiter stands. Changes nothing, so it can be looked at as often as needed. */
+export function turnOf(view: View, ticket_id: string): Turn {
   const ticket = view.get('ticket', ticket_id)
-  if (!ticket || ticket.cycle) return { ask: true, position: 0 }
-  return { ask: isTurnOf(view, ticket) || isOrphan(view, ticket), position: positionIn(view, ticket) }
-}
-
-/** The head has to ask when a command must be stopped first: asking is what stops it. */
-function isOrphan(view: View, ticket: Ticket): boolean {
-  return ticket.names.some((name) => {
-    try {
-      settleLease(view, name)
-      return false
-    } catch (stopped) {
-      if (stopped instanceof NeedsKill) return headOf(view, name)?.id === ticket.id
-      throw stopped
-    }
+  if (!ticket) return { position: 0, ask: true, broken: false }
+  if (ticket.cycle) return { position: 0, ask: false, broken: true }
+  const position = positionIn(view, ticket)
+  const turn = ticket.names.every((name) => {
+    return headOf(view, name)?.id === ticket.id && (isFree(view, name) || isOrphaned(view, name))
   })
+  // A waiter that let its call lapse is in no line any more: it has to ask for a new place.
+  return { position, ask: turn || position === 0, broken: false }
 }
 
-/** The waiter has waited long enough. Returns the `held` that tells it so, with its position. */
+/**
+ * The waiter goes: its time is up, or it was chosen to break a deadlock. Takes it out of the lines
+ * and returns the refusal that tells it why, with its position.
+ */
 export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const ticket = view.get('ticket', ticket_id)
-  const name = ticket?.names.find((each) => settledQuietly(view, each)) ?? ticket?.names[0]
-  const position = ticket ? positionIn(view, ticket) : 0
-  if (ticket) leaveLines(view, ticket)
-  const lease = name === undefined ? undefined : view.get('lease', name)
-  const held =
-    lease && lease.ended_at === null
-      ? heldBy(view, lease, caller)
-      : new Refusal('held', `${name ?? 'The lock'} did not come free in time`)
-  return new Refusal('held', `${held.message}; gave up at position ${position} of the line`, {
+  if (!ticket) return new Refusal('held', 'The lock did not come free in time')
+  const position = positionIn(view, ticket)
+  leaveLines(view, ticket)
+  if (ticket.cycle) return deadlocked(ticket.cycle)
+  const busy = ticket.names.find((name) => !isFree(view, name))
+  const lease = busy === undefined ? undefined : view.get('lease', busy)
+  const held = lease
+    ? heldBy(view, lease, caller)
+    : new Refusal('held', `${ticket.names.join(', ')} did not come free in time`)
+  return new Refusal('held', `${held.message}; gave up at position ${position} in the line`, {
     next: held.next,
     details: { ...held.details, position },
   })
-}
-
-function settledQuietly(view: View, name: string): boolean {
-  const lease = view.get('lease', name)
-  return lease !== undefined && lease.ended_at === null
 }
 
 /** Extends a lease from now. Never revives one that has expired. */
@@ -225,8 +231,9 @@ export function releaseLock(
 }
 
 /**
- * An admin frees a lock whoever holds it. A command we started under it is stopped first; where it
- * cannot be reached, the lease ends now and the lock is free after the grace.
+ * An admin frees a lock whoever holds it. Where a command runs under it, the lease is revoked at
+ * once, so that the holder can write no more; the lock is free when that command is stopped, or
+ * after the grace where it cannot be reached. Doing it twice is as good as once.
  */
 export function forceRelease(
   view: View,
@@ -238,23 +245,21 @@ export function forceRelease(
       next: 'Ask the holder to release it, or a person with an admin token.',
     })
   }
-  const lease = settleLease(view, ask.name)
-  if (!lease) throw new Refusal('not_found', `Nobody holds ${ask.name}`, { next: 'leasehold lock list' })
-  const group = lease.group ? view.group(lease.group) : 'dead'
-  if (group === 'alive') throw new NeedsKill(lease, lease.group!)
-  if (group === 'unknown') {
-    const ended = { ...lease, expires_ms: view.now, ttl_ms: lease.ttl_ms }
-    view.put('lease', ended)
-    view.record(forced(ask, lease, caller, { free_in_seconds: GRACE_MS / 1000 }))
-    return ended
+  const lease = view.get('lease', ask.name)
+  if (lease && lease.reason === 'force_released') return lease
+  if (!lease || !settleLease(view, ask.name)) {
+    throw new Refusal('not_found', `Nobody holds ${ask.name}`, { next: 'leasehold lock list' })
   }
-  endLease(view, lease, 'force_released', caller.agent, ask.reason)
-  return lease
-}
-
-function forced(ask: { name: string }, lease: Lease, caller: Caller, more: object) {
-  const data = { fence: lease.fence, holder: lease.holder, ...more }
-  return { type: 'lease.revoked', agent: caller.agent, lock: ask.name, task: null, data }
+  if (!isRunning(view, lease)) {
+    endLease(view, lease, 'force_released', caller.agent, ask.reason)
+    return lease
+  }
+  const revoked = { ...lease, expires_ms: view.now, reason: 'force_released' }
+  view.put('lease', revoked)
+  const data = { fence: lease.fence, holder: lease.holder, reason: ask.reason ?? '' }
+  view.record({ type: 'lease.revoked', agent: caller.agent, lock: ask.name, task: null, data })
+  if (view.group(lease.group!) === 'alive') throw new NeedsKill(lease, lease.group!, true)
+  return revoked
 }
 
 /**

@@ -1,5 +1,5 @@
 import { admits, type Caller } from './caller.ts'
-import { beginRun, type Claim, notClaimable, startTask } from './claim.ts'
+import { beginRun, type Claim, notClaimable, refuseAssigned, startTask } from './claim.ts'
 import { checkFence, endLease, expiredLease, isRunning, lockOf, settleLease } from './lease.ts'
 import { blockedBy } from './lock.ts'
 import { putTask, tellDependents } from './ready.ts'
@@ -50,9 +50,7 @@ export function moveTask(view: View, ask: MoveTask, caller: Caller): Moved {
 }
 
 function claimByMove(view: View, ask: MoveTask, task: Task, caller: Caller): Claim {
-  if (task.assigned_to !== null && !admits(task.assigned_to, caller.agent)) {
-    throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`)
-  }
+  refuseAssigned(task, caller)
   const blocked = blockedBy(view, lockOf(task.id), { takeover: false }, caller)
   if (blocked) throw blocked
   return startTask(view, task, ask, caller, ['todo', 'review'])
@@ -76,6 +74,7 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
 function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved {
   const run = task.run_id === null ? undefined : view.get('run', task.run_id)
   if (run && task.status === 'in_progress') return { task, lease, run }
+  refuseAssigned(task, caller)
   const claim = beginRun(view, task, lease)
   const data = { fence: lease.fence, run: claim.run.id }
   view.record({ type: 'task.claimed', agent: caller.agent, lock: lease.name, task: task.id, data })

@@ -43,6 +43,12 @@ export function isFree(view: View, name: string): boolean {
   return now !== 'live' && now !== 'orphaned'
 }
 
+/** Whether a command has to be stopped before `name` is free. */
+export function isOrphaned(view: View, name: string): boolean {
+  const lease = view.get('lease', name)
+  return lease !== undefined && standing(view, lease) === 'orphaned'
+}
+
 /**
  * Where a holder or waiter stands in the wait-for graph: its process, or else its given agent id.
  * A defaulted id stands for many terminals, so it makes no node.

@@ -1,10 +1,12 @@
 import { settleLease } from './lease.ts'
 import { REQUEST_MEMORY_MS, SWEEP_MAX } from './limits.ts'
+import { isGone, leaveLines } from './line.ts'
 import type { Lease } from './rows.ts'
 import { NeedsKill, type View } from './view.ts'
 
 /**
- * Clears away leases that are over: overdue ones and, at `seat`, those whose process died there.
+ * Clears away leases that are over: overdue ones and, at `seat`, those whose process died there;
+ * then also waiters that are gone.
  * Returns the leases whose command has to be stopped first; stopping is for the caller to do,
  * outside the transaction.
  */
@@ -14,6 +16,9 @@ export function sweep(view: View, seat: string | null): Lease[] {
   if (seat !== null) {
     for (const lease of take(view.scan('leases_seated_at', seat))) {
       settleQuietly(view, lease, orphaned)
+    }
+    for (const ticket of take(view.scan('tickets', ''))) {
+      if (isGone(view, ticket)) leaveLines(view, ticket)
     }
   }
   return orphaned
@@ -28,11 +33,11 @@ function overdue(view: View): Lease[] {
   return found
 }
 
-function take(leases: Iterable<Lease>): Lease[] {
-  const found: Lease[] = []
-  for (const lease of leases) {
+function take<Row>(rows: Iterable<Row>): Row[] {
+  const found: Row[] = []
+  for (const row of rows) {
     if (found.length === SWEEP_MAX) break
-    found.push(lease)
+    found.push(row)
   }
   return found
 }

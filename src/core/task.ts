@@ -1,9 +1,9 @@
 import type { Caller } from './caller.ts'
-import { checkFence, heldBy, lockOf, showLease } from './lease.ts'
+import { checkFence, lockOf, timesOf } from './lease.ts'
 import { planted } from './planted.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import { type Dependency, keyOf, type Lease, type Run, type Task } from './rows.ts'
+import { type Dependency, keyOf, type Task } from './rows.ts'
 import { liveLease } from './standing.ts'
 import type { View } from './view.ts'
 
@@ -108,6 +108,8 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const edited: Task = {
     ...task,
     ...ask.fields,
+    depends_on: [...new Set(ask.fields.depends_on ?? task.depends_on)],
+    labels: [...new Set(ask.fields.labels ?? task.labels)],
     version: task.version + 1,
     updated_at: view.at,
   }
@@ -167,14 +169,5 @@ function loopThrough(view: View, start: string, depends_on: string[]): string[] 
 export function showTask(view: View, task: Task) {
   const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, ...shown } = task
   const lease = liveLease(view, lockOf(task.id))
-  return { ...shown, lock_until: lease ? showLease(view, lease).expires_at : null }
-}
-
-export function showRun(run: Run) {
-  return run
-}
-
-/** The refusal for a task whose lock another agent holds. */
-export function lockedBy(view: View, lease: Lease, caller: Caller): Refusal {
-  return heldBy(view, lease, caller)
+  return { ...shown, lock_until: lease ? timesOf(view, lease).expires_at : null }
 }

@@ -129,9 +129,12 @@ export type Need =
 export class NeedsKill extends Error {
   readonly group: ProcessRef
   readonly lease: Lease
-  constructor(lease: Lease, group: ProcessRef) {
+  /** What was decided so far is committed before the kill: the holder may write no more. */
+  readonly commits: boolean
+  constructor(lease: Lease, group: ProcessRef, commits = false) {
     super(`the command under ${lease.name} has to be stopped first`)
     this.lease = lease
     this.group = group
+    this.commits = commits
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import { planted } from '../core/planted.ts'
 import type { Event, EventDraft } from '../core/view.ts'
 import type { Head } from './port.ts'
@@ -13,7 +13,7 @@ export const GENESIS = '0'.repeat(64)
 export function hashOf(previous: string, event: Omit<Event, 'hash'>): string {
   const { position, at, type, agent, lock, task, data } = event
   const text = JSON.stringify({ position, at, type, agent, lock, task, data })
-  return createHash('sha256').update(`${previous}\n${text}`).digest('hex')
+  return digest('sha256', `${previous}\n${text}`)
 }
 
 /** Gives drafts their positions and hashes: once, just before COMMIT, in the order decided. */
@@ -21,9 +21,9 @@ export function seal(drafts: EventDraft[], head: Head, at: string): { events: Ev
   let { position, hash } = head
   const events = drafts.map(({ type, agent, lock, task, data }) => {
     position += planted('S10') && position % 7 === 6 ? 2 : 1
-    const event = { position, at, type, agent, lock, task, data }
-    hash = hashOf(hash, event)
-    return { ...event, hash }
+    const event = { position, at, type, agent, lock, task, data, hash: '' }
+    hash = event.hash = hashOf(hash, event)
+    return event
   })
   return { events, head: { ...head, position, hash } }
 }

@@ -1,5 +1,5 @@
 import type { ProcessRef, TableName, Tables } from '../core/rows.ts'
-import { KEYS } from '../core/rows.ts'
+import { KEYS, TABLES } from '../core/rows.ts'
 import {
   type Cursor,
   type EventDraft,
@@ -11,10 +11,12 @@ import {
 import type { AnyRow, Base, Changes, Head, Machine } from './port.ts'
 
 /** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
-const FENCES_PER_EPOCH = 2 ** 40
+export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
 const LAST_PAGE = 512
+
+const NONE: never[] = []
 
 export interface Instant {
   now: number
@@ -31,7 +33,9 @@ export class Batch {
   private readonly base: Base
   private readonly machine: Machine
   private readonly asks: number
-  private readonly pages = new Map<string, Page>()
+  /** How often a row was put into a table. Zero spares scans a look at the changes. */
+  readonly puts: Partial<Record<TableName, number>> = {}
+  private readonly pages = new Map<IndexName, Map<string, Page>>()
   private readonly facts = new Map<string, Fact>()
 
   constructor(base: Base, head: Head, instant: Instant, machine: Machine, asks = 1) {
@@ -50,12 +54,13 @@ export class Batch {
 
   /** The committed rows of a group, fetched page by page and kept for the rest of the batch. */
   page(index: IndexName, group: string): Page {
-    const key = `${index}\n${group}`
-    let page = this.pages.get(key)
+    let pages = this.pages.get(index)
+    if (!pages) this.pages.set(index, (pages = new Map()))
+    let page = pages.get(group)
     if (!page) {
       // Every ask of a batch may take a ready task; few look far into anything else.
       const size = index === 'ready_in' ? this.asks + FIRST_PAGE : FIRST_PAGE
-      this.pages.set(key, (page = new Page(this.base, index, group, size)))
+      pages.set(group, (page = new Page(this.base, index, group, size)))
     }
     page.skip(this.changes[INDEXES[index].table])
     return page
@@ -70,11 +75,16 @@ export class Batch {
 
   /** Makes a decided layer part of the batch. */
   adopt(layer: Layer): void {
-    for (const [table, rows] of Object.entries(layer.changes)) {
-      const mine = (this.changes[table as TableName] ??= new Map()) as Map<string, AnyRow | null>
-      for (const [key, row] of rows) mine.set(key, row)
+    for (const table of TABLES) {
+      const theirs = layer.changes[table]
+      if (!theirs) continue
+      const mine = (this.changes[table] ??= new Map()) as Map<string, AnyRow | null>
+      for (const [key, row] of theirs) {
+        mine.set(key, row)
+        if (row !== null) this.puts[table] = (this.puts[table] ?? 0) + 1
+      }
     }
-    this.drafts.push(...layer.drafts)
+    for (const draft of layer.drafts) this.drafts.push(draft)
     this.head = layer.head
   }
 }
@@ -168,18 +178,29 @@ export class Layer implements View {
     rows.set(key, null)
   }
 
-  /** Changed rows of the group come from memory, the others from the store, merged in order. */
-  *scan<I extends IndexName>(
+  scan<I extends IndexName>(
     index: I,
     group: string,
     after?: Cursor,
+  ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
+    const changed = this.changedRows(index, group)
+    const page = this.batch.page(index, group)
+    // Most scans find nothing: no line, no waiters, no tasks of one's own.
+    if (changed.length === 0 && page.at(page.start) === undefined) return NONE
+    return this.merge(index, changed, page, after)
+  }
+
+  /** Changed rows of the group come from memory, the others from the store, merged in order. */
+  private *merge<I extends IndexName>(
+    index: I,
+    changed: AnyRow[],
+    page: Page,
+    after: Cursor | undefined,
   ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
     type Row = Tables[(typeof INDEXES)[I]['table']]
     const { table } = INDEXES[index]
     const mine = this.changes[table]
     const theirs = this.batch.changes[table]
-    const changed = this.changedRows(index, group)
-    const page = this.batch.page(index, group)
     const key = KEYS[table] as keyof AnyRow
     for (let i = page.start; ; i += 1) {
       const row = page.at(i)
@@ -196,13 +217,15 @@ export class Layer implements View {
 
   private changedRows(index: IndexName, group: string): AnyRow[] {
     const definition = INDEXES[index] as { table: TableName; group(row: AnyRow): string | null }
-    const mine = this.changes[definition.table] as Map<string, AnyRow | null> | undefined
-    const theirs = this.batch.changes[definition.table] as typeof mine
+    const { table } = definition
+    const mine = this.changes[table] as Map<string, AnyRow | null> | undefined
+    if (!mine && !this.batch.puts[table]) return NONE
+    const theirs = this.batch.changes[table] as typeof mine
     const found: AnyRow[] = []
     for (const row of mine?.values() ?? []) {
       if (row && definition.group(row) === group) found.push(row)
     }
-    for (const [key, row] of theirs ?? []) {
+    for (const [key, row] of (this.batch.puts[table] && theirs) || []) {
       if (row && !mine?.has(key) && definition.group(row) === group) found.push(row)
     }
     return found.sort((a, b) => (isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1))

@@ -83,9 +83,7 @@ export class Store {
 
   private enqueue(ask: Ask): void {
     this.waiting.push(ask)
-    this.turning ??= this.turn().finally(() => {
-      this.turning = undefined
-    })
+    this.turning ??= this.turn()
   }
 
   /** While one batch commits, the next one gathers. */
@@ -94,6 +92,8 @@ export class Store {
       await new Promise<void>((resolve) => void setImmediate(resolve))
       await this.runBatch(this.waiting.splice(0, BATCH_MAX))
     }
+    // In the same step as the last look at the queue, or an ask in between would wait for ever.
+    this.turning = undefined
   }
 
   private async runBatch(asks: Ask[]): Promise<void> {
@@ -126,11 +126,12 @@ export class Store {
       const begun = await this.backend.begin()
       try {
         await this.backend.prefetch(asks.flatMap((ask) => ask.reads))
-        const { batch, orphaned } = this.open(this.backend, begun, asks.length)
+        const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
         const outcomes: Outcome[] = []
         for (const ask of asks) outcomes.push(await this.decide(batch, ask))
         const events = await this.commit(batch)
         if (events === 'again') continue
+        if (looks) this.looked_ms = batch.instant.now
         for (const listener of this.listeners) if (events.length > 0) listener(events)
         for (const lease of orphaned) void this.stopOrphan(lease)
         return outcomes
@@ -141,18 +142,31 @@ export class Store {
     }
   }
 
+  /** Rows that the sweep turns out to need are loaded, and it begins again. */
+  private async openLoaded(begun: Head, asks: number) {
+    for (;;) {
+      try {
+        return this.open(this.backend, begun, asks)
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error
+        await this.backend.prefetch([error.need])
+      }
+    }
+  }
+
   /** A batch over committed rows, with what time has brought about since the last commit. */
   private open(base: Base, begun: Head, asks: number) {
     const { instant, head } = instantOf(begun, this.machine)
     const batch = new Batch(base, head, instant, this.machine, asks)
     const layer = new Layer(batch)
     if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
-    const looks = instant.now - this.looked_ms >= PROCESS_SWEEP_MS
-    if (looks) this.looked_ms = instant.now
-    const orphaned = sweep(layer, looks || base !== this.backend ? this.machine.seat : null)
-    if (looks) forgetRequests(layer)
+    // A reader looks every time, and leaves the writer's next look alone: what it sees it drops.
+    const writes = base === this.backend
+    const looks = !writes || instant.now - this.looked_ms >= PROCESS_SWEEP_MS
+    const orphaned = sweep(layer, looks ? this.machine.seat : null)
+    if (looks && writes) forgetRequests(layer)
     batch.adopt(layer)
-    return { batch, layer, orphaned }
+    return { batch, layer, orphaned, looks }
   }
 
   private async decide(batch: Batch, ask: Ask): Promise<Outcome> {
@@ -167,7 +181,10 @@ export class Store {
           await this.backend.prefetch([error.need])
           continue
         }
-        if (error instanceof NeedsKill) return { kill: error }
+        if (error instanceof NeedsKill) {
+          if (error.commits) batch.adopt(layer)
+          return { kill: error }
+        }
         if (error instanceof Refusal && error.leaves) {
           const { type, lock, data } = error.leaves
           batch.drafts.push({ type, agent: String(data['by']), lock, task: null, data })
@@ -193,7 +210,8 @@ export class Store {
     this.stopping.add(lease.fence)
     const gone = await this.machine.stop(lease.group)
     this.stopping.delete(lease.fence)
-    if (gone) await this.write((view) => void sweep(view, null)).catch(() => undefined)
+    const { seat } = this.machine
+    if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
   }
 }
 

@@ -11,8 +11,8 @@ import { refusalFor } from './errors.ts'
 import { migrate, schemaVersion, SCHEMA_VERSION } from './migrate.ts'
 import { Statements } from './statements.ts'
 
-/** Rows kept in memory between batches; beyond this the cache starts over. */
-const CACHE_MAX = 50_000
+/** Rows of a table kept in memory between batches; beyond this the cache starts over. */
+const CACHE_MAX = 20_000
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
@@ -22,10 +22,19 @@ interface Connection {
   statements: Statements
 }
 
+interface Index {
+  table: TableName
+  group(row: AnyRow): string | null
+}
+
+type Rows = Map<string, AnyRow | null>
+
 interface SqliteOptions {
   path: string
   /** How long to try without anybody making progress before answering `unavailable`. */
   busy_timeout_ms: number
+  /** Makes folder and file with the right modes, before SQLite would with laxer ones. */
+  prepare?: () => void
 }
 
 /**
@@ -39,10 +48,14 @@ export class SqliteBackend implements Backend {
   private reader: Connection | undefined
   private version: unknown
   private head: Head | undefined
-  private readonly cache = new Map<TableName, Map<string, AnyRow | null>>()
-  private cached = 0
+  /** Rows by table and key; null for those known not to be there. */
+  private readonly cache = Object.fromEntries(TABLES.map((table) => [table, new Map()])) as {
+    [T in TableName]: Map<string, AnyRow | null>
+  }
   /** Tables known to have no rows: most stores have no waiters, and need not ask for them. */
   private readonly empty = new Map<TableName, boolean>()
+  /** Groups known to have no rows: most agents have no tasks of their own, most locks no line. */
+  private readonly barren = new Map<IndexName, Set<string>>()
 
   constructor(options: SqliteOptions) {
     this.options = options
@@ -63,6 +76,7 @@ export class SqliteBackend implements Backend {
   }
 
   private async connect(): Promise<Connection> {
+    this.options.prepare?.()
     const db = openDatabase(this.options.path, { readOnly: false })
     try {
       await migrate(db, this.options)
@@ -74,16 +88,20 @@ export class SqliteBackend implements Backend {
   }
 
   private forget(): void {
-    this.cache.clear()
+    this.forgetRows()
     this.empty.clear()
-    this.cached = 0
     this.head = undefined
+  }
+
+  private forgetRows(): void {
+    for (const table of TABLES) this.cache[table].clear()
+    this.barren.clear()
   }
 
   prefetch(needs: Need[]): void {
     const wanted = new Map<TableName, Set<string>>()
     for (const need of needs) {
-      if (!('table' in need) || this.cache.get(need.table)?.has(need.key)) continue
+      if (!('table' in need) || this.cache[need.table].has(need.key)) continue
       const keys = wanted.get(need.table) ?? new Set()
       wanted.set(need.table, keys.add(need.key))
     }
@@ -92,17 +110,11 @@ export class SqliteBackend implements Backend {
 
   private load(table: TableName, keys: string[]): void {
     if (this.isEmpty(table)) return
-    for (const key of keys) this.remember(table, key, null)
+    const known = this.cache[table]
+    for (const key of keys) known.set(key, null)
     for (const row of this.writer!.statements.getMany(table, keys)) {
-      this.remember(table, row[KEYS[table] as keyof AnyRow] as string, row)
+      known.set(row[KEYS[table] as keyof AnyRow] as string, row)
     }
-  }
-
-  private remember(table: TableName, key: string, row: AnyRow | null): void {
-    let rows = this.cache.get(table)
-    if (!rows) this.cache.set(table, (rows = new Map()))
-    if (!rows.has(key)) this.cached += 1
-    rows.set(key, row)
   }
 
   private isEmpty(table: TableName): boolean {
@@ -115,17 +127,18 @@ export class SqliteBackend implements Backend {
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
-    const known = this.cache.get(table)?.get(key)
+    const known = this.cache[table].get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
     if (this.isEmpty(table)) return undefined
     const row = this.writer!.statements.get(table, key)
-    this.remember(table, key, row ?? null)
+    this.cache[table].set(key, row ?? null)
     return row as Tables[T] | undefined
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
-    if (this.isEmpty(INDEXES[index].table)) return []
+    if (this.isEmpty(INDEXES[index].table) || this.barren.get(index)?.has(group)) return []
     const rows = this.writer!.statements.scan(index, group, valuesOf(after), limit)
+    if (rows.length === 0 && !after) this.rememberBarren(index, group)
     if (index === 'ready_in') {
       const ids = rows.map((row) => (row as Tables['ready']).task_id)
       this.prefetch(ids.map((key) => ({ table: 'task', key })))
@@ -134,18 +147,16 @@ export class SqliteBackend implements Backend {
     return rows
   }
 
+  private rememberBarren(index: IndexName, group: string): void {
+    const groups = this.barren.get(index) ?? new Set()
+    this.barren.set(index, groups.add(group))
+  }
+
   commit({ changes, events, head }: Commit): 'done' {
     const { db, statements } = this.writer!
     try {
       for (const table of TABLES) {
-        const rows: AnyRow[] = []
-        const gone: string[] = []
-        for (const [key, row] of changes[table] ?? []) {
-          if (row === null) gone.push(key)
-          else rows.push(row)
-        }
-        if (rows.length > 0) statements.write(table, rows)
-        if (gone.length > 0) statements.remove(table, gone)
+        this.write(statements, table, changes[table] as Rows | undefined)
       }
       statements.append(events)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
@@ -163,6 +174,21 @@ export class SqliteBackend implements Backend {
     return 'done'
   }
 
+  private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
+    const known = this.cache[table]
+    const [before, after, rows]: AnyRow[][] = [[], [], []]
+    const gone: string[] = []
+    for (const [key, row] of changes) {
+      const old = known.get(key)
+      if (row === null) gone.push(key)
+      else if (!old) rows!.push(row)
+      else if (before!.push(old)) after!.push(row)
+    }
+    statements.update(table, before!, after!)
+    if (rows!.length > 0) statements.write(table, rows!)
+    if (gone.length > 0) statements.remove(table, gone)
+  }
+
   private finish(db: Database): void {
     try {
       db.exec('COMMIT')
@@ -176,14 +202,19 @@ export class SqliteBackend implements Backend {
 
   private keep(changes: Commit['changes'], head: Head): void {
     this.head = head
-    if (this.cached > CACHE_MAX) {
-      this.cache.clear()
-      this.cached = 0
-    }
     for (const table of TABLES) {
+      const rows = this.cache[table]
+      if (rows.size > CACHE_MAX) this.forgetRows()
       for (const [key, row] of changes[table] ?? []) {
-        this.remember(table, key, row)
+        rows.set(key, row)
         if (row !== null) this.empty.set(table, false)
+      }
+    }
+    for (const [index, groups] of this.barren) {
+      const { table, group } = INDEXES[index] as Index
+      if (groups.size > CACHE_MAX) groups.clear()
+      for (const row of changes[table]?.values() ?? []) {
+        if (row !== null) groups.delete(group(row) ?? '')
       }
     }
   }

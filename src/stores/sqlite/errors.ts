@@ -1,10 +1,12 @@
 import { Refusal } from '../../core/refusal.ts'
+import { fileRefusal } from '../errors.ts'
 import { RESULT, resultCode } from './driver.ts'
 
 /** What SQLite said, as a typed refusal that says what to do. Bugs stay what they are. */
 export function refusalFor(error: unknown, path: string): Error {
   if (error instanceof Refusal) return error
   const said = error instanceof Error ? error.message : String(error)
+  if ((error as NodeJS.ErrnoException).syscall) return fileRefusal(error, path)
   switch (resultCode(error)) {
     case RESULT.full:
       return new Refusal('unavailable', `The disk is full: ${path} cannot grow`, {

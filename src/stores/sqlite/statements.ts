@@ -1,7 +1,7 @@
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { KEYS, type TableName } from '../../core/rows.ts'
 import { type Event, INDEXES, type IndexName } from '../../core/view.ts'
-import { type ColumnKind, COLUMNS, EVENT_COLUMNS } from '../columns.ts'
 import type { AnyRow } from '../port.ts'
+import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
 
 /**
@@ -29,44 +29,15 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
 const ROWS_PER_STATEMENT = [32, 8, 1] as const
 
 const quoted = (name: string) => `"${name}"`
+const list = (size: number, item: string) => Array<string>(size).fill(item).join(', ')
+const tuples = (rows: number, columns: number) => list(rows, `(${list(columns, '?')})`)
 
-interface Codec<Row> {
-  encode(row: Row, into: Value[]): void
-  decode(row: Record<string, unknown>): Row
-}
-
-/** Rows are never changed in place, so empty lists and objects can be shared. */
-const EMPTY: Record<string, unknown> = { '[]': Object.freeze([]), '{}': Object.freeze({}) }
-
-function codecOf<Row>(columns: Record<string, ColumnKind>): Codec<Row> {
-  const all = Object.entries(columns)
-  const special = all.filter(([, kind]) => kind === 'json' || kind === 'bool')
-  return {
-    encode(row, into) {
-      const fields = row as unknown as Record<string, unknown>
-      for (const [name, kind] of all) {
-        const value = fields[name]
-        if (value === null || value === undefined) into.push(null)
-        else if (kind === 'json') into.push(JSON.stringify(value))
-        else if (kind === 'bool') into.push(value ? 1 : 0)
-        else into.push(value as Value)
-      }
-    },
-    decode(row) {
-      for (const [name, kind] of special) {
-        const value = row[name]
-        if (kind === 'bool') row[name] = value === 1
-        else if (value !== null) row[name] = EMPTY[value as string] ?? JSON.parse(value as string)
-      }
-      return row as Row
-    },
+function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void): void {
+  let from = 0
+  for (const size of ROWS_PER_STATEMENT) {
+    for (; rows.length - from >= size; from += size) each(size, rows.slice(from, from + size))
   }
 }
-
-const CODECS = Object.fromEntries(
-  TABLES.map((table) => [table, codecOf<AnyRow>(COLUMNS[table])]),
-) as Record<TableName, Codec<AnyRow>>
-const EVENT_CODEC = codecOf<Event>(EVENT_COLUMNS)
 
 /** Prepared statements of one connection, made when first used. */
 export class Statements {
@@ -84,31 +55,42 @@ export class Statements {
     return statement
   }
 
+  /** A statement whose rows come as arrays of `columns`, which is faster than as objects. */
+  private select(name: string, columns: string[], rest: () => string): Statement {
+    let statement = this.prepared.get(name)
+    if (!statement) {
+      statement = this.db.prepare(`SELECT ${columns.map(quoted).join(', ')} ${rest()}`)
+      statement.setReturnArrays(true)
+      this.prepared.set(name, statement)
+    }
+    return statement
+  }
+
   get(table: TableName, key: string): AnyRow | undefined {
-    const sql = () => `SELECT * FROM ${table} WHERE ${KEYS[table]} = ?`
-    const row = this.once(`get ${table}`, sql).get(key) as Record<string, unknown> | undefined
-    return row && CODECS[table].decode(row)
+    const codec = CODECS[table]
+    const rest = () => `FROM ${table} WHERE ${KEYS[table]} = ?`
+    const values = this.select(`get ${table}`, codec.names, rest).get(key)
+    return values && codec.decode(values as unknown as unknown[])
   }
 
   getMany(table: TableName, keys: string[]): AnyRow[] {
-    const statement = this.once(
-      `get many ${table}`,
-      () => `SELECT * FROM ${table} WHERE ${KEYS[table]} IN (SELECT value FROM json_each(?))`,
-    )
-    const rows = statement.all(JSON.stringify(keys)) as Record<string, unknown>[]
-    return rows.map((row) => CODECS[table].decode(row))
+    const codec = CODECS[table]
+    const rest = () => `FROM ${table} WHERE ${KEYS[table]} IN (SELECT value FROM json_each(?))`
+    const rows = this.select(`get many ${table}`, codec.names, rest).all(JSON.stringify(keys))
+    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
   scan(index: IndexName, group: string, after: Value[] | undefined, limit: number): AnyRow[] {
     const { table } = INDEXES[index]
-    const statement = this.once(`scan ${index} ${after ? 'on' : ''}`, () => {
+    const codec = CODECS[table]
+    const statement = this.select(`scan ${index} ${after ? 'on' : ''}`, codec.names, () => {
       const { where, order } = SCANS[index]
       const by = `${order}, ${KEYS[table]}`
       const behind = after ? `AND (${by}) > (?, ?)` : ''
-      return `SELECT * FROM ${table} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
+      return `FROM ${table} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
-    const rows = statement.all(group, ...(after ?? []), limit) as Record<string, unknown>[]
-    return rows.map((row) => CODECS[table].decode(row))
+    const rows = statement.all(group, ...(after ?? []), limit)
+    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
   isEmpty(table: TableName): boolean {
@@ -117,38 +99,68 @@ export class Statements {
   }
 
   write(table: TableName, rows: AnyRow[]): void {
-    this.insert(table, Object.keys(COLUMNS[table]), rows, CODECS[table], () => {
-      const rest = Object.keys(COLUMNS[table]).filter((column) => column !== KEYS[table])
+    this.insert(table, rows, CODECS[table], () => {
+      const rest = CODECS[table].names.filter((column) => column !== KEYS[table])
       const updates = rest.map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
       return ` ON CONFLICT (${KEYS[table]}) DO UPDATE SET ${updates.join(', ')}`
     })
   }
 
   append(events: Event[]): void {
-    this.insert('event', Object.keys(EVENT_COLUMNS), events, EVENT_CODEC, () => '')
+    this.insert('event', events, EVENT_CODEC, () => '')
   }
 
-  private insert<Row>(
-    table: string,
-    columns: string[],
-    rows: Row[],
-    codec: Codec<Row>,
-    tail: () => string,
-  ): void {
-    let from = 0
-    for (const size of ROWS_PER_STATEMENT) {
-      if (rows.length - from < size) continue
+  private insert<Row>(table: string, rows: Row[], codec: Codec<Row>, tail: () => string): void {
+    inChunks(rows, (size, chunk) => {
       const statement = this.once(`insert ${size} ${table}`, () => {
-        const one = `(${columns.map(() => '?').join(', ')})`
-        const values = Array(size).fill(one).join(', ')
-        return `INSERT INTO ${table} (${columns.map(quoted).join(', ')}) VALUES ${values}${tail()}`
+        const into = `${table} (${codec.names.map(quoted).join(', ')})`
+        return `INSERT INTO ${into} VALUES ${tuples(size, codec.names.length)}${tail()}`
       })
-      for (; rows.length - from >= size; from += size) {
-        const bound: Value[] = []
-        for (let i = from; i < from + size; i += 1) codec.encode(rows[i]!, bound)
-        statement.run(...bound)
-      }
+      const bound: Value[] = []
+      for (const row of chunk) codec.encode(row, bound)
+      statement.run(...bound)
+    })
+  }
+
+  /**
+   * Writes only the columns in which rows differ from those in the store. Fewer values and fewer
+   * indexes are touched than with `write`: 3.1 µs per claimed task in place of 5.3.
+   */
+  update(table: TableName, before: AnyRow[], after: AnyRow[]): void {
+    const codec = CODECS[table]
+    const alike = new Map<number, AnyRow[]>()
+    for (const [i, row] of after.entries()) {
+      const columns = codec.difference(before[i]!, row)
+      const rows = alike.get(columns)
+      if (rows) rows.push(row)
+      else if (columns !== 0) alike.set(columns, [row])
     }
+    for (const [columns, rows] of alike) this.set(table, codec.pick(columns), rows)
+  }
+
+  private set(table: TableName, columns: number[], rows: AnyRow[]): void {
+    const codec = CODECS[table]
+    const key = codec.names.indexOf(KEYS[table])
+    inChunks(rows, (size, chunk) => {
+      const statement = this.once(`update ${size} ${table} ${columns.join()}`, () => {
+        const names = columns.map((i) => quoted(codec.names[i]!))
+        // A list of one row would be planned anew at every run, at 47 µs.
+        if (size === 1) {
+          const set = names.map((name) => `${name} = ?`).join(', ')
+          return `UPDATE ${table} SET ${set} WHERE ${KEYS[table]} = ?`
+        }
+        const set = names.map((name, i) => `${name} = new.column${i + 1}`).join(', ')
+        const values = tuples(size, names.length + 1)
+        const match = `${table}.${KEYS[table]} = new.column${names.length + 1}`
+        return `UPDATE ${table} SET ${set} FROM (VALUES ${values}) AS new WHERE ${match}`
+      })
+      const bound: Value[] = []
+      for (const row of chunk) {
+        for (const i of columns) bound.push(codec.valueOf(row, i))
+        bound.push(codec.valueOf(row, key))
+      }
+      statement.run(...bound)
+    })
   }
 
   remove(table: TableName, keys: string[]): void {
@@ -165,8 +177,8 @@ export class Statements {
   }
 
   events(after: number, limit: number): Event[] {
-    const sql = 'SELECT * FROM event WHERE position > ? ORDER BY position LIMIT ?'
-    const rows = this.sql(sql).all(after, limit) as Record<string, unknown>[]
-    return rows.map((row) => EVENT_CODEC.decode(row))
+    const rest = () => 'FROM event WHERE position > ? ORDER BY position LIMIT ?'
+    const rows = this.select('events', EVENT_CODEC.names, rest).all(after, limit)
+    return (rows as unknown as unknown[][]).map((values) => EVENT_CODEC.decode(values))
   }
 }

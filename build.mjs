@@ -1,0 +1,40 @@
+// Bundles the command line into one CommonJS file: it starts about 10 ms sooner than as modules.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+process.chdir(dirname(fileURLToPath(import.meta.url)))
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+const test = process.argv.includes('--test')
+const out = test ? 'dist/test' : 'dist'
+
+// Somebody may be running what is there now: new files take its place whole, the program last.
+const fresh = `${out}/fresh-${process.pid}`
+mkdirSync(fresh, { recursive: true })
+await build({
+  entryPoints: { cli: 'src/doors/cli/main.ts' },
+  outdir: fresh,
+  outExtension: { '.js': '.cjs' },
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'cjs',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  external: ['@photostructure/sqlite'],
+  banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
+  define: {
+    'import.meta.url': '__url',
+    LEASEHOLD_VERSION: JSON.stringify(version),
+    LEASEHOLD_TEST_BUILD: String(test),
+  },
+  logLevel: 'warning',
+})
+for (const name of readdirSync('src/stores/sqlite').filter((file) => file.endsWith('.sql'))) {
+  copyFileSync(`src/stores/sqlite/${name}`, `${fresh}/${name}`)
+  renameSync(`${fresh}/${name}`, `${out}/${name}`)
+}
+renameSync(`${fresh}/cli.cjs`, `${out}/cli.cjs`)
+rmSync(fresh, { recursive: true })

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import { lockOf } from '../../core/lease.ts'
+import { call } from '../../operations/call.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { operations } from '../../operations/registry.ts'
+import type { Context, GlobalOptions } from './context.ts'
+import { show } from './show.ts'
+import { valueOf } from './values.ts'
+
+/** Short ways to say a common thing: the same operation with one field already filled in. */
+const SHORT = [
+  { command: 'task done id', of: 'task.status', fixed: { status: 'done' }, doc: 'Finish a task.' },
+  {
+    command: 'task cancel id',
+    of: 'task.status',
+    fixed: { status: 'cancelled' },
+    doc: 'Cancel a task: its holder, its creator, or an admin (--force).',
+  },
+] as const
+
+export type Enter = (options: GlobalOptions) => Context
+
+/** Adds a command for every operation of the registry that has one. */
+export function addOperations(groups: (name: string) => Command, enter: Enter): void {
+  for (const operation of operations) {
+    if (operation.command) add(groups, enter, operation, operation.command, operation.doc, {})
+  }
+  for (const { command, of, fixed, doc } of SHORT) {
+    const operation = operations.find(({ name }) => name === of)!
+    add(groups, enter, operation, command, doc, fixed)
+  }
+}
+
+function add(
+  groups: (name: string) => Command,
+  enter: Enter,
+  operation: Operation,
+  usage: string,
+  doc: string,
+  fixed: Record<string, unknown>,
+): void {
+  const [noun, verb, ...positional] = usage.split(' ') as [string, string, ...string[]]
+  const command = groups(noun).command(verb).description(doc)
+  const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
+  for (const [i, word] of positional.entries()) {
+    command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
+  }
+  const flags = new Map<string, string>()
+  for (const [name, field] of Object.entries(operation.input)) {
+    if (fields.includes(name) || name in fixed) continue
+    const flag = field.flag ?? flagOf(name)
+    flags.set(name, flag)
+    command.option(flag, field.doc)
+  }
+  command.action(async (...args: unknown[]) => {
+    const self = args.at(-1) as Command
+    const context = enter(self.optsWithGlobals())
+    const input: Record<string, unknown> = { ...fixed }
+    for (const [i, name] of fields.entries()) {
+      if (args[i] !== undefined) input[name] = valueOf(args[i], `<${name}>`)
+    }
+    for (const [name, flag] of flags) {
+      const given = self.opts()[camel(flag)] as unknown
+      if (given !== undefined) input[name] = valueOf(given, flag)
+    }
+    await answer(context, operation, input)
+  })
+}
+
+function argumentOf(word: string, name: string): string {
+  const label = name === 'names' ? 'name' : name
+  if (word.startsWith('[')) return `[${label}]`
+  return word.endsWith('…') ? `<${label}...>` : `<${label}>`
+}
+
+const flagOf = (name: string) => {
+  const switches = name === 'takeover' || name === 'ready'
+  return switches ? `--${name}` : `--${name.replaceAll('_', '-')} <${name}>`
+}
+
+/** Commander's own name for a flag's value. */
+const camel = (flag: string) =>
+  flag
+    .split(' ')[0]!
+    .slice(2)
+    .replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
+  const caller =
+    operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
+  if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
+  // A reply that gets lost can be asked for again only under the id it was asked with.
+  if (operation.effect === 'write') input['request_id'] ??= randomUUID()
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  process.once('SIGINT', stop)
+  const result = await call(context.store(), operation, input, caller, abort.signal)
+  process.off('SIGINT', stop)
+  show(context, operation.name, result)
+}
+
+/** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
+function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {
+  const { under } = context.caller
+  const lock = input['name'] ?? (input['id'] === undefined ? undefined : lockOf(String(input['id'])))
+  return under && under.lock === lock ? under.fence : undefined
+}

@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import pc from 'picocolors'
+import { Refusal } from '../../core/refusal.ts'
+import { backupStore, checkStore, type Report, restoreLastGoodState, restoreStore } from '../../stores/care.ts'
+import type { Enter } from './commands.ts'
+import type { Context } from './context.ts'
+import { print } from './show.ts'
+
+/** Care for the store itself. Not operations: they need the files, so they have no other door. */
+export function addDatabase(db: Command, enter: Enter): void {
+  db.command('migrate')
+    .description('Bring the store up to this version; makes it if there is none.')
+    .action(async (_, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      await context.store().write(() => undefined)
+      say(context, { migrated: true, path: context.place.path }, `up to date: ${context.place.path}`)
+    })
+  db.command('check')
+    .description('Verify the store: its pages, its chain of events, and that its rows agree.')
+    .action(async (_, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      if (!existsSync(context.place.path)) {
+        say(context, { ok: true, problems: [], events: 0 }, 'There is no store yet: nothing to check.')
+        return
+      }
+      report(context, await checkStore(context.place))
+    })
+  db.command('backup')
+    .description('Write a consistent copy while others go on working, and check it.')
+    .argument('[file]', 'where to (default: backups/ in the state folder)')
+    .action(async (file: string | undefined, _, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const made = await backupStore(context.place, file, new Date())
+      const { head: _head, ...shown } = made
+      say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
+    })
+  db.command('restore')
+    .description('Put a backup in the place of the store. All leases end, and fences rise.')
+    .argument('[backup]', 'a file made by db backup')
+    .option('--last-good', 'file store: go on from the newest state that is not damaged')
+    .action(async (from: string | undefined, options: { lastGood?: boolean }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      report(context, await restored(context, from, options.lastGood ?? false))
+    })
+}
+
+function restored(context: Context, from: string | undefined, lastGood: boolean): Promise<Report> {
+  if (lastGood) return restoreLastGoodState(context.place)
+  if (from !== undefined) return restoreStore(context.place, from)
+  throw new Refusal('invalid', 'Say which backup to restore', {
+    next: 'leasehold db restore BACKUP, or --last-good for a file store',
+  })
+}
+
+function report(context: Context, found: Report): void {
+  const { head: _, ...shown } = found
+  if (!found.ok) {
+    throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {
+      next: 'Restore a backup: leasehold db restore BACKUP. Nothing was changed by this check.',
+      details: { ...shown },
+    })
+  }
+  const head = found.head && `fence epoch ${found.head.epoch}, ${found.events} events in the chain`
+  say(context, { ...shown, epoch: found.head?.epoch }, `${pc.green('sound')}: ${head ?? 'empty'}`)
+}
+
+export function say(context: Context, result: unknown, sentence: string): void {
+  print(context.json ? JSON.stringify(result) : sentence)
+}

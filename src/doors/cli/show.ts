@@ -1,0 +1,160 @@
+import pc from 'picocolors'
+import type { Explanation } from '../../core/explain.ts'
+import type { Run } from '../../core/rows.ts'
+import type { ShownLease } from '../../operations/locks.ts'
+import type { ShownClaim } from '../../operations/tasks.ts'
+import type { Context } from './context.ts'
+import { span, table } from './table.ts'
+
+type ShownTask = NonNullable<ShownClaim['task']>
+
+interface ShownStatus {
+  name: string
+  is_locked: boolean
+  lock_holder: string | null
+  lock_expires_at: string | null
+  expires_in_seconds: number | null
+  fence: number | null
+  pid?: number
+  waiters: { position: number; agent: string; asked_at: string; priority: number }[]
+}
+
+interface ShownAgent {
+  id: string
+  kind: string
+  host: string | null
+  last_seen_at: string
+  holds: string[]
+}
+
+/** Prints a result: JSON for a program, words and tables for a person. */
+export function show(context: { json: Context['json'] }, operation: string, result: unknown): void {
+  if (context.json) print(JSON.stringify(result))
+  else print((PRINTERS[operation] ?? ((value) => JSON.stringify(value, null, 2)))(result as never))
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+const PRINTERS: Record<string, (result: never) => string> = {
+  'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
+    ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
+  'lock.renew': (lease: ShownLease) =>
+    `${pc.green('renewed')} ${lease.name} until ${lease.expires_at} (${span(lease.expires_in_seconds)})`,
+  'lock.release': (was: { name: string }) => `${pc.green('released')} ${was.name}`,
+  'lock.force_release': (was: { name: string; holder: string }) =>
+    `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
+  'lock.hand_off': (lease: ShownLease) =>
+    `${pc.green('handed')} ${lease.name} to ${lease.holder}, fence ${pc.bold(String(lease.fence))}`,
+  'lock.status': (status: ShownStatus) => lockStatus(status),
+  'lock.list': ({ items }: { items: ShownLease[] }) =>
+    table(
+      ['LOCK', 'HOLDER', 'FENCE', 'PID', 'EXPIRES IN'],
+      items.map((lease) => [
+        lease.name,
+        lease.holder,
+        String(lease.fence),
+        'pid' in lease ? String(lease.pid) : '',
+        span(lease.expires_in_seconds),
+      ]),
+      'No lock is held. Take one: leasehold lock acquire NAME',
+    ),
+  'lock.explain': ({ sentence }: Explanation) => sentence,
+  'task.create': (task: ShownTask) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
+  'task.get': (task: ShownTask) => taskSheet(task),
+  'task.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
+    taskTable(items) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'task.claim': (claim: ShownClaim) => claimLine(claim),
+  'task.status': (claim: ShownClaim) => claimLine(claim),
+  'task.update': (task: ShownTask) =>
+    `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
+  'task.explain': ({ sentence }: Explanation) => sentence,
+  'agent.list': ({ items }: { items: ShownAgent[] }) =>
+    table(
+      ['AGENT', 'KIND', 'HOST', 'LAST SEEN', 'HOLDS'],
+      items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
+      'No agent has been here yet.',
+    ),
+  'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
+    items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
+}
+
+function leaseLine(lease: ShownLease): string {
+  const until = `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
+  return `${pc.green('acquired')} ${lease.name} for ${lease.holder}, fence ${pc.bold(String(lease.fence))}, ${until}`
+}
+
+function lockStatus(status: ShownStatus): string {
+  const lines = status.is_locked
+    ? [
+        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${status.pid ? ` (PID: ${status.pid})` : ''}`,
+        `  fence ${status.fence}, expires in ${span(status.expires_in_seconds ?? 0)} (${status.lock_expires_at})`,
+      ]
+    : [`${status.name} is ${pc.green('free')}`]
+  for (const waiter of status.waiters) {
+    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${waiter.asked_at}`)
+  }
+  return lines.join('\n')
+}
+
+const COLOURS: Record<string, (text: string) => string> = {
+  todo: (text) => text,
+  in_progress: pc.yellow,
+  review: pc.cyan,
+  done: pc.green,
+  failed: pc.red,
+  cancelled: pc.dim,
+}
+
+const coloured = (status: string) => (COLOURS[status] ?? pc.bold)(status)
+
+function taskTable(items: ShownTask[]): string {
+  return table(
+    ['ID', 'STATUS', 'P', 'PROJECT', 'ASSIGNEE', 'TITLE'],
+    items.map((task) => [
+      task.id,
+      coloured(task.status),
+      String(task.priority),
+      task.project ?? '',
+      task.assignee ?? '',
+      task.title,
+    ]),
+    'No tasks here. Add one: leasehold task add "Fix the login test"',
+  )
+}
+
+function taskSheet(task: ShownTask): string {
+  const lines = [`${pc.bold(`${task.id}  ${task.title}`)}`]
+  const facts: [string, unknown][] = [
+    ['status', coloured(task.status)],
+    ['version', task.version],
+    ['priority', task.priority],
+    ['project', task.project],
+    ['user', task.user],
+    ['group', task.group],
+    ['labels', task.labels.join(', ')],
+    ['depends on', task.depends_on.join(', ')],
+    ['assigned to', task.assigned_to],
+    ['assignee', task.assignee],
+    ['lock until', task.lock_until],
+    ['attempts', task.attempts],
+    ['created', `${task.created_at} by ${task.created_by}`],
+    ['updated', task.updated_at],
+  ]
+  for (const [name, value] of facts) {
+    if (value !== null && value !== '') lines.push(`  ${pc.dim(name.padEnd(11))} ${String(value)}`)
+  }
+  if (Object.keys(task.metadata).length > 0) {
+    lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
+  }
+  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
+}
+
+function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {
+  if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
+  if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
+  const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`
+  if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
+  return `${pc.green('claimed')} task ${pc.bold(task.id)} (${task.title}) as run ${run.id}, ${times}`
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { Refusal } from '../../core/refusal.ts'
+import { processRef } from '../../stores/process.ts'
+
+const UNITS: Record<string, number> = { '': 1, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** `90`, `30s`, `5m`, `2h` → seconds. */
+export function durationOf(text: string, flag: string): number {
+  const [, number, unit = ''] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text.trim()) ?? []
+  if (number !== undefined) return Number(number) * UNITS[unit]!
+  throw new Refusal('invalid', `${flag} is not a duration: ${text}`, {
+    next: 'Give seconds or a unit: 90, 30s, 5m, 2h.',
+  })
+}
+
+function numberOf(text: string, flag: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isFinite(value)) return value
+  throw new Refusal('invalid', `${flag} is not a number: ${text}`)
+}
+
+function jsonOf(text: string, flag: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Refusal('invalid', `${flag} is not JSON: ${(error as Error).message}`, {
+      next: `Quote it for the shell: ${flag} '{"key": "value"}'`,
+    })
+  }
+}
+
+function processOf(text: string, flag: string) {
+  const pid = numberOf(text, flag)
+  const ref = Number.isSafeInteger(pid) && pid > 0 ? processRef(pid) : undefined
+  if (ref) return ref
+  throw new Refusal('invalid', `No process with pid ${text} runs here`, {
+    next: 'Name a living process of this machine, e.g. --pid $$ for this shell.',
+  })
+}
+
+/** A flag's text as the value its placeholder promises: `<duration>`, `<n>`, `<json>`, `<pid>`. */
+export function valueOf(text: unknown, flag: string): unknown {
+  if (typeof text !== 'string') return text
+  const name = flag.split(' ')[0]!
+  if (flag.includes('<duration>')) return durationOf(text, name)
+  if (flag.includes('<n>')) return numberOf(text, name)
+  if (flag.includes('<json>')) return jsonOf(text, name)
+  if (flag.includes('<pid>')) return processOf(text, name)
+  return text === '-' ? readFileSync(0, 'utf8') : text
+}

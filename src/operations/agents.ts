@@ -1,0 +1,35 @@
+import { heartbeat } from '../core/agent.ts'
+import { showLease } from '../core/lease.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+
+export const listAgents = operation({
+  name: 'agent.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Agents that were ever here, with what they hold now.',
+  input: { limit: f.limit, after: f.after },
+  command: 'agent list',
+  decide: (view, { limit, after }) =>
+    pageOf(view.scan('agents', '', cursorIn(after)), 'agents', limit, (agent) => {
+      const { last_seen_ms: _, ...shown } = agent
+      const holds = [...view.scan('leases_held_by', agent.id)].map((lease) => lease.name)
+      return { ...shown, holds }
+    }),
+})
+
+export const beat = operation({
+  name: 'agent.heartbeat',
+  effect: 'write',
+  role: 'agent',
+  refuses: [],
+  doc: 'Renew all leases of an agent at once, each by its own length.',
+  input: { request_id: f.requestId },
+  command: 'agent heartbeat',
+  decide: (view, _, caller) => {
+    const items = heartbeat(view, caller).map((lease) => showLease(view, lease))
+    return { items, next: null }
+  },
+})

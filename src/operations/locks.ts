@@ -1,0 +1,199 @@
+import { expiredLease, showLease, timesOf } from '../core/lease.ts'
+import { explainWaiter } from '../core/explain.ts'
+import { handOff } from '../core/handoff.ts'
+import { lineOf } from '../core/line.ts'
+import {
+  acquireLocks,
+  forceRelease,
+  nameGroup,
+  releaseLock,
+  renewLock,
+  type Waiting,
+} from '../core/lock.ts'
+import type { Lease } from '../core/rows.ts'
+import { liveLease } from '../core/standing.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { operation } from './operation.ts'
+
+export type ShownLease = ReturnType<typeof showLease>
+export type Granted = ShownLease | { items: ShownLease[]; next: null }
+
+export const acquire = operation({
+  name: 'lock.acquire',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'deadlock', 'lease_expired'],
+  doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
+  input: {
+    names: f.lockNames,
+    ttl_seconds: f.ttlSeconds,
+    wait_seconds: f.waitSeconds,
+    priority: f.linePriority,
+    takeover: f.takeover,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  command: 'lock acquire names…',
+  reads: ({ names }) => names.map((key) => ({ table: 'lease' as const, key })),
+  decide: (view, input, caller, ticket_id): Granted | Waiting => {
+    const { names, priority, takeover, process } = input
+    const ask = { names, priority, takeover, process, ticket_id, ttl_ms: input.ttl_seconds * 1000 }
+    const got = acquireLocks(view, ask, caller)
+    return 'waiting' in got ? got : shown(view, got)
+  },
+  replay: (view, reply): Granted | Waiting => {
+    const leases = ('items' in reply ? reply.items : [reply]) as ShownLease[]
+    return shown(view, leases.map(({ name, fence }) => stillLive(view, name, fence)))
+  },
+})
+
+/** One lock is answered as a lease, several as a list of leases. */
+function shown(view: View, leases: Lease[]): Granted {
+  const items = leases.map((lease) => showLease(view, lease))
+  return items.length === 1 ? items[0]! : { items, next: null }
+}
+
+/** A replayed grant carries its present times; one that has died since is no grant any more. */
+export function stillLive(view: View, name: string, fence: number): Lease {
+  const lease = liveLease(view, name)
+  if (lease?.fence === fence) return lease
+  throw expiredLease(name, view.get('lease', name))
+}
+
+export const renew = operation({
+  name: 'lock.renew',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'fence_stale', 'lease_expired'],
+  doc: 'Extend a lease from now. An expired one is never revived.',
+  input: {
+    name: f.lockName,
+    fence: f.fence,
+    ttl_seconds: f.ttlSecondsOptional,
+    request_id: f.requestId,
+  },
+  command: 'lock renew name',
+  reads: ({ name }) => [{ table: 'lease', key: name }],
+  decide: (view, { name, fence, ttl_seconds }, caller) => {
+    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
+    return showLease(view, renewLock(view, { name, fence, ttl_ms }, caller))
+  },
+})
+
+export const release = operation({
+  name: 'lock.release',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  doc: 'Give a lock back. A task in progress under it goes back to todo.',
+  input: { name: f.lockName, fence: f.fence, request_id: f.requestId },
+  command: 'lock release name',
+  reads: ({ name }) => [{ table: 'lease', key: name }],
+  decide: (view, input, caller) => {
+    const { name, fence } = releaseLock(view, input, caller)
+    return { name, fence, released: true }
+  },
+})
+
+export const forceReleaseLock = operation({
+  name: 'lock.force_release',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['forbidden', 'not_found'],
+  doc: 'Free a lock whoever holds it; a command that leasehold started under it is stopped first.',
+  input: { name: f.lockName, reason: f.reason, request_id: f.requestId },
+  command: 'lock force-release name',
+  decide: (view, input, caller) => {
+    const { name, fence, holder } = forceRelease(view, input, caller)
+    return { name, fence, holder, released: true }
+  },
+})
+
+export const handOffLock = operation({
+  name: 'lock.hand_off',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  doc: 'Pass a lock to another agent, with no moment in which a third could take it.',
+  input: {
+    name: f.lockName,
+    fence: f.fence,
+    to: f.toAgent,
+    ttl_seconds: f.ttlSecondsOptional,
+    request_id: f.requestId,
+  },
+  command: 'lock handoff name',
+  decide: (view, { name, fence, to, ttl_seconds }, caller) => {
+    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
+    return showLease(view, handOff(view, { name, fence, to, ttl_ms }, caller))
+  },
+  replay: (view, reply) => showLease(view, stillLive(view, reply.name, reply.fence)),
+})
+
+/** Used by `run` and runners between acquiring a lock and letting the command start. */
+export const nameGroupOfLock = operation({
+  name: 'lock.name_group',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'fence_stale', 'lease_expired'],
+  doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
+  input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
+  decide: (view, { name, fence, group }, caller) =>
+    showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
+})
+
+export const lockStatus = operation({
+  name: 'lock.status',
+  effect: 'read',
+  role: 'viewer',
+  refuses: [],
+  doc: 'Who holds a lock, until when, and who waits for it.',
+  input: { name: f.lockName },
+  command: 'lock status name',
+  decide: (view, { name }) => {
+    const lease = liveLease(view, name)
+    const times = lease && timesOf(view, lease)
+    const waiters = [...lineOf(view, name)].map(({ agent, asked_at, priority }, i) => {
+      return { position: i + 1, agent, asked_at, priority }
+    })
+    return {
+      name,
+      is_locked: lease !== undefined,
+      lock_holder: lease?.holder ?? null,
+      lock_expires_at: times?.expires_at ?? null,
+      expires_in_seconds: times?.expires_in_seconds ?? null,
+      fence: lease?.fence ?? view.get('lease', name)?.fence ?? null,
+      acquired_at: lease?.acquired_at ?? null,
+      ...(lease?.process && { pid: lease.process.pid, host: lease.process.host }),
+      waiters,
+    }
+  },
+})
+
+export const listLocks = operation({
+  name: 'lock.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'All locks that are held, the next to expire first.',
+  input: { limit: f.limit, after: f.after },
+  command: 'lock list',
+  decide: (view, { limit, after }) => {
+    const leases = view.scan('leases_by_expiry', '', cursorIn(after))
+    return pageOf(leases, 'leases_by_expiry', limit, (lease) => showLease(view, lease))
+  },
+})
+
+export const explainLock = operation({
+  name: 'lock.explain',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found'],
+  doc: 'Why you do not have this lock yet: who holds it, and who comes before you.',
+  input: { name: f.lockName },
+  command: 'lock explain name',
+  decide: (view, { name }, caller) => explainWaiter(view, name, caller.agent),
+})
+

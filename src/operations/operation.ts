@@ -1,0 +1,79 @@
+import * as z from 'zod/mini'
+import type { Caller } from '../core/caller.ts'
+import { Refusal, type RefusalCode } from '../core/refusal.ts'
+import type { Need, View } from '../core/view.ts'
+
+export type Role = 'viewer' | 'agent' | 'admin'
+
+/** One field of an operation's input: its schema, what it means, and how the CLI spells it. */
+export interface Field<S extends z.ZodMiniType = z.ZodMiniType> {
+  schema: S
+  doc: string
+  /** `--ttl <duration>`; without one the CLI derives it from the field's name. */
+  flag?: string
+}
+
+export type Fields = Record<string, Field>
+export type Input<F extends Fields> = { [K in keyof F]: z.output<F[K]['schema']> }
+
+/**
+ * One thing that can be asked, declared once: every door is made from this record.
+ * `decide` gets a checked input and holds no rules of its own; it calls core and shapes the answer.
+ */
+export interface Operation<F extends Fields = Fields, Output = unknown> {
+  name: `${string}.${string}`
+  effect: 'read' | 'write'
+  role: Role
+  refuses: readonly RefusalCode[]
+  doc: string
+  input: F
+  /** How the CLI reaches it: command words, then positional fields (`names…` takes all that follow). */
+  command?: string
+  /** Rows that `decide` will look at, to be loaded together with those of other asks. */
+  reads?(input: Input<F>, caller: Caller): Need[]
+  /** `ticket_id` is given when the caller would wait in line rather than be refused. */
+  decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string): Output
+  /** Answers a request id that was seen before; without it the first reply is given again. */
+  replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
+}
+
+export function operation<F extends Fields, O>(record: Operation<F, O>): Operation<F, O> {
+  return record
+}
+
+export function field<S extends z.ZodMiniType>(schema: S, doc: string, flag?: string): Field<S> {
+  return flag === undefined ? { schema, doc } : { schema, doc, flag }
+}
+
+const parsers = new WeakMap<Fields, z.ZodMiniType>()
+
+/** Checks an input against its fields: wrong, missing and unknown ones are refused as `invalid`. */
+export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> {
+  let parser = parsers.get(fields)
+  if (!parser) {
+    const shape = Object.fromEntries(Object.entries(fields).map(([k, f]) => [k, f.schema]))
+    parsers.set(fields, (parser = z.strictObject(shape)))
+  }
+  const result = parser.safeParse(raw)
+  if (result.success) return result.data as Input<F>
+  throw refusalOf(result.error.issues, Object.keys(fields))
+}
+
+function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[]): Refusal {
+  const sentences = issues.map((issue) => sentenceOf(issue))
+  const tooLarge = issues.some((issue) => issue.message.startsWith('may have at most'))
+  const short = issues.every((issue) => String(issue.path[0] ?? '').match(/name|id|agent/))
+  return new Refusal(tooLarge && !short ? 'too_large' : 'invalid', sentences.join('; '), {
+    next: issues.some((issue) => issue.code === 'unrecognized_keys')
+      ? `Known fields: ${known.join(', ')}.`
+      : 'Correct the input and ask again.',
+    details: { issues: issues.map(({ path, message }) => ({ path: path.join('.'), message })) },
+  })
+}
+
+function sentenceOf(issue: z.core.$ZodIssue): string {
+  const where = issue.path.join('.') || 'The input'
+  if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such field`
+  if (issue.code === 'invalid_type' && issue.input === undefined) return `${where} is missing`
+  return `${where} ${issue.message}`
+}

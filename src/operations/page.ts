@@ -1,0 +1,46 @@
+import { Refusal } from '../core/refusal.ts'
+import type { TableName, Tables } from '../core/rows.ts'
+import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
+import { KEYS } from '../core/rows.ts'
+
+/** `next` of a page is where the following one begins, as text that means nothing to the client. */
+export function cursorIn(after: string | undefined): Cursor | undefined {
+  if (after === undefined) return undefined
+  try {
+    const [order, key] = JSON.parse(Buffer.from(after, 'base64url').toString()) as unknown[]
+    const ordered = typeof order === 'number' || typeof order === 'string'
+    if (ordered && typeof key === 'string') return { order, key }
+  } catch {
+    // Falls through to the refusal: whatever it was, it was not ours.
+  }
+  throw new Refusal('invalid', 'after is not the `next` of a page', {
+    next: 'Leave it out to begin at the first page.',
+  })
+}
+
+/** The first `limit` rows that `show` does not leave out (null), and where to go on. */
+export function pageOf<I extends IndexName, Shown>(
+  rows: Iterable<Tables[(typeof INDEXES)[I]['table']]>,
+  index: I,
+  limit: number,
+  show: (row: Tables[(typeof INDEXES)[I]['table']]) => Shown | null,
+): { items: Shown[]; next: string | null } {
+  type Row = Tables[(typeof INDEXES)[I]['table']]
+  const items: Shown[] = []
+  let last: Row | undefined
+  for (const row of rows) {
+    const item = show(row)
+    if (item === null) continue
+    if (items.length === limit) return { items, next: last ? textOf(index, last) : null }
+    items.push(item)
+    last = row
+  }
+  return { items, next: null }
+}
+
+function textOf(index: IndexName, row: Tables[TableName]): string {
+  const { table, order } = INDEXES[index]
+  const key = row[KEYS[table] as keyof typeof row]
+  const at = (order as (row: Tables[TableName]) => number | string)(row)
+  return Buffer.from(JSON.stringify([at, key])).toString('base64url')
+}

@@ -1,0 +1,196 @@
+import { type Claim, claimNext, claimTask, readyFor } from '../core/claim.ts'
+import { explainTask } from '../core/explain.ts'
+import { lockOf, showLease } from '../core/lease.ts'
+import { moveTask } from '../core/move.ts'
+import type { Lease, Run, Task } from '../core/rows.ts'
+import { createTask, editTask, getTask, showTask } from '../core/task.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { stillLive } from './locks.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+
+type ShownTask = ReturnType<typeof showTask>
+
+export interface ShownClaim {
+  task: ShownTask | null
+  lease: ReturnType<typeof showLease> | null
+  run: Run | null
+}
+
+function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
+  const { task, lease, run } = claim
+  const shown: ShownClaim = {
+    task: showTask(view, task),
+    lease: lease && showLease(view, lease),
+    run,
+  }
+  return shown
+}
+
+/** A replayed claim carries its present times; one whose lease died is no claim any more. */
+function replayClaim(view: View, reply: ShownClaim): ShownClaim {
+  if (!reply.lease || !reply.task) return reply
+  const lease = stillLive(view, reply.lease.name, reply.lease.fence)
+  return { ...showClaim(view, { task: getTask(view, reply.task.id), lease, run: reply.run }) }
+}
+
+const taskAndLock = ({ id }: { id?: string | undefined }) =>
+  id === undefined
+    ? []
+    : [
+        { table: 'task' as const, key: id },
+        { table: 'lease' as const, key: lockOf(id) },
+      ]
+
+export const create = operation({
+  name: 'task.create',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['conflict', 'not_found', 'too_large'],
+  doc: 'Add a task.',
+  input: { id: f.taskIdOptional, ...f.newTask, request_id: f.requestId },
+  command: 'task add title',
+  reads: taskAndLock,
+  decide: (view, { request_id: _, ...input }, caller) => {
+    return showTask(view, createTask(view, input, caller))
+  },
+})
+
+export const get = operation({
+  name: 'task.get',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found'],
+  doc: 'One task, whole.',
+  input: { id: f.taskId },
+  command: 'task show id',
+  decide: (view, { id }) => showTask(view, getTask(view, id)),
+})
+
+export const list = operation({
+  name: 'task.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Tasks, oldest first; with a status, the most urgent first.',
+  input: {
+    status: f.statusOptional,
+    ready: f.onlyReady,
+    project: f.filterProject,
+    label: f.filterLabel,
+    limit: f.limit,
+    after: f.after,
+  },
+  command: 'task list',
+  decide: (view, input, caller) => {
+    const { status, ready, project, label, limit } = input
+    const after = cursorIn(input.after)
+    if (ready) return readyPage(view, { project, label }, caller.agent, limit)
+    const show = (task: Task) => {
+      if (project !== undefined && task.project !== project) return null
+      return label === undefined || task.labels.includes(label) ? showTask(view, task) : null
+    }
+    return status === undefined
+      ? pageOf(view.scan('tasks', '', after), 'tasks', limit, show)
+      : pageOf(view.scan('tasks_with_status', status, after), 'tasks_with_status', limit, show)
+  },
+})
+
+function readyPage(
+  view: View,
+  filter: { project?: string | undefined; label?: string | undefined },
+  agent: string,
+  limit: number,
+) {
+  const items: ShownTask[] = []
+  for (const task of readyFor(view, filter, agent)) {
+    if (items.length === limit) break
+    items.push(showTask(view, task))
+  }
+  return { items, next: null }
+}
+
+export const claim = operation({
+  name: 'task.claim',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
+  doc: 'Take a task: its lock, in_progress and a new run in one step. Without an id, the next ready one.',
+  input: {
+    id: f.taskIdToClaim,
+    ttl_seconds: f.ttlSeconds,
+    project: f.filterProject,
+    label: f.filterLabel,
+    priority: f.filterPriority,
+    takeover: f.takeover,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  command: 'task claim [id]',
+  reads: taskAndLock,
+  decide: (view, input, caller): ShownClaim => {
+    const { id, takeover, process, ...filter } = input
+    const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process }
+    const got: Claim | undefined =
+      id === undefined
+        ? claimNext(view, filter, ask, caller)
+        : claimTask(view, id, ask, caller)
+    return got ? showClaim(view, got) : { task: null, lease: null, run: null }
+  },
+  replay: (view, reply) => replayClaim(view, reply),
+})
+
+export const setStatus = operation({
+  name: 'task.status',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
+  doc: 'Change a status. in_progress claims the task; every other status releases its lock.',
+  input: {
+    id: f.taskId,
+    status: f.status,
+    fence: f.fence,
+    ttl_seconds: f.ttlSeconds,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  command: 'task status id status',
+  reads: taskAndLock,
+  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
+    const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
+    return showClaim(view, moveTask(view, ask, caller))
+  },
+})
+
+export const edit = operation({
+  name: 'task.update',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'conflict', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  doc: 'Change what a task says. State the version you read: nobody overwrites a newer one.',
+  input: {
+    id: f.taskId,
+    version: f.version,
+    fence: f.fence,
+    ...f.editedTask,
+    request_id: f.requestId,
+  },
+  command: 'task edit id',
+  reads: taskAndLock,
+  decide: (view, { id, version, fence, request_id: _, ...given }, caller) => {
+    const fields = Object.fromEntries(Object.entries(given).filter(([, v]) => v !== undefined))
+    return showTask(view, editTask(view, { id, version, fence, fields }, caller))
+  },
+})
+
+export const explain = operation({
+  name: 'task.explain',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found'],
+  doc: 'Why a task is not running, in one sentence and as data.',
+  input: { id: f.taskId },
+  command: 'task explain id',
+  decide: (view, { id }, caller) => explainTask(view, id, caller.agent),
+})

@@ -1,0 +1,152 @@
+import type { TableName, Tables } from '../../core/rows.ts'
+import type { Cursor, Event, IndexName } from '../../core/view.ts'
+import type { AnyRow, Backend, Base, Commit, Head } from '../port.ts'
+import { nextState, type State } from './document.ts'
+import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'
+import { type Newest, readNewest } from './folder.ts'
+import { LockFile, pause } from './lockfile.ts'
+import { publicationId, publish, type Pause } from './publish.ts'
+
+const PAUSE_MS_MAX = 16
+
+export interface FileOptions {
+  dir: string
+  /** How long to try without anybody making progress before answering `unavailable`. */
+  busy_timeout_ms: number
+  /** False for tests: nothing may depend on the lock file. */
+  lock?: boolean
+  /** For tests: stops a writer at the places where being stopped is dangerous. */
+  pause?: Pause
+}
+
+/**
+ * A folder of numbered states, each one JSON document, published by link(2); docs/file-store.md
+ * has the protocol. Several processes may write: all decide on the highest state, one of them gets
+ * the next number, the others decide again.
+ */
+export class FileBackend implements Backend {
+  private readonly options: FileOptions
+  private readonly lock: LockFile | undefined
+  private known: Newest | undefined
+  private begun: State | undefined
+  /** The newest state that this process has seen. The store never goes back behind it. */
+  private seen = { epoch: 0, number: 0 }
+  /** Since when our commits found another writer in the way, and at which number. */
+  private beaten: { number: number; since_ms: number; times: number } | undefined
+
+  constructor(options: FileOptions) {
+    this.options = options
+    this.lock = options.lock === false ? undefined : new LockFile(options.dir)
+  }
+
+  async begin(): Promise<Head> {
+    try {
+      if (this.beaten) await pause(Math.min(2 ** this.beaten.times, PAUSE_MS_MAX))
+      await this.lock?.take()
+      const { state, damage } = await this.load()
+      if (!state || damage !== undefined) throw damaged(this.options.dir, damage ?? 'no good state')
+      this.refuseStandstill(state.number)
+      this.begun = state
+      return state.head
+    } catch (error) {
+      this.rollback()
+      throw refusalFor(error, this.options.dir)
+    }
+  }
+
+  /** The newest state, read again only if another one is in its place. */
+  private async load(): Promise<Newest> {
+    const { seen } = this
+    const found = await readNewest(this.options.dir, this.known)
+    this.known = found
+    if (!found.state || found.damage !== undefined) return found
+    const { number, head } = found.state
+    // Somebody deleted states. Writing on from an older one would give its fences a second time.
+    if (head.epoch < seen.epoch || (head.epoch === seen.epoch && number < seen.number)) {
+      return { ...found, damage: `state.${seen.number}.json was published, and is gone` }
+    }
+    this.see(found.state)
+    return found
+  }
+
+  private see({ number, head: { epoch } }: State): void {
+    const further = epoch > this.seen.epoch || number > this.seen.number
+    if (epoch >= this.seen.epoch && further) this.seen = { epoch, number }
+  }
+
+  private refuseStandstill(number: number): void {
+    const { beaten } = this
+    if (!beaten || beaten.number !== number) return
+    if (performance.now() - beaten.since_ms <= this.options.busy_timeout_ms) return
+    this.beaten = undefined
+    throw stuck(this.options.dir, this.options.busy_timeout_ms)
+  }
+
+  /** Everything is in memory once a transaction has begun. */
+  prefetch(): void {}
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    return this.begun!.tables.get(table, key)
+  }
+
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.begun!.tables.scan(index, group, after, limit)
+  }
+
+  async commit(commit: Commit): Promise<'done' | 'again'> {
+    const begun = this.begun!
+    const number = begun.number + 1
+    const next = nextState(begun, commit, number, publicationId(number))
+    const tasks = next.tables.rows.task.size
+    if (tasks > TASKS_MAX && tasks > begun.tables.rows.task.size) throw tooManyTasks()
+    try {
+      const outcome = await publish(this.options.dir, next, this.options.pause)
+      if (outcome === 'again') return this.again(begun.number)
+      const { published: identity } = outcome
+      this.known = { highest: number, identity, state: next, damage: undefined }
+      this.see(next)
+      this.beaten = undefined
+      return 'done'
+    } finally {
+      this.rollback()
+    }
+  }
+
+  private again(number: number): 'again' {
+    const { beaten } = this
+    const same = beaten?.number === number
+    const since_ms = same ? beaten.since_ms : performance.now()
+    this.beaten = { number, since_ms, times: (beaten?.times ?? 0) + 1 }
+    return 'again'
+  }
+
+  rollback(): void {
+    this.begun = undefined
+    this.lock?.release()
+  }
+
+  async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+    const { tables, head } = await this.read()
+    return look(tables, head)
+  }
+
+  async events(after: number, limit: number): Promise<Event[]> {
+    const { events } = await this.read()
+    return events.filter(({ position }) => position > after).slice(0, limit)
+  }
+
+  /** A damaged store is still read, from its last good state. */
+  private async read(): Promise<State> {
+    try {
+      const { state, damage } = await this.load()
+      if (!state) throw damaged(this.options.dir, damage ?? 'no good state')
+      return state
+    } catch (error) {
+      throw refusalFor(error, this.options.dir)
+    }
+  }
+
+  close(): void {
+    this.rollback()
+  }
+}

@@ -1,0 +1,84 @@
+import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import { FileBackend } from './file/backend.ts'
+import { machine } from './machine.ts'
+import { refuseUnsafeFolder, stateFolder } from './place.ts'
+import type { Backend, Machine } from './port.ts'
+import { SqliteBackend } from './sqlite/backend.ts'
+import { Store } from './store.ts'
+
+const DATABASE = 'leasehold.db'
+const BUSY_TIMEOUT_MS = 5_000
+
+/** Which store is meant, before anything is opened. */
+export interface Place {
+  kind: 'sqlite' | 'file'
+  /** The folder of the state, and of the store unless `LEASEHOLD_STORE` says otherwise. */
+  folder: string
+  /** The database file, or the folder of numbered states. */
+  path: string
+  busy_timeout_ms: number
+}
+
+export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
+  const folder = stateFolder(env, cwd)
+  const said = env['LEASEHOLD_STORE'] ?? ''
+  const busy_timeout_ms = Number(env['LEASEHOLD_BUSY_TIMEOUT_MS'] ?? BUSY_TIMEOUT_MS)
+  if (said === '') return { kind: 'sqlite', folder, path: join(folder, DATABASE), busy_timeout_ms }
+  const [, kind, rest = ''] = /^(sqlite|file):(?:\/\/)?(.*)$/.exec(said) ?? []
+  if (kind === 'file') {
+    const path = rest === '' ? folder : resolve(cwd, rest)
+    return { kind, folder, path, busy_timeout_ms }
+  }
+  if (kind === 'sqlite') {
+    const path = rest === '' ? join(folder, DATABASE) : resolve(cwd, rest)
+    return { kind, folder, path, busy_timeout_ms }
+  }
+  throw new Refusal('invalid', `LEASEHOLD_STORE is not a store: ${said}`, {
+    next: 'Use sqlite:PATH or file:FOLDER, or unset it for the default.',
+  })
+}
+
+/** Opens a store without touching it: the first write makes what is missing. */
+export function openStore(place: Place, on: Machine = machine): Store {
+  return new Store(backendOf(place), on)
+}
+
+export function backendOf(place: Place): Backend {
+  const { path, busy_timeout_ms } = place
+  const folder = folderOf(place)
+  refuseUnsafeFolder(folder)
+  refuseMixture(place, folder)
+  if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms })
+  return new SqliteBackend({ path, busy_timeout_ms, prepare: () => makePrivate(folder, path) })
+}
+
+export function folderOf({ kind, path }: Place): string {
+  return kind === 'file' ? path : resolve(path, '..')
+}
+
+/** A folder that is ours alone, and a database file that nobody else may read. */
+function makePrivate(folder: string, path: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (existsSync(path)) return
+  const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants
+  closeSync(openSync(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600))
+}
+
+/** Two stores in one folder would each hand out the same lock. */
+function refuseMixture(place: Place, folder: string): void {
+  if (!existsSync(folder)) return
+  const other =
+    place.kind === 'file'
+      ? existsSync(join(folder, DATABASE)) && DATABASE
+      : readdirSync(folder).find((name) => /^state\.\d+\.json$/.test(name))
+  if (!other) return
+  throw new Refusal('invalid', `${folder} already holds another store (${other})`, {
+    next:
+      place.kind === 'file'
+        ? 'Unset LEASEHOLD_STORE to use the database, or name another folder: file:FOLDER.'
+        : `Set LEASEHOLD_STORE=file: to use the files, or point LEASEHOLD_DIR elsewhere.`,
+    details: { folder, found: other },
+  })
+}

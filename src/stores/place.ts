@@ -1,0 +1,78 @@
+import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+
+const FOLDER = '.leasehold'
+
+/**
+ * Where the state lives: `LEASEHOLD_DIR`, else the nearest `.leasehold/` upward from here (in a git
+ * worktree the main checkout's, so that all worktrees share one store), else `~/.leasehold`.
+ */
+export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
+  if (env['LEASEHOLD_DIR']) return resolve(cwd, env['LEASEHOLD_DIR'])
+  for (let here = resolve(cwd); ; here = dirname(here)) {
+    const main = mainCheckout(here)
+    const shared = main && join(main, FOLDER)
+    if (shared && isFolder(shared)) return shared
+    if (isFolder(join(here, FOLDER))) return join(here, FOLDER)
+    if (dirname(here) === here) return join(env['HOME'] ?? homedir(), FOLDER)
+  }
+}
+
+/** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */
+function mainCheckout(folder: string): string | undefined {
+  const file = join(folder, '.git')
+  if (!existsSync(file) || isFolder(file)) return undefined
+  const gitdir = /^gitdir: (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1]
+  const inside = gitdir && /^(.*)\/\.git\/worktrees\/[^/]+\/?$/.exec(resolve(folder, gitdir))
+  return inside ? inside[1] : undefined
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** File systems that other machines share: their locks and fsync cannot be trusted. */
+const NETWORK: Record<number, string> = {
+  0x6969: 'NFS',
+  0x517b: 'SMB',
+  0xff534d42: 'CIFS',
+  0xfe534d42: 'SMB2',
+  0x5346414f: 'AFS',
+  0x01021997: '9p',
+  0x00c36400: 'Ceph',
+  0x0bd00bd0: 'Lustre',
+  0x7461636f: 'OCFS2',
+  0x47504653: 'GPFS',
+}
+
+export function networkName(type: number): string | undefined {
+  return NETWORK[type >>> 0]
+}
+
+/** Refuses a folder that is not safe to keep state in. A folder that does not exist yet is fine. */
+export function refuseUnsafeFolder(folder: string): void {
+  let existing = folder
+  while (!existsSync(existing)) existing = dirname(existing)
+  const network = networkName(Number(statfsSync(existing).type))
+  if (network) {
+    throw new Refusal('unavailable', `${folder} is on a network file system (${network})`, {
+      next: 'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines.',
+      details: { folder, network },
+    })
+  }
+  const uid = process.getuid?.()
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  if (stat && !stat.isDirectory()) {
+    throw new Refusal('unavailable', `${folder} is not a folder`, {
+      next: 'Move that file away, or point LEASEHOLD_DIR elsewhere.',
+    })
+  }
+  if (stat && uid !== undefined && stat.uid !== uid) {
+    throw new Refusal('forbidden', `${folder} belongs to another login (uid ${stat.uid})`, {
+      next: 'Use a state folder of your own: set LEASEHOLD_DIR.',
+      details: { folder, uid: stat.uid },
+    })
+  }
+}

@@ -1,0 +1,173 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Refusal } from '../../core/refusal.ts'
+import { settleAfterRestore } from '../../core/restore.ts'
+import { chainFault } from '../chain.ts'
+import { readEpoch, writeEpoch } from '../epoch.ts'
+import { machine } from '../machine.ts'
+import type { Head } from '../port.ts'
+import { Store } from '../store.ts'
+import { copyDatabase, type Database, openDatabase } from './driver.ts'
+import { readHead, SqliteBackend } from './backend.ts'
+import { refusalFor } from './errors.ts'
+import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
+import { Statements } from './statements.ts'
+
+export interface Report {
+  ok: boolean
+  problems: string[]
+  events: number
+  head: Head | undefined
+}
+
+const EVENTS_PER_STEP = 1_000
+
+/** Everything that can be known to be wrong: pages, the chain of events, and rows that disagree. */
+export function checkSqlite(path: string): Report {
+  const report: Report = { ok: false, problems: [], events: 0, head: undefined }
+  if (!existsSync(path)) return { ...report, problems: [`There is no database at ${path}`] }
+  let db: Database | undefined
+  try {
+    db = openDatabase(path, { readOnly: true })
+    if (schemaVersion(db) !== SCHEMA_VERSION) {
+      report.problems.push(`schema ${schemaVersion(db)} instead of ${SCHEMA_VERSION}`)
+    } else {
+      db.exec('BEGIN')
+      inspect(db, report)
+    }
+  } catch (error) {
+    report.problems.push(refusalFor(error, path).message)
+  } finally {
+    db?.close()
+  }
+  return { ...report, ok: report.problems.length === 0 }
+}
+
+function inspect(db: Database, report: Report): void {
+  const statements = new Statements(db)
+  for (const row of db.prepare('PRAGMA integrity_check').all()) {
+    const said = String(row['integrity_check'])
+    if (said !== 'ok') report.problems.push(said)
+  }
+  const head = readHead(statements)
+  const start = db.prepare('SELECT position, hash FROM checkpoint').get() as unknown as Head
+  report.head = head
+  report.events = head.position - start.position
+  const fault = chainFault(eventsBehind(statements, start.position), start, head)
+  if (fault) report.problems.push(fault)
+  for (const [question, sentence] of QUESTIONS) {
+    const found = db.prepare(question).all() as { id: string }[]
+    if (found.length > 0) report.problems.push(`${sentence}: ${found.map((r) => r.id).join(', ')}`)
+  }
+}
+
+function* eventsBehind(statements: Statements, position: number) {
+  for (;;) {
+    const events = statements.events(position, EVENTS_PER_STEP)
+    yield* events
+    if (events.length < EVENTS_PER_STEP) return
+    position = events.at(-1)!.position
+  }
+}
+
+/** What the rules keep true of each other's rows. */
+const QUESTIONS = [
+  [
+    `SELECT id FROM task WHERE (status = 'todo' AND unmet = 0 AND lock_fence IS NULL)
+     IS NOT EXISTS (SELECT 1 FROM ready WHERE ready.task_id = task.id) LIMIT 20`,
+    'tasks whose readiness is not what their rows say',
+  ],
+  [
+    `SELECT id FROM task WHERE status = 'in_progress' AND NOT EXISTS (
+       SELECT 1 FROM lease WHERE name = 'task:' || task.id AND ended_at IS NULL) LIMIT 20`,
+    'tasks in progress without a lease',
+  ],
+  [
+    `SELECT id FROM run WHERE ended_at IS NULL AND NOT EXISTS (
+       SELECT 1 FROM task WHERE task.run_id = run.id) LIMIT 20`,
+    'open runs that no task knows of',
+  ],
+] as const
+
+/** A consistent copy while others write, checked before it gets its name. */
+export async function backupSqlite(path: string, to: string): Promise<Report> {
+  if (existsSync(to)) {
+    throw new Refusal('conflict', `${to} exists already`, { next: 'Name a new file.' })
+  }
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
+  const db = openDatabase(path, { readOnly: true })
+  const partial = `${to}.partial`
+  rmSync(partial, { force: true })
+  try {
+    await copyDatabase(db, partial)
+  } catch (error) {
+    throw refusalFor(error, path)
+  } finally {
+    db.close()
+  }
+  const report = checkSqlite(partial)
+  removeSides(partial)
+  renameSync(partial, to)
+  return report
+}
+
+/**
+ * Puts a backup in the place of the store. Every lease in it has ended, and the epoch is raised
+ * above the backup's, the replaced store's and any restore before, so that no fence ever given is
+ * accepted again. Processes that have the store open see the restored one with their next step.
+ */
+export async function restoreSqlite(path: string, from: string): Promise<Report> {
+  const checked = checkSqlite(from)
+  if (!checked.ok) {
+    throw new Refusal('damaged', `The backup ${from} is not sound: ${checked.problems.join('; ')}`, {
+      next: 'Use another backup. The store was left as it is.',
+    })
+  }
+  const present = existsSync(path) ? checkSqlite(path) : undefined
+  const known = [checked.head, present?.head].map((head) => head?.epoch ?? 0)
+  const epoch = Math.max(...known, readEpoch(path)) + 1
+  const prepared = `${path}.restoring`
+  rmSync(prepared, { force: true })
+  const source = openDatabase(from, { readOnly: true })
+  await copyDatabase(source, prepared)
+  source.close()
+  await prepare(prepared, epoch)
+  writeEpoch(path, epoch)
+  await replace(path, prepared, present)
+  return checkSqlite(path)
+}
+
+/** The copy is made ready under another name: whoever looks sees the old store or the new one. */
+async function prepare(path: string, epoch: number): Promise<void> {
+  const db = openDatabase(path, { readOnly: false })
+  db.prepare('UPDATE head SET epoch = ?, fences = 0 WHERE id = 1').run(epoch)
+  db.close()
+  const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
+  await store.write((view) => settleAfterRestore(view, epoch))
+  await store.close()
+  removeSides(path)
+}
+
+async function replace(path: string, prepared: string, present: Report | undefined): Promise<void> {
+  if (present?.head) {
+    // Through SQLite, so that others who have the store open notice.
+    const db = openDatabase(prepared, { readOnly: true })
+    await copyDatabase(db, path)
+    db.close()
+    rmSync(prepared)
+    return
+  }
+  for (const side of ['', '-wal', '-shm']) {
+    if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
+  }
+  renameSync(prepared, path)
+}
+
+function removeSides(path: string): void {
+  for (const side of ['-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
+}
+
+export function defaultBackupName(path: string, at: Date): string {
+  const stamp = at.toISOString().replaceAll(/[:.]/g, '-')
+  return join(dirname(path), 'backups', `${stamp}.db`)
+}
