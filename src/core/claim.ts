@@ -33,6 +33,7 @@ export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller)
   return startTask(view, getTask(view, id), ask, caller, ['todo', 'in_progress'])
 }
 
+/** A task that is assigned to one agent may be claimed by that agent and its subagents only. */
 export function refuseAssigned(task: Task, caller: Caller): void {
   if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
   throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
@@ -81,6 +82,7 @@ export function beginRun(view: View, task: Task, lease: Lease): Claim {
   return { task: putTask(view, task, begun), lease, run }
 }
 
+/** `illegal_move`, with what stands in the way. */
 export function notClaimable(view: View, task: Task): Refusal {
   const waits = task.depends_on.filter((id) => view.get('task', id)?.status !== 'done')
   const why =

@@ -40,7 +40,7 @@ function* blockersOf(view: View, ticket: Ticket): Generator<[string, Ticket | st
  * it costs nothing when nobody waits for anybody who waits.
  */
 export function findCycle(view: View, start: Ticket): Cycle | undefined {
-  const mine = [start.node, start.under_node].filter((node) => node !== null)
+  const mine = new Set([start.node, start.under_node])
   const seen = new Set<string>([start.id])
 
   function walk(ticket: Ticket, path: Cycle): Cycle | undefined {
@@ -49,7 +49,7 @@ export function findCycle(view: View, start: Ticket): Cycle | undefined {
         tickets: [...path.tickets, ticket],
         sentences: [...path.sentences, `${ticket.agent} waits for ${name}, which ${whose} has`],
       }
-      const closed = typeof blocker === 'string' ? mine.includes(blocker) : blocker.id === start.id
+      const closed = typeof blocker === 'string' ? mine.has(blocker) : blocker.id === start.id
       if (closed) return here
       const onward = typeof blocker === 'string' ? ticketsOf(view, blocker) : [blocker]
       for (const next of onward) {

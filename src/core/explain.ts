@@ -7,8 +7,18 @@ import { liveLease } from './standing.ts'
 import { getTask } from './task.ts'
 import type { View } from './view.ts'
 
+type ReasonCode =
+  | 'running'
+  | 'ended'
+  | 'dependency'
+  | 'locked'
+  | 'promised'
+  | 'assigned'
+  | 'ready'
+  | 'waiting'
+
 export interface Reason {
-  code: 'running' | 'ended' | 'dependency' | 'locked' | 'promised' | 'assigned' | 'ready' | 'waiting'
+  code: ReasonCode
   sentence: string
   details: Record<string, unknown>
 }
@@ -89,7 +99,8 @@ export function explainWaiter(view: View, name: string, agent: string): Explanat
     : 'it is free and its head has been called'
   const others = line[position - 1]!.names.filter((each) => each !== name)
   const also = others.length > 0 ? `; it needs ${others.join(', ')} at the same time` : ''
-  const sentence = `${agent} is number ${position} of ${line.length} in the line for ${name}; ${held}${also}`
+  const place = `number ${position} of ${line.length} in the line for ${name}`
+  const sentence = `${agent} is ${place}; ${held}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
   return { sentence: `${sentence}.`, reasons: [{ code: 'waiting', sentence, details }] }
 }

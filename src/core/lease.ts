@@ -182,8 +182,8 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
-      ? 'It is held under your own agent id, by another process or call: release it, or ask with takeover.'
-      : `Wait for it (--wait 30s), or take other work. An admin can free it: leasehold lock force-release ${lease.name}`,
+      ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
+      : `Wait for it (--wait 30s), or take other work. An admin can free it: ${freeing(lease)}`,
     details: {
       name: lease.name,
       holder: lease.holder,
@@ -196,6 +196,8 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   })
 }
 
+const freeing = (lease: Lease) => `leasehold lock force-release ${lease.name}`
+
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
   return lease.group !== null && view.group(lease.group) !== 'dead'
@@ -205,7 +207,7 @@ export function isRunning(view: View, lease: Lease): boolean {
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
   throw new Refusal('illegal_move', `A command still runs under ${lease.name}`, {
-    next: `It is released when the command ends (PID: ${lease.group?.pid}). An admin can stop it: leasehold lock force-release ${lease.name}`,
+    next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
     details: { name: lease.name, pid: lease.group?.pid },
   })
 }

@@ -154,7 +154,7 @@ function positionIn(view: View, ticket: Ticket): number {
 
 function deadlocked(cycle: string[]): Refusal {
   return new Refusal('deadlock', `Waiting would never end: ${cycle.join('; ')}`, {
-    next: 'Release a lock that you hold, let the others finish, then ask for all of them in one call.',
+    next: 'Release what you hold, let the others finish, then ask for all of them in one call.',
     details: { cycle },
   })
 }

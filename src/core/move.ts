@@ -29,7 +29,8 @@ const OPEN_MOVES: Partial<Record<Status, readonly Status[]>> = {
 
 /**
  * Changes a task's status. `in_progress` claims; every other status releases the lock.
- * Refusals, in this order: a fence that is not current, another holder, no lease where one is needed.
+ * Refusals, in this order: a fence that is not current, another holder, no lease where one is
+ * needed.
  */
 export function moveTask(view: View, ask: MoveTask, caller: Caller): Moved {
   const name = lockOf(ask.id)
@@ -128,4 +129,3 @@ function setStatus(view: View, task: Task, to: Status, caller: Caller, lease?: L
   })
   return moved
 }
-

@@ -31,7 +31,7 @@ interface RefusalOptions {
   leaves?: { type: string; lock: string; data: Details }
 }
 
-/** An expected, typed "no": what happened, why, and what to do next. Thrown, caught once per door. */
+/** An expected, typed "no": what happened, why, what to do next. Thrown, caught once per door. */
 export class Refusal extends Error {
   readonly code: RefusalCode
   readonly next: string

@@ -3,8 +3,8 @@ import { dropTicket } from './line.ts'
 import type { View } from './view.ts'
 
 /**
- * After a backup took the place of a store: every lease in it ends. The lock may have moved on after
- * the backup was made, so whoever holds that lease can be the holder no more. Waiters ask again.
+ * After a backup took the place of a store: every lease in it ends. The lock may have moved on
+ * after the backup was made, so whoever has that lease can be the holder no more. Waiters ask again.
  */
 export function settleAfterRestore(view: View, epoch: number): void {
   for (const ticket of [...view.scan('tickets', '')]) dropTicket(view, ticket)

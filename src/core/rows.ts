@@ -3,7 +3,7 @@
  * `*_at` is ISO 8601 UTC for people; `*_ms` is the store's own clock, the only one rules compare.
  */
 
-/** A process as an observer can recognise it: a pid alone is reused, and means nothing elsewhere. */
+/** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
   host: string
   /** Boot id and pid namespace: only an observer with the same seat can prove this process dead. */
@@ -174,7 +174,7 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
 
 export const TABLES = Object.keys(KEYS) as TableName[]
 
-/** Parts of a composite key never contain a line feed: names with control characters are refused. */
+/** Parts of a composite key contain no line feed: names with control characters are refused. */
 export function keyOf(...parts: string[]): string {
   return parts.join('\n')
 }

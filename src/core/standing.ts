@@ -6,13 +6,14 @@ import type { View } from './view.ts'
  * What a lease is worth now.
  * - `live`: in force.
  * - `ended`: released or freed before.
- * - `expired`, `dead`: still written down, but anyone may take the lock: time is up, or the holder's
- *   process is proved gone.
+ * - `expired`, `dead`: still written down, but anyone may take the lock: time is up, or the
+ *   holder's process is proved gone.
  * - `orphaned`: time is up or the wrapper died, but the command we started under it still runs.
  *   It must be stopped before the lock is free, or there would be two commands.
  */
 type Standing = 'live' | 'ended' | 'expired' | 'dead' | 'orphaned'
 
+/** Judges a lease at this instant. Asks about processes only where time does not decide. */
 export function standing(view: View, lease: Lease): Standing {
   if (lease.ended_at !== null) return 'ended'
   const expired = view.now >= lease.expires_ms

@@ -21,6 +21,7 @@ export interface TaskFields {
   metadata: Record<string, unknown>
 }
 
+/** The task, or `not_found`. */
 export function getTask(view: View, id: string): Task {
   const task = view.get('task', id)
   if (task) return task
@@ -97,7 +98,7 @@ export interface EditTask {
 
 /**
  * Changes what a task says. The edit states the version it read: if the task moved on, it is
- * refused as `conflict` with the present task. While the task's lock is held, only the holder edits.
+ * refused as `conflict` with the present task. While its lock is held, only the holder edits.
  */
 export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const task = getTask(view, ask.id)
@@ -128,6 +129,7 @@ function versionConflict(view: View, task: Task, version: number): Refusal {
   })
 }
 
+/** `illegal_move`: done is final until an admin reopens it. */
 export function readOnly(task: Task): Refusal {
   return new Refusal('illegal_move', `Task ${task.id} is done, and done is read-only`, {
     next: `An admin can reopen it: leasehold task status ${task.id} todo --force`,

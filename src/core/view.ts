@@ -20,13 +20,13 @@ export interface Event extends EventDraft {
 
 /**
  * How rows are found when their keys are not known. A row is in an index under one group, or not
- * at all; within a group rows come by `order`, then by key. Rules and the in-memory tables use these
- * functions; an SQL store says the same thing as a WHERE and an ORDER BY.
+ * at all; within a group rows come by `order`, then by key. Rules and the in-memory tables use
+ * these functions; an SQL store says the same thing as a WHERE and an ORDER BY.
  */
 interface Index<T extends TableName> {
   table: T
-  group(row: Tables[T]): string | null
-  order(row: Tables[T]): number | string
+  group: (row: Tables[T]) => string | null
+  order: (row: Tables[T]) => number | string
 }
 
 function index<T extends TableName>(definition: Index<T>): Index<T> {

@@ -23,8 +23,8 @@ export interface Exit {
 }
 
 /**
- * A command in a process group of its own that has not begun yet. `go` lets it begin, after its group
- * was written down; it never outlives this process.
+ * A command in a process group of its own that has not begun yet. `go` lets it begin, after its
+ * group was written down; it never outlives this process.
  */
 export interface Command {
   group: ProcessRef

@@ -6,7 +6,7 @@ import { type Field, field } from './operation.ts'
 /** The fields that operations share: one spelling, one meaning and one bound for each. */
 
 // Control characters would forge lines in logs and tables, and separate the parts of keys.
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- refusing them is the point
 const CONTROL = /[\u0000-\u001f\u007f]/
 const ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*$/
 
@@ -42,10 +42,7 @@ const idSchema = text(ID_MAX).check(
 const wholeNumber = (min: number, max: number) =>
   z
     .int(`must be a whole number`)
-    .check(
-      z.minimum(min, `must be at least ${min}`),
-      z.maximum(max, `must be at most ${max}`),
-    )
+    .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`))
 
 function seconds(min: number, max: number) {
   return z
@@ -69,7 +66,10 @@ const statusSchema = z.pipe(
   z.pipe(
     z.string('must be text'),
     z.transform((said: string) => {
-      const word = said.trim().toLowerCase().replaceAll(/[\s-]+/g, '_')
+      const word = said
+        .trim()
+        .toLowerCase()
+        .replaceAll(/[\s-]+/g, '_')
       return SPELLINGS[word] ?? word
     }),
   ),
@@ -85,17 +85,22 @@ const processSchema = z.strictObject({
 })
 
 const opt = <S extends z.ZodMiniType>(schema: S) => z.optional(schema)
-const or = <S extends z.ZodMiniType, T>(schema: S, value: T) =>
-  z.pipe(z.optional(schema), z.transform((given) => (given === undefined ? value : given) as z.output<S>))
+const or = <S extends z.ZodMiniType>(schema: S, value: z.output<S>) =>
+  z.pipe(
+    z.optional(schema),
+    z.transform((given) => given ?? value),
+  )
 
 const ttl = seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
 
 export const lockName = field(lockNameSchema, 'The lock: task:42, git:web, anything.')
 export const lockNames = field(
-  z.array(lockNameSchema, 'must be a list of names').check(
-    z.minLength(1, 'must name at least one lock'),
-    z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entries`),
-  ),
+  z
+    .array(lockNameSchema, 'must be a list of names')
+    .check(
+      z.minLength(1, 'must name at least one lock'),
+      z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entries`),
+    ),
   'The lock, or several: all or nothing.',
 )
 export const ttlSeconds = field(
@@ -156,7 +161,9 @@ const nameOrNone = z.nullable(plain(200))
 const said = {
   title: field(plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
   body: field(
-    z.string('must be text').check(z.maxLength(BODY_MAX, `may have at most ${BODY_MAX} characters`)),
+    z
+      .string('must be text')
+      .check(z.maxLength(BODY_MAX, `may have at most ${BODY_MAX} characters`)),
     'The prompt, or all that needs to be known. "-" reads it from standard input.',
     '--body <text>',
   ),
@@ -186,7 +193,7 @@ const said = {
   ),
 }
 
-const filled = <S extends z.ZodMiniType, T>(of: Field<S>, value: T) => ({
+const filled = <S extends z.ZodMiniType>(of: Field<S>, value: z.output<S>) => ({
   ...of,
   schema: or(of.schema, value),
 })
@@ -224,7 +231,11 @@ export const version = field(
   'The version you read; refused if the task changed since.',
   '--version <n>',
 )
-export const filterProject = field(opt(plain(200)), 'Only tasks of this project.', '--project <name>')
+export const filterProject = field(
+  opt(plain(200)),
+  'Only tasks of this project.',
+  '--project <name>',
+)
 export const filterLabel = field(opt(plain(100)), 'Only tasks with this label.', '--label <label>')
 export const filterPriority = field(
   opt(wholeNumber(0, 9)),

@@ -45,7 +45,10 @@ export const acquire = operation({
   },
   replay: (view, reply): Granted | Waiting => {
     const leases = ('items' in reply ? reply.items : [reply]) as ShownLease[]
-    return shown(view, leases.map(({ name, fence }) => stillLive(view, name, fence)))
+    return shown(
+      view,
+      leases.map(({ name, fence }) => stillLive(view, name, fence)),
+    )
   },
 })
 
@@ -196,4 +199,3 @@ export const explainLock = operation({
   command: 'lock explain name',
   decide: (view, { name }, caller) => explainWaiter(view, name, caller.agent),
 })
-

@@ -3,7 +3,7 @@ import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
 import * as tasks from './tasks.ts'
 
-/** Everything that can be asked. A door that wants to know what exists reads this, and only this. */
+/** Everything that can be asked. A door that wants to know what exists reads this only. */
 export const operations = [
   locks.acquire,
   locks.renew,

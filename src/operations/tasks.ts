@@ -116,7 +116,7 @@ export const claim = operation({
   effect: 'write',
   role: 'agent',
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
-  doc: 'Take a task: its lock, in_progress and a new run in one step. Without an id, the next ready one.',
+  doc: 'Take a task: its lock, in_progress and a new run in one step. No id: the next ready one.',
   input: {
     id: f.taskIdToClaim,
     ttl_seconds: f.ttlSeconds,
@@ -133,9 +133,7 @@ export const claim = operation({
     const { id, takeover, process, ...filter } = input
     const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process }
     const got: Claim | undefined =
-      id === undefined
-        ? claimNext(view, filter, ask, caller)
-        : claimTask(view, id, ask, caller)
+      id === undefined ? claimNext(view, filter, ask, caller) : claimTask(view, id, ask, caller)
     return got ? showClaim(view, got) : { task: null, lease: null, run: null }
   },
   replay: (view, reply) => replayClaim(view, reply),

@@ -73,4 +73,3 @@ function calledOrAfter(
     signal?.addEventListener('abort', done)
   })
 }
-

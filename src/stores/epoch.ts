@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 
@@ -25,9 +25,13 @@ export function readEpoch(storePath: string): number {
 export function writeEpoch(storePath: string, epoch: number): void {
   const file = fileFor(storePath)
   const temporary = `${file}.${process.pid}`
+  rmSync(temporary, { force: true })
   const fd = openSync(temporary, 'wx', 0o600)
   writeSync(fd, String(epoch))
   fsyncSync(fd)
   closeSync(fd)
   renameSync(temporary, file)
+  const folder = openSync(dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
 }

@@ -55,7 +55,7 @@ export function networkName(type: number): string | undefined {
 export function refuseUnsafeFolder(folder: string): void {
   let existing = folder
   while (!existsSync(existing)) existing = dirname(existing)
-  const network = networkName(Number(statfsSync(existing).type))
+  const network = networkName(statfsSync(existing).type)
   if (network) {
     throw new Refusal('unavailable', `${folder} is on a network file system (${network})`, {
       next: 'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines.',

@@ -87,8 +87,7 @@ const camel = (flag: string) =>
     .replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
-  const caller =
-    operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
+  const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   // A reply that gets lost can be asked for again only under the id it was asked with.
   if (operation.effect === 'write') input['request_id'] ??= randomUUID()
@@ -103,6 +102,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
 function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {
   const { under } = context.caller
-  const lock = input['name'] ?? (input['id'] === undefined ? undefined : lockOf(String(input['id'])))
+  const { name, id } = input
+  const lock = typeof id === 'string' ? lockOf(id) : name
   return under && under.lock === lock ? under.fence : undefined
 }

@@ -39,10 +39,17 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
 function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Caller {
   const said = options.agent ?? env['LEASEHOLD_AGENT']
   // oxlint-disable-next-line no-control-regex -- control characters would forge lines in tables
-  if (said !== undefined && (said === '' || said.length > 256 || /[\u0000-\u001f\u007f]/.test(said))) {
-    throw new Refusal('invalid', 'The agent id must be 1 to 256 characters, without control characters', {
-      next: 'Give a plain name: --agent builder-1',
-    })
+  if (
+    said !== undefined &&
+    (said === '' || said.length > 256 || /[\u0000-\u001f\u007f]/.test(said))
+  ) {
+    throw new Refusal(
+      'invalid',
+      'The agent id must be 1 to 256 characters, without control characters',
+      {
+        next: 'Give a plain name: --agent builder-1',
+      },
+    )
   }
   return {
     agent: said ?? `cli:${userInfo().username}@${host}`,

@@ -2,7 +2,13 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
-import { backupStore, checkStore, type Report, restoreLastGoodState, restoreStore } from '../../stores/care.ts'
+import {
+  backupStore,
+  checkStore,
+  type Report,
+  restoreLastGoodState,
+  restoreStore,
+} from '../../stores/care.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
@@ -14,14 +20,22 @@ export function addDatabase(db: Command, enter: Enter): void {
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
       await context.store().write(() => undefined)
-      say(context, { migrated: true, path: context.place.path }, `up to date: ${context.place.path}`)
+      say(
+        context,
+        { migrated: true, path: context.place.path },
+        `up to date: ${context.place.path}`,
+      )
     })
   db.command('check')
     .description('Verify the store: its pages, its chain of events, and that its rows agree.')
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
       if (!existsSync(context.place.path)) {
-        say(context, { ok: true, problems: [], events: 0 }, 'There is no store yet: nothing to check.')
+        say(
+          context,
+          { ok: true, problems: [], events: 0 },
+          'There is no store yet: nothing to check.',
+        )
         return
       }
       report(context, await checkStore(context.place))

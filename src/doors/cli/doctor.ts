@@ -44,7 +44,8 @@ async function guarded(check: Check, context: Context): Promise<Finding> {
 
 function line({ what, ok, says, next }: Finding): string {
   const mark = ok ? pc.green('ok  ') : pc.red('FAIL')
-  return `${mark} ${what.padEnd(8)} ${says}${!ok && next ? `\n     ${pc.dim(`next: ${next}`)}` : ''}`
+  const advice = !ok && next ? pc.dim(`\n     next: ${next}`) : ''
+  return `${mark} ${what.padEnd(8)} ${says}${advice}`
 }
 
 const CHECKS: Check[] = [

@@ -26,7 +26,7 @@ export async function overview(context: Context): Promise<void> {
   const tasks = Object.entries(counts.tasks).filter(([, n]) => n > 0)
   print(
     [
-      `${pc.bold('leasehold')}  ${place.kind} store at ${place.path}${exists ? '' : pc.dim(' (made by the first write)')}`,
+      `${pc.bold('leasehold')}  ${place.kind} store at ${place.path}${exists ? '' : NOT_YET}`,
       `  tasks   ${tasks.map(([status, n]) => `${shown(n)} ${status}`).join(', ') || 'none yet'}`,
       `  locks   ${shown(counts.locks)} held, ${shown(counts.waiters)} waiting`,
       `  agents  ${shown(counts.agents)} seen`,
@@ -35,6 +35,8 @@ export async function overview(context: Context): Promise<void> {
     ].join('\n'),
   )
 }
+
+const NOT_YET = pc.dim(' (made by the first write)')
 
 const FIRST_STEPS = [
   'Begin:',

@@ -4,7 +4,13 @@ import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../daemon/command.ts'
 import { call } from '../../operations/call.ts'
-import { acquire, nameGroupOfLock, release, renew, type ShownLease } from '../../operations/locks.ts'
+import {
+  acquire,
+  nameGroupOfLock,
+  release,
+  renew,
+  type ShownLease,
+} from '../../operations/locks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { ownProcess } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
@@ -64,7 +70,7 @@ async function run(context: Context, argv: string[], options: RunOptions): Promi
   }
   const unhook = forwardSignals(command)
   command.go()
-  held.keepRenewing(() => void command.stop(lease.ttl_seconds * 1000 / 6))
+  held.keepRenewing(() => void command.stop((lease.ttl_seconds * 1000) / 6))
   const exit = await command.exited
   await command.stop()
   command.done()
@@ -104,14 +110,14 @@ async function take(context: Context, name: string, options: RunOptions): Promis
 }
 
 function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
-  const { holder, pid } = refusal.details
-  const who = pid === undefined ? `held by ${String(holder)}` : `PID: ${String(pid)}`
+  const { holder, pid } = refusal.details as { holder?: string; pid?: number }
   const what =
     options.task === undefined
-      ? `Lock ${name} is already held by ${String(holder)}`
+      ? `Lock ${name} is already held by ${holder}`
       : `Task ${options.task} is already being processed`
+  const who = pid === undefined ? `by ${holder}, which names no process` : `PID: ${pid}`
   return new Refusal('held', `${what} (${who})`, {
-    next: `Wait for it with --wait 30s. Whoever has this login can free it: leasehold lock force-release ${name}`,
+    next: `Wait for it (--wait 30s). This login can free it: leasehold lock force-release ${name}`,
     details: refusal.details,
   })
 }
@@ -132,7 +138,7 @@ class Held {
     return { name: this.lease.name, fence: this.lease.fence }
   }
 
-  /** What the command may know. A defaulted id is narrowed, or two terminals would seem one agent. */
+  /** What the command may know. A defaulted id is narrowed: two terminals are not one agent. */
   environment(options: RunOptions): NodeJS.ProcessEnv {
     const { caller, env } = this.context
     const { name, fence } = this.lease
@@ -209,7 +215,7 @@ function codeOf({ code, signal }: Exit): number {
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
-/** What is meant for us is meant for the command; one that does not listen is ended after a while. */
+/** What is meant for us is meant for the command; one that does not listen is ended in the end. */
 function forwardSignals(command: Command): () => void {
   let killer: NodeJS.Timeout | undefined
   const forward = (name: NodeJS.Signals) => {

@@ -40,8 +40,7 @@ export function print(text: string): void {
 const PRINTERS: Record<string, (result: never) => string> = {
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
-  'lock.renew': (lease: ShownLease) =>
-    `${pc.green('renewed')} ${lease.name} until ${lease.expires_at} (${span(lease.expires_in_seconds)})`,
+  'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
   'lock.release': (was: { name: string }) => `${pc.green('released')} ${was.name}`,
   'lock.force_release': (was: { name: string; holder: string }) =>
     `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
@@ -61,7 +60,8 @@ const PRINTERS: Record<string, (result: never) => string> = {
       'No lock is held. Take one: leasehold lock acquire NAME',
     ),
   'lock.explain': ({ sentence }: Explanation) => sentence,
-  'task.create': (task: ShownTask) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
+  'task.create': (task: ShownTask) =>
+    `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
   'task.get': (task: ShownTask) => taskSheet(task),
   'task.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
     taskTable(items) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
@@ -81,15 +81,20 @@ const PRINTERS: Record<string, (result: never) => string> = {
 }
 
 function leaseLine(lease: ShownLease): string {
-  const until = `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
-  return `${pc.green('acquired')} ${lease.name} for ${lease.holder}, fence ${pc.bold(String(lease.fence))}, ${until}`
+  const fence = pc.bold(String(lease.fence))
+  return `${pc.green('acquired')} ${lease.name} for ${lease.holder}, fence ${fence}, ${untilOf(lease)}`
 }
 
+const untilOf = (lease: ShownLease) =>
+  `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
+
 function lockStatus(status: ShownStatus): string {
+  const pid = status.pid === undefined ? '' : ` (PID: ${status.pid})`
+  const left = span(status.expires_in_seconds ?? 0)
   const lines = status.is_locked
     ? [
-        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${status.pid ? ` (PID: ${status.pid})` : ''}`,
-        `  fence ${status.fence}, expires in ${span(status.expires_in_seconds ?? 0)} (${status.lock_expires_at})`,
+        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}`,
+        `  fence ${status.fence}, expires in ${left} (${status.lock_expires_at})`,
       ]
     : [`${status.name} is ${pc.green('free')}`]
   for (const waiter of status.waiters) {
@@ -125,8 +130,8 @@ function taskTable(items: ShownTask[]): string {
 }
 
 function taskSheet(task: ShownTask): string {
-  const lines = [`${pc.bold(`${task.id}  ${task.title}`)}`]
-  const facts: [string, unknown][] = [
+  const lines = [pc.bold(`${task.id}  ${task.title}`)]
+  const facts: [string, string | number | null][] = [
     ['status', coloured(task.status)],
     ['version', task.version],
     ['priority', task.priority],
@@ -156,5 +161,6 @@ function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): stri
   if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
   const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`
   if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
-  return `${pc.green('claimed')} task ${pc.bold(task.id)} (${task.title}) as run ${run.id}, ${times}`
+  const what = `task ${pc.bold(task.id)} (${task.title})`
+  return `${pc.green('claimed')} ${what} as run ${run.id}, ${times}`
 }

@@ -15,7 +15,7 @@ export function table(head: string[], rows: string[][], empty: string): string {
 }
 
 function width(cell: string): number {
-  return [...stripVTControlCharacters(cell)].length
+  return Array.from(stripVTControlCharacters(cell)).length
 }
 
 /** 125 → `2m 05s`: easier to judge at a glance than a time of day. */

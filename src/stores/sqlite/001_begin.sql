@@ -152,3 +152,5 @@ CREATE TABLE checkpoint (
   position INTEGER NOT NULL,
   hash TEXT NOT NULL
 ) STRICT;
+
+PRAGMA user_version = 1;

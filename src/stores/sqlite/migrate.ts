@@ -29,7 +29,6 @@ export async function migrate(
       db.exec(readFileSync(new URL(SCRIPTS[v]!, import.meta.url), 'utf8'))
       if (v === 0) begin(db, options.path)
     }
-    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

@@ -1,0 +1,61 @@
+import { afterEach, describe } from 'vitest'
+import type { Store } from '../../src/stores/store.ts'
+import { MachineSim, type Open, temporaryFolder, Verbs } from '../helpers.ts'
+import { exerciseAgents } from './exercise/agents.ts'
+import { exerciseClaims } from './exercise/claims.ts'
+import { exerciseClocks } from './exercise/clocks.ts'
+import { exerciseDeadlocks } from './exercise/deadlocks.ts'
+import { exerciseHandOff } from './exercise/handoff.ts'
+import { exerciseLeases } from './exercise/leases.ts'
+import { exerciseLines } from './exercise/lines.ts'
+import { exerciseLocks } from './exercise/locks.ts'
+import { exerciseMoves } from './exercise/moves.ts'
+import { exerciseProcesses } from './exercise/processes.ts'
+import { exerciseTasks } from './exercise/tasks.ts'
+import { exerciseWriter } from './exercise/writer.ts'
+
+export interface Scene {
+  machine: MachineSim
+  store: Store
+  verbs: Verbs
+  /** Another writer on the same place, as another process would open it. */
+  beside(): Verbs
+}
+
+export type Begin = () => Scene
+
+/** What every store must do, whatever it keeps its rows in. `open` opens the store at a folder. */
+export function exerciseStore(name: string, open: Open): void {
+  const opened: Store[] = []
+
+  function begin(): Scene {
+    const machine = new MachineSim()
+    const dir = temporaryFolder()
+    const store = open(dir, machine)
+    opened.push(store)
+    const beside = () => {
+      const other = open(dir, machine)
+      opened.push(other)
+      return new Verbs(other)
+    }
+    return { machine, store, verbs: new Verbs(store), beside }
+  }
+
+  describe(`on the ${name} store`, () => {
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close()
+    })
+    exerciseLocks(begin)
+    exerciseLeases(begin)
+    exerciseLines(begin)
+    exerciseDeadlocks(begin)
+    exerciseHandOff(begin)
+    exerciseProcesses(begin)
+    exerciseClocks(begin)
+    exerciseTasks(begin)
+    exerciseClaims(begin)
+    exerciseMoves(begin)
+    exerciseAgents(begin)
+    exerciseWriter(begin)
+  })
+}

@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'vitest'
+import type { Waiting } from '../../../src/core/lock.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
+import type { Begin } from '../exercise.ts'
+
+const ada = callerOf('ada')
+const bob = callerOf('bob')
+const cyd = callerOf('cyd')
+const dan = callerOf('dan')
+
+async function positionsOf(verbs: Verbs, ...tickets: string[]): Promise<number[]> {
+  return Promise.all(tickets.map(async (ticket) => (await verbs.turn(ticket)).position))
+}
+
+async function leftovers(verbs: Verbs, ...names: string[]): Promise<unknown[]> {
+  return verbs.store.read((view) => [
+    ...view.scan('tickets', ''),
+    ...names.flatMap((name) => [...view.scan('line_of', name)]),
+  ])
+}
+
+/** R5: the line in front of a lock. */
+export function exerciseLines(begin: Begin): void {
+  describe('waiting for a lock', () => {
+    test('takes a free lock at once, without a place in line', async () => {
+      const { verbs } = begin()
+      expect(await verbs.wait('a', ada, 'T1')).toMatchObject([{ holder: 'ada' }])
+      expect(await leftovers(verbs, 'a')).toEqual([])
+    })
+
+    test('keeps the order of arrival', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      for (const [caller, ticket] of [
+        [bob, 'T9'],
+        [cyd, 'T1'],
+        [dan, 'T5'],
+      ] as const) {
+        machine.advance(1)
+        await verbs.wait('a', caller, ticket)
+      }
+      expect(await positionsOf(verbs, 'T9', 'T1', 'T5')).toEqual([1, 2, 3])
+      await verbs.release('a', ada)
+      await verbs.wait('a', bob, 'T9')
+      expect(await positionsOf(verbs, 'T1', 'T5')).toEqual([1, 2])
+    })
+
+    test('lets a step of priority outweigh ten seconds of waiting, and no more', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'early')
+      machine.advance(9_000)
+      await verbs.wait('a', cyd, 'urgent', { priority: 1 })
+      expect(await positionsOf(verbs, 'urgent', 'early')).toEqual([1, 2])
+      await verbs.wait('a', bob, 'early')
+      machine.advance(2_000)
+      await verbs.wait('a', dan, 'late', { priority: 1 })
+      expect(await positionsOf(verbs, 'urgent', 'early', 'late')).toEqual([1, 2, 3])
+    })
+
+    test('calls the head, and only the head, when the lock is released', async () => {
+      const { verbs, machine, store } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      await verbs.release('a', ada)
+      const called = (await store.events(0, 99)).filter((event) => event.type === 'ticket.called')
+      expect(called.map((event) => event.data['ticket'])).toEqual(['T1'])
+      expect(await verbs.turn('T1')).toMatchObject({ ask: true, position: 1 })
+      expect(await verbs.turn('T2')).toMatchObject({ ask: false, position: 2 })
+      expect(await verbs.wait('a', cyd, 'T2')).toMatchObject({ position: 2 })
+      expect(await verbs.wait('a', bob, 'T1')).toMatchObject([{ holder: 'bob' }])
+    })
+
+    test('keeps a free lock for its head against those who did not wait', async () => {
+      const { verbs } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      await verbs.release('a', ada)
+      const no = await expectRefusal(verbs.take('a', cyd), 'held')
+      expect(no.details).toMatchObject({ holder: null, next_holder: 'bob', waiters: 1 })
+      await expectRefusal(verbs.take('a', ada), 'held')
+    })
+
+    test('calls the head when a lease expires, and when its holder dies', async () => {
+      const { verbs, machine } = begin()
+      const process = machine.spawn()
+      await verbs.take('a', callerOf('ada', { process }))
+      await verbs.take('b', ada, { ttl_ms: 3_000 })
+      await verbs.wait('a', bob, 'TA')
+      await verbs.wait('b', bob, 'TB')
+      machine.kill(process)
+      machine.advance(3_000)
+      await verbs.sweep()
+      expect((await verbs.turn('TA')).ask).toBe(true)
+      expect((await verbs.turn('TB')).ask).toBe(true)
+    })
+
+    test('passes to the next when the head does not come within two seconds', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      await verbs.release('a', ada)
+      machine.advance(2_000)
+      expect((await verbs.turn('T2')).ask).toBe(false)
+      machine.advance(1)
+      expect((await verbs.turn('T2')).ask).toBe(true)
+      expect(await verbs.wait('a', cyd, 'T2')).toMatchObject([{ holder: 'cyd' }])
+    })
+
+    test('sends a head that came too late to the end of the line, never out of it', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      await verbs.release('a', ada)
+      machine.advance(2_001)
+      expect(await verbs.wait('a', bob, 'T1')).toMatchObject({ waiting: 'T1', position: 2 })
+      await verbs.wait('a', cyd, 'T2')
+      await verbs.release('a', cyd)
+      expect(await verbs.wait('a', bob, 'T1')).toMatchObject([{ holder: 'bob' }])
+    })
+
+    test('lets a waiter that is alone take the lock however late it comes', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      await verbs.release('a', ada)
+      machine.advance(2_001)
+      expect((await verbs.turn('T1')).ask).toBe(true)
+      expect(await verbs.wait('a', bob, 'T1')).toMatchObject([{ holder: 'bob' }])
+    })
+
+    test('keeps the place of a head that was called and then overtaken', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      await verbs.release('a', ada)
+      const urgent = await verbs.wait('a', cyd, 'T2', { priority: 9 })
+      expect(urgent).toMatchObject({ position: 1 })
+      await verbs.wait('a', cyd, 'T2', { priority: 9 })
+      machine.advance(1)
+      await verbs.wait('a', dan, 'T3')
+      machine.advance(5_000)
+      expect(await positionsOf(verbs, 'T1', 'T3')).toEqual([1, 2])
+    })
+
+    test('ends with held and the position when the waiter gives up', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      const no = await verbs.giveUp('T2', cyd)
+      expect(no).toMatchObject({ code: 'held', details: { holder: 'ada', position: 2 } })
+      expect(await positionsOf(verbs, 'T1')).toEqual([1])
+      await verbs.giveUp('T1', bob)
+      expect(await leftovers(verbs, 'a')).toEqual([])
+    })
+
+    test('calls the next when the head gives up a free lock', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      await verbs.release('a', ada)
+      await verbs.giveUp('T1', bob)
+      expect((await verbs.turn('T2')).ask).toBe(true)
+    })
+
+    test('skips waiters whose process died', async () => {
+      const { verbs, machine } = begin()
+      const process = machine.spawn()
+      await verbs.take('a', ada)
+      await verbs.wait('a', callerOf('bob', { process }), 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      machine.kill(process)
+      await verbs.release('a', ada)
+      expect((await verbs.turn('T2')).ask).toBe(true)
+      await verbs.wait('a', cyd, 'T2')
+      expect(await leftovers(verbs, 'a')).toEqual([])
+    })
+
+    test('keeps a living process in line, and drops a silent one after ten seconds', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', callerOf('bob', { process: machine.spawn() }), 'T1')
+      machine.advance(1)
+      await verbs.wait('a', cyd, 'T2')
+      machine.advance(1)
+      await verbs.wait('a', dan, 'T3')
+      machine.advance(9_000)
+      await verbs.wait('a', dan, 'T3')
+      machine.advance(2_000)
+      expect(await positionsOf(verbs, 'T1', 'T2', 'T3')).toEqual([1, 0, 2])
+    })
+
+    test('leaves no tickets behind when everybody went away', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait('a', bob, 'T1')
+      await verbs.wait(['a', 'b'], cyd, 'T2')
+      machine.advance(10_001)
+      await verbs.sweep()
+      expect(await leftovers(verbs, 'a', 'b')).toEqual([])
+    })
+  })
+
+  describe('waiting for several locks', () => {
+    test('is one ticket, called when it heads every line and every lock is free', async () => {
+      const { verbs, machine } = begin()
+      const [a] = await verbs.takeAll(['a', 'b'], ada)
+      await verbs.wait('b', bob, 'T1')
+      machine.advance(1)
+      expect(await verbs.wait(['a', 'b'], cyd, 'T2')).toMatchObject({ position: 2 })
+      await verbs.release('a', ada, a!.fence)
+      expect((await verbs.turn('T2')).ask).toBe(false)
+      await verbs.release('b', ada)
+      expect((await verbs.turn('T2')).ask).toBe(false)
+      await verbs.wait('b', bob, 'T1')
+      await verbs.release('b', bob)
+      expect((await verbs.turn('T2')).ask).toBe(true)
+      const leases = await verbs.wait(['a', 'b'], cyd, 'T2')
+      expect(leases).toMatchObject([{ name: 'a' }, { name: 'b' }])
+      expect(await leftovers(verbs, 'a', 'b')).toEqual([])
+    })
+
+    test('never deadlocks with one who asked for the same in another order', async () => {
+      const { verbs, machine } = begin()
+      const held = await verbs.takeAll(['a', 'b'], ada)
+      await verbs.wait(['a', 'b'], bob, 'T1')
+      machine.advance(1)
+      const second = (await verbs.wait(['b', 'a'], cyd, 'T2')) as Waiting
+      expect(second.position).toBe(2)
+      for (const lease of held) await verbs.release(lease.name, ada, lease.fence)
+      expect(await verbs.wait(['a', 'b'], bob, 'T1')).toHaveLength(2)
+    })
+  })
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import type { Caller } from '../../../src/core/caller.ts'
+import type { RefusalCode } from '../../../src/core/refusal.ts'
+import { type Status, STATUSES } from '../../../src/core/rows.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
+import type { Begin } from '../exercise.ts'
+
+const ada = callerOf('ada')
+const bob = callerOf('bob')
+const ADMIN = callerOf('root', { admin: true })
+
+type Verdict = 'ok' | RefusalCode
+type Who = 'holder' | 'other' | 'nobody' | 'admin'
+
+/** Brings a new task to `status` by legal moves, with no lease on it (in_progress needs one). */
+async function taskIn(verbs: Verbs, status: Status): Promise<void> {
+  await verbs.add('x', callerOf('creator'), { id: 't' })
+  if (status === 'todo') return
+  await verbs.claim('t', ada)
+  if (status !== 'in_progress') await verbs.move('t', status, ada)
+}
+
+/** What the contract says (R12, R14), written down apart from the code. */
+function verdictOf(from: Status, to: Status, who: Who): Verdict {
+  const held = who === 'holder' || who === 'other' || from === 'in_progress'
+  const isHolder = who === 'holder'
+  if (held && !isHolder && !(who === 'admin' && to === 'cancelled')) return 'held'
+  if (from === 'done' && to !== 'done') return who === 'admin' && to === 'todo' ? 'ok' : 'illegal_move'
+  if ((from === 'failed' || from === 'cancelled') && to !== 'todo' && to !== from) {
+    return 'illegal_move'
+  }
+  if (held) return 'ok'
+  const open: Partial<Record<Status, Status[]>> = {
+    todo: ['in_progress', 'cancelled'],
+    review: ['in_progress', 'done', 'todo'],
+    failed: ['todo'],
+    cancelled: ['todo'],
+  }
+  return open[from]?.includes(to) ? 'ok' : 'lease_expired'
+}
+
+const CALLERS: Record<Who, Caller> = { holder: ada, other: bob, nobody: bob, admin: ADMIN }
+
+/** R12, R14: how a task changes status. */
+export function exerciseMoves(begin: Begin): void {
+  describe('moving a task', () => {
+    const table = STATUSES.flatMap((from) => {
+      return STATUSES.flatMap((to) => {
+        return (['holder', 'other', 'nobody', 'admin'] as const).map((who) => {
+          return { from, to, who, verdict: verdictOf(from, to, who) }
+        })
+      })
+    })
+
+    test.each(table)('from $from to $to as $who is $verdict', async ({ from, to, who, verdict }) => {
+      const { verbs } = begin()
+      await taskIn(verbs, from)
+      // Held by ada for the holder and for the other; held by nobody for the rest.
+      const held = who === 'holder' || who === 'other'
+      if (held && from !== 'in_progress') await verbs.take('task:t', ada)
+      const before = await verbs.task('t')
+      const asked = verbs.move('t', to, CALLERS[who])
+      if (verdict !== 'ok') {
+        await expectRefusal(asked, verdict)
+        expect(await verbs.task('t')).toEqual(before)
+        return
+      }
+      await asked
+      const task = await verbs.task('t')
+      const lease = await verbs.lease('task:t')
+      const running = (await verbs.runs('t')).filter((run) => run.ended_at === null)
+      expect(task.status).toBe(to)
+      if (to === 'in_progress') {
+        expect(lease).toMatchObject({ ended_at: null, fence: task.lock_fence })
+        expect(running).toMatchObject([{ id: task.run_id, fence: lease!.fence }])
+      } else {
+        expect(lease?.ended_at).not.toBeNull()
+        expect(task).toMatchObject({ lock_fence: null, run_id: null })
+        expect(running).toEqual([])
+      }
+    })
+
+    test('to in_progress keeps the holder its lease, fence and run', async () => {
+      const { verbs } = begin()
+      await taskIn(verbs, 'in_progress')
+      const before = await verbs.task('t')
+      const { lease } = await verbs.move('t', 'in_progress', ada)
+      expect(lease).toMatchObject({ fence: before.lock_fence })
+      expect(await verbs.task('t')).toEqual(before)
+    })
+
+    test('to any other status releases the lock and closes the run once', async () => {
+      const { verbs } = begin()
+      for (const [i, to] of (['review', 'done', 'failed', 'cancelled', 'todo'] as const).entries()) {
+        const id = `t${i}`
+        await verbs.add('x', ada, { id })
+        const { lease } = await verbs.claim(id, ada)
+        await verbs.move(id, to, ada, lease.fence)
+        expect(await verbs.lease(`task:${id}`)).toMatchObject({ ended_at: lease.acquired_at })
+        const [run, more] = await verbs.runs(id)
+        expect(more).toBeUndefined()
+        expect(run!.ended_at).not.toBeNull()
+        expect(run!.outcome).toBe(`moved to ${to}`)
+        await expectRefusal(verbs.move(id, to, ada, lease.fence), 'lease_expired')
+      }
+    })
+
+    test('is refused for a stale fence before anything else is looked at', async () => {
+      const { verbs } = begin()
+      await taskIn(verbs, 'in_progress')
+      const old = (await verbs.task('t')).lock_fence!
+      await verbs.release('task:t', ada)
+      await verbs.claim('t', bob)
+      await expectRefusal(verbs.move('t', 'done', ada, old), 'fence_stale')
+      await verbs.move('t', 'done', bob)
+      await expectRefusal(verbs.move('t', 'todo', ada, old), 'fence_stale')
+    })
+
+    test('that another holds says by whom; that nobody holds says that it must be locked', async () => {
+      const { verbs } = begin()
+      await taskIn(verbs, 'in_progress')
+      const held = await expectRefusal(verbs.move('t', 'done', bob), 'held')
+      expect(held.message).toMatch(/^Task is locked by ada/)
+      await verbs.release('task:t', ada)
+      const free = await expectRefusal(verbs.move('t', 'done', bob), 'lease_expired')
+      expect(free.message).toMatch(/^Task must be locked by agent to update status/)
+      expect(free.next).toContain('again')
+    })
+
+    test('late, after the lease expired and nobody took it, can be made good by claiming', async () => {
+      const { verbs, machine } = begin()
+      await verbs.add('x', ada, { id: 't' })
+      const { lease } = await verbs.claim('t', ada, { ttl_ms: 1_000 })
+      machine.advance(1_000)
+      await expectRefusal(verbs.move('t', 'done', ada, lease.fence), 'lease_expired')
+      const again = await verbs.claim('t', ada)
+      await verbs.move('t', 'done', ada, again.lease.fence)
+    })
+
+    test('to cancelled while it is held is for the holder, its creator and admins', async () => {
+      const { verbs } = begin()
+      await taskIn(verbs, 'in_progress')
+      await expectRefusal(verbs.move('t', 'cancelled', bob), 'held')
+      await verbs.move('t', 'cancelled', callerOf('creator'))
+      expect(await verbs.runs('t')).toMatchObject([{ status: 'cancelled' }])
+      await verbs.take('task:t', bob)
+    })
+
+    test('out of done takes an admin, and goes to todo only', async () => {
+      const { verbs } = begin()
+      await taskIn(verbs, 'done')
+      await expectRefusal(verbs.move('t', 'todo', ada), 'illegal_move')
+      await expectRefusal(verbs.move('t', 'review', ADMIN), 'illegal_move')
+      const { task } = await verbs.move('t', 'todo', ADMIN)
+      expect(task).toMatchObject({ status: 'todo', assignee: null })
+      expect(await verbs.ready()).toEqual(['t'])
+    })
+
+    test('to in_progress with dependencies unmet is illegal, also for the holder', async () => {
+      const { verbs } = begin()
+      await verbs.add('x', ada, { id: 'a' })
+      await verbs.add('x', ada, { id: 'b', depends_on: ['a'] })
+      await expectRefusal(verbs.move('b', 'in_progress', ada), 'illegal_move')
+      await verbs.take('task:b', ada)
+      await expectRefusal(verbs.move('b', 'in_progress', ada), 'illegal_move')
+    })
+
+    test('of a task that does not exist says so', async () => {
+      const { verbs } = begin()
+      await expectRefusal(verbs.move('nope', 'done', ada), 'not_found')
+    })
+  })
+}

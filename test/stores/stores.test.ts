@@ -1,0 +1,6 @@
+import { openForgetful, openMemory, openSqlite } from '../helpers.ts'
+import { exerciseStore } from './exercise.ts'
+
+exerciseStore('memory', openMemory)
+exerciseStore('forgetful memory', openForgetful)
+exerciseStore('SQLite', openSqlite)
