@@ -39,7 +39,7 @@ export function heartbeat(view: View, caller: Caller): Lease[] {
   const renewed: Lease[] = []
   for (const lease of [...view.scan('leases_held_by', caller.agent)]) {
     const ours = lease.process === null || sameProcess(lease.process, caller.process)
-    const live = standing(view, lease) === 'live' && view.now < lease.expires_ms
+    const live = standing(view, lease) === 'live'
     if (ours && live) renewed.push(extend(view, lease, lease.ttl_ms))
   }
   return renewed

@@ -1,6 +1,6 @@
 import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
 import type { Ticket } from './rows.ts'
-import { liveLease, nodeOfLease } from './standing.ts'
+import { holdingLease, nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
 
 interface Cycle {
@@ -23,7 +23,7 @@ function* ticketsOf(view: View, node: string): Generator<Ticket> {
 /** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */
 function* blockersOf(view: View, ticket: Ticket): Generator<[string, Ticket | string, string]> {
   for (const name of ticket.names) {
-    const lease = liveLease(view, name)
+    const lease = holdingLease(view, name)
     const node = lease && nodeOfLease(lease)
     if (node) yield [name, node, lease.holder]
     let before: Ticket | undefined
@@ -68,10 +68,14 @@ export function findCycle(view: View, start: Ticket): Cycle | undefined {
 /** After `node` was given a lock: the newest waiter of every cycle that this closed is let go. */
 export function breakCyclesThrough(view: View, node: string | null): void {
   if (node === null) return
-  for (const ticket of [...ticketsOf(view, node)]) {
-    const cycle = ticket.cycle ? undefined : findCycle(view, ticket)
-    if (!cycle) continue
-    const newest = cycle.tickets.reduce((a, b) => (b.asked_ms > a.asked_ms ? b : a))
-    breakTicket(view, newest, cycle.sentences)
+  for (const { id } of [...ticketsOf(view, node)]) {
+    // One grant can close several cycles through one waiter: go on until none is left.
+    for (;;) {
+      const ticket = view.get('ticket', id)
+      const cycle = ticket && !ticket.cycle ? findCycle(view, ticket) : undefined
+      if (!cycle) break
+      const newest = cycle.tickets.reduce((a, b) => (b.asked_ms > a.asked_ms ? b : a))
+      breakTicket(view, newest, cycle.sentences)
+    }
   }
 }

@@ -3,7 +3,7 @@ import { lockOf, timesOf } from './lease.ts'
 import { lineOf } from './line.ts'
 import { Refusal } from './refusal.ts'
 import type { Task } from './rows.ts'
-import { liveLease } from './standing.ts'
+import { holdingLease, liveLease } from './standing.ts'
 import { getTask } from './task.ts'
 import type { View } from './view.ts'
 
@@ -60,7 +60,7 @@ function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
     const sentence = `waits for task ${id}, which is ${other?.status ?? 'gone'}`
     yield { code: 'dependency', sentence, details: { task_id: id, status: other?.status ?? null } }
   }
-  const lease = liveLease(view, lockOf(task.id))
+  const lease = holdingLease(view, lockOf(task.id))
   if (lease) {
     const { expires_at } = timesOf(view, lease)
     const sentence = `is locked by ${lease.holder} until ${expires_at}`
@@ -87,7 +87,7 @@ function readiness(task: Task): Reason {
 export function explainWaiter(view: View, name: string, agent: string): Explanation {
   const line = [...lineOf(view, name)]
   const position = line.findIndex((ticket) => ticket.agent === agent) + 1
-  const lease = liveLease(view, name)
+  const lease = holdingLease(view, name)
   if (position === 0) {
     throw new Refusal('not_found', `${agent} does not wait for ${name}`, {
       next: `See who does: leasehold lock status ${name}`,

@@ -104,6 +104,7 @@ export function settleLease(view: View, name: string): Lease | undefined {
   if (!lease) return undefined
   switch (standing(view, lease)) {
     case 'live':
+    case 'lingering':
       return lease
     case 'ended':
       return undefined

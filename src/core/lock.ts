@@ -9,13 +9,14 @@ import {
   isRunning,
   refuseWhileRunning,
   settleLease,
+  taskOf,
 } from './lease.ts'
 import { LINE_AGING_MS } from './limits.ts'
 import { dropTicket, headOf, joinLines, leaveLines, positionOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Ticket } from './rows.ts'
-import { isFree, isOrphaned, nodeOf, nodeOfLease } from './standing.ts'
+import { holdingLease, isFree, isOrphaned, nodeOf, nodeOfLease } from './standing.ts'
 import { NeedsKill, type View } from './view.ts'
 
 export interface AcquireLocks extends Grant {
@@ -91,6 +92,7 @@ function mayRetake(view: View, lease: Lease, ask: { takeover: boolean }, caller:
 
 function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): Lease {
   const lease = grantLease(view, name, caller, ask)
+  keepRun(view, lease)
   view.record({
     type: 'lease.granted',
     agent: caller.agent,
@@ -100,6 +102,14 @@ function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): 
   })
   breakCyclesThrough(view, nodeOfLease(lease))
   return lease
+}
+
+/** A holder that asks again for the lock of its task in progress goes on with the run it has. */
+function keepRun(view: View, lease: Lease): void {
+  const id = taskOf(lease.name)
+  const run_id = id === undefined ? undefined : view.get('task', id)?.run_id
+  const run = run_id ? view.get('run', run_id) : undefined
+  if (run) view.put('run', { ...run, fence: lease.fence })
 }
 
 /** A free lock with a line belongs to its head. */
@@ -190,8 +200,7 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const position = positionIn(view, ticket)
   leaveLines(view, ticket)
   if (ticket.cycle) return deadlocked(ticket.cycle)
-  const busy = ticket.names.find((name) => !isFree(view, name))
-  const lease = busy === undefined ? undefined : view.get('lease', busy)
+  const lease = ticket.names.map((name) => holdingLease(view, name)).find((each) => each)
   const held = lease
     ? heldBy(view, lease, caller)
     : new Refusal('held', `${ticket.names.join(', ')} did not come free in time`)

@@ -10,8 +10,10 @@ import type { View } from './view.ts'
  *   holder's process is proved gone.
  * - `orphaned`: time is up or the wrapper died, but the command we started under it still runs.
  *   It must be stopped before the lock is free, or there would be two commands.
+ * - `lingering`: time is up, and whether its command still runs cannot be known from here. Nothing
+ *   more is accepted under it, but the lock is free only after the grace.
  */
-type Standing = 'live' | 'ended' | 'expired' | 'dead' | 'orphaned'
+type Standing = 'live' | 'ended' | 'expired' | 'dead' | 'orphaned' | 'lingering'
 
 /** Judges a lease at this instant. Asks about processes only where time does not decide. */
 export function standing(view: View, lease: Lease): Standing {
@@ -26,7 +28,7 @@ export function standing(view: View, lease: Lease): Standing {
     case 'alive':
       return 'orphaned'
     case 'unknown':
-      return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'live'
+      return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'lingering'
   }
 }
 
@@ -36,12 +38,16 @@ export function liveLease(view: View, name: string): Lease | undefined {
   return lease && standing(view, lease) === 'live' ? lease : undefined
 }
 
-/** Whether nobody holds `name`: no lease, or one that is over. An orphaned one still counts. */
-export function isFree(view: View, name: string): boolean {
+const HOLDING: ReadonlySet<Standing> = new Set(['live', 'orphaned', 'lingering'])
+
+/** The lease that keeps others from `name`: a live one, or one whose command may still run. */
+export function holdingLease(view: View, name: string): Lease | undefined {
   const lease = view.get('lease', name)
-  if (!lease) return true
-  const now = standing(view, lease)
-  return now !== 'live' && now !== 'orphaned'
+  return lease && HOLDING.has(standing(view, lease)) ? lease : undefined
+}
+
+export function isFree(view: View, name: string): boolean {
+  return holdingLease(view, name) === undefined
 }
 
 /** Whether a command has to be stopped before `name` is free. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { seeAgent } from '../core/agent.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/lock.ts'
@@ -6,6 +5,7 @@ import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
 import { keyOf } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
+import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { isWaiting, waitInLine } from './wait.ts'
@@ -48,7 +48,7 @@ interface Asked {
 function requestOf(name: string, input: Input<Fields>, caller: Caller): Asked | undefined {
   const { request_id, wait_seconds: _, ...rest } = input
   if (typeof request_id !== 'string') return undefined
-  const input_hash = createHash('sha256').update(JSON.stringify(rest)).digest('hex')
+  const input_hash = sha256(JSON.stringify(rest))
   return { key: keyOf(caller.agent, name, request_id), input_hash }
 }
 

@@ -11,7 +11,7 @@ import {
   type Waiting,
 } from '../core/lock.ts'
 import type { Lease } from '../core/rows.ts'
-import { liveLease } from '../core/standing.ts'
+import { holdingLease, liveLease } from '../core/standing.ts'
 import type { View } from '../core/view.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -156,7 +156,7 @@ export const lockStatus = operation({
   input: { name: f.lockName },
   command: 'lock status name',
   decide: (view, { name }) => {
-    const lease = liveLease(view, name)
+    const lease = holdingLease(view, name)
     const times = lease && timesOf(view, lease)
     const waiters = [...lineOf(view, name)].map(({ agent, asked_at, priority }, i) => {
       return { position: i + 1, agent, asked_at, priority }

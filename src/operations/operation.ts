@@ -7,14 +7,14 @@ export type Role = 'viewer' | 'agent' | 'admin'
 
 /** One field of an operation's input: its schema, what it means, and how the CLI spells it. */
 export interface Field<S extends z.ZodMiniType = z.ZodMiniType> {
-  schema: S
+  schema: () => S
   doc: string
-  /** `--ttl <duration>`; without one the CLI derives it from the field's name. */
+  /** `--ttl <duration>`; a field without one is positional, or not for people. */
   flag?: string
 }
 
 export type Fields = Record<string, Field>
-export type Input<F extends Fields> = { [K in keyof F]: z.output<F[K]['schema']> }
+export type Input<F extends Fields> = { [K in keyof F]: z.output<ReturnType<F[K]['schema']>> }
 
 /**
  * One thing that can be asked, declared once: every door is made from this record.
@@ -41,7 +41,11 @@ export function operation<F extends Fields, O>(record: Operation<F, O>): Operati
   return record
 }
 
-export function field<S extends z.ZodMiniType>(schema: S, doc: string, flag?: string): Field<S> {
+export function field<S extends z.ZodMiniType>(
+  schema: () => S,
+  doc: string,
+  flag?: string,
+): Field<S> {
   return flag === undefined ? { schema, doc } : { schema, doc, flag }
 }
 
@@ -51,7 +55,7 @@ const parsers = new WeakMap<Fields, z.ZodMiniType>()
 export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> {
   let parser = parsers.get(fields)
   if (!parser) {
-    const shape = Object.fromEntries(Object.entries(fields).map(([k, f]) => [k, f.schema]))
+    const shape = Object.fromEntries(Object.entries(fields).map(([k, f]) => [k, f.schema()]))
     parsers.set(fields, (parser = z.strictObject(shape)))
   }
   const result = parser.safeParse(raw)

@@ -9,6 +9,7 @@ import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
+import { editedTask, newTask } from './task_fields.ts'
 
 type ShownTask = ReturnType<typeof showTask>
 
@@ -49,7 +50,7 @@ export const create = operation({
   role: 'agent',
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
-  input: { id: f.taskIdOptional, ...f.newTask, request_id: f.requestId },
+  input: { id: f.taskIdOptional, ...newTask, request_id: f.requestId },
   command: 'task add title',
   reads: taskAndLock,
   decide: (view, { request_id: _, ...input }, caller) => {
@@ -171,7 +172,7 @@ export const edit = operation({
     id: f.taskId,
     version: f.version,
     fence: f.fence,
-    ...f.editedTask,
+    ...editedTask,
     request_id: f.requestId,
   },
   command: 'task edit id',

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import type { Caller } from '../core/caller.ts'
 import { giveUp, turnOf, type Waiting } from '../core/lock.ts'
 import type { View } from '../core/view.ts'
+import { uniqueId } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 
 /** Without a word from the store the head looks this often, the others less often. */
@@ -24,7 +24,7 @@ interface Patience {
 export async function waitInLine<O>(
   store: Store,
   ask: (view: View, ticket_id: string) => O,
-  { wait_ms, caller, signal, ticket_id = randomUUID() }: Patience,
+  { wait_ms, caller, signal, ticket_id = uniqueId() }: Patience,
 ): Promise<Exclude<O, Waiting>> {
   const until = performance.now() + wait_ms
   for (;;) {

@@ -1,6 +1,6 @@
-import { hash as digest } from 'node:crypto'
 import { planted } from '../core/planted.ts'
 import type { Event, EventDraft } from '../core/view.ts'
+import { sha256 } from './digest.ts'
 import type { Head } from './port.ts'
 
 /** The hash that the first event of a store follows. */
@@ -13,11 +13,15 @@ export const GENESIS = '0'.repeat(64)
 export function hashOf(previous: string, event: Omit<Event, 'hash'>): string {
   const { position, at, type, agent, lock, task, data } = event
   const text = JSON.stringify({ position, at, type, agent, lock, task, data })
-  return digest('sha256', `${previous}\n${text}`)
+  return sha256(`${previous}\n${text}`)
 }
 
 /** Gives drafts their positions and hashes: once, just before COMMIT, in the order decided. */
-export function seal(drafts: EventDraft[], head: Head, at: string): { events: Event[]; head: Head } {
+export function seal(
+  drafts: EventDraft[],
+  head: Head,
+  at: string,
+): { events: Event[]; head: Head } {
   let { position, hash } = head
   const events = drafts.map(({ type, agent, lock, task, data }) => {
     position += planted('S10') && position % 7 === 6 ? 2 : 1

@@ -8,13 +8,13 @@ import {
   type IndexName,
   type View,
 } from '../core/view.ts'
+import { cursorOf, isBefore, Page } from './page.ts'
 import type { AnyRow, Base, Changes, Head, Machine } from './port.ts'
 
 /** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
 export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
-const LAST_PAGE = 512
 
 const NONE: never[] = []
 
@@ -89,57 +89,6 @@ export class Batch {
   }
 }
 
-class Page {
-  readonly rows: AnyRow[] = []
-  start = 0
-  private done = false
-  private readonly base: Base
-  private readonly index: IndexName
-  private readonly group: string
-  private size: number
-
-  constructor(base: Base, index: IndexName, group: string, size: number) {
-    this.base = base
-    this.index = index
-    this.group = group
-    this.size = size
-  }
-
-  /** The row at `i`, fetching further pages as needed; undefined at the end. */
-  at(i: number): AnyRow | undefined {
-    while (i >= this.rows.length && !this.done) {
-      const last = this.rows.at(-1)
-      const after = last && cursorOf(this.index, last)
-      const more = this.base.scan(this.index, this.group, after, this.size)
-      this.rows.push(...more)
-      this.done = more.length < this.size
-      this.size = Math.min(this.size * 4, LAST_PAGE)
-    }
-    return this.rows[i]
-  }
-
-  /** Leading rows that the batch has changed need no second look by the asks that follow. */
-  skip(changed: Map<string, unknown> | undefined): void {
-    const key = KEYS[INDEXES[this.index].table] as keyof AnyRow
-    while (changed && this.start < this.rows.length) {
-      if (!changed.has(this.rows[this.start]![key] as string)) return
-      this.start += 1
-    }
-  }
-}
-
-export function cursorOf(index: IndexName, row: AnyRow): Cursor {
-  const { table, order } = INDEXES[index]
-  return {
-    order: (order as (row: AnyRow) => number | string)(row),
-    key: row[KEYS[table] as keyof AnyRow] as string,
-  }
-}
-
-export function isBefore(a: Cursor, b: Cursor): boolean {
-  return a.order < b.order || (a.order === b.order && a.key < b.key)
-}
-
 /** One ask's view of a batch: copy-on-write, so that a refusal is forgotten by dropping it. */
 export class Layer implements View {
   readonly changes: Changes = {}
@@ -210,7 +159,7 @@ export class Layer implements View {
         if (!after || isBefore(after, cursorOf(index, next))) yield next as Row
       }
       if (!row || !here) return
-      if (mine?.has(row[key] as string) || theirs?.has(row[key] as string)) continue
+      if (mine?.has(row[key]) || theirs?.has(row[key])) continue
       if (!after || isBefore(after, here)) yield row as Row
     }
   }
@@ -228,7 +177,7 @@ export class Layer implements View {
     for (const [key, row] of (this.batch.puts[table] && theirs) || []) {
       if (row && !mine?.has(key) && definition.group(row) === group) found.push(row)
     }
-    return found.sort((a, b) => (isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1))
+    return found.toSorted((a, b) => (isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1))
   }
 
   nextFence(): number {
@@ -246,7 +195,9 @@ export class Layer implements View {
   }
 
   group(ref: ProcessRef): Fact {
-    return this.unstoppable.has(`${ref.pid} ${ref.start}`) ? 'unknown' : this.batch.fact('group', ref)
+    return this.unstoppable.has(`${ref.pid} ${ref.start}`)
+      ? 'unknown'
+      : this.batch.fact('group', ref)
   }
 
   record(event: EventDraft): void {

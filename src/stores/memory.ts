@@ -1,6 +1,6 @@
 import { KEYS, TABLES, type TableName, type Tables } from '../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
-import { cursorOf, isBefore } from './layer.ts'
+import { cursorOf, isBefore } from './page.ts'
 import type { AnyRow, Base, Changes } from './port.ts'
 
 /** Rows in memory, found by the indexes' own definitions. Serves the file store and the tests. */
@@ -43,5 +43,5 @@ export class MemoryTables implements Base {
 }
 
 function keyIn(table: TableName, row: AnyRow): string {
-  return row[KEYS[table] as keyof AnyRow] as string
+  return row[KEYS[table] as keyof AnyRow]
 }

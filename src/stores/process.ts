@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { execFileSync } from 'node:child_process'
 import type { ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
 
@@ -11,7 +10,10 @@ export const host = hostname()
 /** Identifies this boot: the monotonic clock and all pids start over with the next one. */
 export const boot = LINUX
   ? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  : execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim()
+  : process
+      .getBuiltinModule('node:child_process')
+      .execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' })
+      .trim()
 
 /** The same pid means another process in another pid namespace, though boot and host agree. */
 export const seat = `${boot}/${LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform}`

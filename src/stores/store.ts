@@ -223,5 +223,6 @@ function explained(error: unknown): unknown {
   if (!(error instanceof CommitUnknown)) return error
   return new Refusal('unavailable', `The store cannot say whether this was written: ${error.message}`, {
     next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
+    details: { outcome: 'unknown' },
   })
 }

@@ -101,7 +101,7 @@ def publish(dir, state):
     """True when `state` is part of the store, False when another writer was first."""
     state["number"] += 1
     state["id"] = f"{state['number']}.{os.urandom(8).hex()}"
-    state["lineage"] = [*state["lineage"], state["id"]][-64:]
+    state["lineage"] = [*state["lineage"], state["id"]][-512:]
     text = compact(state).encode()
     mark = sha256(SEAT.encode())[:8]
     temporary = os.path.join(dir, f"tmp.{mark}.{os.getpid()}.{START}.{os.urandom(6).hex()}")

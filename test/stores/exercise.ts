@@ -13,16 +13,7 @@ import { exerciseMoves } from './exercise/moves.ts'
 import { exerciseProcesses } from './exercise/processes.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
-
-export interface Scene {
-  machine: MachineSim
-  store: Store
-  verbs: Verbs
-  /** Another writer on the same place, as another process would open it. */
-  beside(): Verbs
-}
-
-export type Begin = () => Scene
+import type { Scene } from './exercise/scene.ts'
 
 /** What every store must do, whatever it keeps its rows in. `open` opens the store at a folder. */
 export function exerciseStore(name: string, open: Open): void {

@@ -21,9 +21,9 @@ function open(dir: string, lock: boolean, pause?: Pause): Verbs {
 
 /** Stops whoever comes to `step` for the first time, until it is opened. */
 function gateAt(step: Step) {
-  let open = () => {}
+  let release = () => {}
   let arrive = () => {}
-  const opened = new Promise<void>((resolve) => void (open = resolve))
+  const opened = new Promise<void>((resolve) => void (release = resolve))
   const arrived = new Promise<void>((resolve) => void (arrive = resolve))
   let used = false
   const pause: Pause = (at) => {
@@ -32,7 +32,7 @@ function gateAt(step: Step) {
     arrive()
     return opened
   }
-  return { pause, open, arrived }
+  return { pause, open: () => release(), arrived }
 }
 
 /** The sleeper stops at `step` on its way to state 2; meanwhile others publish `states` states. */
@@ -78,15 +78,15 @@ describe.each([true, false])('a writer stopped where it hurts (lock file: %s)', 
     const granted = (await others.store.events(0, 1_000)).filter((e) => e.lock === 'wanted')
     expect(granted).toHaveLength(1)
   })
+})
 
-  test('longer than the lineage reaches: the answer is "unknown", never a wrong one', async () => {
-    const dir = temporaryFolder()
-    const { others, gate, asked } = await sleepThrough(dir, 'read_back', 70, lock)
-    gate.open()
-    const refusal = await expectRefusal(asked, 'unavailable')
-    expect(refusal.next).toMatch(/same request id/)
-    expect((await others.lease('wanted'))!.holder).toBe('sleeper')
-  })
+test('longer than the lineage reaches: the answer is "unknown", never a wrong one', async () => {
+  const dir = temporaryFolder()
+  const { others, gate, asked } = await sleepThrough(dir, 'read_back', 520, false)
+  gate.open()
+  const refusal = await expectRefusal(asked, 'unavailable')
+  expect(refusal.next).toMatch(/same request id/)
+  expect((await others.lease('wanted'))!.holder).toBe('sleeper')
 })
 
 test('S4: without the read-back an acknowledged update is lost', async () => {
@@ -108,7 +108,7 @@ function random(seed: number): () => number {
 }
 
 const WRITERS = 4
-const UPDATES = 60
+const UPDATES = 40
 
 /** Each writer sometimes stops at a dangerous step until others have published 17 to 40 states. */
 async function storm(dir: string, seed: number): Promise<{ acknowledged: number; pauses: number }> {
@@ -141,10 +141,10 @@ async function storm(dir: string, seed: number): Promise<{ acknowledged: number;
   return { acknowledged, pauses }
 }
 
-test.each([1, 2, 3])('no update is lost in a storm of aimed pauses (seed %i)', async (seed) => {
+test.each([1, 2])('no update is lost in a storm of aimed pauses (seed %i)', async (seed) => {
   const dir = temporaryFolder()
   const { acknowledged, pauses } = await storm(dir, seed)
-  expect(pauses).toBeGreaterThan(10)
+  expect(pauses).toBeGreaterThan(5)
   const { metadata } = await open(dir, true).task('counter')
   expect(metadata['n']).toBe(acknowledged)
   expect(acknowledged).toBe(WRITERS * UPDATES)
@@ -152,7 +152,15 @@ test.each([1, 2, 3])('no update is lost in a storm of aimed pauses (seed %i)', a
   expect(readdirSync(dir).filter((name) => name.startsWith('tmp.'))).toEqual([])
 })
 
-test('nobody makes progress: unavailable after the timeout, and well again afterwards', async () => {
+test('S4: the same storm without the read-back loses updates', async () => {
+  const dir = temporaryFolder()
+  plant('S4')
+  const { acknowledged } = await storm(dir, 1)
+  const { metadata } = await open(dir, true).task('counter')
+  expect(metadata['n']).toBeLessThan(acknowledged)
+})
+
+test('nobody makes progress: unavailable after the timeout, and well again later', async () => {
   const dir = temporaryFolder()
   let thief = true
   const steal: Pause = (step) => {

@@ -1,6 +1,7 @@
-import { openForgetful, openMemory, openSqlite } from '../helpers.ts'
+import { openFile, openForgetful, openMemory, openSqlite } from '../helpers.ts'
 import { exerciseStore } from './exercise.ts'
 
 exerciseStore('memory', openMemory)
 exerciseStore('forgetful memory', openForgetful)
 exerciseStore('SQLite', openSqlite)
+exerciseStore('file', openFile)

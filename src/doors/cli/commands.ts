@@ -1,9 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { lockOf } from '../../core/lease.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { call } from '../../operations/call.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { operations } from '../../operations/registry.ts'
+import { uniqueId } from '../../stores/digest.ts'
 import type { Context, GlobalOptions } from './context.ts'
 import { show } from './show.ts'
 import { valueOf } from './values.ts'
@@ -21,12 +22,25 @@ const SHORT = [
 
 export type Enter = (options: GlobalOptions) => Context
 
-/** Adds a command for every operation of the registry that has one. */
-export function addOperations(groups: (name: string) => Command, enter: Enter): void {
+/**
+ * Adds a command for every operation of the registry that has one; of those whose noun was not
+ * asked for only the noun, because building them all costs more than running one.
+ */
+export function addOperations(
+  groups: (name: string) => Command,
+  enter: Enter,
+  asked: string | undefined,
+): void {
+  const skips = (usage: string) => {
+    const noun = usage.split(' ')[0]!
+    return groups(noun) && asked !== undefined && asked !== noun
+  }
   for (const operation of operations) {
-    if (operation.command) add(groups, enter, operation, operation.command, operation.doc, {})
+    const { command } = operation
+    if (command && !skips(command)) add(groups, enter, operation, command, operation.doc, {})
   }
   for (const { command, of, fixed, doc } of SHORT) {
+    if (skips(command)) continue
     const operation = operations.find(({ name }) => name === of)!
     add(groups, enter, operation, command, doc, fixed)
   }
@@ -48,10 +62,11 @@ function add(
   }
   const flags = new Map<string, string>()
   for (const [name, field] of Object.entries(operation.input)) {
-    if (fields.includes(name) || name in fixed) continue
-    const flag = field.flag ?? flagOf(name)
-    flags.set(name, flag)
-    command.option(flag, field.doc)
+    if (fields.includes(name) || name in fixed || !field.flag) continue
+    flags.set(name, field.flag)
+    // Commander's own way with lists would swallow the arguments that follow.
+    if (field.flag.includes('...')) command.option(field.flag.replace('...', ''), field.doc, gather)
+    else command.option(field.flag, field.doc)
   }
   command.action(async (...args: unknown[]) => {
     const self = args.at(-1) as Command
@@ -74,10 +89,7 @@ function argumentOf(word: string, name: string): string {
   return word.endsWith('…') ? `<${label}...>` : `<${label}>`
 }
 
-const flagOf = (name: string) => {
-  const switches = name === 'takeover' || name === 'ready'
-  return switches ? `--${name}` : `--${name.replaceAll('_', '-')} <${name}>`
-}
+const gather = (value: string, before: string[] = []) => [...before, value]
 
 /** Commander's own name for a flag's value. */
 const camel = (flag: string) =>
@@ -90,13 +102,22 @@ async function answer(context: Context, operation: Operation, input: Record<stri
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   // A reply that gets lost can be asked for again only under the id it was asked with.
-  if (operation.effect === 'write') input['request_id'] ??= randomUUID()
+  if (operation.effect === 'write') input['request_id'] ??= uniqueId()
   const abort = new AbortController()
   const stop = () => abort.abort()
   process.once('SIGINT', stop)
-  const result = await call(context.store(), operation, input, caller, abort.signal)
-  process.off('SIGINT', stop)
-  show(context, operation.name, result)
+  try {
+    const ask = () => call(context.store(), operation, input, caller, abort.signal)
+    show(context, operation.name, await ask().catch((error) => askAgain(error, ask)))
+  } finally {
+    process.off('SIGINT', stop)
+  }
+}
+
+/** A commit of unknown outcome is settled by asking once more under the same request id. */
+function askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
+  if (error instanceof Refusal && error.details['outcome'] === 'unknown') return ask()
+  throw error
 }
 
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
@@ -89,6 +88,7 @@ const CHECKS: Check[] = [
 
 function isTracked(folder: string): boolean {
   try {
+    const { execFileSync } = process.getBuiltinModule('node:child_process')
     const found = execFileSync('git', ['ls-files', '.'], {
       cwd: folder,
       encoding: 'utf8',

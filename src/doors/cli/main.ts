@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
+import { plant, type Promised } from '../../core/planted.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
-import { addOperations } from './commands.ts'
+import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDatabase } from './db.ts'
 import { addDoctor } from './doctor.ts'
@@ -9,6 +10,7 @@ import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 
 declare const LEASEHOLD_VERSION: string | undefined
+declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
 const VERSION = typeof LEASEHOLD_VERSION === 'string' ? LEASEHOLD_VERSION : 'development'
 
@@ -21,7 +23,9 @@ export async function main(argv: string[]): Promise<number> {
   const enter = (options: GlobalOptions) =>
     (context = contextOf(options, process.env, process.cwd()))
   try {
-    await program(enter).parseAsync(argv, { from: 'user' })
+    // A flag may come first, and `help` asks about another noun: then every command is needed.
+    const asked = argv[0]?.startsWith('-') || argv[0] === 'help' ? undefined : argv[0]
+    await program(enter, asked).parseAsync(argv, { from: 'user' })
     return Number(process.exitCode ?? 0)
   } catch (error) {
     return fail(error, json)
@@ -30,7 +34,7 @@ export async function main(argv: string[]): Promise<number> {
   }
 }
 
-function program(enter: (options: GlobalOptions) => Context): Command {
+function program(enter: Enter, asked: string | undefined): Command {
   const root = new Command('leasehold')
     .description(PROGRAM.about)
     // Only -V here: --version is a field of `task edit`; main answers it when it stands alone.
@@ -57,7 +61,7 @@ function program(enter: (options: GlobalOptions) => Context): Command {
     }
     return group
   }
-  addOperations(groups, enter)
+  addOperations(groups, enter, asked)
   addRun(root, enter)
   addDatabase(groups('db'), enter)
   addDoctor(root, enter)
@@ -92,6 +96,11 @@ function internal(error: unknown): Refusal {
   return new Refusal('internal', `This is a bug in leasehold: ${said}`, {
     next: 'Please report it, with what you ran.',
   })
+}
+
+// Only in the test build: tests show that each promise's check fails when the promise is broken.
+if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
+  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
 }
 
 void main(process.argv.slice(2)).then((code) => {

@@ -1,22 +1,18 @@
-import { createHash } from 'node:crypto'
-import { Refusal } from '../../core/refusal.ts'
 import { TABLES, type TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow, Changes, Commit, Head } from '../port.ts'
 
-/** Raised when a program that knows only the old layout would misread or spoil the new one. */
-const FORMAT = 1
-
 /** Events that stay in the document; older ones are pruned behind the checkpoint. */
 const EVENTS_MAX = 1_000
 
 /**
- * How many publications a document remembers: as long as a writer may be paused between link and
- * read-back and still learn whether its state became part of the store.
+ * How many publications a document remembers: for so long may a writer be paused between link and
+ * read-back and still learn whether its state became part of the store. A single fast process
+ * publishes 400 in a second, so that less would make a loaded machine answer "unknown".
  */
-const LINEAGE_MAX = 64
+const LINEAGE_MAX = 512
 
 /** One published state. Never changed: a commit makes the next one. */
 export interface State {
@@ -31,9 +27,6 @@ export interface State {
   events: Event[]
   tables: MemoryTables
 }
-
-/** The bytes of a state are not what was published. */
-export class Damage extends Error {}
 
 export function emptyState(epoch: number): State {
   const head = { ...EMPTY_HEAD, epoch }
@@ -65,7 +58,7 @@ export function nextState(state: State, commit: Commit, number: number, id: stri
   }
 }
 
-/** Readers may still look at the old tables, so only what changes is copied, and nothing in place. */
+/** Readers may still look at the old tables: what changes is copied, nothing changed in place. */
 function changed(tables: MemoryTables, changes: Changes): MemoryTables {
   const next = new MemoryTables()
   const rows = next.rows as Record<TableName, Map<string, AnyRow>>
@@ -75,82 +68,4 @@ function changed(tables: MemoryTables, changes: Changes): MemoryTables {
   }
   next.apply(changes)
   return next
-}
-
-/** Rows and events are never changed in place, so most of the next document is written already. */
-const written = new WeakMap<object, string>()
-
-function textOf(row: object): string {
-  let text = written.get(row)
-  if (text === undefined) written.set(row, (text = JSON.stringify(row)))
-  return text
-}
-
-/** One row per line, so that people and line tools can read it too. */
-function listOf(rows: Iterable<object>): string {
-  const lines = Array.from(rows, textOf)
-  return lines.length === 0 ? '[]' : `[\n${lines.join(',\n')}\n]`
-}
-
-const OPENING = '{"sha256":"'
-const MIDDLE = '","state":'
-const CLOSING = '}\n'
-const STATE_AT = OPENING.length + 64 + MIDDLE.length
-
-/** The document as it is published: fixed bytes around the state, so that any language can check. */
-export function render(state: State): Buffer {
-  const { number, id, lineage, head, checkpoint, events, tables } = state
-  const start = JSON.stringify({ format: FORMAT, number, id, lineage, head, checkpoint })
-  const lists = TABLES.map((table) => `"${table}":${listOf(tables.rows[table].values())}`)
-  const text = `${start.slice(0, -1)},"events":${listOf(events)},"tables":{${lists.join(',')}}}`
-  const bytes = Buffer.from(text)
-  const around = `${OPENING}${sha256(bytes)}${MIDDLE}`
-  return Buffer.concat([Buffer.from(around), bytes, Buffer.from(CLOSING)])
-}
-
-/** Reads a document back. Throws `Damage`, or refuses one that a newer program wrote. */
-export function parse(bytes: Buffer): State {
-  const around = bytes.toString('latin1', 0, STATE_AT)
-  const whole = around.startsWith(OPENING) && around.endsWith(MIDDLE)
-  const end = bytes.length - CLOSING.length
-  if (!whole || end < STATE_AT || bytes.toString('latin1', end) !== CLOSING) {
-    throw new Damage('it is cut off, or not a state at all')
-  }
-  const text = bytes.subarray(STATE_AT, end)
-  if (sha256(text) !== around.slice(OPENING.length, OPENING.length + 64)) {
-    throw new Damage('its content does not match its sha256')
-  }
-  return shaped(readJson(text))
-}
-
-function readJson(text: Buffer): Record<string, unknown> {
-  try {
-    return JSON.parse(text.toString('utf8')) as Record<string, unknown>
-  } catch {
-    throw new Damage('it is not JSON')
-  }
-}
-
-function shaped(found: Record<string, unknown>): State {
-  const { format, tables, ...rest } = found as unknown as State & { format: number }
-  const rows = tables as unknown as Record<string, AnyRow[]> | undefined
-  const unknown = Object.keys(rows ?? {}).find((name) => !TABLES.includes(name as TableName))
-  if (format > FORMAT || unknown !== undefined) throw newer(format, unknown)
-  const lists = [rest.events, rest.lineage, ...Object.values(rows ?? {})]
-  if (format !== FORMAT || !rows || !rest.head || !rest.checkpoint || !lists.every(Array.isArray)) {
-    throw new Damage('it lacks parts that every state has')
-  }
-  return { ...rest, tables: new MemoryTables(rows) }
-}
-
-/** Writing on would drop what this program does not know. */
-function newer(format: number, table: string | undefined): Refusal {
-  const what = table === undefined ? `format ${format}` : `table ${table}`
-  return new Refusal('unavailable', `The state was written by a newer leasehold (${what})`, {
-    next: 'Upgrade leasehold; this version would not understand what it reads.',
-  })
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }

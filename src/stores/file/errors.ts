@@ -1,6 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 
-/** What the operating system said, as a typed refusal that says what to do. Bugs stay as they are. */
+/** What the system said, as a typed refusal that says what to do. Bugs stay what they are. */
 export function refusalFor(error: unknown, dir: string): Error {
   if (error instanceof Refusal) return error
   if (!(error instanceof Error)) return new Error(String(error))

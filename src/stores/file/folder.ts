@@ -2,8 +2,9 @@ import { type BigIntStats, constants, readdirSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readEpoch } from '../epoch.ts'
-import { Damage, emptyState, parse, type State } from './document.ts'
+import { emptyState, type State } from './document.ts'
 import { codeOf } from './errors.ts'
+import { Damage, parse } from './layout.ts'
 
 const STATE_NAME = /^state\.([1-9]\d{0,14})\.json$/
 

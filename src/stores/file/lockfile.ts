@@ -78,18 +78,23 @@ export class LockFile {
   /** False only when another has it. A folder that cannot be written is not a reason to wait. */
   private tryTake(): boolean {
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+    let fd: number
     try {
-      const fd = openSync(this.path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-      this.mine = JSON.stringify({ ...ownProcess(), id: randomBytes(6).toString('hex') })
-      try {
-        writeSync(fd, this.mine)
-      } finally {
-        closeSync(fd)
-      }
-      return true
+      fd = openSync(this.path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
     } catch (error) {
       return codeOf(error) !== 'EEXIST'
     }
+    this.mine = JSON.stringify({ ...ownProcess(), id: randomBytes(6).toString('hex') })
+    try {
+      writeSync(fd, this.mine)
+    } catch {
+      // A full disk takes the name but not the text; others would take it for corrupt, and wait.
+      this.mine = undefined
+      this.remove()
+    } finally {
+      closeSync(fd)
+    }
+    return true
   }
 
   /** Empty when it is gone, or there but cannot be read. */

@@ -1,25 +1,29 @@
 import { randomBytes } from 'node:crypto'
-import { constants, existsSync, renameSync } from 'node:fs'
-import { link, open, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { constants, renameSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
+import { settleAfterRestore } from '../../core/restore.ts'
+import { seal } from '../chain.ts'
+import { instantOf } from '../clock.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
-import { CommitUnknown } from '../port.ts'
-import { Damage, nextState, parse, render, type State } from './document.ts'
-import { codeOf, damaged, refusalFor } from './errors.ts'
+import { Batch, Layer } from '../layer.ts'
+import { machine } from '../machine.ts'
+import { type Commit, CommitUnknown } from '../port.ts'
+import { nextState, type State } from './document.ts'
+import { makeFolder, syncFolder } from './durable.ts'
+import { codeOf, refusalFor } from './errors.ts'
 import { epochKey, list, type Newest, readNewest, readState, statePath } from './folder.ts'
-import { temporaryPath } from './leftovers.ts'
-import { makeFolder, publicationId, publish, syncFolder, writeDurably } from './publish.ts'
+import { Damage, parse } from './layout.ts'
+import { publicationId, publish } from './publish.ts'
 
 /**
- * A restore leaves this many numbers out. A writer that slept through it, or states that somebody
- * deleted, would else get a number above the restored state, and so replace it.
+ * A backup replaces whatever is there, so it leaves this many numbers out: a writer that slept
+ * through the restore would else get a number above the restored state, and so replace it.
  */
 const NUMBERS_SKIPPED = 1_000
 
 export interface Restored {
-  /** False when the newest state was good, and nothing was done. */
-  restored: boolean
   number: number
   epoch: number
   /** Names that damaged states have now. They are kept: people may want to look. */
@@ -28,11 +32,13 @@ export interface Restored {
 
 /**
  * Ends damage: publishes the last good state again, with a higher epoch, so that no fence of the
- * damaged states is ever given a second time. Refuses (`damaged`) when no good state is left.
+ * damaged states is ever given a second time. Done even if the newest state looks good: that
+ * states were deleted is known to those who saw them only, and an epoch skipped does no harm.
+ * Refuses (`damaged`) when no good state is left.
  */
 export async function restoreLastGood(dir: string): Promise<Restored> {
-  return raising(dir, (newest) => {
-    if (newest.damage === undefined) return undefined
+  // The very next number: if a writer takes that first, it is decided again, and nothing is lost.
+  return raising(dir, 1, (newest) => {
     if (newest.state) return newest.state
     throw new Refusal('damaged', `No good state is left in ${dir}: ${newest.damage}`, {
       next: 'Restore a backup: leasehold db restore BACKUP',
@@ -46,7 +52,7 @@ export async function restoreLastGood(dir: string): Promise<Restored> {
  */
 export async function restoreFileStore(dir: string, from: string): Promise<Restored> {
   const backup = await readBackup(from)
-  return raising(dir, () => backup)
+  return raising(dir, NUMBERS_SKIPPED, () => backup)
 }
 
 async function readBackup(from: string): Promise<State> {
@@ -66,11 +72,11 @@ async function readBackup(from: string): Promise<State> {
   }
 }
 
-type Choose = (newest: Newest) => State | undefined
+type Choose = (newest: Newest) => State
 
-async function raising(dir: string, choose: Choose): Promise<Restored> {
+async function raising(dir: string, step: number, choose: Choose): Promise<Restored> {
   try {
-    return await raise(dir, choose)
+    return await raise(dir, step, choose)
   } catch (error) {
     throw refusalFor(error instanceof CommitUnknown ? unknown(error) : error, dir)
   }
@@ -83,31 +89,32 @@ function unknown({ message }: CommitUnknown): Refusal {
 }
 
 /** Publishes what `choose` takes, above all that is there; again if somebody else was faster. */
-async function raise(dir: string, choose: Choose): Promise<Restored> {
+async function raise(dir: string, step: number, choose: Choose): Promise<Restored> {
   for (;;) {
     const newest = await readNewest(dir)
     const source = choose(newest)
-    if (!source) {
-      const { number = 0, head } = newest.state ?? {}
-      return { restored: false, number, epoch: head?.epoch ?? 0, kept: [] }
-    }
     const epoch = Math.max(epochIn(newest), source.head.epoch, readEpoch(epochKey(dir))) + 1
     await makeFolder(dir)
     // First the side file, durably: a crash in between skips an epoch, and repeats none.
     writeEpoch(epochKey(dir), epoch)
     await syncFolder(dir)
-    const number = Math.max(newest.highest, source.number) + NUMBERS_SKIPPED
-    const head = { ...source.head, epoch, fences: 0 }
-    const state = nextState(
-      source,
-      { changes: {}, events: [], head },
-      number,
-      publicationId(number),
-    )
+    const number = Math.max(newest.highest, source.number) + step
+    const state = nextState(source, settled(source, epoch), number, publicationId(number))
     if ((await publish(dir, state)) === 'again') continue
     // Only now: had the damaged state gone first, writers would go on from the one before it.
-    return { restored: true, number, epoch, kept: await keepDamaged(dir, number) }
+    return { number, epoch, kept: await keepDamaged(dir, number) }
   }
+}
+
+/** The restored state with all its leases ended: to a reader they were never there. */
+function settled(source: State, epoch: number): Commit {
+  const raised = { ...source.head, epoch, fences: 0 }
+  const { instant, head } = instantOf(raised, machine)
+  const batch = new Batch(source.tables, head, instant, machine)
+  const layer = new Layer(batch)
+  settleAfterRestore(layer, epoch)
+  batch.adopt(layer)
+  return { changes: batch.changes, ...seal(batch.drafts, batch.head, instant.at) }
 }
 
 function epochIn({ state }: Newest): number {
@@ -124,39 +131,4 @@ async function keepDamaged(dir: string, below: number): Promise<string[]> {
   }
   await syncFolder(dir)
   return kept
-}
-
-export interface Backup {
-  number: number
-  position: number
-  bytes: number
-}
-
-/**
- * Writes the newest state into the new file `to`: one document, as the folder has it.
- * Refuses a damaged store, since that would pass off an older state as the newest, and never
- * overwrites a file (`invalid`).
- */
-export async function backupFileStore(dir: string, to: string): Promise<Backup> {
-  const { state, damage } = await readNewest(dir)
-  if (!state || damage !== undefined) throw damaged(dir, damage ?? 'no good state')
-  if (state.number === 0) throw new Refusal('not_found', `There is no store in ${dir}`)
-  const target = resolve(to)
-  const temporary = temporaryPath(dirname(target))
-  try {
-    if (existsSync(target)) throw taken(to)
-    const bytes = render(state)
-    await writeDurably(temporary, bytes)
-    await link(temporary, target)
-    await syncFolder(dirname(target))
-    return { number: state.number, position: state.head.position, bytes: bytes.length }
-  } catch (error) {
-    throw codeOf(error) === 'EEXIST' ? taken(to) : refusalFor(error, dirname(target))
-  } finally {
-    await rm(temporary, { force: true })
-  }
-}
-
-function taken(to: string): Refusal {
-  return new Refusal('invalid', `${to} exists already`, { next: 'Give the backup a new name.' })
 }

@@ -1,18 +1,26 @@
 import { existsSync } from 'node:fs'
+import { lockOf } from '../../core/lease.ts'
+import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, type Event, INDEXES, type IndexName, type Need } from '../../core/view.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
-import { type AnyRow, type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
-import { beginPatiently } from './busy.ts'
+import {
+  type AnyRow,
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Head,
+} from '../port.ts'
+import { beginPatiently, patiently } from './busy.ts'
+import { Cache } from './cache.ts'
 import { type Database, openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
-import { migrate, schemaVersion, SCHEMA_VERSION } from './migrate.ts'
-import { Statements } from './statements.ts'
-
-/** Rows of a table kept in memory between batches; beyond this the cache starts over. */
-const CACHE_MAX = 20_000
+import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { readHead, Snapshot } from './snapshot.ts'
+import { type Change, Statements } from './statements.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
@@ -20,11 +28,6 @@ const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, pos
 interface Connection {
   db: Database
   statements: Statements
-}
-
-interface Index {
-  table: TableName
-  group(row: AnyRow): string | null
 }
 
 type Rows = Map<string, AnyRow | null>
@@ -48,14 +51,7 @@ export class SqliteBackend implements Backend {
   private reader: Connection | undefined
   private version: unknown
   private head: Head | undefined
-  /** Rows by table and key; null for those known not to be there. */
-  private readonly cache = Object.fromEntries(TABLES.map((table) => [table, new Map()])) as {
-    [T in TableName]: Map<string, AnyRow | null>
-  }
-  /** Tables known to have no rows: most stores have no waiters, and need not ask for them. */
-  private readonly empty = new Map<TableName, boolean>()
-  /** Groups known to have no rows: most agents have no tasks of their own, most locks no line. */
-  private readonly barren = new Map<IndexName, Set<string>>()
+  private readonly cache = new Cache()
 
   constructor(options: SqliteOptions) {
     this.options = options
@@ -66,7 +62,10 @@ export class SqliteBackend implements Backend {
       this.writer ??= await this.connect()
       const { db, statements } = this.writer
       await beginPatiently(db, this.options.busy_timeout_ms)
-      const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
+      const { data_version } = statements.sql('PRAGMA data_version').get() as Record<
+        string,
+        unknown
+      >
       if (data_version !== this.version) this.forget()
       this.version = data_version
       return (this.head ??= readHead(statements))
@@ -88,75 +87,63 @@ export class SqliteBackend implements Backend {
   }
 
   private forget(): void {
-    this.forgetRows()
-    this.empty.clear()
+    this.cache.forget()
     this.head = undefined
   }
 
-  private forgetRows(): void {
-    for (const table of TABLES) this.cache[table].clear()
-    this.barren.clear()
-  }
-
   prefetch(needs: Need[]): void {
-    const wanted = new Map<TableName, Set<string>>()
+    const wanted = new Map<TableName, string[]>()
     for (const need of needs) {
-      if (!('table' in need) || this.cache[need.table].has(need.key)) continue
-      const keys = wanted.get(need.table) ?? new Set()
-      wanted.set(need.table, keys.add(need.key))
+      if (!('table' in need)) continue
+      const keys = wanted.get(need.table)
+      if (keys) keys.push(need.key)
+      else wanted.set(need.table, [need.key])
     }
-    for (const [table, keys] of wanted) this.load(table, [...keys])
+    for (const [table, keys] of wanted) this.load(table, keys)
   }
 
+  /** Rows that the cache does not know yet, in one statement. */
   private load(table: TableName, keys: string[]): void {
     if (this.isEmpty(table)) return
-    const known = this.cache[table]
-    for (const key of keys) known.set(key, null)
-    for (const row of this.writer!.statements.getMany(table, keys)) {
-      known.set(row[KEYS[table] as keyof AnyRow] as string, row)
+    const known = this.cache.of(table)
+    const unknown = keys.filter((key) => !known.has(key))
+    if (unknown.length === 0) return
+    for (const key of unknown) known.set(key, null)
+    for (const row of this.writer!.statements.getMany(table, unknown)) {
+      known.set(row[KEYS[table] as keyof AnyRow], row)
     }
   }
 
   private isEmpty(table: TableName): boolean {
-    let empty = this.empty.get(table)
-    if (empty === undefined) {
-      empty = this.writer!.statements.isEmpty(table)
-      this.empty.set(table, empty)
-    }
-    return empty
+    return this.cache.isEmpty(table, () => this.writer!.statements.isEmpty(table))
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
-    const known = this.cache[table].get(key)
+    const known = this.cache.of(table).get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
     if (this.isEmpty(table)) return undefined
     const row = this.writer!.statements.get(table, key)
-    this.cache[table].set(key, row ?? null)
+    this.cache.of(table).set(key, row ?? null)
     return row as Tables[T] | undefined
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
-    if (this.isEmpty(INDEXES[index].table) || this.barren.get(index)?.has(group)) return []
-    const rows = this.writer!.statements.scan(index, group, valuesOf(after), limit)
-    if (rows.length === 0 && !after) this.rememberBarren(index, group)
+    if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
+    const rows = this.writer!.statements.scan(index, group, after, limit)
+    if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
     if (index === 'ready_in') {
       const ids = rows.map((row) => (row as Tables['ready']).task_id)
-      this.prefetch(ids.map((key) => ({ table: 'task', key })))
-      this.prefetch(ids.map((id) => ({ table: 'lease', key: `task:${id}` })))
+      this.load('task', ids)
+      this.load('lease', ids.map(lockOf))
     }
     return rows
-  }
-
-  private rememberBarren(index: IndexName, group: string): void {
-    const groups = this.barren.get(index) ?? new Set()
-    this.barren.set(index, groups.add(group))
   }
 
   commit({ changes, events, head }: Commit): 'done' {
     const { db, statements } = this.writer!
     try {
       for (const table of TABLES) {
-        this.write(statements, table, changes[table] as Rows | undefined)
+        this.write(statements, table, changes[table])
       }
       statements.append(events)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
@@ -167,29 +154,35 @@ export class SqliteBackend implements Backend {
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
     } catch (error) {
       this.rollback()
+      // If what was remembered is at fault, the next try begins without it.
+      this.forget()
       throw refusalFor(error, this.options.path)
     }
     this.finish(db)
-    this.keep(changes, head)
+    this.cache.keep(changes)
+    this.head = head
     return 'done'
   }
 
   private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
-    const known = this.cache[table]
-    const [before, after, rows]: AnyRow[][] = [[], [], []]
+    const known = this.cache.of(table)
+    const changed: Change[] = []
+    const rows: AnyRow[] = []
     const gone: string[] = []
-    for (const [key, row] of changes) {
-      const old = known.get(key)
-      if (row === null) gone.push(key)
-      else if (!old) rows!.push(row)
-      else if (before!.push(old)) after!.push(row)
+    for (const [key, after] of changes) {
+      const before = known.get(key)
+      if (after === null) gone.push(key)
+      else if (before) changed.push({ before, after })
+      else rows.push(after)
     }
-    statements.update(table, before!, after!)
-    if (rows!.length > 0) statements.write(table, rows!)
+    if (changed.length > 0) statements.update(table, changed)
+    if (rows.length > 0) statements.write(table, rows)
     if (gone.length > 0) statements.remove(table, gone)
   }
 
   private finish(db: Database): void {
+    // The planted bug of S4: the answer is given, then it is written.
+    if (planted('S4')) return void setImmediate(() => db.isTransaction && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
     } catch (error) {
@@ -197,25 +190,6 @@ export class SqliteBackend implements Backend {
       this.drop()
       const { message } = refusalFor(error, this.options.path)
       throw new CommitUnknown(message)
-    }
-  }
-
-  private keep(changes: Commit['changes'], head: Head): void {
-    this.head = head
-    for (const table of TABLES) {
-      const rows = this.cache[table]
-      if (rows.size > CACHE_MAX) this.forgetRows()
-      for (const [key, row] of changes[table] ?? []) {
-        rows.set(key, row)
-        if (row !== null) this.empty.set(table, false)
-      }
-    }
-    for (const [index, groups] of this.barren) {
-      const { table, group } = INDEXES[index] as Index
-      if (groups.size > CACHE_MAX) groups.clear()
-      for (const row of changes[table]?.values() ?? []) {
-        if (row !== null) groups.delete(group(row) ?? '')
-      }
     }
   }
 
@@ -240,12 +214,15 @@ export class SqliteBackend implements Backend {
       const reader = await this.openReader()
       if (!reader) return look(new MemoryTables(), EMPTY_HEAD)
       const { db, statements } = reader
-      db.exec('BEGIN')
-      try {
-        return look(new Snapshot(statements), readHead(statements))
-      } finally {
-        db.exec('ROLLBACK')
-      }
+      // All in one step: another read on this connection may begin as soon as this one pauses.
+      return await patiently(db, this.options.busy_timeout_ms, () => {
+        db.exec('BEGIN')
+        try {
+          return look(new Snapshot(statements), readHead(statements))
+        } finally {
+          db.exec('ROLLBACK')
+        }
+      })
     } catch (error) {
       throw error instanceof Refusal ? error : refusalFor(error, this.options.path)
     }
@@ -256,15 +233,17 @@ export class SqliteBackend implements Backend {
     if (this.reader) return this.reader
     if (!existsSync(this.options.path)) return undefined
     const db = openDatabase(this.options.path, { readOnly: true })
-    const found = schemaVersion(db)
+    const { path, busy_timeout_ms } = this.options
+    const found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
     if (found < SCHEMA_VERSION) {
       db.close()
       if (found === 0) return undefined
       this.writer ??= await this.connect()
       return this.openReader()
     }
-    this.reader = { db, statements: new Statements(db) }
-    return this.reader
+    // Another read may have opened one while this one was kept waiting.
+    if (this.reader) db.close()
+    return (this.reader ??= { db, statements: new Statements(db) })
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
@@ -279,30 +258,4 @@ export class SqliteBackend implements Backend {
     this.writer = undefined
     this.reader = undefined
   }
-}
-
-class Snapshot implements Base {
-  private readonly statements: Statements
-
-  constructor(statements: Statements) {
-    this.statements = statements
-  }
-
-  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
-    return this.statements.get(table, key) as Tables[T] | undefined
-  }
-
-  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
-    return this.statements.scan(index, group, valuesOf(after), limit)
-  }
-}
-
-function valuesOf(after: Cursor | undefined): (string | number)[] | undefined {
-  return after && [after.order, after.key]
-}
-
-export function readHead(statements: Statements): Head {
-  const row = statements.sql('SELECT * FROM head').get() as unknown as Head & { id: number }
-  const { id: _, ...head } = row
-  return head
 }

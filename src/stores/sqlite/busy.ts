@@ -14,7 +14,7 @@ export async function patiently<T>(
   busy_timeout_ms: number,
   step: () => T,
 ): Promise<T> {
-  let seen = progress(db)
+  let seen: unknown
   let since = performance.now()
   for (let pause_ms = PAUSE_MS_MIN; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)) {
     try {

@@ -8,9 +8,10 @@ import { machine } from '../machine.ts'
 import type { Head } from '../port.ts'
 import { Store } from '../store.ts'
 import { copyDatabase, type Database, openDatabase } from './driver.ts'
-import { readHead, SqliteBackend } from './backend.ts'
+import { SqliteBackend } from './backend.ts'
 import { refusalFor } from './errors.ts'
 import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
+import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 
 export interface Report {
@@ -21,6 +22,7 @@ export interface Report {
 }
 
 const EVENTS_PER_STEP = 1_000
+const CHECK_PATIENCE_MS = 5_000
 
 /** Everything that can be known to be wrong: pages, the chain of events, and rows that disagree. */
 export function checkSqlite(path: string): Report {
@@ -28,7 +30,8 @@ export function checkSqlite(path: string): Report {
   if (!existsSync(path)) return { ...report, problems: [`There is no database at ${path}`] }
   let db: Database | undefined
   try {
-    db = openDatabase(path, { readOnly: true })
+    // Another process that opens or closes the file just now is no damage.
+    db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     if (schemaVersion(db) !== SCHEMA_VERSION) {
       report.problems.push(`schema ${schemaVersion(db)} instead of ${SCHEMA_VERSION}`)
     } else {
@@ -119,9 +122,13 @@ export async function backupSqlite(path: string, to: string): Promise<Report> {
 export async function restoreSqlite(path: string, from: string): Promise<Report> {
   const checked = checkSqlite(from)
   if (!checked.ok) {
-    throw new Refusal('damaged', `The backup ${from} is not sound: ${checked.problems.join('; ')}`, {
-      next: 'Use another backup. The store was left as it is.',
-    })
+    throw new Refusal(
+      'damaged',
+      `The backup ${from} is not sound: ${checked.problems.join('; ')}`,
+      {
+        next: 'Use another backup. The store was left as it is.',
+      },
+    )
   }
   const present = existsSync(path) ? checkSqlite(path) : undefined
   const known = [checked.head, present?.head].map((head) => head?.epoch ?? 0)

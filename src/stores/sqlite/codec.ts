@@ -1,4 +1,4 @@
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { TABLES, type TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
 import { type ColumnKind, COLUMNS, EVENT_COLUMNS } from '../columns.ts'
 import type { AnyRow } from '../port.ts'
@@ -74,7 +74,3 @@ export const CODECS = Object.fromEntries(
 ) as Record<TableName, Codec<AnyRow>>
 
 export const EVENT_CODEC = new Codec<Event>(EVENT_COLUMNS)
-
-export function keyOfRow(table: TableName, row: AnyRow): string {
-  return row[KEYS[table] as keyof AnyRow] as string
-}

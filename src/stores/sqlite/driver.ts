@@ -22,9 +22,13 @@ function sqlite(): Sqlite {
   return loaded
 }
 
-export function openDatabase(path: string, options: { readOnly: boolean }): Database {
+/** `timeout_ms` blocks the event loop: for commands that do nothing else meanwhile. */
+export function openDatabase(
+  path: string,
+  { readOnly, timeout_ms = 0 }: { readOnly: boolean; timeout_ms?: number },
+): Database {
   const { DatabaseSync } = sqlite()
-  return new DatabaseSync(path, { readOnly: options.readOnly, timeout: 0 })
+  return new DatabaseSync(path, { readOnly, timeout: timeout_ms })
 }
 
 /** Copies a live database page by page, consistently, while others write. */

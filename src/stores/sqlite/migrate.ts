@@ -20,8 +20,12 @@ export async function migrate(
   options: { path: string; busy_timeout_ms: number },
 ): Promise<void> {
   const { busy_timeout_ms } = options
-  db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
-  if (refuseNewer(db, options.path) === SCHEMA_VERSION) return
+  // Even a first look finds the file locked for a moment, while another process opens or closes it.
+  const found = await patiently(db, busy_timeout_ms, () => {
+    db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
+    return refuseNewer(db, options.path)
+  })
+  if (found === SCHEMA_VERSION) return
   await patiently(db, busy_timeout_ms, () => db.exec('PRAGMA journal_mode = WAL'))
   await beginPatiently(db, busy_timeout_ms)
   try {
@@ -42,7 +46,8 @@ function begin(db: Database, path: string): void {
   db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
 }
 
-function refuseNewer(db: Database, path: string): number {
+/** The schema of a database; one from a newer program is refused rather than misread. */
+export function refuseNewer(db: Database, path: string): number {
   const found = schemaVersion(db)
   if (found <= SCHEMA_VERSION) return found
   throw new Refusal('unavailable', `${path} was written by a newer leasehold (schema ${found})`, {

@@ -1,5 +1,5 @@
 import { KEYS, type TableName } from '../../core/rows.ts'
-import { type Event, INDEXES, type IndexName } from '../../core/view.ts'
+import { type Cursor, type Event, INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
 import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
@@ -31,6 +31,12 @@ const ROWS_PER_STATEMENT = [32, 8, 1] as const
 const quoted = (name: string) => `"${name}"`
 const list = (size: number, item: string) => Array<string>(size).fill(item).join(', ')
 const tuples = (rows: number, columns: number) => list(rows, `(${list(columns, '?')})`)
+
+/** A row that is in the store, and what it becomes. */
+export interface Change {
+  before: AnyRow
+  after: AnyRow
+}
 
 function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void): void {
   let from = 0
@@ -70,7 +76,7 @@ export class Statements {
     const codec = CODECS[table]
     const rest = () => `FROM ${table} WHERE ${KEYS[table]} = ?`
     const values = this.select(`get ${table}`, codec.names, rest).get(key)
-    return values && codec.decode(values as unknown as unknown[])
+    return values && codec.decode(values)
   }
 
   getMany(table: TableName, keys: string[]): AnyRow[] {
@@ -80,7 +86,7 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
-  scan(index: IndexName, group: string, after: Value[] | undefined, limit: number): AnyRow[] {
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
     const { table } = INDEXES[index]
     const codec = CODECS[table]
     const statement = this.select(`scan ${index} ${after ? 'on' : ''}`, codec.names, () => {
@@ -89,7 +95,9 @@ export class Statements {
       const behind = after ? `AND (${by}) > (?, ?)` : ''
       return `FROM ${table} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
-    const rows = statement.all(group, ...(after ?? []), limit)
+    const rows = after
+      ? statement.all(group, after.order, after.key, limit)
+      : statement.all(group, limit)
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
@@ -126,14 +134,14 @@ export class Statements {
    * Writes only the columns in which rows differ from those in the store. Fewer values and fewer
    * indexes are touched than with `write`: 3.1 µs per claimed task in place of 5.3.
    */
-  update(table: TableName, before: AnyRow[], after: AnyRow[]): void {
+  update(table: TableName, changes: Change[]): void {
     const codec = CODECS[table]
     const alike = new Map<number, AnyRow[]>()
-    for (const [i, row] of after.entries()) {
-      const columns = codec.difference(before[i]!, row)
+    for (const { before, after } of changes) {
+      const columns = codec.difference(before, after)
       const rows = alike.get(columns)
-      if (rows) rows.push(row)
-      else if (columns !== 0) alike.set(columns, [row])
+      if (rows) rows.push(after)
+      else if (columns !== 0) alike.set(columns, [after])
     }
     for (const [columns, rows] of alike) this.set(table, codec.pick(columns), rows)
   }
@@ -159,7 +167,8 @@ export class Statements {
         for (const i of columns) bound.push(codec.valueOf(row, i))
         bound.push(codec.valueOf(row, key))
       }
-      statement.run(...bound)
+      const written = statement.run(...bound).changes
+      if (written !== size) throw new Error(`${size - written} rows of ${table} are not there`)
     })
   }
 

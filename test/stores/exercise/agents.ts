@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SEEN_MS } from '../../../src/core/limits.ts'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

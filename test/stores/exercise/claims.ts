@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -84,7 +84,7 @@ export function exerciseClaims(begin: Begin): void {
       await expectRefusal(verbs.move('t', 'done', ada, first.lease.fence), 'fence_stale')
     })
 
-    test('that expires gives the task back, closes the run once and clears the assignee', async () => {
+    test('that expires gives the task back, closes the run and clears the assignee', async () => {
       const { verbs, machine } = begin()
       await verbs.add('x', ada, { id: 't' })
       const { lease } = await verbs.claim('t', ada, { ttl_ms: 1_000 })

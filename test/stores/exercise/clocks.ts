@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -22,7 +22,7 @@ export function exerciseClocks(begin: Begin): void {
       await verbs.take('a', ada, { ttl_ms: 10_000 })
       machine.jumpWall(-365 * 24 * 3600_000)
       machine.advance(10_000)
-      await verbs.take('a', bob)
+      expect(await verbs.take('a', bob)).toMatchObject({ holder: 'bob' })
     })
 
     test('is what people are shown, whatever the store counts by', async () => {

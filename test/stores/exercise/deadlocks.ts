@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -82,7 +82,7 @@ export function exerciseDeadlocks(begin: Begin): void {
       expect(await verbs.wait('a', bob, 'T2')).toMatchObject({ position: 1 })
     })
 
-    test('between processes of one agent id is found, and other processes stay out of it', async () => {
+    test('between processes of one agent id is found, and others stay out of it', async () => {
       const { verbs, machine } = begin()
       const one = callerOf('ada', { process: machine.spawn() })
       const two = callerOf('ada', { process: machine.spawn() })
@@ -132,6 +132,22 @@ export function exerciseDeadlocks(begin: Begin): void {
       await verbs.take('b', bob)
       await expectRefusal(verbs.wait('b', ada, 'T2'), 'deadlock')
       expect((await verbs.turn('T1')).position).toBe(1)
+    })
+
+    test('of several rings closed by one grant is broken in every ring', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await verbs.take('b', callerOf('eve'))
+      await verbs.wait('a', bob, 'T1')
+      machine.advance(1)
+      await verbs.wait(['b', 'c'], ada, 'T2')
+      machine.advance(1)
+      await verbs.take('d', ada)
+      await verbs.wait('b', callerOf('ada/sub', { under: { lock: 'a', fence: 1 } }), 'T3')
+      // Both waiters of ada wait for what bob now has, and bob waits for ada: two rings.
+      await verbs.handOff('b', callerOf('eve'), 'bob')
+      const turns = await Promise.all(['T1', 'T2', 'T3'].map((ticket) => verbs.turn(ticket)))
+      expect(turns.map((turn) => turn.broken)).toEqual([false, true, true])
     })
 
     test('leaves no ticket behind when the waiter chosen never came back', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -61,7 +61,7 @@ export function exerciseLeases(begin: Begin): void {
       expect(event!.data).toMatchObject({ fence, by: 'ada' })
     })
 
-    test('that was the latest, but has expired or was released, is told lease_expired', async () => {
+    test('that was the latest, but expired or was released, is told lease_expired', async () => {
       const { verbs, machine } = begin()
       const a = await verbs.take('a', ada, { ttl_ms: 1_000 })
       const b = await verbs.take('b', ada)
@@ -93,6 +93,7 @@ export function exerciseLeases(begin: Begin): void {
       await verbs.take('a', ada)
       await verbs.renew('a', ada)
       await verbs.release('a', ada)
+      expect(await verbs.lease('a')).toMatchObject({ reason: 'released' })
     })
 
     test('only the process that a lease names may write', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Waiting } from '../../../src/core/lock.ts'
 import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -13,10 +13,11 @@ async function positionsOf(verbs: Verbs, ...tickets: string[]): Promise<number[]
 }
 
 async function leftovers(verbs: Verbs, ...names: string[]): Promise<unknown[]> {
-  return verbs.store.read((view) => [
-    ...view.scan('tickets', ''),
-    ...names.flatMap((name) => [...view.scan('line_of', name)]),
-  ])
+  return verbs.store.read((view) => {
+    const found: unknown[] = [...view.scan('tickets', '')]
+    for (const name of names) found.push(...view.scan('line_of', name))
+    return found
+  })
 }
 
 /** R5: the line in front of a lock. */

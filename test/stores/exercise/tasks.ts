@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin } from '../exercise.ts'
+import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')
@@ -120,7 +120,7 @@ export function exerciseTasks(begin: Begin): void {
       expect(await verbs.ready()).toEqual(['a', 'b'])
     })
 
-    test('of project, labels or assignment moves a task between the lists it is found in', async () => {
+    test('of project, labels or assignment moves a task between lists', async () => {
       const { verbs } = begin()
       await verbs.add('x', ada, { id: 't', project: 'web', labels: ['ui'] })
       await verbs.edit('t', 1, { project: 'api', labels: ['db', 'db'] }, ada)

@@ -3,7 +3,7 @@ import { Refusal } from '../../../src/core/refusal.ts'
 import { putTask } from '../../../src/core/ready.ts'
 import { chainFault, GENESIS } from '../../../src/stores/chain.ts'
 import { callerOf, expectRefusal } from '../../helpers.ts'
-import type { Begin, Scene } from '../exercise.ts'
+import type { Begin, Scene } from './scene.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

@@ -36,7 +36,7 @@ interface MemoryOptions {
   forgetful?: boolean
 }
 
-/** The whole of a store in memory. Committed rows are frozen: a rule that edits one in place fails. */
+/** A store in memory. Committed rows are frozen: a rule that edits one in place fails. */
 export class MemoryBackend implements Backend {
   private readonly place: Place
   private readonly forgetful: boolean

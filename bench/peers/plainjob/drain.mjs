@@ -3,7 +3,7 @@
 // drain it, each in a process of its own. Timed from the start of work to the last job done, so that
 // neither filling the queue nor starting a process counts.
 //
-//   node worker.mjs fill DATABASE JOBS        node worker.mjs drain DATABASE default|full
+//   node drain.mjs fill DATABASE JOBS        node drain.mjs drain DATABASE default|full
 import Database from 'better-sqlite3'
 import { better, defineQueue, defineWorker } from 'plainjob'
 

@@ -1,0 +1,78 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { seeAgent } from '../src/core/agent.ts'
+import type { Caller } from '../src/core/caller.ts'
+import { claimNext } from '../src/core/claim.ts'
+import { moveTask } from '../src/core/move.ts'
+import { createTask } from '../src/core/task.ts'
+import { machine } from '../src/stores/machine.ts'
+import { SqliteBackend } from '../src/stores/sqlite/backend.ts'
+import { Store } from '../src/stores/store.ts'
+
+const TTL_MS = 60_000
+const CREATED_AT_ONCE = 2_000
+
+function openStore(path: string): Store {
+  return new Store(new SqliteBackend({ path, busy_timeout_ms: 5_000 }), machine)
+}
+
+function callerOf(i: number): Caller {
+  return { agent: `agent-${i}`, given: true, process: null, admin: false, under: null }
+}
+
+/** A store of `tasks` ready tasks, to be copied for every round. */
+export async function fillStore(folder: string, tasks: number): Promise<string> {
+  const path = join(folder, `tasks-${tasks}.db`)
+  const store = openStore(path)
+  const fields = { body: 'Do it.', project: null, user: null, priority: 5, group: null }
+  const rest = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
+  for (let made = 0; made < tasks; made += CREATED_AT_ONCE) {
+    const titles = Array.from({ length: CREATED_AT_ONCE }, (_, i) => `Task ${made + i}`)
+    await Promise.all(
+      titles.map((title) =>
+        store.write((view) => createTask(view, { title, ...fields, ...rest }, callerOf(0))),
+      ),
+    )
+  }
+  await store.close()
+  return path
+}
+
+/**
+ * Claims and completes `pairs` tasks on a copy of the store at `template` and returns how many per
+ * second. Every caller waits for each answer, which comes after its commit is on disk.
+ */
+export async function claimAndComplete(
+  template: string,
+  callers: number,
+  pairs: number,
+): Promise<number> {
+  const path = `${template}.copy`
+  copyFileSync(template, path)
+  const store = openStore(path)
+  let left = pairs
+  const start_ms = performance.now()
+  await Promise.all(
+    Array.from({ length: callers }, async (_, i) => {
+      const caller = callerOf(i)
+      while (left-- > 0) await claimOne(store, caller)
+    }),
+  )
+  const took_ms = performance.now() - start_ms
+  await store.close()
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true })
+  return (pairs / took_ms) * 1000
+}
+
+async function claimOne(store: Store, caller: Caller): Promise<void> {
+  const ask = { ttl_ms: TTL_MS, process: null }
+  const claim = await store.write((view) => {
+    seeAgent(view, caller)
+    return claimNext(view, {}, { ...ask, takeover: false }, caller)
+  })
+  if (!claim) throw new Error('the store ran out of ready tasks')
+  const { task, lease } = claim
+  await store.write((view) =>
+    moveTask(view, { id: task.id, to: 'done', fence: lease.fence, ...ask }, caller),
+  )
+}

@@ -1,0 +1,109 @@
+import * as z from 'zod/mini'
+import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
+import { STATUSES, type Status } from '../core/rows.ts'
+
+/**
+ * The shapes of input values, with their bounds and the words for what is wrong with one. Each is a
+ * function: a schema is built when its operation is first asked, which keeps start-up short.
+ */
+
+// Control characters would forge lines in logs and tables, and separate the parts of keys.
+// oxlint-disable-next-line no-control-regex -- refusing them is the point
+const CONTROL = /[\u0000-\u001f\u007f]/
+const ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*$/
+
+const NAME_MAX = 512
+const ID_MAX = 64
+const LIST_MAX = 100
+
+const atMost = (max: number) => z.maxLength(max, `may have at most ${max} characters`)
+const entries = () => z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entries`)
+
+export const text = (max: number) => z.string('must be text').check(atMost(max))
+
+export const plain = (max: number) =>
+  text(max).check(
+    z.minLength(1, 'must not be empty'),
+    z.refine((value) => !CONTROL.test(value), 'must not contain control characters'),
+  )
+
+export const lockName = () =>
+  plain(NAME_MAX).check(
+    z.refine(
+      (name) => !name.startsWith('path:'),
+      'must not begin with path: (paths are reserved with: leasehold reserve add)',
+    ),
+  )
+
+export const lockNames = () =>
+  z
+    .array(lockName(), 'must be a list of names')
+    .check(z.minLength(1, 'must name at least one lock'), entries())
+
+export const id = () =>
+  z
+    .string('must be text')
+    .check(
+      z.minLength(1, 'must not be empty'),
+      atMost(ID_MAX),
+      z.regex(ID, 'may contain only letters, digits, "-", "_" and single dots'),
+    )
+
+export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
+export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
+export const nameOrNone = () => z.nullable(plain(200))
+export const object = () => z.record(z.string(), z.unknown(), 'must be a JSON object')
+export const yesOrNo = () => z.boolean('must be true or false')
+
+export const whole = (min: number, max: number) =>
+  z
+    .int('must be a whole number')
+    .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`))
+
+export const seconds = (min: number, max: number) =>
+  z
+    .number('must be a number of seconds')
+    .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`))
+
+export const ttl = () => seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
+export const count = () => whole(1, Number.MAX_SAFE_INTEGER)
+export const level = () => whole(0, 9)
+
+const SPELLINGS: Record<string, Status> = {
+  pending: 'todo',
+  open: 'todo',
+  running: 'in_progress',
+  started: 'in_progress',
+  completed: 'done',
+  complete: 'done',
+  canceled: 'cancelled',
+  error: 'failed',
+}
+
+function spelled(said: string): string {
+  const word = said.trim().toLowerCase().split(/[\s-]+/).join('_')
+  return SPELLINGS[word] ?? word
+}
+
+/** `In Progress`, `IN_PROGRESS` and `running` are all `in_progress`. */
+export const status = () =>
+  z.pipe(
+    z.pipe(z.string('must be text'), z.transform(spelled)),
+    z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`),
+  )
+
+/** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
+export const process = () =>
+  z.strictObject({
+    host: plain(256),
+    seat: plain(256),
+    pid: whole(1, 2 ** 31),
+    start: whole(0, Number.MAX_SAFE_INTEGER),
+  })
+
+export const optional = z.optional
+export const nullable = z.nullable
+
+/** Left out, it is `value`. */
+export const or = <S extends z.ZodMiniType>(schema: S, value: z.output<S>) =>
+  z._default(schema, value as never)

@@ -1,0 +1,71 @@
+import type { output, ZodMiniType } from 'zod/mini'
+import { PRIORITY_DEFAULT } from '../core/limits.ts'
+import { type Field, field } from './operation.ts'
+import * as s from './schemas.ts'
+
+const TITLE_MAX = 500
+const BODY_MAX = 256 * 1024
+
+/** What a task says, as a person or agent may state it. */
+const said = {
+  title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
+  body: field(
+    () => s.text(BODY_MAX),
+    'The prompt, or all that needs to be known. "-" reads it from standard input.',
+    '--body <text>',
+  ),
+  project: field(s.nameOrNone, 'The codebase that the task belongs to.', '--project <name>'),
+  user: field(s.nameOrNone, 'The person the task runs for.', '--user <name>'),
+  priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up count as high).', '--priority <n>'),
+  group: field(s.nameOrNone, 'Tasks of one group follow each other.', '--group <name>'),
+  labels: field(
+    s.words,
+    'A word to find it by; give it several times for several.',
+    '--label <label...>',
+  ),
+  depends_on: field(
+    s.ids,
+    'A task that must be done first; give it several times for several.',
+    '--depends-on <id...>',
+  ),
+  assigned_to: field(s.nameOrNone, 'Only this agent may claim it.', '--assigned-to <agent>'),
+  metadata: field(s.object, 'Anything else, as a JSON object.', '--metadata <json>'),
+}
+
+const filled = <S extends ZodMiniType>(of: Field<S>, value: output<S>) => ({
+  ...of,
+  schema: () => s.or(of.schema(), value),
+})
+
+const unchanged = <S extends ZodMiniType>(of: Field<S>) => ({
+  ...of,
+  schema: () => s.optional(of.schema()),
+})
+
+/** Creating fills in what is left out. */
+export const newTask = {
+  title: said.title,
+  body: filled(said.body, ''),
+  project: filled(said.project, null),
+  user: filled(said.user, null),
+  priority: filled(said.priority, PRIORITY_DEFAULT),
+  group: filled(said.group, null),
+  labels: filled(said.labels, []),
+  depends_on: filled(said.depends_on, []),
+  assigned_to: filled(said.assigned_to, null),
+  metadata: filled(said.metadata, {}),
+}
+
+/** In an edit, what is left out stays as it is. */
+export const editedTask = {
+  title: unchanged(said.title),
+  body: unchanged(said.body),
+  project: unchanged(said.project),
+  user: unchanged(said.user),
+  priority: unchanged(said.priority),
+  group: unchanged(said.group),
+  labels: unchanged(said.labels),
+  depends_on: unchanged(said.depends_on),
+  assigned_to: unchanged(said.assigned_to),
+  metadata: unchanged(said.metadata),
+}

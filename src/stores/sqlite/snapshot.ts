@@ -1,0 +1,29 @@
+import { Refusal } from '../../core/refusal.ts'
+import type { TableName, Tables } from '../../core/rows.ts'
+import type { Cursor, IndexName } from '../../core/view.ts'
+import type { AnyRow, Base, Head } from '../port.ts'
+import type { Statements } from './statements.ts'
+
+/** The committed rows as one reading transaction sees them. */
+export class Snapshot implements Base {
+  private readonly statements: Statements
+
+  constructor(statements: Statements) {
+    this.statements = statements
+  }
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    return this.statements.get(table, key) as Tables[T] | undefined
+  }
+
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.statements.scan(index, group, after, limit)
+  }
+}
+
+export function readHead(statements: Statements): Head {
+  const row = statements.sql('SELECT * FROM head').get() as (Head & { id: number }) | undefined
+  if (!row) throw new Refusal('damaged', 'The store has lost its head row')
+  const { id: _, ...head } = row
+  return head
+}

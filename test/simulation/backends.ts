@@ -1,0 +1,12 @@
+import type { Backend } from '../../src/stores/port.ts'
+import { fileBackend, MemoryBackend, sqliteBackend } from '../helpers.ts'
+
+/** Where a simulation can keep its rows. Opened twice on one folder, two writers share it. */
+export const BACKENDS = {
+  memory: (place: string): Backend => new MemoryBackend({ place }),
+  forgetful: (place: string): Backend => new MemoryBackend({ place, forgetful: true }),
+  sqlite: (dir: string): Backend => sqliteBackend(dir),
+  file: (dir: string): Backend => fileBackend(dir),
+}
+
+export type StoreName = keyof typeof BACKENDS

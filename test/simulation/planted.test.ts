@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { plant, planted } from '../../src/core/planted.ts'
+import type { StoreName } from './backends.ts'
+import { Broken } from './broken.ts'
+import { simulate } from './simulate.ts'
+
+const SEEDS = [1, 2, 3]
+const STEPS = 300
+
+/** The promise that the first of a few short runs finds broken; undefined when all of them pass. */
+async function firstBroken(store: StoreName): Promise<string | undefined> {
+  for (const seed of SEEDS) {
+    try {
+      await simulate({ seed, steps: STEPS, store })
+    } catch (error) {
+      if (error instanceof Broken) return error.promise
+      throw error
+    }
+  }
+  return undefined
+}
+
+/** S4 (real kills) and S7 (request ids) have their bugs planted where they are tested. */
+describe('a bug planted in', () => {
+  afterEach(() => plant(undefined))
+
+  test.each(['S1', 'S2', 'S3', 'S5', 'S6', 'S9', 'S10'] as const)(
+    '%s is caught by the simulation, which passes without it',
+    async (promise) => {
+      plant(promise)
+      expect(await firstBroken('memory')).toBe(promise)
+      plant(undefined)
+      expect(planted(promise)).toBe(false)
+      expect(await firstBroken('memory')).toBeUndefined()
+    },
+  )
+
+  test.each(['S1', 'S3', 'S10'] as const)('%s is caught on SQLite too', async (promise) => {
+    plant(promise)
+    expect(await firstBroken('sqlite')).toBe(promise)
+  })
+})
