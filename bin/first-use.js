@@ -2,10 +2,10 @@
 // From a checkout the command builds itself on first use; a published package brings its build.
 const { spawnSync } = require('node:child_process')
 const { existsSync, mkdirSync, rmSync, statSync } = require('node:fs')
-const { join } = require('node:path')
+const path = require('node:path')
 
-const root = join(__dirname, '..')
-const lock = join(root, '.building')
+const root = path.join(__dirname, '..')
+const lock = path.join(root, '.building')
 const PATIENCE_MS = 60_000
 
 /** One of many that start at once builds; the others wait for it, or take over if it died. */
@@ -13,7 +13,7 @@ exports.build = function build(cli) {
   const until = Date.now() + PATIENCE_MS
   while (!existsSync(cli) && Date.now() < until) {
     if (isMine()) {
-      const built = spawnSync(process.execPath, [join(root, 'build.mjs')], {
+      const built = spawnSync(process.execPath, [path.join(root, 'build.mjs')], {
         cwd: root,
         stdio: ['ignore', 2, 2],
       })

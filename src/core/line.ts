@@ -86,7 +86,7 @@ export function positionOf(view: View, name: string, id: string): number {
 }
 
 /** Whether `ticket` may take all its locks now: it heads every line, and every lock is free. */
-export function isTurnOf(view: View, ticket: Ticket): boolean {
+function isTurnOf(view: View, ticket: Ticket): boolean {
   return ticket.names.every((name) => headOf(view, name)?.id === ticket.id && isFree(view, name))
 }
 

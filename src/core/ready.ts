@@ -12,7 +12,7 @@ export function rankOf(created_ms: number, priority: number): number {
 }
 
 /** Ready: waiting to be done, nothing in its way, and its lock free. */
-export function isReady(task: Task): boolean {
+function isReady(task: Task): boolean {
   return task.status === 'todo' && task.unmet === 0 && task.lock_fence === null
 }
 

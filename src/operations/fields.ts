@@ -43,6 +43,7 @@ export const linePriority = field(
   'Place in the line, 0–9 (default 5). Waiting counts too, so nobody starves.',
   '--priority <n>',
 )
+export const agentId = field(() => s.plain(256), 'Who is asking.')
 export const toAgent = field(() => s.plain(256), 'The agent that gets it.', '--to <agent>')
 export const reason = field(
   () => s.optional(s.plain(500)),

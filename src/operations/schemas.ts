@@ -106,4 +106,5 @@ export const nullable = z.nullable
 
 /** Left out, it is `value`. */
 export const or = <S extends z.ZodMiniType>(schema: S, value: z.output<S>) =>
+  // oxlint-disable-next-line no-underscore-dangle -- zod/mini has no other name for it
   z._default(schema, value as never)

@@ -16,7 +16,7 @@ const said = {
   ),
   project: field(s.nameOrNone, 'The codebase that the task belongs to.', '--project <name>'),
   user: field(s.nameOrNone, 'The person the task runs for.', '--user <name>'),
-  priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up count as high).', '--priority <n>'),
+  priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up: high).', '--priority <n>'),
   group: field(s.nameOrNone, 'Tasks of one group follow each other.', '--group <name>'),
   labels: field(
     s.words,

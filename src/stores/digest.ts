@@ -1,6 +1,6 @@
 /**
- * `node:crypto`, loaded when first needed: reading a store needs none of it, and loading costs about
- * 2 ms of every cold start.
+ * `node:crypto`, loaded when first needed: reading a store needs none of it, and loading costs
+ * about 2 ms of every cold start.
  */
 const crypto = () => process.getBuiltinModule('node:crypto')
 

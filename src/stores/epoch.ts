@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 
@@ -13,8 +13,8 @@ function fileFor(storePath: string): string {
 
 export function readEpoch(storePath: string): number {
   const file = fileFor(storePath)
-  if (!existsSync(file)) return 0
-  const epoch = Number(readFileSync(file, 'utf8').trim() || Number.NaN)
+  if (!fs.existsSync(file)) return 0
+  const epoch = Number(fs.readFileSync(file, 'utf8').trim() || Number.NaN)
   if (Number.isSafeInteger(epoch) && epoch >= 0) return epoch
   throw new Refusal('damaged', `${file} does not hold a number`, {
     next: 'Write the number of restores this store has seen into it; a higher one does no harm.',
@@ -25,13 +25,13 @@ export function readEpoch(storePath: string): number {
 export function writeEpoch(storePath: string, epoch: number): void {
   const file = fileFor(storePath)
   const temporary = `${file}.${process.pid}`
-  rmSync(temporary, { force: true })
-  const fd = openSync(temporary, 'wx', 0o600)
-  writeSync(fd, String(epoch))
-  fsyncSync(fd)
-  closeSync(fd)
-  renameSync(temporary, file)
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  fs.rmSync(temporary, { force: true })
+  const fd = fs.openSync(temporary, 'wx', 0o600)
+  fs.writeSync(fd, String(epoch))
+  fs.fsyncSync(fd)
+  fs.closeSync(fd)
+  fs.renameSync(temporary, file)
+  const folder = fs.openSync(dirname(file), 'r')
+  fs.fsyncSync(folder)
+  fs.closeSync(folder)
 }

@@ -45,7 +45,7 @@ export function openStore(place: Place, on: Machine = machine): Store {
   return new Store(backendOf(place), on)
 }
 
-export function backendOf(place: Place): Backend {
+function backendOf(place: Place): Backend {
   const { path, busy_timeout_ms } = place
   const folder = folderOf(place)
   refuseUnsafeFolder(folder)

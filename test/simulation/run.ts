@@ -7,8 +7,8 @@ import { simulate } from './simulate.ts'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    steps: { type: 'string', default: '2000' },
-    runs: { type: 'string', default: '50' },
+    steps: { type: 'string', default: '1000' },
+    runs: { type: 'string', default: '100' },
     store: { type: 'string', default: 'memory' },
   },
 })

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Caller } from '../../core/caller.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { agentId } from '../../operations/fields.ts'
+import { parseInput } from '../../operations/operation.ts'
 import { type Place, openStore, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
@@ -38,19 +39,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
 /** `--agent`, else what a person, hook or runner set, else an id that every terminal shares. */
 function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Caller {
   const said = options.agent ?? env['LEASEHOLD_AGENT']
-  // oxlint-disable-next-line no-control-regex -- control characters would forge lines in tables
-  if (
-    said !== undefined &&
-    (said === '' || said.length > 256 || /[\u0000-\u001f\u007f]/.test(said))
-  ) {
-    throw new Refusal(
-      'invalid',
-      'The agent id must be 1 to 256 characters, without control characters',
-      {
-        next: 'Give a plain name: --agent builder-1',
-      },
-    )
-  }
+  if (said !== undefined) parseInput({ agent: agentId }, { agent: said })
   return {
     agent: said ?? `cli:${userInfo().username}@${host}`,
     given: said !== undefined,

@@ -79,6 +79,6 @@ function report(context: Context, found: Report): void {
   say(context, { ...shown, epoch: found.head?.epoch }, `${pc.green('sound')}: ${head ?? 'empty'}`)
 }
 
-export function say(context: Context, result: unknown, sentence: string): void {
+function say(context: Context, result: unknown, sentence: string): void {
   print(context.json ? JSON.stringify(result) : sentence)
 }

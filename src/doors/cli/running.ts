@@ -3,7 +3,7 @@ import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../daemon/command.ts'
 import { call } from '../../operations/call.ts'
-import { acquire, nameGroupOfLock, release, renew, type ShownLease } from '../../operations/locks.ts'
+import * as locks from '../../operations/locks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { ownProcess } from '../../stores/process.ts'
 import type { Context } from './context.ts'
@@ -56,7 +56,7 @@ async function lockFor(context: Context, options: RunOptions): Promise<string> {
 }
 
 /** Takes the lock for this very process, or says who has it and who could free it. */
-async function take(context: Context, name: string, options: RunOptions): Promise<ShownLease> {
+async function take(context: Context, name: string, options: RunOptions): Promise<locks.ShownLease> {
   const ask = {
     ttl_seconds: durationOf(options.ttl, '--ttl'),
     process: ownProcess(),
@@ -69,7 +69,7 @@ async function take(context: Context, name: string, options: RunOptions): Promis
     }
     const wait_seconds = options.wait === undefined ? 0 : durationOf(options.wait, '--wait')
     const input = { names: [name], wait_seconds, ...ask }
-    return (await call(context.store(), acquire, input, context.caller)) as ShownLease
+    return (await call(context.store(), locks.acquire, input, context.caller)) as locks.ShownLease
   } catch (error) {
     throw error instanceof Refusal && error.code === 'held' ? busy(error, name, options) : error
   }
@@ -91,11 +91,11 @@ function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
 /** The lease of this run, from grant to release. */
 class Held {
   private readonly context: Context
-  private readonly lease: ShownLease
+  private readonly lease: locks.ShownLease
   private timer: NodeJS.Timeout | undefined
   private lost: string | undefined
 
-  constructor(context: Context, lease: ShownLease) {
+  constructor(context: Context, lease: locks.ShownLease) {
     this.context = context
     this.lease = lease
   }
@@ -121,7 +121,7 @@ class Held {
   async name(command: Command): Promise<void> {
     const { caller } = this.context
     const input = { ...this.proof, group: command.group }
-    await call(this.context.store(), nameGroupOfLock, input, caller)
+    await call(this.context.store(), locks.nameGroupOfLock, input, caller)
   }
 
   /**
@@ -134,7 +134,7 @@ class Held {
     const beat = async () => {
       const asked = performance.now()
       try {
-        await call(this.context.store(), renew, this.proof, this.context.caller)
+        await call(this.context.store(), locks.renew, this.proof, this.context.caller)
         acknowledged = asked
       } catch (error) {
         const gone = error instanceof Refusal && error.code !== 'unavailable'
@@ -152,7 +152,7 @@ class Held {
     clearTimeout(this.timer)
     try {
       if (options.claim) await this.settle(exit, options.task!)
-      else await call(this.context.store(), release, this.proof, this.context.caller)
+      else await call(this.context.store(), locks.release, this.proof, this.context.caller)
     } catch (error) {
       this.lost ??= error instanceof Error ? error.message : String(error)
     }
@@ -167,7 +167,7 @@ class Held {
     const { caller } = this.context
     const task = await call(store, tasks.get, { id }, caller)
     if (task.status !== 'in_progress' || exit.signal) {
-      await call(store, release, this.proof, caller)
+      await call(store, locks.release, this.proof, caller)
       return
     }
     const status = exit.code === 0 ? 'done' : 'failed'

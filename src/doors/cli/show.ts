@@ -82,7 +82,8 @@ const PRINTERS: Record<string, (result: never) => string> = {
 
 function leaseLine(lease: ShownLease): string {
   const fence = pc.bold(String(lease.fence))
-  return `${pc.green('acquired')} ${lease.name} for ${lease.holder}, fence ${fence}, ${untilOf(lease)}`
+  const what = `${lease.name} for ${lease.holder}`
+  return `${pc.green('acquired')} ${what}, fence ${fence}, ${untilOf(lease)}`
 }
 
 const untilOf = (lease: ShownLease) =>

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/restore.ts'
 import { chainFault } from '../chain.ts'
@@ -172,9 +172,4 @@ async function replace(path: string, prepared: string, present: Report | undefin
 
 function removeSides(path: string): void {
   for (const side of ['-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
-}
-
-export function defaultBackupName(path: string, at: Date): string {
-  const stamp = at.toISOString().replaceAll(/[:.]/g, '-')
-  return join(dirname(path), 'backups', `${stamp}.db`)
 }
