@@ -1,4 +1,4 @@
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { seeAgent } from '../src/core/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
@@ -48,8 +48,12 @@ export async function claimAndComplete(
   pairs: number,
 ): Promise<number> {
   const path = `${template}.copy`
-  copyFileSync(template, path)
+  // The driver checkpoints when it collects its statements, not when it closes: a WAL may be left.
+  for (const end of ['', '-wal']) {
+    if (existsSync(template + end)) copyFileSync(template + end, path + end)
+  }
   const store = openStore(path)
+  await store.write(() => undefined)
   let left = pairs
   const start_ms = performance.now()
   await Promise.all(

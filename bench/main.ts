@@ -28,7 +28,7 @@ async function bundle(): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const outfile = resolve(folder, 'run.mjs')
   await build({
-    entryPoints: ['bench/run.ts'],
+    entryPoints: [fileURLToPath(new URL('run.ts', import.meta.url))],
     outfile,
     bundle: true,
     platform: 'node',

@@ -4,7 +4,7 @@ import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Task } from './rows.ts'
 import { closeRun } from './run.ts'
-import { liveLease, standing } from './standing.ts'
+import { holdingLease, standing } from './standing.ts'
 import { planted } from './planted.ts'
 import { NeedsKill, type View } from './view.ts'
 
@@ -134,15 +134,14 @@ export function checkFence(
   const last = view.get('lease', name)
   if (last && planted('S2')) return last
   if (fence !== undefined && fence !== last?.fence) throw staleFence(name, fence, last, caller)
-  const lease = liveLease(view, name)
+  const lease = holdingLease(view, name)
   if (!lease) throw expiredLease(name, last)
   const itself = admits(lease.holder, caller.agent)
   const theirs = fence === undefined && lease.process !== null
   if (!itself || (theirs && !sameProcess(lease.process, caller.process))) {
     throw heldBy(view, lease, caller)
   }
-  // A command out of reach keeps the lock from others past its time, but the lease is over.
-  if (view.now >= lease.expires_ms) throw expiredLease(name, lease)
+  if (standing(view, lease) !== 'live') throw expiredLease(name, last)
   return lease
 }
 

@@ -4,7 +4,7 @@ import { planted } from './planted.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import { type Dependency, keyOf, type Task } from './rows.ts'
-import { liveLease } from './standing.ts'
+import { isFree, liveLease } from './standing.ts'
 import type { View } from './view.ts'
 
 /** What a person or agent says about a task; all else about it is ours to keep. */
@@ -102,8 +102,8 @@ export interface EditTask {
  */
 export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const task = getTask(view, ask.id)
-  const lease = liveLease(view, lockOf(ask.id))
-  if (lease || ask.fence !== undefined) checkFence(view, lockOf(ask.id), ask.fence, caller)
+  const held = !isFree(view, lockOf(ask.id))
+  if (held || ask.fence !== undefined) checkFence(view, lockOf(ask.id), ask.fence, caller)
   if (task.version !== ask.version && !planted('S9')) throw versionConflict(view, task, ask.version)
   if (task.status === 'done' && !caller.admin) throw readOnly(task)
   const edited: Task = {

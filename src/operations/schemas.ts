@@ -21,6 +21,10 @@ const entries = () => z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entrie
 
 export const text = (max: number) => z.string('must be text').check(atMost(max))
 
+/** Many lines of anything but NUL: SQLite would cut the text there, PostgreSQL refuses it. */
+export const prose = (max: number) =>
+  text(max).check(z.refine((value) => !value.includes('\0'), 'must not contain NUL characters'))
+
 export const plain = (max: number) =>
   text(max).check(
     z.minLength(1, 'must not be empty'),
@@ -52,7 +56,16 @@ export const id = () =>
 export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
 export const nameOrNone = () => z.nullable(plain(200))
-export const object = () => z.record(z.string(), z.unknown(), 'must be a JSON object')
+/** A field `__proto__` would be dropped on the way without a word. */
+export const object = () =>
+  z.pipe(
+    z.unknown().check(z.refine((value) => !hasProto(value), 'must not have a field __proto__')),
+    z.record(z.string(), z.unknown(), 'must be a JSON object'),
+  )
+
+const hasProto = (value: unknown) =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')
+
 export const yesOrNo = () => z.boolean('must be true or false')
 
 export const whole = (min: number, max: number) =>

@@ -10,7 +10,7 @@ const BODY_MAX = 256 * 1024
 const said = {
   title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
   body: field(
-    () => s.text(BODY_MAX),
+    () => s.prose(BODY_MAX),
     'The prompt, or all that needs to be known. "-" reads it from standard input.',
     '--body <text>',
   ),

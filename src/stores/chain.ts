@@ -10,7 +10,7 @@ export const GENESIS = '0'.repeat(64)
  * Hash of an event: SHA-256 of the previous hash, a line feed, and the event as compact JSON with its
  * fields in this order. Deleting, changing or reordering any event breaks every hash behind it.
  */
-export function hashOf(previous: string, event: Omit<Event, 'hash'>): string {
+function hashOf(previous: string, event: Omit<Event, 'hash'>): string {
   const { position, at, type, agent, lock, task, data } = event
   const text = JSON.stringify({ position, at, type, agent, lock, task, data })
   return sha256(`${previous}\n${text}`)

@@ -1,6 +1,7 @@
 import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { fileRefusal } from './errors.ts'
 import { FileBackend } from './file/backend.ts'
 import { machine } from './machine.ts'
 import { refuseUnsafeFolder, stateFolder } from './place.ts'
@@ -48,8 +49,12 @@ export function openStore(place: Place, on: Machine = machine): Store {
 function backendOf(place: Place): Backend {
   const { path, busy_timeout_ms } = place
   const folder = folderOf(place)
-  refuseUnsafeFolder(folder)
-  refuseMixture(place, folder)
+  try {
+    refuseUnsafeFolder(folder)
+    refuseMixture(place, folder)
+  } catch (error) {
+    throw fileRefusal(error, folder)
+  }
   if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms })
   return new SqliteBackend({ path, busy_timeout_ms, prepare: () => makePrivate(folder, path) })
 }

@@ -3,12 +3,12 @@ import { removeTemporaryFolders } from '../helpers.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { simulate } from './simulate.ts'
 
-/** `npm run sim -- [--seed N] [--steps N] [--runs N] [--store NAME]`: with a seed, that one run. */
+/** `npm run sim -- [--seed N] [--steps N] [--runs N] [--store NAME]` */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     steps: { type: 'string', default: '1000' },
-    runs: { type: 'string', default: '100' },
+    runs: { type: 'string' },
     store: { type: 'string', default: 'memory' },
   },
 })
@@ -17,7 +17,8 @@ const store = Object.keys(BACKENDS).find((name) => name === values.store) as Sto
 if (!store) throw new Error(`--store is one of ${Object.keys(BACKENDS).join(', ')}`)
 const first = Number(values.seed ?? Date.now() % 1_000_000)
 const steps = Number(values.steps)
-const runs = values.seed === undefined ? Number(values.runs) : 1
+// A seed alone repeats that one run.
+const runs = Number(values.runs ?? (values.seed === undefined ? 100 : 1))
 const counts = new Map<string, number>()
 const began = performance.now()
 

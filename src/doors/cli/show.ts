@@ -130,6 +130,12 @@ function taskTable(items: ShownTask[]): string {
   )
 }
 
+/** Text of many lines, from anybody: without what would move the cursor, colour or beep. */
+function harmless(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is taken out
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
+}
+
 function taskSheet(task: ShownTask): string {
   const lines = [pc.bold(`${task.id}  ${task.title}`)]
   const facts: [string, string | number | null][] = [
@@ -154,7 +160,7 @@ function taskSheet(task: ShownTask): string {
   if (Object.keys(task.metadata).length > 0) {
     lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
   }
-  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
+  return [...lines, ...(task.body ? ['', harmless(task.body)] : [])].join('\n')
 }
 
 function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {

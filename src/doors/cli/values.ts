@@ -16,7 +16,9 @@ export function durationOf(text: string, flag: string): number {
 function numberOf(text: string, flag: string): number {
   const value = Number(text)
   if (text.trim() !== '' && Number.isFinite(value)) return value
-  throw new Refusal('invalid', `${flag} is not a number: ${text}`)
+  throw new Refusal('invalid', `${flag} is not a number: ${text}`, {
+    next: `Give a number: ${flag} 5`,
+  })
 }
 
 function jsonOf(text: string, flag: string): unknown {

@@ -16,7 +16,7 @@ import {
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
-import { type Database, openDatabase } from './driver.ts'
+import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { readHead, Snapshot } from './snapshot.ts'
@@ -182,7 +182,7 @@ export class SqliteBackend implements Backend {
 
   private finish(db: Database): void {
     // The planted bug of S4: the answer is given, then it is written.
-    if (planted('S4')) return void setImmediate(() => db.isTransaction && db.exec('COMMIT'))
+    if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
     } catch (error) {
@@ -221,6 +221,7 @@ export class SqliteBackend implements Backend {
           return look(new Snapshot(statements), readHead(statements))
         } finally {
           db.exec('ROLLBACK')
+          if (reader !== this.reader) db.close()
         }
       })
     } catch (error) {
@@ -234,7 +235,13 @@ export class SqliteBackend implements Backend {
     if (!existsSync(this.options.path)) return undefined
     const db = openDatabase(this.options.path, { readOnly: true })
     const { path, busy_timeout_ms } = this.options
-    const found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
+    let found: number
+    try {
+      found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
+    } catch (error) {
+      db.close()
+      return unchangingReader(path, error)
+    }
     if (found < SCHEMA_VERSION) {
       db.close()
       if (found === 0) return undefined
@@ -258,4 +265,17 @@ export class SqliteBackend implements Backend {
     this.writer = undefined
     this.reader = undefined
   }
+}
+
+/**
+ * Even reading needs a side file in WAL mode. Where none can be made, a database that nobody has
+ * open is read as it is, for one look; anything else that was wrong with it is thrown again.
+ */
+function unchangingReader(path: string, error: unknown): Connection {
+  const code = resultCode(error)
+  const unwritable = code === RESULT.readonly || code === RESULT.cantopen
+  if (!unwritable || existsSync(`${path}-wal`)) throw error
+  const db = openUnchanging(path)
+  refuseNewer(db, path)
+  return { db, statements: new Statements(db) }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/restore.ts'
@@ -98,20 +98,29 @@ export async function backupSqlite(path: string, to: string): Promise<Report> {
     throw new Refusal('conflict', `${to} exists already`, { next: 'Name a new file.' })
   }
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
-  const db = openDatabase(path, { readOnly: true })
   const partial = `${to}.partial`
-  rmSync(partial, { force: true })
   try {
-    await copyDatabase(db, partial)
+    await copyTo(path, partial, 'DELETE')
+    const report = checkSqlite(partial)
+    renameSync(partial, to)
+    return report
   } catch (error) {
     throw refusalFor(error, path)
-  } finally {
-    db.close()
   }
-  const report = checkSqlite(partial)
-  removeSides(partial)
-  renameSync(partial, to)
-  return report
+}
+
+/**
+ * Copies a database into a new file that only this login may read. A backup is one file, without
+ * the side files of WAL that reading it would leave beside it.
+ */
+async function copyTo(from: string, to: string, mode: 'WAL' | 'DELETE'): Promise<void> {
+  remove(to)
+  closeSync(openSync(to, 'wx', 0o600))
+  const source = openDatabase(from, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
+  await copyDatabase(source, to).finally(() => source.close())
+  const copy = openDatabase(to, { readOnly: false })
+  copy.exec(mode === 'WAL' ? 'PRAGMA journal_mode = WAL' : 'PRAGMA journal_mode = DELETE')
+  copy.close()
 }
 
 /**
@@ -134,42 +143,46 @@ export async function restoreSqlite(path: string, from: string): Promise<Report>
   const known = [checked.head, present?.head].map((head) => head?.epoch ?? 0)
   const epoch = Math.max(...known, readEpoch(path)) + 1
   const prepared = `${path}.restoring`
-  rmSync(prepared, { force: true })
-  const source = openDatabase(from, { readOnly: true })
-  await copyDatabase(source, prepared)
-  source.close()
-  await prepare(prepared, epoch)
-  writeEpoch(path, epoch)
-  await replace(path, prepared, present)
+  try {
+    await copyTo(from, prepared, 'DELETE')
+    await settle(prepared, epoch)
+    writeEpoch(path, epoch)
+    await replace(path, prepared, present)
+  } catch (error) {
+    throw refusalFor(error, path)
+  } finally {
+    remove(prepared)
+  }
   return checkSqlite(path)
 }
 
 /** The copy is made ready under another name: whoever looks sees the old store or the new one. */
-async function prepare(path: string, epoch: number): Promise<void> {
+async function settle(path: string, epoch: number): Promise<void> {
   const db = openDatabase(path, { readOnly: false })
   db.prepare('UPDATE head SET epoch = ?, fences = 0 WHERE id = 1').run(epoch)
   db.close()
   const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
   await store.write((view) => settleAfterRestore(view, epoch))
   await store.close()
-  removeSides(path)
 }
 
 async function replace(path: string, prepared: string, present: Report | undefined): Promise<void> {
   if (present?.head) {
     // Through SQLite, so that others who have the store open notice.
     const db = openDatabase(prepared, { readOnly: true })
-    await copyDatabase(db, path)
-    db.close()
-    rmSync(prepared)
+    await copyDatabase(db, path).finally(() => db.close())
     return
   }
+  // A file of its own: the prepared one may still be open here until its statements are collected.
+  const fresh = `${path}.fresh`
+  await copyTo(prepared, fresh, 'WAL')
   for (const side of ['', '-wal', '-shm']) {
     if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
   }
-  renameSync(prepared, path)
+  renameSync(fresh, path)
 }
 
-function removeSides(path: string): void {
-  for (const side of ['-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
+function remove(path: string): void {
+  for (const side of ['', '-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
 }
+

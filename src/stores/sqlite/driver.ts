@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 
 /**
@@ -29,6 +30,14 @@ export function openDatabase(
 ): Database {
   const { DatabaseSync } = sqlite()
   return new DatabaseSync(path, { readOnly, timeout: timeout_ms })
+}
+
+/** Reads the file as it is, without locks or side files: only right while nobody can write it. */
+export function openUnchanging(path: string): Database {
+  const { DatabaseSync } = sqlite()
+  const address = pathToFileURL(path)
+  address.search = '?immutable=1'
+  return new DatabaseSync(address, { readOnly: true })
 }
 
 /** Copies a live database page by page, consistently, while others write. */

@@ -84,6 +84,14 @@ export function exerciseClaims(begin: Begin): void {
       await expectRefusal(verbs.move('t', 'done', ada, first.lease.fence), 'fence_stale')
     })
 
+    test('whose lock its holder acquires again keeps the run, under the new fence', async () => {
+      const { verbs } = begin()
+      await verbs.add('x', ada, { id: 't' })
+      await verbs.claim('t', ada)
+      const { fence } = await verbs.take('task:t', ada)
+      expect(await verbs.runs('t')).toMatchObject([{ id: 't.1', fence, status: 'running' }])
+    })
+
     test('that expires gives the task back, closes the run and clears the assignee', async () => {
       const { verbs, machine } = begin()
       await verbs.add('x', ada, { id: 't' })

@@ -152,12 +152,14 @@ export function exerciseDeadlocks(begin: Begin): void {
 
     test('leaves no ticket behind when the waiter chosen never came back', async () => {
       const { verbs, machine, store } = begin()
-      await verbs.take('a', ada)
+      const living = callerOf('ada', { process: machine.spawn() })
+      await verbs.take('a', living)
       await verbs.take('b', cyd)
-      await verbs.wait('a', callerOf('bob'), 'T1')
+      await verbs.wait('a', bob, 'T1')
       machine.advance(1)
-      await verbs.wait('b', ada, 'T2')
+      await verbs.wait('b', living, 'T2')
       await verbs.handOff('b', cyd, 'bob')
+      expect(await verbs.turn('T2')).toMatchObject({ broken: true })
       machine.advance(10_001)
       await verbs.sweep()
       expect(await store.read((view) => [...view.scan('tickets', '')])).toEqual([])
@@ -168,7 +170,10 @@ export function exerciseDeadlocks(begin: Begin): void {
       await verbs.take('a', ada)
       await verbs.take('b', bob)
       await verbs.wait('b', ada, 'T1')
-      machine.advance(10_001)
+      // The writer has just looked at all waiters, and will not look again within a second.
+      machine.advance(9_500)
+      await verbs.sweep()
+      machine.advance(501)
       expect(await verbs.wait('a', bob, 'T2')).toMatchObject({ position: 1 })
     })
 

@@ -119,7 +119,10 @@ export function exerciseLines(begin: Begin): void {
       machine.advance(1)
       await verbs.wait('a', cyd, 'T2')
       await verbs.release('a', ada)
-      machine.advance(2_001)
+      // The writer has just looked at all waiters, and will not look again within a second.
+      machine.advance(1_500)
+      await verbs.sweep()
+      machine.advance(501)
       expect(await verbs.wait('a', bob, 'T1')).toMatchObject({ waiting: 'T1', position: 2 })
       await verbs.wait('a', cyd, 'T2')
       await verbs.release('a', cyd)
@@ -134,6 +137,21 @@ export function exerciseLines(begin: Begin): void {
       machine.advance(2_001)
       expect((await verbs.turn('T1')).ask).toBe(true)
       expect(await verbs.wait('a', bob, 'T1')).toMatchObject([{ holder: 'bob' }])
+    })
+
+    test('sends a late waiter to ask again, also among a hundred others', async () => {
+      const { verbs, machine } = begin()
+      await verbs.takeAll(['a', 'crowded'], ada)
+      const process = machine.spawn()
+      const crowd = Array.from({ length: 100 }, (_, i) => {
+        return verbs.wait('crowded', callerOf(`agent-${i}`, { process }), `C${i}`)
+      })
+      await Promise.all(crowd)
+      machine.advance(1)
+      await verbs.wait('a', bob, 'T1')
+      await verbs.release('a', ada)
+      machine.advance(2_001)
+      expect(await verbs.turn('T1')).toMatchObject({ position: 0, ask: true })
     })
 
     test('keeps the place of a head that was called and then overtaken', async () => {

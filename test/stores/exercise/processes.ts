@@ -44,6 +44,16 @@ export function exerciseProcesses(begin: Begin): void {
       expect(await verbs.runs('t')).toMatchObject([{ status: 'lost' }, { status: 'running' }])
     })
 
+    test('is dead reads as gone at once, however lately the writer looked', async () => {
+      const { verbs, machine } = begin()
+      const process = machine.spawn()
+      await verbs.add('work', ada, { id: 't' })
+      await verbs.claim('t', callerOf('ada', { process }))
+      machine.kill(process)
+      expect(await verbs.lease('task:t')).toMatchObject({ reason: 'died' })
+      expect(await verbs.ready()).toEqual(['t'])
+    })
+
     test('is dead is noticed by the next write, also while others read all the time', async () => {
       const { verbs, machine } = begin()
       const process = machine.spawn()
