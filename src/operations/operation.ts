@@ -27,7 +27,7 @@ export interface Operation<F extends Fields = Fields, Output = unknown> {
   refuses: readonly RefusalCode[]
   doc: string
   input: F
-  /** How the CLI reaches it: its words, then positional fields (`names…` takes all that follow). */
+  /** How the CLI reaches it: its words, then positional fields (`names…` takes all the rest). */
   command?: string
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]

@@ -94,7 +94,11 @@ const SPELLINGS: Record<string, Status> = {
 }
 
 function spelled(said: string): string {
-  const word = said.trim().toLowerCase().split(/[\s-]+/).join('_')
+  const word = said
+    .trim()
+    .toLowerCase()
+    .split(/[\s-]+/)
+    .join('_')
   return SPELLINGS[word] ?? word
 }
 

@@ -7,8 +7,8 @@ import type { Head } from './port.ts'
 export const GENESIS = '0'.repeat(64)
 
 /**
- * Hash of an event: SHA-256 of the previous hash, a line feed, and the event as compact JSON with its
- * fields in this order. Deleting, changing or reordering any event breaks every hash behind it.
+ * Hash of an event: SHA-256 of the previous hash, a line feed, and the event as compact JSON with
+ * its fields in this order. Deleting, changing or reordering any event breaks every hash behind it.
  */
 function hashOf(previous: string, event: Omit<Event, 'hash'>): string {
   const { position, at, type, agent, lock, task, data } = event

@@ -10,8 +10,8 @@ import type { Head, Machine } from './port.ts'
 export function instantOf(head: Head, machine: Machine): { instant: Instant; head: Head } {
   const wall = machine.wallMs()
   const mono = machine.monotonicMs()
-  const offset_ms =
-    head.boot === machine.boot ? head.offset_ms : Math.max(wall, head.last_ms + 1) - Math.floor(mono)
+  const fresh_ms = Math.max(wall, head.last_ms + 1) - Math.floor(mono)
+  const offset_ms = head.boot === machine.boot ? head.offset_ms : fresh_ms
   const now = Math.max(Math.floor(mono + offset_ms), head.last_ms)
   const instant = { now, wall, at: new Date(wall).toISOString() }
   return { instant, head: { ...head, boot: machine.boot, offset_ms, last_ms: now } }

@@ -45,8 +45,8 @@ export class Store {
   }
 
   /**
-   * Decides `decide` in a transaction with whatever else is waiting, and answers when it is durable.
-   * `reads` names rows it will look at, so that they are loaded together.
+   * Decides `decide` in a transaction with whatever else is waiting, and answers when that is
+   * durable. `reads` names rows it will look at, so that they are loaded together.
    */
   write<T>(decide: (view: View) => T, reads: Need[] = []): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -60,7 +60,7 @@ export class Store {
     })
   }
 
-  /** Looks at a snapshot, as the next sweep would leave it. Changes made to the view are dropped. */
+  /** Looks at a snapshot, as the next sweep would leave it. What the look changes is dropped. */
   async read<T>(look: (view: View) => T): Promise<T> {
     return this.backend.snapshot((base, head) => look(this.open(base, head, 1).layer))
   }
@@ -221,7 +221,7 @@ function isRefusal(error: unknown, code: Refusal['code']): boolean {
 
 function explained(error: unknown): unknown {
   if (!(error instanceof CommitUnknown)) return error
-  return new Refusal('unavailable', `The store cannot say whether this was written: ${error.message}`, {
+  return new Refusal('unavailable', `Nobody can say whether this was written: ${error.message}`, {
     next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
     details: { outcome: 'unknown' },
   })

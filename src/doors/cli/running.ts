@@ -50,13 +50,22 @@ async function lockFor(context: Context, options: RunOptions): Promise<string> {
       next: 'leasehold run --lock build -- make',
     })
   }
+  if (options.claim && options.task === undefined) {
+    throw new Refusal('invalid', '--claim needs a task to claim', {
+      next: 'leasehold run --task 42 --claim -- npm test',
+    })
+  }
   if (options.lock !== undefined) return options.lock
   const task = await call(context.store(), tasks.get, { id: options.task }, context.caller)
   return lockOf(task.id)
 }
 
 /** Takes the lock for this very process, or says who has it and who could free it. */
-async function take(context: Context, name: string, options: RunOptions): Promise<locks.ShownLease> {
+async function take(
+  context: Context,
+  name: string,
+  options: RunOptions,
+): Promise<locks.ShownLease> {
   const ask = {
     ttl_seconds: durationOf(options.ttl, '--ttl'),
     process: ownProcess(),

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -268,13 +268,16 @@ export class SqliteBackend implements Backend {
 }
 
 /**
- * Even reading needs a side file in WAL mode. Where none can be made, a database that nobody has
- * open is read as it is, for one look; anything else that was wrong with it is thrown again.
+ * Even reading needs a side file in WAL mode. Where none can be made (a read-only folder, a full
+ * disk), nobody has the database open: it is read as it is, for one look. Any other error stands.
  */
 function unchangingReader(path: string, error: unknown): Connection {
   const code = resultCode(error)
-  const unwritable = code === RESULT.readonly || code === RESULT.cantopen
-  if (!unwritable || existsSync(`${path}-wal`)) throw error
+  const { readonly, cantopen, io, full } = RESULT
+  const unwritable = [readonly, cantopen, io, full].some((each) => each === code)
+  // What is only in the side file would be missed.
+  const waiting = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  if (!unwritable || waiting > 0) throw error
   const db = openUnchanging(path)
   refuseNewer(db, path)
   return { db, statements: new Statements(db) }

@@ -11,8 +11,8 @@ interface Index {
 }
 
 /**
- * What the writer knows of the committed rows from one batch to the next. True only as long as nobody
- * else commits: then all of it has to be forgotten.
+ * What the writer knows of the committed rows from one batch to the next. True only as long as
+ * nobody else commits: then all of it has to be forgotten.
  */
 export class Cache {
   private readonly rows = Object.fromEntries(

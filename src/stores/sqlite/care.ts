@@ -185,4 +185,3 @@ async function replace(path: string, prepared: string, present: Report | undefin
 function remove(path: string): void {
   for (const side of ['', '-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
 }
-

@@ -20,7 +20,7 @@ export function refusalFor(error: unknown, path: string): Error {
     case RESULT.corrupt:
     case RESULT.notadb:
       return new Refusal('damaged', `The store ${path} is damaged: ${said}`, {
-        next: 'Nothing is written until it is mended: leasehold db check, then leasehold db restore BACKUP.',
+        next: 'Nothing is written until it is mended: leasehold db restore BACKUP',
       })
     case RESULT.io:
     case RESULT.busy:

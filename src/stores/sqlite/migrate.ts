@@ -5,7 +5,7 @@ import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import type { Database } from './driver.ts'
 
-/** Numbered scripts, each applied once. A released one is never edited; the next number is added. */
+/** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = ['001_begin.sql'] as const
 
 export const SCHEMA_VERSION = SCRIPTS.length
@@ -14,7 +14,7 @@ export function schemaVersion(db: Database): number {
   return Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
 }
 
-/** Brings a database up to this program's schema, under the write lock; a current one is untouched. */
+/** Brings a database up to this program's schema, under the write lock; a current one is left. */
 export async function migrate(
   db: Database,
   options: { path: string; busy_timeout_ms: number },

@@ -5,8 +5,8 @@ import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
 
 /**
- * The statements of the SQLite store. Text is put together here from names that the code owns, never
- * from values; every value is bound.
+ * The statements of the SQLite store. Text is put together here from names that the code owns,
+ * never from values; every value is bound.
  */
 const SCANS: Record<IndexName, { where: string; order: string }> = {
   ready_in: { where: 'scope = ?', order: 'rank' },
