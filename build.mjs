@@ -20,33 +20,54 @@ const lean = {
   },
 }
 
+/** What only some commands need is a file of its own, so that the others do not load it. */
+const apart = {
+  name: 'apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/(daemon|mcp)\/main\.ts$/ }, ({ kind, path }) =>
+      kind === 'dynamic-import'
+        ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
+        : undefined,
+    )
+  },
+}
+
 // Somebody may be running what is there now: new files take its place whole, the program last.
 const fresh = `${out}/fresh-${process.pid}`
 mkdirSync(fresh, { recursive: true })
-await build({
-  entryPoints: { cli: 'src/doors/cli/main.ts' },
-  outdir: fresh,
-  outExtension: { '.js': '.cjs' },
-  bundle: true,
-  platform: 'node',
-  target: 'node20.19',
-  format: 'cjs',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'none',
-  external: ['@photostructure/sqlite'],
-  banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
-  define: {
-    'import.meta.url': '__url',
-    LEASEHOLD_VERSION: JSON.stringify(version),
-    LEASEHOLD_TEST_BUILD: String(test),
-  },
-  plugins: [lean],
-  logLevel: 'warning',
-})
-for (const name of readdirSync('src/stores/sqlite').filter((file) => file.endsWith('.sql'))) {
-  copyFileSync(`src/stores/sqlite/${name}`, `${fresh}/${name}`)
-  renameSync(`${fresh}/${name}`, `${out}/${name}`)
+try {
+  await build({
+    entryPoints: {
+      daemon: 'src/daemon/main.ts',
+      mcp: 'src/doors/mcp/main.ts',
+      cli: 'src/doors/cli/main.ts',
+    },
+    outdir: fresh,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'cjs',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'none',
+    external: ['@photostructure/sqlite'],
+    banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
+    define: {
+      'import.meta.url': '__url',
+      LEASEHOLD_VERSION: JSON.stringify(version),
+      LEASEHOLD_TEST_BUILD: String(test),
+    },
+    plugins: [lean, apart],
+    logLevel: 'warning',
+  })
+  for (const name of readdirSync('src/stores/sqlite').filter((file) => file.endsWith('.sql'))) {
+    copyFileSync(`src/stores/sqlite/${name}`, `${fresh}/${name}`)
+    renameSync(`${fresh}/${name}`, `${out}/${name}`)
+  }
+  for (const name of ['daemon', 'mcp', 'cli']) {
+    renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
+  }
+} finally {
+  rmSync(fresh, { recursive: true })
 }
-renameSync(`${fresh}/cli.cjs`, `${out}/cli.cjs`)
-rmSync(fresh, { recursive: true })

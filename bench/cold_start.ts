@@ -17,7 +17,7 @@ export interface ColdStart {
 }
 
 /**
- * `leasehold lock status x` against `node -e 0`: both started in turn, so that noise hits both alike;
+ * `leasehold lock status x` against `node -e 0`: started in turn, so that noise hits both alike;
  * medians. Undefined when there is no command to start yet.
  */
 export function measureColdStart(quick: boolean): ColdStart | undefined {

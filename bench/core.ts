@@ -30,7 +30,7 @@ const ROUNDS_QUICK = 2
 interface Series {
   name: string
   rates: number[]
-  measure: () => Promise<number>
+  measure: () => Promise<number | undefined>
 }
 
 /** Everything in one run and in turn: round after round, so that noise hits all alike. */
@@ -42,17 +42,20 @@ export async function measureCore(quick: boolean) {
     if (unmeasured) console.error(unmeasured)
     const series = [...(await ourSeries(folder)), ...(unmeasured ? [] : peerSeries(folder))]
     const rounds = quick ? ROUNDS_QUICK : ROUNDS
+    const gave_up: Record<string, number> = {}
     // The first round warms up the compiler, as in a daemon that has run for a while.
     for (let round = 0; round <= rounds; round += 1) {
       for (const { name, rates, measure } of series) {
         progress(`round ${round} of ${rounds}: ${name}`)
         const rate = await measure()
-        if (round > 0) rates.push(rate)
+        if (rate === undefined) gave_up[name] = (gave_up[name] ?? 0) + 1
+        else if (round > 0) rates.push(rate)
       }
     }
     progress('')
-    const rates = Object.fromEntries(series.map((each) => [each.name, median(each.rates)]))
-    return { rounds, rates, goals: goalsOf(rates), machine: describeMachine() }
+    const measured = series.filter((each) => each.rates.length > 0)
+    const rates = Object.fromEntries(measured.map((each) => [each.name, median(each.rates)]))
+    return { rounds, rates, gave_up, goals: goalsOf(rates), machine: describeMachine() }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -121,7 +124,7 @@ function warnIfBusy(): void {
 }
 
 export function printCore(result: Awaited<ReturnType<typeof measureCore>>): void {
-  const { rates, rounds, goals, machine } = result
+  const { rates, rounds, gave_up, goals, machine } = result
   console.log(`\nClaim + complete per second, median of ${rounds} rounds (${machine})`)
   const header = CALLERS.map((callers) => `${callers} caller${callers === 1 ? '' : 's'}`)
   const rows = SIZES.map((tasks) => ourRow(rates, tasks))
@@ -133,6 +136,9 @@ export function printCore(result: Awaited<ReturnType<typeof measureCore>>): void
       ['synchronous=NORMAL (its default)', ...peerRow(rates, 'default')],
       ['synchronous=FULL', ...peerRow(rates, 'full')],
     ])
+    for (const [name, times] of Object.entries(gave_up)) {
+      console.log(`  ${name}: left out ${times} times, a process of it ended early (see above)`)
+    }
   }
   console.log('')
   printGoals(goals)
@@ -144,5 +150,8 @@ function ourRow(rates: Record<string, number>, tasks: number): string[] {
 }
 
 function peerRow(rates: Record<string, number>, durability: Durability): string[] {
-  return PEER_PROCESSES.map((processes) => whole(rates[peer(durability, processes)]!))
+  return PEER_PROCESSES.map((processes) => {
+    const rate = rates[peer(durability, processes)]
+    return rate === undefined ? 'gave up' : whole(rate)
+  })
 }

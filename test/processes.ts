@@ -157,7 +157,7 @@ export class Sandbox {
     const [program, ...first] = options.program ?? [process.execPath, CLI]
     const spawned: SpawnOptions = {
       cwd: options.cwd ?? this.folder,
-      env: { ...this.env, ...options.env } as NodeJS.ProcessEnv,
+      env: { ...this.env, ...options.env },
       stdio: 'pipe',
       ...(options.uid !== undefined && { uid: options.uid, gid: options.gid ?? options.uid }),
     }

@@ -1,4 +1,5 @@
-import { execFileSync, fork, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 
@@ -34,25 +35,53 @@ interface Drained {
   synchronous: number
 }
 
-/** plainjob's own benchmark: `jobs` jobs, drained by `processes` processes. Jobs per second. */
+/**
+ * plainjob's own benchmark: `jobs` jobs, drained by `processes` processes. Jobs per second, or
+ * undefined when one of them gave up: on a busy machine several meet `database is locked`.
+ */
 export async function drainPlainjob(
   path: string,
   jobs: number,
   processes: number,
   durability: Durability,
-): Promise<number> {
+): Promise<number | undefined> {
   execFileSync(process.execPath, [DRAIN, 'fill', path, String(jobs)], { stdio: 'inherit' })
-  const children = Array.from({ length: processes }, () => fork(DRAIN, ['drain', path, durability]))
-  const answer = (child: (typeof children)[number]) =>
+  const children = Array.from({ length: processes }, () =>
+    fork(DRAIN, ['drain', path, durability], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+  )
+  try {
+    return rateOf(await drainTogether(children), jobs, durability)
+  } catch (error) {
+    if (error instanceof GaveUp) return undefined
+    throw error
+  } finally {
+    await Promise.all(children.map(ended))
+    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true })
+  }
+}
+
+class GaveUp extends Error {}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill()
+  await once(child, 'exit')
+}
+
+/** All are ready before any begins. */
+async function drainTogether(children: ChildProcess[]): Promise<Drained[]> {
+  const answer = (child: ChildProcess) =>
     new Promise<unknown>((answered, failed) => {
       child.once('message', answered)
-      child.once('exit', () => failed(new Error('plainjob ended early')))
+      child.once('exit', () => failed(new GaveUp('plainjob ended early')))
     })
   await Promise.all(children.map(answer))
   const drained = Promise.all(children.map(answer))
   for (const child of children) child.send('go')
-  const parts = (await drained) as Drained[]
-  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true })
+  return (await drained) as Drained[]
+}
+
+function rateOf(parts: Drained[], jobs: number, durability: Durability): number {
   if (parts.some((part) => part.synchronous !== SYNCHRONOUS[durability])) {
     throw new Error(`plainjob did not run at the durability asked for (${durability})`)
   }

@@ -7,6 +7,8 @@ export interface Caller {
   given: boolean
   /** The process that speaks, where the door can know it. */
   process: ProcessRef | null
+  /** The process that waits on its behalf, where that is another: a daemon with an open request. */
+  waiter?: ProcessRef
   admin: boolean
   /** The lease this caller runs under (`LEASEHOLD_LOCK`, `LEASEHOLD_FENCE`). */
   under: { lock: string; fence: number } | null

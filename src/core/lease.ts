@@ -58,17 +58,22 @@ type Ending = 'released' | 'force_released' | 'expired' | 'died'
  * closed; the head of the line is called.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
-  view.put('lease', { ...lease, ended_at: view.at, reason: how })
-  const task = tieTask(view, lease.name, null)
-  if (task?.status === 'in_progress') returnTask(view, task, how)
   view.record({
     type: `lease.${how}`,
     agent,
     lock: lease.name,
-    task: task?.id ?? null,
+    task: taskOf(lease.name) ?? null,
     data: { fence: lease.fence, holder: lease.holder, ...(reason && { reason }) },
   })
+  closeLease(view, lease, how)
   if (how === 'expired') noticeLoss(view, lease)
+}
+
+/** The same without an event of its own, for a change whose event says it all. */
+export function closeLease(view: View, lease: Lease, how: Ending): void {
+  view.put('lease', { ...lease, ended_at: view.at, reason: how })
+  const task = tieTask(view, lease.name, null)
+  if (task?.status === 'in_progress') returnTask(view, task, how)
   callHead(view, lease.name)
 }
 

@@ -129,7 +129,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     names,
     agent: caller.agent,
     agent_given: caller.given,
-    process: caller.process,
+    process: caller.waiter ?? caller.process,
     node: nodeOf(ask.process, caller.agent, caller.given),
     under_node: inherits ? nodeOfLease(under) : null,
     priority: ask.priority,

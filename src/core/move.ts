@@ -1,6 +1,6 @@
 import { admits, type Caller } from './caller.ts'
 import { beginRun, type Claim, notClaimable, refuseAssigned, startTask } from './claim.ts'
-import { checkFence, endLease, expiredLease, isRunning, lockOf, settleLease } from './lease.ts'
+import { checkFence, closeLease, expiredLease, isRunning, lockOf, settleLease } from './lease.ts'
 import { blockedBy } from './lock.ts'
 import { putTask, tellDependents } from './ready.ts'
 import { Refusal } from './refusal.ts'
@@ -64,10 +64,11 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
   }
   refuseIllegal(view, task, ask.to, caller)
   if (ask.to === 'in_progress') return keepClaim(view, task, lease, caller)
-  const moved = setStatus(view, task, ask.to, caller, lease)
   // Under a running command the lock stays until that has ended; the status counts at once.
-  if (isRunning(view, lease)) return { task: moved, lease, run: null }
-  endLease(view, lease, 'released', caller.agent, `moved to ${ask.to}`)
+  const releases = !isRunning(view, lease)
+  const moved = setStatus(view, task, ask.to, caller, { lease, releases })
+  if (!releases) return { task: moved, lease, run: null }
+  closeLease(view, lease, 'released')
   return { task: getTask(view, task.id), lease: null, run: null }
 }
 
@@ -106,7 +107,13 @@ const OUTCOMES: Record<Status, RunStatus> = {
   cancelled: 'cancelled',
 }
 
-function setStatus(view: View, task: Task, to: Status, caller: Caller, lease?: Lease): Task {
+function setStatus(
+  view: View,
+  task: Task,
+  to: Status,
+  caller: Caller,
+  held?: { lease: Lease; releases: boolean },
+): Task {
   closeRun(view, task.run_id, OUTCOMES[to], `moved to ${to}`)
   const back = to === 'todo'
   const moved = putTask(view, task, {
@@ -123,9 +130,14 @@ function setStatus(view: View, task: Task, to: Status, caller: Caller, lease?: L
   view.record({
     type: 'task.moved',
     agent: caller.agent,
-    lock: lease?.name ?? null,
+    lock: held?.lease.name ?? null,
     task: task.id,
-    data: { from: task.status, to, version: moved.version, fence: lease?.fence ?? null },
+    data: {
+      from: task.status,
+      to,
+      version: moved.version,
+      ...(held && { fence: held.lease.fence, released: held.releases }),
+    },
   })
   return moved
 }

@@ -47,6 +47,11 @@ export class Refusal extends Error {
     this.leaves = options.leaves
   }
 
+  /** By name, not by class: parts of the program are bundled apart, each with a class of its own. */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return error instanceof Error && error.name === 'Refusal'
+  }
+
   toJSON(): { error: { code: RefusalCode; message: string; next: string; details: Details } } {
     const { code, message, next, details } = this
     return { error: { code, message, next, details } }

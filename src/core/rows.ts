@@ -145,6 +145,20 @@ export interface Request {
   at_ms: number
 }
 
+/** Who may come in with a secret. Only the secret's hash is kept. */
+export interface Token {
+  hash: string
+  /** A short name for people, taken from the hash. */
+  id: string
+  role: 'viewer' | 'agent' | 'admin'
+  agent: string | null
+  created_by: string
+  created_at: string
+  expires_at: string | null
+  expires_ms: number | null
+  revoked_at: string | null
+}
+
 export interface Tables {
   task: Task
   dependency: Dependency
@@ -155,6 +169,7 @@ export interface Tables {
   place: Place
   agent: Agent
   request: Request
+  token: Token
 }
 
 export type TableName = keyof Tables
@@ -170,6 +185,7 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   place: 'key',
   agent: 'id',
   request: 'key',
+  token: 'hash',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

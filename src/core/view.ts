@@ -73,6 +73,7 @@ export const INDEXES = {
   }),
   runs_of: index({ table: 'run', group: (row) => row.task_id, order: (row) => row.started_at }),
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
+  tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
 } as const
 

@@ -98,6 +98,21 @@ export const filterPriority = field(
   'Only tasks of at least this priority.',
   '--priority <n>',
 )
+export const secretHash = field(
+  () => s.hexDigest(),
+  'SHA-256 of the secret, as hex: whoever makes the secret keeps it.',
+)
+export const role = field(s.role, 'What it may do: viewer, agent or admin.', '--role <role>')
+export const tokenAgent = field(
+  () => s.or(s.nullable(s.plain(256)), null),
+  'The agent it stands for.',
+)
+export const tokenTtl = field(
+  () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
+  'How long it counts (default: until revoked).',
+  '--ttl <duration>',
+)
+export const tokenId = field(() => s.plain(64), 'The id that token list shows.')
 export const limit = field(() => s.or(s.whole(1, 1000), 100), 'At most so many.', '--limit <n>')
 export const after = field(
   () => s.optional(s.text(2000)),

@@ -16,12 +16,23 @@ export interface Field<S extends z.ZodMiniType = z.ZodMiniType> {
 export type Fields = Record<string, Field>
 export type Input<F extends Fields> = { [K in keyof F]: z.output<ReturnType<F[K]['schema']>> }
 
+export type OperationName = `${string}.${string}`
+
+/** An input as a caller may write it: what has a default may be left out. */
+export type RawInput<F extends Fields> = z.input<
+  z.ZodMiniObject<{ [K in keyof F]: ReturnType<F[K]['schema']> }>
+>
+
 /**
  * One thing that can be asked, declared once: every door is made from this record.
  * `decide` gets a checked input and holds no rules of its own; it calls core and shapes the answer.
  */
-export interface Operation<F extends Fields = Fields, Output = unknown> {
-  name: `${string}.${string}`
+export interface Operation<
+  F extends Fields = Fields,
+  Output = unknown,
+  Name extends OperationName = OperationName,
+> {
+  name: Name
   effect: 'read' | 'write'
   role: Role
   refuses: readonly RefusalCode[]
@@ -33,11 +44,15 @@ export interface Operation<F extends Fields = Fields, Output = unknown> {
   reads?(input: Input<F>, caller: Caller): Need[]
   /** `ticket_id` is given when the caller would wait in line rather than be refused. */
   decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string): Output
+  /** The tool's name for agents that come by MCP; without one it is no tool. */
+  tool?: string
   /** Answers a request id that was seen before; without it the first reply is given again. */
   replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
 }
 
-export function operation<F extends Fields, O>(record: Operation<F, O>): Operation<F, O> {
+export function operation<const N extends OperationName, F extends Fields, O>(
+  record: Operation<F, O, N>,
+): Operation<F, O, N> {
   return record
 }
 

@@ -2,9 +2,10 @@ import * as agents from './agents.ts'
 import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
 import * as tasks from './tasks.ts'
+import * as tokens from './tokens.ts'
 
 /** Everything that can be asked. A door that wants to know what exists reads this only. */
-export const operations = [
+export const registry = [
   locks.acquire,
   locks.renew,
   locks.release,
@@ -23,4 +24,14 @@ export const operations = [
   tasks.explain,
   agents.listAgents,
   agents.beat,
-] as unknown as Operation[]
+  tokens.create,
+  tokens.list,
+  tokens.revoke,
+] as const
+
+export type Registered = (typeof registry)[number]
+
+/** The same, for doors that treat all operations alike. */
+export const operations = registry as unknown as readonly Operation[]
+
+export const operationNamed = new Map(operations.map((each) => [each.name as string, each]))

@@ -9,7 +9,7 @@ import { STATUSES, type Status } from '../core/rows.ts'
 
 // Control characters would forge lines in logs and tables, and separate the parts of keys.
 // oxlint-disable-next-line no-control-regex -- refusing them is the point
-const CONTROL = /[\u0000-\u001f\u007f]/
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*$/
 
 const NAME_MAX = 512
@@ -108,6 +108,12 @@ export const status = () =>
     z.pipe(z.string('must be text'), z.transform(spelled)),
     z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`),
   )
+
+export const role = () =>
+  z.enum(['viewer', 'agent', 'admin'], 'must be viewer, agent or admin')
+
+export const hexDigest = () =>
+  z.string('must be text').check(z.regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'))
 
 /** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
 export const process = () =>

@@ -7,6 +7,7 @@ import type { Store } from '../stores/store.ts'
 /** Without a word from the store the head looks this often, the others less often. */
 const HEAD_LOOKS_MS = 100
 const OTHERS_LOOK_MS = 1_000
+const FOLLOWING_LOOKS_MS = 10_000
 
 interface Patience {
   wait_ms: number
@@ -34,7 +35,7 @@ export async function waitInLine<O>(
     for (;;) {
       const left_ms = until - performance.now()
       if (left_ms <= 0 || signal?.aborted) throw await leave(store, ticket_id, caller)
-      const pause_ms = Math.min(left_ms, position === 1 ? HEAD_LOOKS_MS : OTHERS_LOOK_MS)
+      const pause_ms = Math.min(left_ms, pauseFor(store, position))
       await calledOrAfter(store, ticket_id, pause_ms, signal)
       const turn = await store.read((view) => turnOf(view, ticket_id))
       if (turn.broken) throw await leave(store, ticket_id, caller)
@@ -42,6 +43,12 @@ export async function waitInLine<O>(
       position = turn.position
     }
   }
+}
+
+/** A store that hears of all commits calls the waiter; looking is then only a safeguard. */
+function pauseFor(store: Store, position: number): number {
+  if (store.isFollowing) return FOLLOWING_LOOKS_MS
+  return position === 1 ? HEAD_LOOKS_MS : OTHERS_LOOK_MS
 }
 
 function leave(store: Store, ticket_id: string, caller: Caller) {

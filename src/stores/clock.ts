@@ -28,3 +28,8 @@ export function grantTimeAfterBoot(view: View, last_ms: number): void {
     }
   }
 }
+
+/** A daemon that was away could not renew for those who ask through it: they get a full TTL too. */
+export function grantFullTtl(view: View): void {
+  grantTimeAfterBoot(view, view.now)
+}

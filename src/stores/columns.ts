@@ -89,6 +89,17 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     last_seen_ms: 'int',
   },
   request: { key: 'text', input_hash: 'text', reply: 'json', at_ms: 'int' },
+  token: {
+    hash: 'text',
+    id: 'text',
+    role: 'text',
+    agent: 'text',
+    created_by: 'text',
+    created_at: 'text',
+    expires_at: 'text',
+    expires_ms: 'int',
+    revoked_at: 'text',
+  },
 }
 
 export const EVENT_COLUMNS: ColumnsOf<Event> = {

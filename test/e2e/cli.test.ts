@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN, CLI, sandbox, TEST_CLI } from '../processes.ts'
 
@@ -42,6 +43,21 @@ describe('what a newcomer sees', () => {
     for (const program of [[process.execPath, CLI], [process.execPath, BIN], [BIN]]) {
       expect(await place.cli(['--version'], { program })).toMatchObject({ out: `${version}\n` })
     }
+  })
+
+  test('from a fresh checkout it builds itself once, however many start at once', async () => {
+    const place = sandbox()
+    const root = dirname(dirname(BIN))
+    for (const part of ['bin', 'src', 'build.mjs', 'package.json', 'tsconfig.json']) {
+      cpSync(join(root, part), place.path(part), { recursive: true })
+    }
+    symlinkSync(join(root, 'node_modules'), place.path('node_modules'))
+    const program = [process.execPath, place.path('bin/leasehold')]
+    const five = Array.from({ length: 5 }, () => place.cli(['--json', 'lock', 'list'], { program }))
+    for (const { code, out, err } of await Promise.all(five)) {
+      expect({ code, out, err }).toEqual({ code: 0, out: '{"items":[],"next":null}\n', err: '' })
+    }
+    expect(existsSync(place.path('.building'))).toBe(false)
   })
 
   test('an unknown command, verb or flag is refused with what there is', async () => {
@@ -113,7 +129,12 @@ describe('lock', () => {
 
   test('durations are seconds or carry their unit', async () => {
     const place = sandbox()
-    for (const [ttl, seconds] of [['90', 90], ['30s', 30], ['5m', 300], ['2h', 7200]] as const) {
+    for (const [ttl, seconds] of [
+      ['90', 90],
+      ['30s', 30],
+      ['5m', 300],
+      ['2h', 7200],
+    ] as const) {
       const lease = await place.ok(['lock', 'acquire', 'x', '--agent', 'a', '--ttl', ttl])
       expect(lease.ttl_seconds, ttl).toBe(seconds)
     }
@@ -125,9 +146,15 @@ describe('lock', () => {
     const place = sandbox()
     const as = ['--agent', 'a']
     const say = async (args: string[]) => (await place.cli([...args, ...as])).out
-    expect(await say(['lock', 'list'])).toBe('No lock is held. Take one: leasehold lock acquire NAME\n')
-    expect(await say(['lock', 'acquire', 'b'])).toMatch(/^acquired b for a, fence 1, until \S+Z \(5m 00s\)\n$/)
-    expect(await say(['lock', 'renew', 'b', '--ttl', '1m'])).toMatch(/^renewed b until \S+Z \(1m 00s\)\n$/)
+    expect(await say(['lock', 'list'])).toBe(
+      'No lock is held. Take one: leasehold lock acquire NAME\n',
+    )
+    expect(await say(['lock', 'acquire', 'b'])).toMatch(
+      /^acquired b for a, fence 1, until \S+Z \(5m 00s\)\n$/,
+    )
+    expect(await say(['lock', 'renew', 'b', '--ttl', '1m'])).toMatch(
+      /^renewed b until \S+Z \(1m 00s\)\n$/,
+    )
     expect(await say(['lock', 'status', 'b'])).toMatch(/^b is held by a\n {2}fence 1, expires in /)
     expect(await say(['lock', 'list'])).toMatch(/^LOCK +HOLDER +FENCE +PID +EXPIRES IN\nb +a +1 /)
     expect(await say(['lock', 'handoff', 'b', '--to', 'c'])).toBe('handed b to c, fence 2\n')
@@ -204,7 +231,7 @@ describe('lock', () => {
     expect(message).toContain('force_released')
   })
 
-  test('hand-off names the next holder, with a new fence and the task still in progress', async () => {
+  test('hand-off gives a new fence to the next holder; the task stays in progress', async () => {
     const place = sandbox()
     await place.ok(['task', 'add', 'Survey', '--id', '7'])
     const { lease } = await place.ok(['task', 'claim', '7', '--agent', 'a'])
@@ -229,7 +256,12 @@ describe('the store is private', () => {
 
   test('reading makes nothing', async () => {
     const place = sandbox()
-    for (const args of [['lock', 'list'], ['task', 'list'], ['agent', 'list'], ['db', 'check']]) {
+    for (const args of [
+      ['lock', 'list'],
+      ['task', 'list'],
+      ['agent', 'list'],
+      ['db', 'check'],
+    ]) {
       await place.ok(args)
     }
     await place.ok(['doctor'])

@@ -22,6 +22,8 @@ witness $$
 /** Commands under `leasehold run`, and a folder in which they leave what they saw. */
 export class Commands {
   readonly folder: string
+  /** What every command begins with. */
+  readonly witness = WITNESS
   private readonly place: Sandbox
 
   constructor(place: Sandbox) {
@@ -33,7 +35,7 @@ export class Commands {
 
   /** Starts `leasehold run FLAGS -- sh -c BODY`. */
   run(flags: string[], body: string, env: Record<string, string> = {}): Running {
-    return this.place.start(['run', ...flags, '--', 'sh', '-c', WITNESS + body], { env })
+    return this.place.start(['run', ...flags, '--', 'sh', '-c', this.witness + body], { env })
   }
 
   /** Starts it, and waits until the command says that it has begun. */
@@ -57,8 +59,8 @@ export class Commands {
     writeFileSync(join(this.folder, name), '')
   }
 
-  async expectGone(pids: number[]): Promise<void> {
-    await until(`${pids.join()} are gone`, () => !pids.some(isAlive))
+  async expectGone(pids: number[], timeout?: number): Promise<void> {
+    await until(`${pids.join()} are gone`, () => !pids.some(isAlive), timeout)
   }
 
   expectNeverTwo(): void {
@@ -67,5 +69,6 @@ export class Commands {
 }
 
 /** In the command's group, deaf to everything but KILL. */
-export const DEAF = `sh -c 'trap "" TERM INT HUP; echo $$ >> "$WITNESS/deaf"; while :; do sleep 0.1; done' &
+export const DEAF = `sh -c 'trap "" TERM INT HUP
+  echo $$ >> "$WITNESS/deaf"; while :; do sleep 0.1; done' &
   while [ ! -s "$WITNESS/deaf" ]; do sleep 0.02; done`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { sandbox, type Sandbox, until } from '../processes.ts'
+import { PARTICIPANT, sandbox, type Sandbox, stateOf, until } from '../processes.ts'
 
 const A = ['--agent', 'agent-A']
 const B = ['--agent', 'agent-B']
@@ -17,7 +17,7 @@ async function untilFree(place: Sandbox): Promise<void> {
 }
 
 describe('automatic locking by status', () => {
-  test('in_progress claims; another agent is refused; any other status frees the lock', async () => {
+  test('in_progress claims; others are refused; any other status frees the lock', async () => {
     const place = await withTask()
     const claim = await place.ok(['task', 'status', '42', 'in_progress', ...A])
     expect(claim).toMatchObject({
@@ -88,7 +88,8 @@ describe('manual locking', () => {
   test('what an agent holds admits its subagents, and siblings exclude each other', async () => {
     const place = await withTask()
     await place.ok(['lock', 'acquire', 'task:42', '--agent', 'S'])
-    await place.ok(['lock', 'renew', 'task:42', '--agent', 'S/one'])
+    const renewed = await place.ok(['lock', 'renew', 'task:42', '--agent', 'S/one'])
+    expect(renewed.holder).toBe('S')
     await place.refused(['lock', 'renew', 'task:42', '--agent', 'Sibling'], 'held', 5)
     await place.ok(['lock', 'acquire', 'x', '--agent', 'S/one'])
     await place.refused(['lock', 'renew', 'x', '--agent', 'S/two'], 'held', 5)
@@ -96,7 +97,7 @@ describe('manual locking', () => {
 })
 
 describe('a holder that was away past its TTL', () => {
-  test('everything it then writes is refused as fence_stale, and the other’s work stands', async () => {
+  test('all it then writes is refused as fence_stale, and the other’s work stands', async () => {
     const place = await withTask()
     const { lease, task } = await place.ok(['task', 'claim', '42', '--ttl', '1s', ...A])
     await untilFree(place)
@@ -124,6 +125,30 @@ describe('a holder that was away past its TTL', () => {
     expect(status).toMatchObject({ lock_holder: 'agent-B', fence: theirs.lease.fence })
   })
 
+  for (const store of [undefined, 'file:files']) {
+    const kind = store ? 'file' : 'sqlite'
+    test(`a process stopped in between is refused when it wakes, on ${kind}`, async () => {
+      const place = sandbox()
+      place.env['LEASEHOLD_STORE'] = store
+      await place.ok(['task', 'add', 'The answer', '--id', '42'])
+      const program = [process.execPath, PARTICIPANT]
+      const sleeper = place.start(['away', '42'], { program, input: 'go\n' })
+      await sleeper.said(/"fence"/)
+      await until('it is stopped', () => stateOf(sleeper.pid) === 'T')
+      await untilFree(place)
+      const theirs = await place.ok(['task', 'claim', '42', ...B])
+      sleeper.kill('SIGCONT')
+      const { code, out } = await sleeper.ended
+      expect({ code, said: out.trim().split('\n').slice(2) }).toEqual({
+        code: 0,
+        said: Array.from({ length: 4 }, () => '"fence_stale"'),
+      })
+      const now = await place.ok(['task', 'show', '42'])
+      const { version } = theirs.task
+      expect(now).toMatchObject({ title: 'The answer', assignee: 'agent-B', version })
+    })
+  }
+
   test('even under its own agent id, an older fence does not speak for a newer lease', async () => {
     const place = await withTask()
     const first = await place.ok(['lock', 'acquire', 'x', ...A])
@@ -147,7 +172,8 @@ describe('LEASEHOLD_FENCE', () => {
     const wrong = { ...env, LEASEHOLD_FENCE: `${y.fence}` }
     await place.refused(['lock', 'renew', 'x', ...A], 'fence_stale', 5, { env: wrong })
     await place.ok(['lock', 'renew', 'x', '--fence', `${x.fence}`, ...A], { env: wrong })
-    await place.ok(['task', 'status', '42', 'in_progress', ...A], { env: wrong })
+    const claim = await place.ok(['task', 'status', '42', 'in_progress', ...A], { env: wrong })
+    expect(claim.lease.fence).toBeGreaterThan(y.fence)
   })
 
   test('LEASEHOLD_AGENT says who is asking, and --agent wins over it', async () => {

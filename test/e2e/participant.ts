@@ -3,7 +3,7 @@ import type { Caller } from '../../src/core/caller.ts'
 import { plant, type Promised } from '../../src/core/planted.ts'
 import { Refusal } from '../../src/core/refusal.ts'
 import { call } from '../../src/operations/call.ts'
-import { acquire, release, type ShownLease } from '../../src/operations/locks.ts'
+import { acquire, release, renew, type ShownLease } from '../../src/operations/locks.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
@@ -12,6 +12,8 @@ import { ownProcess } from '../../src/stores/process.ts'
  * A process of its own on the store that its environment names:
  *   turns NAME COUNT MARK     takes a lock COUNT times, with a mark that only one can hold
  *   claim                     claims tasks until none is ready
+ *   away ID                   claims a task for a second, stops itself (SIGSTOP), and when it goes
+ *                             on tries every write under the lease that it had
  *   add COUNT [WHEN AT]       adds tasks, each under a request id; at the AT-th it kills itself,
  *                             `before` or `after` it has said that the task was added
  * Says each acknowledged answer as one line of JSON. Begins when told so on standard input.
@@ -77,9 +79,28 @@ async function addTasks(count: number, when: string | undefined, at: number): Pr
   }
 }
 
+/** Everything it knows was read before it was stopped; all of it has to be found out of date. */
+async function away(id: string): Promise<void> {
+  const { task, lease } = await call(store, tasks.claim, { id, ttl_seconds: 1 }, caller)
+  const { name, fence } = lease!
+  say({ fence })
+  process.kill(process.pid, 'SIGSTOP')
+  const late = [
+    () => call(store, renew, { name, fence }, caller),
+    () => call(store, tasks.edit, { id, fence, version: task!.version, title: 'Late' }, caller),
+    () => call(store, tasks.setStatus, { id, fence, status: 'done' }, caller),
+    () => call(store, release, { name, fence }, caller),
+  ]
+  for (const write of late) {
+    const said: unknown = await write().catch((error: unknown) => error)
+    say(said instanceof Refusal ? said.code : 'accepted')
+  }
+}
+
 await beginning()
 if (command === 'turns') await turns(rest[0]!, Number(rest[1]), rest[2]!)
 else if (command === 'claim') await claimAll()
+else if (command === 'away') await away(rest[0]!)
 else await addTasks(Number(rest[0]), rest[1], Number(rest[2]))
 await store.close()
 process.stdin.destroy()

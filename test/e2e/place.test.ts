@@ -17,7 +17,7 @@ function folder(place: Sandbox, name: string): string {
 }
 
 describe('where the state lives', () => {
-  test('LEASEHOLD_DIR, else the nearest .leasehold upward, else the one in the home folder', async () => {
+  test('LEASEHOLD_DIR, else the nearest .leasehold upward, else the one at home', async () => {
     const place = sandbox()
     const deep = folder(place, 'project/src/deep')
     const home = join(place.home, '.leasehold', 'leasehold.db')
@@ -89,6 +89,7 @@ describe('where the state lives', () => {
     const other = { env: { LEASEHOLD_STORE: 'file:', LEASEHOLD_DIR: place.path('second') } }
     await place.ok(['lock', 'acquire', 'x'], other)
     const env = { LEASEHOLD_DIR: place.path('second') }
-    await place.refused(['lock', 'acquire', 'x'], 'invalid', 2, { env })
+    const { details } = await place.refused(['lock', 'acquire', 'x'], 'invalid', 2, { env })
+    expect(details.found).toBe('state.1.json')
   })
 })

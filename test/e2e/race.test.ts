@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { BIN, type Ended, PARTICIPANT, ROUNDS, type Running, sandbox, type Sandbox } from '../processes.ts'
+import {
+  BIN,
+  type Ended,
+  PARTICIPANT,
+  ROUNDS,
+  type Running,
+  sandbox,
+  type Sandbox,
+} from '../processes.ts'
 
 const STORES = ['sqlite', 'file'] as const
 
@@ -39,7 +47,7 @@ function expectOneWinner(ended: Ended[], says: RegExp): void {
 
 describe('a hundred commands at once', PATIENT, () => {
   for (const store of STORES) {
-    test(`of 100 that acquire a lock on ${store}, one gets it and 99 are told who has it`, async () => {
+    test(`of 100 that acquire a lock on ${store}, one gets it, 99 are told who`, async () => {
       const place = on(store)
       const ended = await hundred(place, ['lock', 'acquire', 'build'])
       expectOneWinner(ended, /^error: build is held by (\S+) until (\S+)$/m)
@@ -80,7 +88,11 @@ interface Said {
 async function answers(running: Running): Promise<Said[]> {
   const { code, out, err } = await running.ended
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  return out.trimEnd().split('\n').slice(1).map((line) => JSON.parse(line) as Said)
+  return out
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => JSON.parse(line) as Said)
 }
 
 const TURNS = { sqlite: 4 * ROUNDS, file: 2 * ROUNDS }

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { isAlive, sandbox, type Sandbox, until } from '../processes.ts'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { isAlive, sandbox, type Sandbox, TEST_CLI, until } from '../processes.ts'
 import { Commands, DEAF } from './commands.ts'
 
 /** A lease so long that nothing here can be explained by its end. */
@@ -10,6 +12,15 @@ async function prepared() {
   const commands = new Commands(place)
   await place.ok(['task', 'add', 'The answer', '--id', '42'])
   return { place, commands }
+}
+
+function fails(step: () => void): boolean {
+  try {
+    step()
+    return false
+  } catch {
+    return true
+  }
 }
 
 async function expectFree(place: Sandbox, name = 'task:42'): Promise<void> {
@@ -25,7 +36,17 @@ describe('run passes the command through', () => {
       ['kill -9 $$', 137],
       ['no-such-command-here', 127],
     ] as const) {
-      const ended = await place.cli(['run', '--task', '42', '--wait', '5s', '--', 'sh', '-c', command])
+      const ended = await place.cli([
+        'run',
+        '--task',
+        '42',
+        '--wait',
+        '5s',
+        '--',
+        'sh',
+        '-c',
+        command,
+      ])
       expect(ended.code, command).toBe(code)
       await expectFree(place)
     }
@@ -40,7 +61,8 @@ describe('run passes the command through', () => {
 
   test('the command finds its lock, fence, task and agent in its environment', async () => {
     const { place, commands } = await prepared()
-    const body = 'echo "$LEASEHOLD_LOCK $LEASEHOLD_TASK $LEASEHOLD_AGENT"; leasehold lock renew task:42'
+    const body =
+      'echo "$LEASEHOLD_LOCK $LEASEHOLD_TASK $LEASEHOLD_AGENT"; leasehold lock renew task:42'
     const ended = await commands.run(['--task', '42'], body, { LEASEHOLD_AGENT: 'me' }).ended
     expect(ended).toMatchObject({ code: 0, err: '' })
     expect(ended.out).toMatch(/^task:42 42 me\nrenewed task:42 /)
@@ -53,11 +75,18 @@ describe('run passes the command through', () => {
     await place.refused(['run', '--task', '42', '--lock', 'x', '--', 'true'], 'invalid', 2)
     await place.refused(['run', '--task', '43', '--', 'true'], 'not_found', 3)
     await place.refused(['run', '--lock', 'x', '--ttl', '0', '--', 'true'], 'invalid', 2)
+    await place.refused(['run', '--lock', 'x', '--claim', '--', 'true'], 'invalid', 2)
+    await place.refused(['run', '--lock', '', '--', 'true'], 'invalid', 2)
+    expect(await place.ok(['lock', 'list'])).toEqual({ items: [], next: null })
   })
 })
 
 describe('the lock is free after every kind of end', () => {
-  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
     test(`${signal} to the wrapper ends the command and frees the lock`, async () => {
       const { place, commands } = await prepared()
       const running = await commands.begun(['--task', '42', ...LONG], 'forever')
@@ -82,13 +111,27 @@ describe('the lock is free after every kind of end', () => {
     const first = await commands.begun(['--task', '42', ...LONG], `${DEAF}\ntrap "" TERM; forever`)
     const deaf = Number(await until('deaf', () => commands.read('deaf').trim()))
     first.kill('SIGKILL')
-    const second = commands.run(['--task', '42'], `
+    const second = commands.run(
+      ['--task', '42'],
+      `
       if [ -d /proc/${deaf} ] && grep -q '^State:.[^ZX]' /proc/${deaf}/status
-      then echo deaf runs beside >> "$WITNESS/overlaps"; fi`)
+      then echo deaf runs beside >> "$WITNESS/overlaps"; fi`,
+    )
     expect(await second.ended).toMatchObject({ code: 0, err: '' })
     commands.expectNeverTwo()
     expect([...commands.pids(), deaf].some(isAlive)).toBe(false)
     await expectFree(place)
+  })
+
+  test('the witness of all this does see two commands at once (planted S1)', async () => {
+    const { place, commands } = await prepared()
+    const first = await commands.begun(['--task', '42', ...LONG], 'forever')
+    const args = ['run', '--task', '42', '--', 'sh', '-c', `${commands.witness}exit 0`]
+    const options = { program: [process.execPath, TEST_CLI], env: { LEASEHOLD_PLANT: 'S1' } }
+    expect(await place.cli(args, options)).toMatchObject({ code: 0 })
+    expect(commands.read('overlaps')).toMatch(/^\d+ runs beside \d+$/m)
+    first.kill('SIGTERM')
+    await first.ended
   })
 
   test('kill -9 of the wrapper with nobody asking: the command dies all the same', async () => {
@@ -165,11 +208,14 @@ describe('a run that loses its lease', () => {
     await expectFree(place)
   })
 
-  test('stopped past its TTL: its command is gone before the next starts, and it exits with 5', async () => {
+  test('stopped past its TTL: its command goes before the next starts; exit 5', async () => {
     const { place, commands } = await prepared()
     const first = await commands.begun(['--task', '42', '--ttl', '1s'], 'trap "" TERM; forever')
     await first.stop()
-    const second = await commands.begun(['--task', '42', ...LONG, '--wait', '60s'], 'until_there over')
+    const second = await commands.begun(
+      ['--task', '42', ...LONG, '--wait', '60s'],
+      'until_there over',
+    )
     commands.expectNeverTwo()
     const [old, now] = commands.pids()
     expect([isAlive(old!), isAlive(now!)]).toEqual([false, true])
@@ -178,6 +224,22 @@ describe('a run that loses its lease', () => {
     expect((await place.ok(['lock', 'status', 'task:42'])).pid).toBe(second.pid)
     commands.write('over')
     expect(await second.ended).toMatchObject({ code: 0, err: '' })
+  })
+
+  test('a store that does not answer: the command is stopped in good time', async () => {
+    const { place, commands } = await prepared()
+    // More patience with the store than the lease allows for.
+    const env = { LEASEHOLD_BUSY_TIMEOUT_MS: '60000' }
+    const running = await commands.begun(['--task', '42', '--ttl', '3s'], 'forever', env)
+    const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
+    onTestFinished(() => db.close())
+    await until('the store is ours', () => !fails(() => db.exec('BEGIN IMMEDIATE')))
+    await commands.expectGone(commands.pids(), 20_000)
+    db.exec('ROLLBACK')
+    const ended = await running.ended
+    expect(ended.code).toBe(5)
+    expect(ended.err).toContain('could not be renewed in time')
+    await expectFree(place)
   })
 
   test('the lease outlasts its TTL while the command runs, for it is renewed', async () => {
@@ -195,15 +257,18 @@ describe('a run that loses its lease', () => {
 })
 
 describe('runs inside runs', () => {
-  test('two that wait for each other’s lock: one is told of the deadlock, the other goes on', async () => {
+  test('two that wait for each other: one is told of the deadlock, one goes on', async () => {
     const { place, commands } = await prepared()
     const nested = (mine: string, other: string) =>
-      commands.run(['--lock', mine, ...LONG], `
+      commands.run(
+        ['--lock', mine, ...LONG],
+        `
         : > "$WITNESS/${mine}"; until_there ${other}
-        leasehold run --lock ${other} --wait 50s -- true`)
+        leasehold run --lock ${other} --wait 50s -- true`,
+      )
     const both = await Promise.all([nested('a', 'b').ended, nested('b', 'a').ended])
-    const codes = both.map(({ code }) => code)
-    expect(codes.toSorted(), JSON.stringify(both)).toEqual([0, 5])
+    const codes = both.map(({ code }) => String(code))
+    expect(codes.toSorted(), JSON.stringify(both)).toEqual(['0', '5'])
     const victim = both.find(({ code }) => code === 5)!
     expect(victim.err).toMatch(/error: Waiting would never end: .*waits for [ab].*waits for [ab]/)
     await expectFree(place, 'a')
@@ -250,7 +315,7 @@ describe('run --claim settles the task', () => {
     expect(await place.ok(['task', 'show', '42'])).toMatchObject({ status: 'todo', attempts: 0 })
   })
 
-  test('a status set by the command counts at once; the lock stays until the command ends', async () => {
+  test('a status set by the command counts at once; the lock stays to the end', async () => {
     const { place, commands } = await prepared()
     const body = 'leasehold task status 42 review; echo moved; until_there over; exit 3'
     const running = await commands.begun(['--task', '42', '--claim', ...LONG], body)

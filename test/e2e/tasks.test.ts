@@ -58,7 +58,7 @@ describe('task', () => {
     await place.refused(['task', 'list', '--after', 'nonsense'], 'invalid', 2)
   })
 
-  test('claim without an id takes the best ready task that fits; nothing ready is no refusal', async () => {
+  test('claim without an id takes the best ready task that fits, or nothing', async () => {
     const place = sandbox()
     expect(await place.ok(['task', 'claim'])).toEqual({ task: null, lease: null, run: null })
     expect((await place.cli(['task', 'claim'])).out).toMatch(/^Nothing is ready/)
@@ -105,7 +105,7 @@ describe('task', () => {
     await place.refused(['task', 'edit', '1', '--title', 'x'], 'invalid', 2)
   })
 
-  test('cancel is for the holder, the creator or an admin; done is read-only for all but admins', async () => {
+  test('cancel is for holder, creator and admin; done is read-only but for admins', async () => {
     const place = sandbox()
     await place.ok(['task', 'add', 'Mine', '--id', '1', '--agent', 'maker'])
     await place.ok(['task', 'claim', '1', '--agent', 'a'])
@@ -126,7 +126,15 @@ describe('task', () => {
 
   test('a person reads a sheet and a table; text cannot move the cursor', async () => {
     const place = sandbox()
-    const added = await place.cli(['task', 'add', 'Émoji 🦊 title', '--id', '1', '--body', 'Why\nso'])
+    const added = await place.cli([
+      'task',
+      'add',
+      'Émoji 🦊 title',
+      '--id',
+      '1',
+      '--body',
+      'Why\nso',
+    ])
     expect(added.out).toBe('added task 1: Émoji 🦊 title\n')
     const { out } = await place.cli(['task', 'show', '1'])
     expect(out).toMatch(/^1 {2}Émoji 🦊 title\n {2}status +todo\n/)
@@ -150,7 +158,9 @@ describe('agent', () => {
     expect(items.map(({ name }: { name: string }) => name)).toEqual(['x', 'y'])
     const beat = await place.cli(['agent', 'heartbeat', '--agent', 'bot:1'])
     expect(beat.out).toBe('renewed x\nrenewed y\n')
-    expect((await place.cli(['agent', 'list'])).out).toMatch(/^AGENT +KIND .*\nbot:1 +bot .* x y\n$/)
+    expect((await place.cli(['agent', 'list'])).out).toMatch(
+      /^AGENT +KIND .*\nbot:1 +bot .* x y\n$/,
+    )
   })
 })
 
@@ -158,7 +168,7 @@ describe('db and doctor', () => {
   const STORES = { sqlite: {}, file: { LEASEHOLD_STORE: 'file:files' } }
 
   for (const [kind, env] of Object.entries(STORES)) {
-    test(`${kind}: migrate makes it, check finds it sound, backup and restore bring it back`, async () => {
+    test(`${kind}: migrate makes it, check finds it sound, a backup brings it back`, async () => {
       const place = on(env)
       expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true, events: 0 })
       await place.refused(['db', 'backup'], 'not_found', 3)

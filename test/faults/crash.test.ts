@@ -4,6 +4,7 @@ import { PARTICIPANT, ROUNDS, type Running, sandbox, type Sandbox } from '../pro
 const STORES = { sqlite: undefined, file: 'file:files' }
 const PROGRAM = [process.execPath, PARTICIPANT]
 const COUNT = 12
+const PATIENT = { timeout: 60_000 * ROUNDS }
 
 interface Added {
   title: string
@@ -59,7 +60,8 @@ class Writers {
   async tasks(): Promise<Map<string, string[]>> {
     const { items } = await this.place.ok(['task', 'list', '--limit', '1000'])
     const found = new Map<string, string[]>()
-    for (const { title, id } of items as Added[]) found.set(title, [...(found.get(title) ?? []), id])
+    for (const { title, id } of items as Added[])
+      found.set(title, [...(found.get(title) ?? []), id])
     return found
   }
 }
@@ -87,35 +89,39 @@ async function faultsOf(writers: Writers, first: number, when: When, at: number)
   return faults
 }
 
-describe.for(['sqlite', 'file'] as const)('kill -9 in the middle of writes on %s', (store) => {
-  test('what was acknowledged is there, and asking again doubles nothing', async () => {
-    const writers = new Writers(store)
-    const whens = ['before', 'after', 'outside'] as const
-    for (let round = 0; round < 6 * ROUNDS; round += 1) {
-      const when = whens[round % 3]!
-      const at = (round * 5) % COUNT
-      const faults = await faultsOf(writers, round * COUNT, when, at)
-      expect(faults, `round ${round}: killed ${when} answer ${at}`).toEqual([])
-    }
-  })
+describe.for(['sqlite', 'file'] as const)(
+  'kill -9 in the middle of writes on %s',
+  PATIENT,
+  (store) => {
+    test('what was acknowledged is there, and asking again doubles nothing', async () => {
+      const writers = new Writers(store)
+      const whens = ['before', 'after', 'outside'] as const
+      for (let round = 0; round < 6 * ROUNDS; round += 1) {
+        const when = whens[round % 3]!
+        const at = (round * 5) % COUNT
+        const faults = await faultsOf(writers, round * COUNT, when, at)
+        expect(faults, `round ${round}: killed ${when} answer ${at}`).toEqual([])
+      }
+    })
 
-  test('several writers killed at once leave a sound store with all that they acknowledged', async () => {
-    const writers = new Writers(store)
-    for (let round = 0; round < 2 * ROUNDS; round += 1) {
-      const agents = ['one', 'two', 'three', 'four']
-      const first = round * COUNT
-      const said = await Promise.all(
-        agents.map((agent, i) => writers.killed(agent, first, 'outside', 2 + ((round + i) % 6))),
-      )
-      const found = await writers.tasks()
-      for (const { title, id } of said.flat()) expect(found.get(title)).toEqual([id])
-      expect(await writers.place.ok(['db', 'check'])).toMatchObject({ ok: true, problems: [] })
-      await Promise.all(agents.map((agent) => writers.again(agent, first)))
-      for (const [title, ids] of await writers.tasks()) expect(ids, title).toHaveLength(1)
-    }
-    expect((await writers.tasks()).size).toBe(4 * COUNT * 2 * ROUNDS)
-  })
-})
+    test('several writers killed at once leave a sound store, and all they answered', async () => {
+      const writers = new Writers(store)
+      for (let round = 0; round < 2 * ROUNDS; round += 1) {
+        const agents = ['one', 'two', 'three', 'four']
+        const first = round * COUNT
+        const said = await Promise.all(
+          agents.map((agent, i) => writers.killed(agent, first, 'outside', 2 + ((round + i) % 6))),
+        )
+        const found = await writers.tasks()
+        for (const { title, id } of said.flat()) expect(found.get(title)).toEqual([id])
+        expect(await writers.place.ok(['db', 'check'])).toMatchObject({ ok: true, problems: [] })
+        await Promise.all(agents.map((agent) => writers.again(agent, first)))
+        for (const [title, ids] of await writers.tasks()) expect(ids, title).toHaveLength(1)
+      }
+      expect((await writers.tasks()).size).toBe(4 * COUNT * 2 * ROUNDS)
+    })
+  },
+)
 
 describe('these checks fail when the promise is broken', () => {
   test('S4: answered before it was written', async () => {

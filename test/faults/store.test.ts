@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { networkName, refuseUnsafeFolder } from '../../src/stores/place.ts'
@@ -17,7 +26,10 @@ async function withStore(): Promise<{ place: Sandbox; database: string }> {
 
 describe('a store that is damaged', () => {
   const WAYS: [string, (path: string) => void][] = [
-    ['garbage', (path) => writeFileSync(path, 'this is not a database, and never was\n'.repeat(99))],
+    [
+      'garbage',
+      (path) => writeFileSync(path, 'this is not a database, and never was\n'.repeat(99)),
+    ],
     ['cut off', (path) => truncateSync(path, 4096 * 3)],
     ['flipped pages', (path) => writeFileSync(path, flipped(readFileSync(path)))],
   ]
@@ -49,7 +61,7 @@ describe('a store that is damaged', () => {
     expect((await place.ok(['task', 'list'])).items).toHaveLength(30)
   })
 
-  test('file store: a corrupt newest state stops writes, reads go on, --last-good mends it', async () => {
+  test('file: a corrupt newest state stops writes, reads go on, --last-good mends it', async () => {
     const place = sandbox()
     place.env['LEASEHOLD_STORE'] = 'file:files'
     const lease = await place.ok(['lock', 'acquire', 'x', '--agent', 'a'])
@@ -79,7 +91,11 @@ describe('a store that this program or login must not use', () => {
     const db = openDatabase(database, { readOnly: false })
     db.exec('PRAGMA user_version = 99')
     db.close()
-    for (const args of [['task', 'list'], ['task', 'add', 'x'], ['db', 'migrate']]) {
+    for (const args of [
+      ['task', 'list'],
+      ['task', 'add', 'x'],
+      ['db', 'migrate'],
+    ]) {
       const { message } = await place.refused(args, 'unavailable', 75)
       expect(message).toContain('newer leasehold')
     }

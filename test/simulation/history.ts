@@ -52,7 +52,9 @@ export class History {
       if (event.type === 'lease.handed_off') this.handedOff(event, uptime_ms)
       else if (event.type === 'lease.granted' || event.type === 'task.claimed') {
         this.granted(event, uptime_ms)
-      } else if (ENDINGS.has(event.type)) this.endedBy(event, uptime_ms)
+      } else if (ENDINGS.has(event.type) || event.data['released'] === true) {
+        this.endedBy(event, uptime_ms)
+      }
     }
   }
 

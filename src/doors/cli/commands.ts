@@ -1,10 +1,7 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../core/lease.ts'
-import { Refusal } from '../../core/refusal.ts'
-import { call } from '../../operations/call.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { operations } from '../../operations/registry.ts'
-import { uniqueId } from '../../stores/digest.ts'
 import type { Context, GlobalOptions } from './context.ts'
 import { show } from './show.ts'
 import { valueOf } from './values.ts'
@@ -101,23 +98,15 @@ const camel = (flag: string) =>
 async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
-  // A reply that gets lost can be asked for again only under the id it was asked with.
-  if (operation.effect === 'write') input['request_id'] ??= uniqueId()
   const abort = new AbortController()
   const stop = () => abort.abort()
   process.once('SIGINT', stop)
   try {
-    const ask = () => call(context.store(), operation, input, caller, abort.signal)
-    show(context, operation.name, await ask().catch((error) => askAgain(error, ask)))
+    const { signal } = abort
+    show(context, operation.name, await context.call(operation, input, { caller, signal }))
   } finally {
     process.off('SIGINT', stop)
   }
-}
-
-/** A commit of unknown outcome is settled by asking once more under the same request id. */
-function askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
-  if (error instanceof Refusal && error.details['outcome'] === 'unknown') return ask()
-  throw error
 }
 
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */

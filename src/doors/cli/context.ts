@@ -1,14 +1,19 @@
 import { userInfo } from 'node:os'
 import type { Caller } from '../../core/caller.ts'
+import type { Waiting } from '../../core/lock.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
-import { parseInput } from '../../operations/operation.ts'
-import { type Place, openStore, placeOf } from '../../stores/open.ts'
+import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
+import { uniqueId } from '../../stores/digest.ts'
+import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
+import { askDaemon, type Daemon, findDaemon, Unanswered } from './remote.ts'
 
 export interface GlobalOptions {
   json?: boolean
-  agent?: string
+  agent?: string | undefined
   force?: boolean
 }
 
@@ -18,6 +23,12 @@ export interface Context {
   json: boolean
   caller: Caller
   place: Place
+  /** Calls an operation: through the daemon if one runs, else on the store itself. */
+  call<F extends Fields, O>(
+    operation: Operation<F, O>,
+    input: Record<string, unknown>,
+    how?: { caller?: Caller; signal?: AbortSignal },
+  ): Promise<Exclude<O, Waiting>>
   /** Opened when first asked for, closed by `main`. */
   store(): Store
   close(): Promise<void>
@@ -25,14 +36,60 @@ export interface Context {
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
-  let store: Store | undefined
+  const caller = callerOf(options, env)
+  let opened: Store | undefined
+  const store = () => (opened ??= openStore(place))
   return {
     env,
     json: options.json ?? false,
-    caller: callerOf(options, env),
+    caller,
     place,
-    store: () => (store ??= openStore(place)),
-    close: async () => store?.close(),
+    call: (operation, input, how = {}) => {
+      // A reply that gets lost can be asked for again only under the id it was asked with.
+      const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
+      const ask = { operation, input: asked, caller: how.caller ?? caller, signal: how.signal }
+      const direct = () => call(store(), operation, ask.input, ask.caller, ask.signal)
+      return throughDaemon(findDaemon(env, folderOf(place)), ask, () =>
+        direct().catch((error) => askAgain(error, direct)),
+      )
+    },
+    store,
+    close: async () => opened?.close(),
+  }
+}
+
+/** A commit of unknown outcome is settled by asking once more under the same request id. */
+function askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
+  if (error instanceof Refusal && error.details['outcome'] === 'unknown') return ask()
+  throw error
+}
+
+interface Asked {
+  operation: { name: string }
+  input: Record<string, unknown>
+  caller: Caller
+  signal: AbortSignal | undefined
+}
+
+/**
+ * Asks the daemon. When nobody answers, what was asked is done on the store itself, under the same
+ * request id: if the daemon did it before it went away, that is the answer.
+ */
+async function throughDaemon<T>(
+  daemon: Daemon | undefined,
+  { operation, input, caller, signal }: Asked,
+  direct: () => Promise<T>,
+): Promise<T> {
+  if (!daemon) return direct()
+  try {
+    return (await askDaemon(daemon, operation.name, input, caller, signal)) as T
+  } catch (error) {
+    if (!(error instanceof Unanswered)) throw error
+    if (signal?.aborted) throw new Refusal('held', 'Interrupted: no longer waiting')
+    if (daemon.isOurs) return direct()
+    throw new Refusal('unavailable', `No server answers at ${daemon.url}: ${error.message}`, {
+      next: 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.',
+    })
   }
 }
 

@@ -51,6 +51,14 @@ Examples:
   leasehold agent list
   leasehold agent heartbeat --agent builder-1     renews all its leases at once`,
   },
+  token: {
+    about: 'Say who may come in through HTTP and MCP.',
+    examples: `
+Examples:
+  leasehold token create --role agent --agent builder-1
+  leasehold token list
+  leasehold token revoke 3f9a1c2b4d5e`,
+  },
   db: {
     about: 'Look after the store.',
     examples: `

@@ -8,11 +8,11 @@ import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
 import { overview } from './overview.ts'
 import { addRun } from './run.ts'
+import { addServing } from './serving.ts'
+import { addTokens } from './tokens.ts'
+import { VERSION } from '../../daemon/version.ts'
 
-declare const LEASEHOLD_VERSION: string | undefined
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
-
-const VERSION = typeof LEASEHOLD_VERSION === 'string' ? LEASEHOLD_VERSION : 'development'
 
 /** The command line: one context, one program, one place where a refusal becomes an exit code. */
 export async function main(argv: string[]): Promise<number> {
@@ -66,6 +66,8 @@ function program(enter: Enter, asked: string | undefined): Command {
   addRun(root, enter)
   addDatabase(groups('db'), enter)
   addDoctor(root, enter)
+  addServing(root, enter)
+  addTokens(groups('token'), enter)
   return root
 }
 

@@ -2,7 +2,6 @@ import { constants } from 'node:os'
 import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../daemon/command.ts'
-import { call } from '../../operations/call.ts'
 import * as locks from '../../operations/locks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { ownProcess } from '../../stores/process.ts'
@@ -56,7 +55,7 @@ async function lockFor(context: Context, options: RunOptions): Promise<string> {
     })
   }
   if (options.lock !== undefined) return options.lock
-  const task = await call(context.store(), tasks.get, { id: options.task }, context.caller)
+  const task = await context.call(tasks.get, { id: options.task })
   return lockOf(task.id)
 }
 
@@ -71,16 +70,30 @@ async function take(
     process: ownProcess(),
   }
   try {
-    if (options.claim && options.task !== undefined) {
+    if (options.claim && options.wait === undefined) {
       const input = { id: options.task, ...ask }
-      const { lease } = await call(context.store(), tasks.claim, input, context.caller)
+      const { lease } = await context.call(tasks.claim, input)
       return lease!
     }
     const wait_seconds = options.wait === undefined ? 0 : durationOf(options.wait, '--wait')
     const input = { names: [name], wait_seconds, ...ask }
-    return (await call(context.store(), locks.acquire, input, context.caller)) as locks.ShownLease
+    const got = await context.call(locks.acquire, input)
+    if (options.claim) await begin(context, got as locks.ShownLease, options.task)
+    return got as locks.ShownLease
   } catch (error) {
     throw error instanceof Refusal && error.code === 'held' ? busy(error, name, options) : error
+  }
+}
+
+/** A claim that had to wait: the lock is ours, now the task. Refused, the lock goes back. */
+async function begin(context: Context, lease: locks.ShownLease, id: string | undefined) {
+  const { name, fence } = lease
+  try {
+    const input = { id, status: 'in_progress', fence }
+    await context.call(tasks.setStatus, input)
+  } catch (error) {
+    await context.call(locks.release, { name, fence })
+    throw error
   }
 }
 
@@ -103,6 +116,7 @@ class Held {
   private readonly lease: locks.ShownLease
   private timer: NodeJS.Timeout | undefined
   private lost: string | undefined
+  private over = false
 
   constructor(context: Context, lease: locks.ShownLease) {
     this.context = context
@@ -128,9 +142,8 @@ class Held {
 
   /** From here on the lock is free only when the command's group is gone. */
   async name(command: Command): Promise<void> {
-    const { caller } = this.context
     const input = { ...this.proof, group: command.group }
-    await call(this.context.store(), locks.nameGroupOfLock, input, caller)
+    await this.context.call(locks.nameGroupOfLock, input)
   }
 
   /**
@@ -140,49 +153,59 @@ class Held {
   keepRenewing(stop: () => void): void {
     const ttl_ms = this.lease.ttl_seconds * 1000
     let acknowledged = performance.now()
+    const lose = (why: string) => {
+      this.lost ??= why
+      stop()
+    }
     const beat = async () => {
       const asked = performance.now()
+      // Beside the call: a store that does not answer at all must not keep us from stopping.
+      const left_ms = acknowledged + (ttl_ms * 2) / 3 - asked
+      const late = setTimeout(() => lose('it could not be renewed in time'), left_ms)
       try {
-        await call(this.context.store(), locks.renew, this.proof, this.context.caller)
+        await this.context.call(locks.renew, this.proof)
         acknowledged = asked
       } catch (error) {
-        const gone = error instanceof Refusal && error.code !== 'unavailable'
-        if (gone) this.lost = error.message
-        else if (performance.now() - acknowledged > (ttl_ms * 2) / 3) this.lost = String(error)
+        if (!(error instanceof Refusal && error.code === 'unavailable')) lose(String(error))
       }
-      if (this.lost !== undefined) stop()
-      else this.timer = setTimeout(() => void beat(), ttl_ms / 3)
+      clearTimeout(late)
+      const goesOn = this.lost === undefined && !this.over
+      if (goesOn) this.timer = setTimeout(() => void beat(), ttl_ms / 3)
     }
     this.timer = setTimeout(() => void beat(), ttl_ms / 3)
   }
 
   /** Gives the lock back. Whoever took it meanwhile keeps it: then the lease was lost. */
   async finish(exit: Exit, options: RunOptions): Promise<number> {
+    this.over = true
     clearTimeout(this.timer)
     try {
       if (options.claim) await this.settle(exit, options.task!)
-      else await call(this.context.store(), locks.release, this.proof, this.context.caller)
+      else await this.context.call(locks.release, this.proof)
     } catch (error) {
-      this.lost ??= error instanceof Error ? error.message : String(error)
+      const said = error instanceof Error ? error.message : String(error)
+      // The lease is ours to the end of this process, and free with it: nothing was lost.
+      if (error instanceof Refusal && error.code === 'unavailable') warn(`not released: ${said}`)
+      else this.lost ??= said
     }
     if (this.lost === undefined) return codeOf(exit)
-    process.stderr.write(`leasehold: lost the lease on ${this.lease.name}: ${this.lost}\n`)
+    warn(`lost the lease on ${this.lease.name}: ${this.lost}`)
     return LOST
   }
 
   /** Exit 0 is done, anything else failed, unless the command moved the task itself. */
   private async settle(exit: Exit, id: string): Promise<void> {
-    const store = this.context.store()
-    const { caller } = this.context
-    const task = await call(store, tasks.get, { id }, caller)
+    const task = await this.context.call(tasks.get, { id })
     if (task.status !== 'in_progress' || exit.signal) {
-      await call(store, locks.release, this.proof, caller)
+      await this.context.call(locks.release, this.proof)
       return
     }
     const status = exit.code === 0 ? 'done' : 'failed'
-    await call(store, tasks.setStatus, { id, status, fence: this.lease.fence }, caller)
+    await this.context.call(tasks.setStatus, { id, status, fence: this.lease.fence })
   }
 }
+
+const warn = (sentence: string) => process.stderr.write(`leasehold: ${sentence}\n`)
 
 function codeOf({ code, signal }: Exit): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal])

@@ -14,6 +14,9 @@ const CORRUPT_PATIENCE_MS = 100
 const PAUSE_MS_MIN = 1
 const PAUSE_MS_MAX = 4
 
+/** Fifty that look every few milliseconds leave the one that works no time to work. */
+const LOOK_MS_MAX = 64
+
 /**
  * Keeps writers from deciding the same state in vain. Nothing depends on it: publishing does not
  * look at it, so it may be broken, stolen, corrupt or gone, and whoever cannot have it goes ahead.
@@ -44,7 +47,7 @@ export class LockFile {
         return
       }
       await pause(pause_ms)
-      pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)
+      pause_ms = Math.min(pause_ms * 2, LOOK_MS_MAX)
     }
   }
 

@@ -20,8 +20,9 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   tickets_under: { where: 'under_node = ?', order: 'asked_ms' },
   tasks: { where: `'' = ?`, order: 'created_at' },
   tasks_with_status: { where: 'status = ?', order: 'rank' },
-  runs_of: { where: 'task_id = ?', order: 'started_at' },
+  runs_of: { where: `id > ?1 || '.' AND id < ?1 || '/' AND task_id = ?1`, order: 'started_at' },
   agents: { where: `'' = ?`, order: 'id' },
+  tokens: { where: `'' = ?`, order: 'created_at' },
   requests_by_age: { where: `'' = ?`, order: 'at_ms' },
 }
 

@@ -1,0 +1,56 @@
+import type { Caller } from './caller.ts'
+import { Refusal } from './refusal.ts'
+import type { Token } from './rows.ts'
+import type { View } from './view.ts'
+
+export interface CreateToken {
+  hash: string
+  role: Token['role']
+  agent: string | null
+  ttl_ms: number | null
+}
+
+/** Writes down who a secret stands for. The secret itself is never kept, only its hash. */
+export function createToken(view: View, ask: CreateToken, caller: Caller): Token {
+  if (ask.role === 'agent' && ask.agent === null) {
+    throw new Refusal('invalid', 'A token of the role agent must name its agent', {
+      next: 'leasehold token create --role agent --agent builder-1',
+    })
+  }
+  const token: Token = {
+    hash: ask.hash,
+    id: ask.hash.slice(0, 12),
+    role: ask.role,
+    agent: ask.agent,
+    created_by: caller.agent,
+    created_at: view.at,
+    expires_at: ask.ttl_ms === null ? null : new Date(view.wall + ask.ttl_ms).toISOString(),
+    expires_ms: ask.ttl_ms === null ? null : view.now + ask.ttl_ms,
+    revoked_at: null,
+  }
+  view.put('token', token)
+  const data = { token: token.id, role: token.role, for: token.agent }
+  view.record({ type: 'token.created', agent: caller.agent, lock: null, task: null, data })
+  return token
+}
+
+/** Makes a token worthless at once. Doing it twice is as good as once. */
+export function revokeToken(view: View, id: string, caller: Caller): Token {
+  for (const token of view.scan('tokens', '')) {
+    if (token.id !== id) continue
+    if (token.revoked_at !== null) return token
+    const revoked = { ...token, revoked_at: view.at }
+    view.put('token', revoked)
+    const data = { token: id }
+    view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })
+    return revoked
+  }
+  throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+}
+
+/** The token whose secret has this hash, if it still counts. */
+export function validToken(view: View, hash: string): Token | undefined {
+  const token = view.get('token', hash)
+  if (!token || token.revoked_at !== null) return undefined
+  return token.expires_ms === null || view.now < token.expires_ms ? token : undefined
+}

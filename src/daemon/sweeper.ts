@@ -1,0 +1,24 @@
+import type { Store } from '../stores/store.ts'
+
+const LOOK_MS = 1_000
+
+/**
+ * Frees what is over within a second, also what nobody asks for: every write sweeps, so this only
+ * has to notice that there is something to sweep. A look is a read of one row.
+ */
+export function startSweeper(store: Store): () => void {
+  let busy = false
+  const look = async () => {
+    if (busy) return
+    busy = true
+    try {
+      if (await store.isOverdue()) await store.write(() => undefined)
+    } catch {
+      // The store is in trouble and says so to everyone who asks; the next look tries again.
+    } finally {
+      busy = false
+    }
+  }
+  const timer = setInterval(() => void look(), LOOK_MS)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,94 @@
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import pc from 'picocolors'
+import { Refusal } from '../../core/refusal.ts'
+import { readServer, type ServerFile } from '../../daemon/files.ts'
+import { VERSION } from '../../daemon/version.ts'
+import { folderOf } from '../../stores/open.ts'
+import { processFact, processRef } from '../../stores/process.ts'
+import type { Enter } from './commands.ts'
+import type { Context } from './context.ts'
+import { print } from './show.ts'
+
+const DEFAULT_PORT = '4747'
+const START_MS = 15_000
+const LOOK_MS = 25
+
+/** The daemon: in the foreground (`serve`), or in the background if it does not run yet (`up`). */
+export function addServing(root: Command, enter: Enter): void {
+  root
+    .command('serve')
+    .description('Serve this store on 127.0.0.1 until stopped: HTTP, MCP and events.')
+    .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
+    .action(async ({ port }: { port: string }, self: Command) => {
+      await serveHere(enter(self.optsWithGlobals()), portOf(port))
+    })
+  root
+    .command('up')
+    .description('Start the server in the background, unless it runs already.')
+    .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
+    .action(async ({ port }: { port: string }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const server = (await running(context)) ?? (await startBehind(context, portOf(port)))
+      const { pid, url } = server
+      if (context.json) print(JSON.stringify({ pid, url }))
+      else print(`${pc.green('serving')} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
+    })
+}
+
+function portOf(text: string): number {
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
+  throw new Refusal('invalid', `--port is not a port: ${text}`, { next: 'Give a number, e.g. 4747.' })
+}
+
+async function serveHere(context: Context, port: number): Promise<void> {
+  const { serve } = await import('../../daemon/main.ts')
+  const served = await serve(context.place, port, VERSION)
+  const { url } = served
+  if (context.json) print(JSON.stringify({ pid: process.pid, url }))
+  else print(`${pc.green('serving')} ${context.place.path} at ${pc.bold(url)}; Ctrl-C stops it`)
+  const stopped = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined))
+  })
+  const why = await Promise.race([stopped, served.ended])
+  await served.stop()
+  if (why !== undefined) {
+    throw new Refusal('unavailable', `The server had to stop: ${why}`, {
+      next: 'Another one serves this store now; the command line finds it.',
+    })
+  }
+}
+
+/** The daemon that serves this store, if its process is there and answers for it. */
+async function running(context: Context): Promise<ServerFile | undefined> {
+  const server = readServer(folderOf(context.place))
+  const ref = server && processRef(server.pid)
+  return ref && processFact(ref) === 'alive' ? server : undefined
+}
+
+/** Detached, so that it outlives this terminal; what it says goes into the state folder. */
+async function startBehind(context: Context, port: number): Promise<ServerFile> {
+  await context.store().write(() => undefined)
+  const { spawn } = process.getBuiltinModule('node:child_process')
+  const log = openSync(join(folderOf(context.place), 'server.log'), 'a', 0o600)
+  const child = spawn(process.execPath, [process.argv[1]!, 'serve', '--port', String(port)], {
+    detached: true,
+    env: context.env,
+    stdio: ['ignore', log, log],
+  })
+  let exited = false
+  child.once('exit', () => (exited = true))
+  for (const until = performance.now() + START_MS; performance.now() < until && !exited; ) {
+    const server = await running(context)
+    if (server && server.pid === child.pid) {
+      child.unref()
+      return server
+    }
+    await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
+  }
+  throw new Refusal('unavailable', 'The server did not start', {
+    next: `Its log says why: ${join(folderOf(context.place), 'server.log')}`,
+  })
+}

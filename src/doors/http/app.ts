@@ -1,0 +1,124 @@
+import { type Context, Hono } from 'hono'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { Caller } from '../../core/caller.ts'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { type Access, type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
+import { call } from '../../operations/call.ts'
+import { operationNamed } from '../../operations/registry.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { ownProcess } from '../../stores/process.ts'
+import type { Store } from '../../stores/store.ts'
+import type { EventHub } from './events.ts'
+import { guard, readJson } from './guard.ts'
+import { openApi, referencePage } from './openapi.ts'
+import { inputFromQuery } from './query.ts'
+
+export interface Doors {
+  store: Store
+  access: Access
+  hub: EventHub
+  hosts: () => Set<string>
+  version: string
+  /** The MCP handler, mounted at /mcp behind the same checks. */
+  mcp?: (request: Request, bearer: Bearer) => Promise<Response>
+}
+
+/** Asks that may be under way at once: each waits for a lock, or for the store. */
+const OPEN_MAX = 5_000
+
+/** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
+export function httpApp(doors: Doors): Hono {
+  const app = new Hono()
+  let open = 0
+  app.use('*', guard(doors.hosts))
+  app.onError((error, c) => answerRefusal(c, error))
+  app.notFound((c) => answerRefusal(c, noRoute(c)))
+  app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/readyz', async (c) => {
+    await doors.store.read(() => undefined)
+    return c.json({ ok: true })
+  })
+  app.get('/openapi.json', (c) => c.json(openApi(doors.version)))
+  app.get('/docs', (c) => {
+    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    return c.html(referencePage(doors.version))
+  })
+  app.get('/v1/events', async (c) => {
+    await doors.access.bearerOf(secretOf(c))
+    return doors.hub.stream(c.req.header('last-event-id') ?? c.req.query('after'), c.req.raw.signal)
+  })
+  app.on(['GET', 'POST'], '/v1/:name', async (c) => {
+    const bearer = await doors.access.bearerOf(secretOf(c))
+    const operation = operationOf(c)
+    refuseRole(bearer, operation)
+    if (open >= OPEN_MAX) throw tooMany()
+    open += 1
+    try {
+      const { agent, ...input } = await inputOf(c, operation)
+      const caller = callerFor(bearer, agent, callerHeader(c, bearer))
+      return c.json((await call(doors.store, operation, input, caller, c.req.raw.signal)) as object)
+    } finally {
+      open -= 1
+    }
+  })
+  app.all('/mcp', async (c) => {
+    const bearer = await doors.access.bearerOf(secretOf(c))
+    return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()
+  })
+  return app
+}
+
+function secretOf(c: Context): string | undefined {
+  return /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1]
+}
+
+function operationOf(c: Context): Operation {
+  const operation = operationNamed.get(c.req.param('name') ?? '')
+  if (!operation) throw noRoute(c)
+  if (c.req.method === 'GET' && operation.effect === 'write') {
+    throw new Refusal('invalid', `${operation.name} changes something: use POST`)
+  }
+  return operation
+}
+
+function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
+  if (c.req.method === 'POST') return readJson(c.req.raw)
+  return Promise.resolve(inputFromQuery(c.req.query(), operation))
+}
+
+/**
+ * What our own command line knows about the process that asks. Only believed of an admin: that is
+ * this login, which could write the store itself.
+ */
+function callerHeader(c: Context, bearer: Bearer): Partial<Caller> {
+  const text = c.req.header('leasehold-caller')
+  const waiter = ownProcess()
+  if (text === undefined || bearer.role !== 'admin') return { waiter }
+  const { given, process, under, admin } = JSON.parse(text) as Caller
+  return process ? { given, process, under, admin } : { given, process, under, admin, waiter }
+}
+
+export function answerRefusal(c: Context, error: unknown): Response {
+  const refusal = error instanceof Refusal ? error : broken(error)
+  return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
+}
+
+/** What went wrong inside is for the log; a caller gets no stack of ours. */
+function broken(error: unknown): Refusal {
+  process.stderr.write(`leasehold: ${error instanceof Error ? error.stack : String(error)}\n`)
+  return new Refusal('internal', 'Something broke inside leasehold', {
+    next: 'The log of the server says more. Asking again with the same request id does no harm.',
+  })
+}
+
+function noRoute(c: Context): Refusal {
+  return new Refusal('not_found', `There is no ${c.req.method} ${c.req.path}`, {
+    next: 'GET /docs lists what there is.',
+  })
+}
+
+function tooMany(): Refusal {
+  return new Refusal('rate_limited', `${OPEN_MAX} requests are under way already`, {
+    next: 'Try again in a moment.',
+  })
+}

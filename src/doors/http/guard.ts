@@ -1,0 +1,80 @@
+import type { MiddlewareHandler } from 'hono'
+import { Refusal } from '../../core/refusal.ts'
+
+/** Hosts that this server answers to: its own loopback names, with its own port. */
+export function loopbackHosts(port: number): Set<string> {
+  return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
+}
+
+/**
+ * Exact checks on every route, before anything else is looked at. A page of another site can make a
+ * browser send requests here; it cannot make it lie about Host and Origin.
+ */
+export function guard(hosts: () => Set<string>): MiddlewareHandler {
+  return async (c, next) => {
+    const host = c.req.header('host')
+    if (host === undefined || !hosts().has(host)) {
+      throw new Refusal('forbidden', `This server does not answer for the host ${host ?? '(none)'}`, {
+        next: 'Use the address that leasehold printed.',
+      })
+    }
+    const origin = c.req.header('origin')
+    if (origin !== undefined && !isOwn(origin, hosts())) {
+      throw new Refusal('forbidden', `Requests from ${origin} are refused`, {
+        next: 'Call from a program, or from the page that this server serves.',
+      })
+    }
+    await next()
+    c.res.headers.set('x-content-type-options', 'nosniff')
+    c.res.headers.set('cache-control', 'no-store')
+    c.res.headers.set('referrer-policy', 'no-referrer')
+    if (!c.res.headers.has('content-security-policy')) {
+      c.res.headers.set('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    }
+  }
+}
+
+function isOwn(origin: string, hosts: Set<string>): boolean {
+  return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length))
+}
+
+export const BODY_MAX = 1024 * 1024
+
+/** Reads a JSON object, and nothing else: forms and plain text come from pages we do not know. */
+export async function readJson(request: Request): Promise<Record<string, unknown>> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') {
+    throw new Refusal('invalid', 'The body must be application/json', {
+      next: 'Set content-type: application/json.',
+    })
+  }
+  const text = await readBounded(request)
+  let value: unknown
+  try {
+    value = text === '' ? {} : JSON.parse(text)
+  } catch (error) {
+    throw new Refusal('invalid', `The body is not JSON: ${(error as Error).message}`)
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>
+  }
+  throw new Refusal('invalid', 'The body must be a JSON object')
+}
+
+async function readBounded(request: Request): Promise<string> {
+  if (Number(request.headers.get('content-length') ?? 0) > BODY_MAX) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += (chunk as Uint8Array).length
+    if (size > BODY_MAX) throw tooLarge()
+    chunks.push(chunk as Uint8Array)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function tooLarge(): Refusal {
+  return new Refusal('too_large', `A body may have at most ${BODY_MAX} bytes`, {
+    next: 'Send less, or keep large content in a file and name it.',
+  })
+}

@@ -1,0 +1,2 @@
+/** What `leasehold mcp` loads. */
+export { mcpHandler } from './http.ts'

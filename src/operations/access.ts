@@ -1,0 +1,80 @@
+import { admits, type Caller } from '../core/caller.ts'
+import { Refusal } from '../core/refusal.ts'
+import { validToken } from '../core/token.ts'
+import { sha256 } from '../stores/digest.ts'
+import type { Store } from '../stores/store.ts'
+import { agentId } from './fields.ts'
+import { parseInput, type Role } from './operation.ts'
+
+/** Who a secret stands for. */
+export interface Bearer {
+  role: Role
+  agent: string
+}
+
+/** A revocation through another process counts at the latest after this time. */
+const REMEMBER_MS = 1_000
+const REMEMBERED_MAX = 10_000
+
+/** Tells who may come in. Knows the admin secret of this daemon, and the tokens of the store. */
+export class Access {
+  private readonly store: Store
+  private readonly adminHash: string
+  private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
+
+  constructor(store: Store, adminSecret: string) {
+    this.store = store
+    this.adminHash = sha256(adminSecret)
+    store.onCommit((events) => {
+      if (events.some(({ type }) => type === 'token.revoked')) this.known.clear()
+    })
+  }
+
+  /** The bearer of a secret, or `unauthorized`. Secrets are compared by their hashes only. */
+  async bearerOf(secret: string | undefined): Promise<Bearer> {
+    if (!secret) throw unauthorized('No token was sent')
+    const hash = sha256(secret)
+    if (hash === this.adminHash) return { role: 'admin', agent: 'admin' }
+    const now = performance.now()
+    const known = this.known.get(hash)
+    if (known && now < known.until_ms) return known.bearer
+    const token = await this.store.read((view) => validToken(view, hash))
+    if (!token) throw unauthorized('This token is unknown, expired or revoked')
+    const bearer = { role: token.role, agent: token.agent ?? `${token.role}:${token.id}` }
+    if (this.known.size >= REMEMBERED_MAX) this.known.clear()
+    this.known.set(hash, { bearer, until_ms: now + REMEMBER_MS })
+    return bearer
+  }
+}
+
+function unauthorized(message: string): Refusal {
+  return new Refusal('unauthorized', message, {
+    next: 'Send "Authorization: Bearer TOKEN". Make one: leasehold token create --role agent',
+  })
+}
+
+/**
+ * Who is asking: the agent that the token names. It may name ids nested under its own; only an
+ * admin may name any other.
+ */
+export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> = {}): Caller {
+  const { agent } =
+    named === undefined ? bearer : parseInput({ agent: agentId }, { agent: named })
+  const admin = bearer.role === 'admin'
+  if (!admin && !admits(bearer.agent, agent)) {
+    throw new Refusal('forbidden', `This token is for ${bearer.agent} and cannot act as ${agent}`, {
+      next: `Leave agent out, or name a subagent: ${bearer.agent}/NAME`,
+    })
+  }
+  return { agent, given: true, process: null, under: null, admin, ...more }
+}
+
+const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }
+
+/** Roles bound the doors: a viewer reads, an agent works, an admin may do all. */
+export function refuseRole(bearer: Bearer, operation: { name: string; role: Role }): void {
+  if (RANK[bearer.role] >= RANK[operation.role]) return
+  throw new Refusal('forbidden', `${operation.name} needs the role ${operation.role}`, {
+    next: `This token has the role ${bearer.role}. Ask for one with more rights.`,
+  })
+}

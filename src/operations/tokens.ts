@@ -1,0 +1,53 @@
+import { createToken, revokeToken } from '../core/token.ts'
+import type { Token } from '../core/rows.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+
+/** A token as it may be shown: never with its secret, and its hash is nobody's business. */
+function shown({ hash: _hash, expires_ms: _ms, ...token }: Token) {
+  return token
+}
+
+export const create = operation({
+  name: 'token.create',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['invalid'],
+  doc: 'Make a token. Its secret is shown once, and kept nowhere.',
+  input: {
+    secret_hash: f.secretHash,
+    role: f.role,
+    for_agent: f.tokenAgent,
+    ttl_seconds: f.tokenTtl,
+    request_id: f.requestId,
+  },
+  decide: (view, { secret_hash, role, for_agent, ttl_seconds }, caller) => {
+    const ttl_ms = ttl_seconds === undefined ? null : ttl_seconds * 1000
+    const ask = { hash: secret_hash, role, agent: for_agent, ttl_ms }
+    return shown(createToken(view, ask, caller))
+  },
+})
+
+export const list = operation({
+  name: 'token.list',
+  effect: 'read',
+  role: 'admin',
+  refuses: ['invalid'],
+  doc: 'Tokens that were ever made, without their secrets.',
+  input: { limit: f.limit, after: f.after },
+  command: 'token list',
+  decide: (view, { limit, after }) =>
+    pageOf(view.scan('tokens', '', cursorIn(after)), 'tokens', limit, shown),
+})
+
+export const revoke = operation({
+  name: 'token.revoke',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['not_found'],
+  doc: 'Make a token worthless at once.',
+  input: { id: f.tokenId, request_id: f.requestId },
+  command: 'token revoke id',
+  decide: (view, { id }, caller) => shown(revokeToken(view, id, caller)),
+})

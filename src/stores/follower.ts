@@ -1,0 +1,77 @@
+import type { Event } from '../core/view.ts'
+import type { Head } from './port.ts'
+
+interface Source {
+  head(): Promise<Head>
+  events(after: number, limit: number): Promise<Event[]> | Event[]
+}
+
+export interface Listener {
+  events(events: Event[]): void
+  /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
+  reset?(): void
+}
+
+const PAGE = 500
+
+/**
+ * Hears of every commit to a store, by this process or another, in order and without a gap. Commits
+ * of this process are passed on at once; for those of others it looks at the head now and then.
+ */
+export class Follower {
+  private readonly source: Source
+  private readonly listeners: ReadonlySet<Listener>
+  private position: number
+  private epoch: number
+  private readonly timer: NodeJS.Timeout
+  private catching: Promise<void> | undefined
+
+  constructor(source: Source, listeners: ReadonlySet<Listener>, head: Head, every_ms: number) {
+    this.source = source
+    this.listeners = listeners
+    this.position = head.position
+    this.epoch = head.epoch
+    this.timer = setInterval(() => void this.look(), every_ms)
+  }
+
+  /** Our own commit. If others came in between, all of it is read from the store instead. */
+  heard(events: Event[]): void {
+    const [first] = events
+    if (!first || first.position <= this.position) return
+    if (this.catching || first.position !== this.position + 1) void this.look()
+    else this.deliver(events)
+  }
+
+  stop(): void {
+    clearInterval(this.timer)
+  }
+
+  private look(): Promise<void> {
+    return (this.catching ??= this.catchUp()
+      // The store is in trouble, and tells everyone who asks; the next look tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        this.catching = undefined
+      }))
+  }
+
+  private async catchUp(): Promise<void> {
+    const head = await this.source.head()
+    if (head.epoch !== this.epoch) {
+      this.epoch = head.epoch
+      this.position = head.position
+      for (const listener of this.listeners) listener.reset?.()
+      return
+    }
+    while (this.position < head.position) {
+      const events = await this.source.events(this.position, PAGE)
+      if (events.length === 0) return
+      this.deliver(events)
+    }
+  }
+
+  private deliver(events: Event[]): void {
+    this.position = events.at(-1)!.position
+    for (const listener of this.listeners) listener.events(events)
+  }
+}

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { REFUSALS } from '../../src/core/refusal.ts'
+import { operations } from '../../src/operations/registry.ts'
+
+test('exit codes and HTTP status are those of the contract', () => {
+  const table = Object.entries(REFUSALS).map(([code, { exit, http }]) => `${code} ${exit}/${http}`)
+  expect(table).toEqual([
+    'invalid 2/400',
+    'unauthorized 4/401',
+    'forbidden 4/403',
+    'not_found 3/404',
+    'held 5/409',
+    'deadlock 5/409',
+    'conflict 5/409',
+    'fence_stale 5/412',
+    'lease_expired 5/412',
+    'illegal_move 5/409',
+    'too_large 2/413',
+    'rate_limited 75/429',
+    'unavailable 75/503',
+    'damaged 76/503',
+    'internal 1/500',
+  ])
+})
+
+test('every operation that changes something takes a request id, and has a name of its own', () => {
+  const names = operations.map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+  for (const { name, effect, input } of operations) {
+    expect('request_id' in input, name).toBe(effect === 'write')
+  }
+})

@@ -1,0 +1,167 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, type TestContext } from 'vitest'
+import { Refusal } from '../../src/core/refusal.ts'
+import { call } from '../../src/operations/call.ts'
+import * as tasks from '../../src/operations/tasks.ts'
+import { openStore, placeOf } from '../../src/stores/open.ts'
+import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { callerOf } from '../helpers.ts'
+import { because, type Running, sandbox, type Sandbox, until } from '../processes.ts'
+
+/** Programs of the system, where it has them; no package brings them. */
+const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
+
+const me = callerOf('writer')
+
+/** A small disk of its own, where this login may mount one. */
+function smallDisk(place: Sandbox, size: string, context: TestContext): string {
+  const dir = place.path('disk')
+  mkdirSync(dir)
+  const options = ['-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', dir]
+  const mounted = spawnSync(MOUNT, options, { encoding: 'utf8' })
+  // reason: a full disk takes a disk that can be filled, and only root can mount one
+  if (mounted.status !== 0) context.skip(because(`no small disk: ${mounted.stderr.trim()}`))
+  onTestFinished(() => void execFileSync(UMOUNT, ['--lazy', dir]))
+  return dir
+}
+
+/** Leaves about `left` bytes on the disk; removing the file gives them back. */
+function fill(dir: string, left: number): string {
+  const file = join(dir, 'filler')
+  const { bavail, bsize } = statfsSync(dir)
+  writeFileSync(file, Buffer.alloc(Math.max(0, bavail * bsize - left)))
+  return file
+}
+
+describe('a full disk', () => {
+  for (const [kind, left] of [
+    ['sqlite', 200_000],
+    ['file', 300_000],
+  ] as const) {
+    test(`on ${kind}, amid a batch: refused, nothing lost, goes on`, async (context) => {
+      const place = sandbox()
+      const disk = smallDisk(place, '4m', context)
+      const dir = join(disk, 'state')
+      mkdirSync(dir, { mode: 0o700 })
+      const env = { LEASEHOLD_DIR: dir, ...(kind === 'file' && { LEASEHOLD_STORE: 'file:' }) }
+      const store = openStore(placeOf(env, place.folder))
+      onTestFinished(() => store.close())
+      const add = (i: number) =>
+        call(store, tasks.create, { title: `t${i}`, body: 'x'.repeat(20_000) }, me)
+      await add(0)
+      const filler = fill(disk, left)
+
+      const asked = await Promise.allSettled(Array.from({ length: 40 }, (_, i) => add(i + 1)))
+      const told = asked.filter((each) => each.status === 'rejected').map((each) => each.reason)
+      const kept = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value.title] : []))
+      expect(told.length).toBeGreaterThan(0)
+      for (const refusal of told) {
+        expect(refusal).toBeInstanceOf(Refusal)
+        expect(refusal).toMatchObject({ code: 'unavailable' })
+        expect(refusal.message).toMatch(/disk is full|cannot say whether/)
+        expect(refusal.next).not.toBe('')
+      }
+      const titles = async () => {
+        const { items } = await call(store, tasks.list, { limit: 1000 }, me)
+        return items.map(({ title }) => title)
+      }
+      expect(await titles()).toEqual(expect.arrayContaining(['t0', ...kept]))
+
+      rmSync(filler)
+      await add(99)
+      expect(await titles()).toEqual(expect.arrayContaining(['t0', ...kept, 't99']))
+      const seen = await titles()
+      expect(new Set(seen).size).toBe(seen.length)
+      await store.close()
+      const { items } = await place.ok(['task', 'list', '--limit', '1000'], { env })
+      expect(items.map(({ title }: { title: string }) => title).toSorted()).toEqual(seen.toSorted())
+      expect(await place.ok(['db', 'check'], { env })).toMatchObject({ ok: true, problems: [] })
+    })
+
+    test(`on ${kind}, a command says so with exit 75 and can still read`, async (context) => {
+      const place = sandbox()
+      const disk = smallDisk(place, '2m', context)
+      const env = {
+        LEASEHOLD_DIR: join(disk, 'state'),
+        LEASEHOLD_STORE: kind === 'file' ? 'file:' : undefined,
+      }
+      await place.ok(['task', 'add', 'Kept', '--id', '1'], { env })
+      const filler = fill(disk, 0)
+      const add = ['task', 'add', 'Later', '--id', '2']
+      await place.refused(add, 'unavailable', 75, { env })
+      expect(await place.ok(['task', 'show', '1'], { env })).toMatchObject({ title: 'Kept' })
+      rmSync(filler)
+      await place.ok(add, { env })
+      expect(await place.ok(['db', 'check'], { env })).toMatchObject({ ok: true })
+    })
+  }
+})
+
+/** The process has the database open, so it is at the lock that we hold, or past it. */
+async function untilAtTheStore({ pid }: Running, database: string): Promise<void> {
+  await until(`${pid} opens the database`, () =>
+    readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === database),
+  )
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+describe('a write lock that another process holds', () => {
+  async function held() {
+    const place = sandbox()
+    await place.ok(['task', 'add', 'First'])
+    const database = join(place.state, 'leasehold.db')
+    const db = openDatabase(database, { readOnly: false })
+    onTestFinished(() => db.close())
+    db.exec('BEGIN IMMEDIATE')
+    return { place, database, db }
+  }
+
+  test('is waited for, and the write succeeds when it is released', async () => {
+    const { place, database, db } = await held()
+    const env = { LEASEHOLD_BUSY_TIMEOUT_MS: '60000' }
+    const writers = ['a', 'b', 'c'].map((title) => {
+      return place.start(['--json', 'task', 'add', title], { env, input: '' })
+    })
+    for (const writer of writers) await untilAtTheStore(writer, database)
+    expect((await place.ok(['task', 'list'])).items, 'readers are not blocked').toHaveLength(1)
+    db.exec('ROLLBACK')
+    for (const writer of writers) expect(await writer.ended).toMatchObject({ code: 0, err: '' })
+    expect((await place.ok(['task', 'list'])).items).toHaveLength(4)
+  })
+
+  test('is unavailable after busy_timeout_ms without progress, nothing written', async () => {
+    const { place, db } = await held()
+    const env = { LEASEHOLD_BUSY_TIMEOUT_MS: '200' }
+    const { message } = await place.refused(['task', 'add', 'x'], 'unavailable', 75, { env })
+    expect(message).toMatch(/no progress for 0\.2 s/)
+    db.exec('ROLLBACK')
+    expect((await place.ok(['task', 'list'])).items).toHaveLength(1)
+  })
+
+  test('is waited for much longer while its holder makes progress', async () => {
+    const { place, database, db } = await held()
+    const env = { LEASEHOLD_BUSY_TIMEOUT_MS: '700' }
+    const busy = setInterval(() => {
+      // By one: a row that stays the same is not written at all, which is no progress.
+      db.exec('UPDATE head SET last_ms = last_ms + 1; COMMIT; BEGIN IMMEDIATE')
+    }, 20)
+    onTestFinished(() => clearInterval(busy))
+    const writer = place.start(['--json', 'task', 'add', 'x'], { env, input: '' })
+    await untilAtTheStore(writer, database)
+    const since = performance.now()
+    const ended = writer.ended.then(({ code, err }) => ({ code, err }))
+    await until('three times its patience', () => performance.now() - since > 2_100)
+    clearInterval(busy)
+    db.exec('ROLLBACK')
+    expect(await ended).toEqual({ code: 0, err: '' })
+  })
+})

@@ -1,0 +1,108 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { sandbox, type Sandbox } from '../processes.ts'
+
+const STORES = { sqlite: undefined, file: 'file:files' }
+
+describe.for(['sqlite', 'file'] as const)('restoring a %s store', (kind) => {
+  function begin(): { place: Sandbox; take: (name: string) => Promise<number> } {
+    const place = sandbox()
+    place.env['LEASEHOLD_STORE'] = STORES[kind]
+    const take = async (name: string) => {
+      return (await place.ok(['lock', 'acquire', name, '--agent', 'a'])).fence as number
+    }
+    return { place, take }
+  }
+
+  test('fences rise above all that were ever given, and old leases speak no more', async () => {
+    const { place, take } = begin()
+    await place.ok(['task', 'add', 'Work', '--id', '1'])
+    const claimed = await place.ok(['task', 'claim', '1', '--agent', 'a'])
+    const old = await take('x')
+    await place.ok(['db', 'backup', place.path('copy')])
+    const later = [await take('x'), await take('y'), await take('z')]
+    await place.ok(['db', 'restore', place.path('copy')])
+
+    for (const [name, fence] of [
+      ['x', old],
+      ['task:1', claimed.lease.fence],
+    ] as const) {
+      const renew = ['--json', 'lock', 'renew', name, '--fence', `${fence}`, '--agent', 'a']
+      const { code, error } = await place.cli(renew)
+      expect({ code, said: error.code }, name).toEqual({ code: 5, said: 'lease_expired' })
+    }
+    const stale = ['lock', 'renew', 'x', '--fence', `${later[0]}`, '--agent', 'a']
+    await place.refused(stale, 'fence_stale', 5)
+    expect(await place.ok(['task', 'show', '1'])).toMatchObject({ status: 'todo', assignee: null })
+    expect(await place.ok(['lock', 'list'])).toEqual({ items: [], next: null })
+    const next = await take('x')
+    expect(next).toBeGreaterThan(Math.max(old, ...later))
+    expect(Number.isSafeInteger(next)).toBe(true)
+    expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true, epoch: 1 })
+  })
+
+  test('the epoch rises with every restore, whatever became of the store', async () => {
+    const { place, take } = begin()
+    const given = [await take('x')]
+    await place.ok(['db', 'backup', place.path('copy')])
+    const store = kind === 'sqlite' ? join(place.state, 'leasehold.db') : place.path('files')
+    const accidents = [() => undefined, () => spoil(store), () => lose(store), () => undefined]
+    for (const [i, accident] of accidents.entries()) {
+      accident()
+      const { epoch } = await place.ok(['db', 'restore', place.path('copy')])
+      expect(epoch).toBe(i + 1)
+      given.push(await take('x'))
+      expect(given.at(-1)).toBeGreaterThan(given.at(-2)!)
+    }
+  })
+
+  function spoil(store: string): void {
+    if (kind === 'sqlite') writeFileSync(store, 'garbage')
+    else writeFileSync(join(store, 'state.999999.json'), 'garbage')
+  }
+
+  /** The store is gone; only the note of the highest epoch is left beside it. */
+  function lose(store: string): void {
+    if (kind === 'sqlite')
+      for (const side of ['', '-wal', '-shm']) rmSync(store + side, { force: true })
+    else writeFileSync(join(store, 'state.9999999.json'), '')
+  }
+})
+
+describe('db check', () => {
+  const TAMPERING: [string, string, RegExp][] = [
+    ['a deleted event', 'DELETE FROM event WHERE position = 3', /event 3 is missing/],
+    [
+      'a changed event',
+      `UPDATE event SET agent = 'somebody' WHERE position = 3`,
+      /event 3 was changed after it was recorded/,
+    ],
+    ['a truncated end', 'DELETE FROM event WHERE position > 4', /events 5 to \d+ are missing/],
+    [
+      'a rewritten end',
+      'DELETE FROM event WHERE position > 4; UPDATE head SET position = 4',
+      /newest event is not the one/,
+    ],
+    ['a task that nobody moved', `UPDATE task SET status = 'in_progress'`, /in progress without/],
+    ['a task that is lost from the queue', 'DELETE FROM ready', /readiness/],
+  ]
+
+  for (const [what, sql, says] of TAMPERING) {
+    test(`finds ${what}`, async () => {
+      const place = sandbox()
+      for (const title of ['a', 'b', 'c', 'd', 'e']) await place.ok(['task', 'add', title])
+      const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
+      db.exec(sql)
+      db.close()
+      const { message, details } = await place.refused(['db', 'check'], 'damaged', 76)
+      expect(message).toMatch(says)
+      expect(details).toMatchObject({ ok: false })
+      // A copy of a broken chain would pass off the loss as sound: restoring it is refused.
+      await place.cli(['db', 'backup', place.path('copy')])
+      const restored = await place.cli(['db', 'restore', place.path('copy')])
+      expect([3, 76]).toContain(restored.code)
+    })
+  }
+})
