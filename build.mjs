@@ -1,10 +1,14 @@
 // Bundles the command line into one CommonJS file: it starts about 10 ms sooner than as modules.
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 process.chdir(dirname(fileURLToPath(import.meta.url)))
+/** Stands at the head of the program and of its code cache: the two belong together, or not. */
+const id = randomBytes(16).toString('hex')
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 const test = process.argv.includes('--test')
 const out = test ? 'dist/test' : 'dist'
@@ -52,12 +56,14 @@ try {
     minifyWhitespace: true,
     legalComments: 'none',
     external: ['@photostructure/sqlite'],
-    banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
+    banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
       LEASEHOLD_VERSION: JSON.stringify(version),
       LEASEHOLD_TEST_BUILD: String(test),
     },
+    // A plain require keeps the way open for the code cache, and is faster.
+    supported: { 'dynamic-import': false },
     plugins: [lean, apart],
     logLevel: 'warning',
   })
@@ -68,6 +74,20 @@ try {
   for (const name of ['daemon', 'mcp', 'cli']) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
+  if (!test) keepCode(fresh)
 } finally {
   rmSync(fresh, { recursive: true })
+}
+
+/** Runs the commands whose start matters most, and keeps what V8 compiled for them. */
+function keepCode(folder) {
+  const state = join(folder, 'state')
+  const cache = join(folder, 'cli.cache')
+  const run = (args, more) => {
+    const env = { ...process.env, LEASEHOLD_DIR: state, LEASEHOLD_STORE: '', ...more }
+    execFileSync(process.execPath, ['bin/leasehold', ...args], { env, stdio: 'ignore' })
+  }
+  run(['lock', 'acquire', 'x', '--agent', 'build'], {})
+  run(['lock', 'status', 'x'], { LEASEHOLD_KEEP_CODE: cache })
+  renameSync(cache, `${out}/cli.cache`)
 }
