@@ -11,6 +11,7 @@ import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import { announce, withdraw } from './files.ts'
+import { startPruner } from './pruner.ts'
 import { Singleton } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -56,10 +57,12 @@ export async function serve(place: Place, port: number, version: string): Promis
   const url = `http://${HOST}:${bound}`
   await store.follow(FOLLOW_MS)
   const unsweep = startSweeper(store)
+  const unprune = startPruner(place)
   announce(folder, { pid: process.pid, url, version }, secret)
   const stop = async () => {
     withdraw(folder, process.pid)
     unsweep()
+    unprune()
     hub.close()
     await close(server)
     await singleton.release()

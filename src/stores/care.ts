@@ -7,6 +7,7 @@ import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import type { Place } from './open.ts'
 import type { Head } from './port.ts'
 import { backupSqlite, checkSqlite, restoreSqlite } from './sqlite/care.ts'
+import { type Keep, pruneSqlite } from './sqlite/prune.ts'
 
 /** What `db check` found. */
 export interface Report {
@@ -33,6 +34,12 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
   if (place.kind === 'sqlite') await backupSqlite(place.path, file)
   else await backupFileStore(place.path, file)
   return { backup: file, ...(await checkStore({ ...place })) }
+}
+
+/** Forgets old events; a file store does so by itself, with every commit. */
+export async function pruneStore(place: Place, keep: Keep): Promise<number> {
+  if (place.kind === 'file' || !existsSync(place.path)) return 0
+  return pruneSqlite(place.path, keep, place.busy_timeout_ms)
 }
 
 export async function restoreStore(place: Place, from: string): Promise<Report> {

@@ -5,6 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 import {
   backupStore,
   checkStore,
+  pruneStore,
   type Report,
   restoreLastGoodState,
   restoreStore,
@@ -12,6 +13,7 @@ import {
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
+import { durationOf } from './values.ts'
 
 /** Care for the store itself. Not operations: they need the files, so they have no other door. */
 export function addDatabase(db: Command, enter: Enter): void {
@@ -48,6 +50,20 @@ export function addDatabase(db: Command, enter: Enter): void {
       const made = await backupStore(context.place, file, new Date())
       const { head: _head, ...shown } = made
       say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
+    })
+  db.command('prune')
+    .description('Forget old events; the rest of the chain can still be verified.')
+    .option('--keep <n>', 'at most so many events stay', '1000000')
+    .option('--older-than <duration>', 'those from before that time go', '30d')
+    .action(async (options: { keep: string; olderThan: string }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const since = new Date(Date.now() - durationOf(options.olderThan, '--older-than') * 1000)
+      const events = Number(options.keep)
+      if (!Number.isSafeInteger(events) || events < 0) {
+        throw new Refusal('invalid', `--keep is not a number of events: ${options.keep}`)
+      }
+      const pruned = await pruneStore(context.place, { events, since })
+      say(context, { pruned }, `${pruned} events forgotten`)
     })
   db.command('restore')
     .description('Put a backup in the place of the store. All leases end, and fences rise.')

@@ -47,6 +47,7 @@ function program(enter: Enter, asked: string | undefined): Command {
     // Help for a noun without a verb still goes to stderr; errors are ours to word.
     .configureOutput({ outputError: () => undefined })
     .allowExcessArguments()
+    .configureHelp({ showGlobalOptions: true })
     .helpCommand('help [command]', 'display help for command')
     .action(async (_, self: Command) => {
       if (self.args.length > 0) throw unknownCommand(self)

@@ -1,0 +1,17 @@
+import { pruneStore } from '../stores/care.ts'
+import type { Place } from '../stores/open.ts'
+
+const EVERY_MS = 3600_000
+const EVENTS_MAX = 1_000_000
+const AGE_MS = 30 * 24 * 3600_000
+
+/** Forgets old events once an hour, so that a store does not grow without end. */
+export function startPruner(place: Place): () => void {
+  const prune = () => {
+    const keep = { events: EVENTS_MAX, since: new Date(Date.now() - AGE_MS) }
+    // If it cannot be done now, the next hour will do.
+    pruneStore(place, keep).catch(() => undefined)
+  }
+  const timer = setInterval(prune, EVERY_MS)
+  return () => clearInterval(timer)
+}
