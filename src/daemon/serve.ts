@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { createAdaptorServer } from '@hono/node-server'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
 import type { AddressInfo } from 'node:net'
+import type { Hono } from 'hono'
 import { httpApp } from '../doors/http/app.ts'
+import { answerBadRequests, unreadable } from '../doors/http/bad_request.ts'
 import { EventHub } from '../doors/http/events.ts'
 import { loopbackHosts } from '../doors/http/guard.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
@@ -10,15 +12,20 @@ import { Access } from '../operations/access.ts'
 import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
-import { announce, withdraw } from './files.ts'
+import type { Store } from '../stores/store.ts'
+import { announce, withdraw } from '../stores/server_file.ts'
 import { startPruner } from './pruner.ts'
 import { Singleton } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
 export const DEFAULT_PORT = 4747
 const HOST = '127.0.0.1'
-const HEADERS_MS = 10_000
-const REQUEST_MS = 30_000
+/** How long a client may take to send its headers, and the whole of its request. */
+const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
+const CONNECTIONS_MAX = 10_000
+/** A client that does not take its answer is cut off when the server has waited this long. */
+const STOP_MS = 3_000
+const IDLE_LOOK_MS = 20
 /** How often writes by other processes are looked for: what they free, somebody here may wait for. */
 const FOLLOW_MS = 100
 
@@ -31,27 +38,56 @@ export interface Served {
 }
 
 /** The only place that wires all: store, doors, and what runs by itself. */
-export async function serve(place: Place, port: number, version: string): Promise<Served> {
+export async function serve(
+  place: Place,
+  port: number,
+  version: string,
+  bounds = BOUNDS,
+): Promise<Served> {
   const store = openStore(place)
-  const folder = folderOf(place)
-  const singleton = new Singleton(store, folder)
-  let lose: (why: string) => void = () => undefined
-  const ended = new Promise<string>((resolve) => (lose = resolve))
+  const singleton = new Singleton(store, folderOf(place))
   try {
-    await singleton.take(lose)
+    await singleton.take()
   } catch (error) {
     await store.close()
     throw error
   }
-  await store.write(grantFullTtl)
+  const ended = new Promise<string>((resolve) => singleton.keep(resolve))
+  const release = async () => {
+    await singleton.release()
+    await store.close()
+  }
+  try {
+    await store.write(grantFullTtl)
+    const { url, close } = await openDoors(store, place, port, version, bounds)
+    const stop = async () => {
+      await close()
+      await release()
+    }
+    return { url, stop, ended }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** Opens the doors of a store that is ours, and says where they are. */
+async function openDoors(
+  store: Store,
+  place: Place,
+  port: number,
+  version: string,
+  bounds: typeof BOUNDS,
+): Promise<{ url: string; close: () => Promise<void> }> {
+  const folder = folderOf(place)
   const secret = randomBytes(32).toString('base64url')
   const hub = new EventHub(store)
+  const stopping = new AbortController()
   let hosts = new Set<string>()
-  const doors = { store, hub, access: new Access(store, secret), hosts: () => hosts, version }
+  const access = new Access(store, secret)
+  const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal }
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version) })
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server
-  server.headersTimeout = HEADERS_MS
-  server.requestTimeout = REQUEST_MS
+  const server = httpServer(app.fetch, bounds)
   const bound = await listen(server, port)
   hosts = loopbackHosts(bound)
   const url = `http://${HOST}:${bound}`
@@ -59,16 +95,36 @@ export async function serve(place: Place, port: number, version: string): Promis
   const unsweep = startSweeper(store)
   const unprune = startPruner(place)
   announce(folder, { pid: process.pid, url, version }, secret)
-  const stop = async () => {
+  const close = async () => {
     withdraw(folder, process.pid)
     unsweep()
     unprune()
+    stopping.abort(goingAway())
     hub.close()
-    await close(server)
-    await singleton.release()
-    await store.close()
+    await closeServer(server)
   }
-  return { url, stop, ended }
+  return { url, close }
+}
+
+function httpServer(fetch: Hono['fetch'], bounds: typeof BOUNDS): Server {
+  const options = {
+    headersTimeout: bounds.headers_ms,
+    requestTimeout: bounds.request_ms,
+    // How often Node looks for late clients; left alone, every half minute.
+    connectionsCheckingInterval: Math.min(1_000, bounds.headers_ms),
+  }
+  const server = createServer(options, getRequestListener(fetch, { errorHandler: unreadable }))
+  server.maxConnections = CONNECTIONS_MAX
+  answerBadRequests(server)
+  return server
+}
+
+/** The waiter's next ask finds another server, or the store; under its request id it goes on. */
+function goingAway(): Refusal {
+  return new Refusal('unavailable', 'The server is stopping', {
+    next: 'Ask again with the same request id.',
+    details: { stopping: true },
+  })
 }
 
 function listen(server: Server, port: number): Promise<number> {
@@ -83,9 +139,14 @@ function listen(server: Server, port: number): Promise<number> {
 }
 
 /** New connections are refused, open requests are answered, idle connections are closed. */
-function close(server: Server): Promise<void> {
+function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+    const late = setTimeout(() => server.closeAllConnections(), STOP_MS)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(late)
+      resolve()
+    })
   })
 }

@@ -38,11 +38,14 @@ export class Access {
     const now = performance.now()
     const known = this.known.get(hash)
     if (known && now < known.until_ms) return known.bearer
-    const token = await this.store.read((view) => validToken(view, hash))
+    const { token, read_ms } = await this.store.read((view) => {
+      return { token: validToken(view, hash), read_ms: view.now }
+    })
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
     const bearer = { role: token.role, agent: token.agent ?? `${token.role}:${token.id}` }
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
-    this.known.set(hash, { bearer, until_ms: now + REMEMBER_MS })
+    const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
+    this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })
     return bearer
   }
 }

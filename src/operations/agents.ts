@@ -26,6 +26,7 @@ export const beat = operation({
   role: 'agent',
   refuses: [],
   doc: 'Renew all leases of an agent at once, each by its own length.',
+  tool: 'heartbeat',
   input: { request_id: f.requestId },
   command: 'agent heartbeat',
   decide: (view, _, caller) => {

@@ -26,6 +26,7 @@ export const acquire = operation({
   role: 'agent',
   refuses: ['held', 'deadlock', 'lease_expired'],
   doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
+  tool: 'acquire_lock',
   input: {
     names: f.lockNames,
     ttl_seconds: f.ttlSeconds,
@@ -71,6 +72,7 @@ export const renew = operation({
   role: 'agent',
   refuses: ['held', 'fence_stale', 'lease_expired'],
   doc: 'Extend a lease from now. An expired one is never revived.',
+  tool: 'renew_lock',
   input: {
     name: f.lockName,
     fence: f.fence,
@@ -91,6 +93,7 @@ export const release = operation({
   role: 'agent',
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Give a lock back. A task in progress under it goes back to todo.',
+  tool: 'release_lock',
   input: { name: f.lockName, fence: f.fence, request_id: f.requestId },
   command: 'lock release name',
   reads: ({ name }) => [{ table: 'lease', key: name }],
@@ -120,6 +123,7 @@ export const handOffLock = operation({
   role: 'agent',
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Pass a lock to another agent, with no moment in which a third could take it.',
+  tool: 'hand_off_lock',
   input: {
     name: f.lockName,
     fence: f.fence,
@@ -181,6 +185,7 @@ export const listLocks = operation({
   role: 'viewer',
   refuses: ['invalid'],
   doc: 'All locks that are held, the next to expire first.',
+  tool: 'list_locks',
   input: { limit: f.limit, after: f.after },
   command: 'lock list',
   decide: (view, { limit, after }) => {

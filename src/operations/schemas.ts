@@ -15,6 +15,7 @@ const ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*$/
 const NAME_MAX = 512
 const ID_MAX = 64
 const LIST_MAX = 100
+const DEPTH_MAX = 50
 
 const atMost = (max: number) => z.maxLength(max, `may have at most ${max} characters`)
 const entries = () => z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entries`)
@@ -59,12 +60,23 @@ export const nameOrNone = () => z.nullable(plain(200))
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>
   z.pipe(
-    z.unknown().check(z.refine((value) => !hasProto(value), 'must not have a field __proto__')),
+    z
+      .unknown()
+      .check(
+        z.refine((value) => !hasProto(value), 'must not have a field __proto__'),
+        z.refine((value) => !isDeeper(value, DEPTH_MAX), `may nest at most ${DEPTH_MAX} levels deep`),
+      ),
     z.record(z.string(), z.unknown(), 'must be a JSON object'),
   )
 
 const hasProto = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')
+
+/** Whoever writes or reads it as JSON goes down level by level, and has only so much stack. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1))
+}
 
 export const yesOrNo = () => z.boolean('must be true or false')
 

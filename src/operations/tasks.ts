@@ -50,6 +50,7 @@ export const create = operation({
   role: 'agent',
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
+  tool: 'create_task',
   input: { id: f.taskIdOptional, ...newTask, request_id: f.requestId },
   command: 'task add title',
   reads: taskAndLock,
@@ -64,6 +65,7 @@ export const get = operation({
   role: 'viewer',
   refuses: ['not_found'],
   doc: 'One task, whole.',
+  tool: 'get_task',
   input: { id: f.taskId },
   command: 'task show id',
   decide: (view, { id }) => showTask(view, getTask(view, id)),
@@ -75,6 +77,7 @@ export const list = operation({
   role: 'viewer',
   refuses: ['invalid'],
   doc: 'Tasks, oldest first; with a status, the most urgent first.',
+  tool: 'list_tasks',
   input: {
     status: f.statusOptional,
     ready: f.onlyReady,
@@ -118,6 +121,7 @@ export const claim = operation({
   role: 'agent',
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
   doc: 'Take a task: its lock, in_progress and a new run in one step. No id: the next ready one.',
+  tool: 'claim_task',
   input: {
     id: f.taskIdToClaim,
     ttl_seconds: f.ttlSeconds,
@@ -146,6 +150,7 @@ export const setStatus = operation({
   role: 'agent',
   refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
   doc: 'Change a status. in_progress claims the task; every other status releases its lock.',
+  tool: 'update_task_status',
   input: {
     id: f.taskId,
     status: f.status,
@@ -168,6 +173,7 @@ export const edit = operation({
   role: 'agent',
   refuses: ['not_found', 'conflict', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Change what a task says. State the version you read: nobody overwrites a newer one.',
+  tool: 'update_task',
   input: {
     id: f.taskId,
     version: f.version,
@@ -189,6 +195,7 @@ export const explain = operation({
   role: 'viewer',
   refuses: ['not_found'],
   doc: 'Why a task is not running, in one sentence and as data.',
+  tool: 'explain',
   input: { id: f.taskId },
   command: 'task explain id',
   decide: (view, { id }, caller) => explainTask(view, id, caller.agent),

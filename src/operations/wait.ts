@@ -1,5 +1,6 @@
 import type { Caller } from '../core/caller.ts'
 import { giveUp, turnOf, type Waiting } from '../core/lock.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { View } from '../core/view.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
@@ -34,6 +35,8 @@ export async function waitInLine<O>(
     let { position } = got
     for (;;) {
       const left_ms = until - performance.now()
+      // The server goes away, the waiter does not: its place is kept for when it asks again.
+      if (signal?.reason instanceof Refusal) throw signal.reason
       if (left_ms <= 0 || signal?.aborted) throw await leave(store, ticket_id, caller)
       const pause_ms = Math.min(left_ms, pauseFor(store, position))
       await calledOrAfter(store, ticket_id, pause_ms, signal)

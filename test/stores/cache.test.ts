@@ -4,7 +4,7 @@ import { Refusal } from '../../src/core/refusal.ts'
 import type { TableName, Tables } from '../../src/core/rows.ts'
 import type { Cursor, IndexName } from '../../src/core/view.ts'
 import { MemoryTables } from '../../src/stores/memory.ts'
-import type { AnyRow, Commit } from '../../src/stores/port.ts'
+import type { Commit } from '../../src/stores/port.ts'
 import { SqliteBackend } from '../../src/stores/sqlite/backend.ts'
 import { Store } from '../../src/stores/store.ts'
 import { callerOf, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
@@ -31,7 +31,7 @@ class Checked extends SqliteBackend {
     const rows = super.scan(index, group, after, limit)
     this.looks += 1
     expect(rows, `${index} ${group}`).toEqual(this.mirror.scan(index, group, after, limit))
-    return rows as AnyRow[]
+    return rows
   }
 
   override commit(commit: Commit): 'done' {
@@ -88,7 +88,8 @@ describe('two SQLite writers with a memory of their own', () => {
       const one = random.pick(verbs)
       const asks = Array.from({ length: 1 + random.below(8) }, () => step(one, random))
       for (const { status, ...rest } of await Promise.allSettled(asks)) {
-        if (status === 'rejected') expect((rest as PromiseRejectedResult).reason).instanceOf(Refusal)
+        if (status === 'rejected')
+          expect((rest as PromiseRejectedResult).reason).instanceOf(Refusal)
       }
     }
     for (const store of stores) await store.close()

@@ -8,8 +8,9 @@ import { type Fields, type Operation, parseInput } from '../../operations/operat
 import { uniqueId } from '../../stores/digest.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
+import { type Daemon, findDaemon } from '../../stores/server_file.ts'
 import type { Store } from '../../stores/store.ts'
-import { askDaemon, type Daemon, findDaemon, Unanswered } from './remote.ts'
+import { askDaemon, Unanswered } from './remote.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -38,7 +39,10 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
   const place = placeOf(env, cwd)
   const caller = callerOf(options, env)
   let opened: Store | undefined
-  const store = () => (opened ??= openStore(place))
+  const store = () => {
+    refuseWithToken(env)
+    return (opened ??= openStore(place))
+  }
   return {
     env,
     json: options.json ?? false,
@@ -49,13 +53,20 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
       const ask = { operation, input: asked, caller: how.caller ?? caller, signal: how.signal }
       const direct = () => call(store(), operation, ask.input, ask.caller, ask.signal)
-      return throughDaemon(findDaemon(env, folderOf(place)), ask, () =>
-        direct().catch((error) => askAgain(error, direct)),
-      )
+      const asking = async () => throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
+      return asking().catch((error) => askAgain(error, asking))
     },
     store,
     close: async () => opened?.close(),
   }
+}
+
+/** Whoever was given a token may do what the token may do; the files are not its own to use. */
+export function refuseWithToken(env: NodeJS.ProcessEnv): void {
+  if (!env['LEASEHOLD_TOKEN']) return
+  throw new Refusal('forbidden', 'With LEASEHOLD_TOKEN set, the store is not used directly', {
+    next: 'Unset it to work on the store as the login that it belongs to.',
+  })
 }
 
 /** A commit of unknown outcome is settled by asking once more under the same request id. */

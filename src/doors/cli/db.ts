@@ -11,12 +11,17 @@ import {
   restoreStore,
 } from '../../stores/care.ts'
 import type { Enter } from './commands.ts'
-import type { Context } from './context.ts'
+import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
 import { durationOf } from './values.ts'
 
 /** Care for the store itself. Not operations: they need the files, so they have no other door. */
-export function addDatabase(db: Command, enter: Enter): void {
+export function addDatabase(db: Command, enterAny: Enter): void {
+  const enter: Enter = (options) => {
+    const context = enterAny(options)
+    refuseWithToken(context.env)
+    return context
+  }
   db.command('migrate')
     .description('Bring the store up to this version; makes it if there is none.')
     .action(async (_, self: Command) => {

@@ -6,6 +6,7 @@ import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDatabase } from './db.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
+import { addMcp } from './mcp.ts'
 import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 import { addServing } from './serving.ts'
@@ -68,6 +69,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addDatabase(groups('db'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
+  addMcp(root, enter)
   addTokens(groups('token'), enter)
   return root
 }

@@ -1,36 +1,10 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Caller } from '../../core/caller.ts'
 import { type Details, Refusal, type RefusalCode } from '../../core/refusal.ts'
-import { readSecret, readServer } from '../../daemon/files.ts'
-
-/** A daemon that can be asked: where it is, and with what secret. */
-export interface Daemon {
-  url: string
-  secret: string
-  /** False with `LEASEHOLD_TOKEN`: then that token is all we are, and the store is not ours. */
-  isOurs: boolean
-}
+import type { Daemon } from '../../stores/server_file.ts'
 
 /** Nobody answered: there is no daemon, or it went away in the middle of the call. */
 export class Unanswered extends Error {}
-
-/**
- * The daemon that this caller uses, if one runs. With `LEASEHOLD_TOKEN` set that token is used
- * alone, never the admin's secret or the store.
- */
-export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | undefined {
-  const server = readServer(folder)
-  const token = env['LEASEHOLD_TOKEN']
-  if (token) {
-    const url = env['LEASEHOLD_URL'] ?? server?.url
-    if (url) return { url, secret: token, isOurs: false }
-    throw new Refusal('unavailable', 'LEASEHOLD_TOKEN is set, but no server is known', {
-      next: 'Set LEASEHOLD_URL, or start one: leasehold up',
-    })
-  }
-  const secret = server && readSecret(folder)
-  return secret === undefined ? undefined : { url: server!.url, secret, isOurs: true }
-}
 
 /** Calls an operation over HTTP. Throws `Unanswered` when there is no answer at all. */
 export async function askDaemon(
@@ -43,12 +17,22 @@ export async function askDaemon(
   const { agent, given, process, under, admin } = caller
   // Who a token stands for is for the server to say, unless a name was given.
   const named = daemon.isOurs || given ? { ...input, agent } : input
-  const { status, text } = await post(daemon, `/v1/${operation}`, JSON.stringify(named), signal, {
-    'leasehold-caller': daemon.isOurs ? JSON.stringify({ given, process, under, admin }) : '{}',
-  })
+  const about = daemon.isOurs && { 'leasehold-caller': ascii({ given, process, under, admin }) }
+  const body = JSON.stringify(named)
+  const { status, text } = await post(daemon, `/v1/${operation}`, body, signal, about || {})
   const reply = parse(text)
   if (status === 200) return reply
-  throw refusalIn(reply, status)
+  const refusal = refusalIn(reply, status)
+  // It has done nothing, and is about to be gone: the same as if nobody had answered.
+  if (refusal.details['stopping'] === true) throw new Unanswered(refusal.message)
+  throw refusal
+}
+
+/** JSON that may stand in a header: a lock's name is in any script. */
+function ascii(value: unknown): string {
+  return JSON.stringify(value).replaceAll(/[^ -~]/g, (each) => {
+    return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 function refusalIn(reply: unknown, status: number): Refusal {
@@ -87,7 +71,10 @@ function post(
       new URL(path, daemon.url),
       { method: 'POST', headers, ...(signal && { signal }) },
       (response) => {
-        void collect(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), reject)
+        void collect(response).then(
+          (text) => resolve({ status: response.statusCode ?? 0, text }),
+          reject,
+        )
       },
     )
     request.on('error', (error) => reject(new Unanswered(error.message)))

@@ -3,17 +3,19 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
-import { readServer, type ServerFile } from '../../daemon/files.ts'
+import { readServer, type ServerFile } from '../../stores/server_file.ts'
 import { VERSION } from '../../daemon/version.ts'
 import { folderOf } from '../../stores/open.ts'
 import { processFact, processRef } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
-import type { Context } from './context.ts'
+import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
 
 const DEFAULT_PORT = '4747'
 const START_MS = 15_000
 const LOOK_MS = 25
+const OTHERS_MS = 2_000
+const HEALTH_MS = 2_000
 
 /** The daemon: in the foreground (`serve`), or in the background if it does not run yet (`up`). */
 export function addServing(root: Command, enter: Enter): void {
@@ -40,17 +42,21 @@ export function addServing(root: Command, enter: Enter): void {
 function portOf(text: string): number {
   const port = Number(text)
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
-  throw new Refusal('invalid', `--port is not a port: ${text}`, { next: 'Give a number, e.g. 4747.' })
+  throw new Refusal('invalid', `--port is not a port: ${text}`, {
+    next: 'Give a number, e.g. 4747.',
+  })
 }
 
 async function serveHere(context: Context, port: number): Promise<void> {
+  refuseWithToken(context.env)
   const { serve } = await import('../../daemon/main.ts')
   const served = await serve(context.place, port, VERSION)
   const { url } = served
   if (context.json) print(JSON.stringify({ pid: process.pid, url }))
   else print(`${pc.green('serving')} ${context.place.path} at ${pc.bold(url)}; Ctrl-C stops it`)
   const stopped = new Promise<undefined>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined))
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => resolve(undefined))
   })
   const why = await Promise.race([stopped, served.ended])
   await served.stop()
@@ -61,11 +67,15 @@ async function serveHere(context: Context, port: number): Promise<void> {
   }
 }
 
-/** The daemon that serves this store, if its process is there and answers for it. */
+/** The daemon that serves this store, if its process is there and answers. */
 async function running(context: Context): Promise<ServerFile | undefined> {
   const server = readServer(folderOf(context.place))
   const ref = server && processRef(server.pid)
-  return ref && processFact(ref) === 'alive' ? server : undefined
+  if (!ref || processFact(ref) !== 'alive') return undefined
+  // A daemon that was killed leaves its file behind, and its pid may be another program's by now.
+  const signal = AbortSignal.timeout(HEALTH_MS)
+  const answers = fetch(new URL('/healthz', server.url), { signal }).then(({ ok }) => ok)
+  return (await answers.catch(() => false)) ? server : undefined
 }
 
 /** Detached, so that it outlives this terminal; what it says goes into the state folder. */
@@ -78,11 +88,12 @@ async function startBehind(context: Context, port: number): Promise<ServerFile> 
     env: context.env,
     stdio: ['ignore', log, log],
   })
-  let exited = false
-  child.once('exit', () => (exited = true))
-  for (const until = performance.now() + START_MS; performance.now() < until && !exited; ) {
+  let until = performance.now() + START_MS
+  // Somebody else's `up` may have been first: then ours ends, and theirs is about to answer.
+  child.once('exit', () => (until = Math.min(until, performance.now() + OTHERS_MS)))
+  while (performance.now() < until) {
     const server = await running(context)
-    if (server && server.pid === child.pid) {
+    if (server) {
       child.unref()
       return server
     }

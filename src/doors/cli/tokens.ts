@@ -30,6 +30,7 @@ export function addTokens(token: Command, enter: Enter): void {
       const caller = { ...context.caller, admin: true }
       const made = await context.call(tokens.create, input, { caller })
       if (context.json) print(JSON.stringify({ ...made, token: secret }))
-      else print(`${pc.bold(secret)}\n${pc.dim(`id ${made.id}, role ${made.role}; shown only once`)}`)
+      else
+        print(`${pc.bold(secret)}\n${pc.dim(`id ${made.id}, role ${made.role}; shown only once`)}`)
     })
 }

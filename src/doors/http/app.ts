@@ -1,13 +1,13 @@
+import type { ServerResponse } from 'node:http'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { Caller } from '../../core/caller.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { type Access, type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
+import { callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
 import { guard, readJson } from './guard.ts'
 import { openApi, referencePage } from './openapi.ts'
@@ -19,6 +19,8 @@ export interface Doors {
   hub: EventHub
   hosts: () => Set<string>
   version: string
+  /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
+  stopping: AbortSignal
   /** The MCP handler, mounted at /mcp behind the same checks. */
   mcp?: (request: Request, bearer: Bearer) => Promise<Response>
 }
@@ -45,7 +47,9 @@ export function httpApp(doors: Doors): Hono {
   })
   app.get('/v1/events', async (c) => {
     await doors.access.bearerOf(secretOf(c))
-    return doors.hub.stream(c.req.header('last-event-id') ?? c.req.query('after'), c.req.raw.signal)
+    doors.stopping.throwIfAborted()
+    const last = c.req.header('last-event-id') ?? c.req.query('after')
+    return doors.hub.stream(last, c.req.raw.signal, () => outgoingOf(c)?.destroy())
   })
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
     const bearer = await doors.access.bearerOf(secretOf(c))
@@ -55,8 +59,12 @@ export function httpApp(doors: Doors): Hono {
     open += 1
     try {
       const { agent, ...input } = await inputOf(c, operation)
-      const caller = callerFor(bearer, agent, callerHeader(c, bearer))
-      return c.json((await call(doors.store, operation, input, caller, c.req.raw.signal)) as object)
+      const caller = callerFor(bearer, agent, callerHeader(c.req.header('leasehold-caller'), bearer))
+      // Only a wait can be given up; a signal costs something, and most asks do not wait.
+      const signal = input['wait_seconds']
+        ? AbortSignal.any([c.req.raw.signal, doors.stopping])
+        : undefined
+      return c.json((await call(doors.store, operation, input, caller, signal)) as object)
     } finally {
       open -= 1
     }
@@ -68,15 +76,23 @@ export function httpApp(doors: Doors): Hono {
   return app
 }
 
+/** The connection itself, to cut off a client that takes nothing any more. */
+function outgoingOf(c: Context): ServerResponse | undefined {
+  return (c.env as { outgoing?: ServerResponse } | undefined)?.outgoing
+}
+
 function secretOf(c: Context): string | undefined {
-  return /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1]
+  return /^Bearer (\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1]
 }
 
 function operationOf(c: Context): Operation {
   const operation = operationNamed.get(c.req.param('name') ?? '')
   if (!operation) throw noRoute(c)
-  if (c.req.method === 'GET' && operation.effect === 'write') {
-    throw new Refusal('invalid', `${operation.name} changes something: use POST`)
+  // Not only GET: a HEAD takes the route of a GET.
+  if (c.req.method !== 'POST' && operation.effect === 'write') {
+    throw new Refusal('invalid', `${operation.name} changes something`, {
+      next: `Use POST /v1/${operation.name} with a JSON object.`,
+    })
   }
   return operation
 }
@@ -84,18 +100,6 @@ function operationOf(c: Context): Operation {
 function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
   if (c.req.method === 'POST') return readJson(c.req.raw)
   return Promise.resolve(inputFromQuery(c.req.query(), operation))
-}
-
-/**
- * What our own command line knows about the process that asks. Only believed of an admin: that is
- * this login, which could write the store itself.
- */
-function callerHeader(c: Context, bearer: Bearer): Partial<Caller> {
-  const text = c.req.header('leasehold-caller')
-  const waiter = ownProcess()
-  if (text === undefined || bearer.role !== 'admin') return { waiter }
-  const { given, process, under, admin } = JSON.parse(text) as Caller
-  return process ? { given, process, under, admin } : { given, process, under, admin, waiter }
 }
 
 export function answerRefusal(c: Context, error: unknown): Response {

@@ -1,3 +1,4 @@
+import { Refusal } from '../../core/refusal.ts'
 import type { Event } from '../../core/view.ts'
 import type { Store } from '../../stores/store.ts'
 
@@ -5,6 +6,8 @@ const PAGE = 500
 /** A client that lags behind by more than this is let go; it resumes where it was. */
 const BUFFER_MAX = 1024 * 1024
 const PING_MS = 15_000
+/** Every listener costs a connection and up to a buffer of memory. */
+const CLIENTS_MAX = 1_000
 
 const encoder = new TextEncoder()
 
@@ -34,17 +37,19 @@ export class EventHub {
   /**
    * An event stream behind `last`: `<epoch>-<position>`, as the ids of the stream are. Without one,
    * from now on. A client whose place is no longer kept, or is of a store that was replaced, gets
-   * a `reset` first and has to look at everything anew.
+   * a `reset` first and has to look at everything anew. `cut` ends the connection of a client that
+   * takes nothing any more.
    */
-  async stream(last: string | undefined, signal: AbortSignal): Promise<Response> {
+  async stream(last: string | undefined, signal: AbortSignal, cut: () => void): Promise<Response> {
+    if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const head = await this.store.head()
     const [oldest] = await this.store.events(0, 1)
-    const from = placeOf(last, head, (oldest?.position ?? 1) - 1)
+    const from = placeOf(last, head, oldest ? oldest.position - 1 : head.position)
     let client: Client | undefined
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          client = new Client(controller, head.epoch, from.position, () => {
+          client = new Client(controller, head.epoch, from.position, cut, () => {
             this.clients.delete(client!)
           })
           this.clients.add(client)
@@ -52,6 +57,7 @@ export class EventHub {
           if (from.reset) client.reset()
           void this.replay(client)
         },
+        pull: () => client?.hasTaken(),
         cancel: () => client?.close(),
       },
       { highWaterMark: BUFFER_MAX, size: (chunk) => chunk.byteLength },
@@ -59,15 +65,18 @@ export class EventHub {
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   }
 
-  /** What happened before it came; what happens meanwhile waits until it is its turn. */
+  /** What happened before it came, as fast as it takes it; then it is live. */
   private async replay(client: Client): Promise<void> {
     try {
       for (;;) {
+        await client.room()
+        client.hold()
         const events = await this.store.events(client.position, PAGE)
+        // Pruned since it came: it asks again, and is told to look at everything anew.
+        if (events[0] && events[0].position !== client.position + 1) return client.close()
         client.replay(events)
-        if (events.length < PAGE) break
+        if (events.length < PAGE) return client.goLive()
       }
-      client.goLive()
     } catch {
       client.close()
     }
@@ -79,23 +88,30 @@ class Client {
   position: number
   private readonly controller: ReadableStreamDefaultController<Uint8Array>
   private readonly epoch: number
+  private readonly cut: () => void
   private readonly gone: () => void
   private readonly ping: NodeJS.Timeout
-  /** Live events that wait until the past was sent; undefined once it was. */
-  private held: Event[] | undefined = []
+  private isLive = false
+  /** Live events that wait while a page of the past is read; not kept while nothing is read. */
+  private held: Event[] | undefined
+  /** Called when the client has taken something. */
+  private taken: (() => void) | undefined
+  private isStuck = false
   private open = true
 
   constructor(
     controller: ReadableStreamDefaultController<Uint8Array>,
     epoch: number,
     position: number,
+    cut: () => void,
     gone: () => void,
   ) {
     this.controller = controller
     this.epoch = epoch
     this.position = position
+    this.cut = cut
     this.gone = gone
-    this.ping = setInterval(() => this.write(': \n\n'), PING_MS)
+    this.ping = setInterval(() => this.check(), PING_MS)
     this.ping.unref()
     this.write(': \n\n')
   }
@@ -105,8 +121,13 @@ class Client {
   }
 
   send(events: Event[]): void {
-    if (this.held) this.held.push(...events)
-    else this.replay(events)
+    if (this.isLive) this.replay(events)
+    else this.held?.push(...events)
+  }
+
+  /** From here on live events are kept; those before are in the page that is read next. */
+  hold(): void {
+    this.held = []
   }
 
   replay(events: Event[]): void {
@@ -117,9 +138,34 @@ class Client {
   }
 
   goLive(): void {
-    const held = this.held ?? []
+    this.isLive = true
+    this.replay(this.held ?? [])
     this.held = undefined
-    this.replay(held)
+  }
+
+  /** Resolves when half of the buffer is free; the past is sent no faster than it is taken. */
+  async room(): Promise<void> {
+    this.held = undefined
+    while (this.open && this.free < BUFFER_MAX / 2) {
+      await new Promise<void>((resolve) => (this.taken = resolve))
+    }
+    if (!this.open) throw new Error('closed')
+  }
+
+  hasTaken(): void {
+    this.isStuck = false
+    this.taken?.()
+  }
+
+  private get free(): number {
+    return this.controller.desiredSize ?? 0
+  }
+
+  /** Two looks without a byte taken, and the past still waiting: nobody reads this. */
+  private check(): void {
+    if (this.isStuck && !this.isLive) this.drop()
+    else this.write(': \n\n')
+    this.isStuck = true
   }
 
   private format(event: Event): string {
@@ -131,8 +177,14 @@ class Client {
   private write(text: string): void {
     if (!this.open) return
     // Bytes that the client has not taken; a stuck one would keep them all in our memory.
-    if ((this.controller.desiredSize ?? 0) <= 0) this.close()
+    if (this.free <= 0) this.drop()
     else this.controller.enqueue(encoder.encode(text))
+  }
+
+  /** A stream that is only closed would first wait until its bytes are taken. */
+  private drop(): void {
+    this.close()
+    this.cut()
   }
 
   close(): void {
@@ -140,12 +192,19 @@ class Client {
     this.open = false
     clearInterval(this.ping)
     this.gone()
+    this.taken?.()
     try {
       this.controller.close()
     } catch {
       // The other side has closed it already.
     }
   }
+}
+
+function tooMany(): Refusal {
+  return new Refusal('rate_limited', `${CLIENTS_MAX} clients listen already`, {
+    next: 'Try again in a moment, or share one stream.',
+  })
 }
 
 function placeOf(

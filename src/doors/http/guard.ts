@@ -65,12 +65,22 @@ async function readBounded(request: Request): Promise<string> {
   if (Number(request.headers.get('content-length') ?? 0) > BODY_MAX) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body ?? []) {
-    size += (chunk as Uint8Array).length
-    if (size > BODY_MAX) throw tooLarge()
-    chunks.push(chunk as Uint8Array)
+  try {
+    for await (const chunk of request.body ?? []) {
+      size += (chunk as Uint8Array).length
+      if (size > BODY_MAX) throw tooLarge()
+      chunks.push(chunk as Uint8Array)
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? error : cutOff()
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+function cutOff(): Refusal {
+  return new Refusal('invalid', 'The body did not arrive whole', {
+    next: 'Nothing was done. Send it again.',
+  })
 }
 
 function tooLarge(): Refusal {

@@ -10,8 +10,10 @@ export function inputFromQuery(
 ): Record<string, unknown> {
   const input: Record<string, unknown> = {}
   for (const [name, text] of Object.entries(query)) {
-    const schema = operation.input[name]?.schema()
-    input[name] = !schema || schema.safeParse(text).success ? text : jsonOr(text)
+    // Only what the operation declares: every object also has a `constructor`.
+    const schema = Object.hasOwn(operation.input, name) ? operation.input[name]!.schema() : null
+    const value = !schema || schema.safeParse(text).success ? text : jsonOr(text)
+    Object.defineProperty(input, name, { value, enumerable: true })
   }
   return input
 }

@@ -1,2 +1,2 @@
-/** What `leasehold mcp` loads. */
-export { mcpHandler } from './http.ts'
+/** What `leasehold mcp` loads: everything that other commands do without. */
+export { serveMcp } from './stdio.ts'

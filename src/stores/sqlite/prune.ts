@@ -33,7 +33,7 @@ export async function pruneSqlite(
     const { changes } = db.prepare('DELETE FROM event WHERE position <= ?').run(position)
     db.prepare('UPDATE checkpoint SET position = ?, hash = ?').run(position, hash)
     db.exec('COMMIT')
-    return Number(changes)
+    return changes
   } catch (error) {
     throw refusalFor(error, path)
   } finally {

@@ -1,0 +1,73 @@
+import type { Operation } from '../operations/operation.ts'
+
+const REMEMBERED_MAX = 10_000
+
+interface Leased {
+  name: string
+  fence: number
+}
+
+/**
+ * The fences of the locks that a client was granted, so that its later writes carry them although
+ * the caller leaves them out.
+ */
+export class Fences {
+  private readonly known = new Map<string, number>()
+
+  constructor(first?: { lock: string; fence: number } | null) {
+    if (first) this.known.set(first.lock, first.fence)
+  }
+
+  has({ name, fence }: Leased): boolean {
+    return this.known.get(name) === fence
+  }
+
+  forget(name: string): void {
+    this.known.delete(name)
+  }
+
+  /** The input with the fence of the lock that it writes under, unless it states one. */
+  fill(operation: Operation, input: Record<string, unknown>): Record<string, unknown> {
+    const fence = this.known.get(lockIn(operation, input) ?? '')
+    return fence === undefined || input['fence'] !== undefined ? input : { ...input, fence }
+  }
+
+  /** Remembers what a reply grants, and forgets what it takes away. */
+  learn(operation: Operation, input: Record<string, unknown>, reply: unknown): void {
+    if (operation.effect === 'read' || !isObject(reply)) return
+    const lock = lockIn(operation, input)
+    const gone = reply['released'] === true || reply['lease'] === null || 'to' in operation.input
+    if (gone && lock !== undefined) this.forget(lock)
+    if ('to' in operation.input) return
+    const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
+    for (const item of items) if (isLease(item)) this.remember(item)
+  }
+
+  /** Told once that a fence is stale, the caller has to begin anew: the next write goes without. */
+  refused(operation: Operation, input: Record<string, unknown>): void {
+    const lock = lockIn(operation, input)
+    if (lock !== undefined && this.known.get(lock) === input['fence']) this.forget(lock)
+  }
+
+  private remember({ name, fence }: Leased): void {
+    this.known.delete(name)
+    this.known.set(name, fence)
+    // Leases that ran out unnoticed would otherwise be remembered for ever.
+    if (this.known.size > REMEMBERED_MAX) this.forget(this.known.keys().next().value!)
+  }
+}
+
+/** The lock that an operation writes under: named, or that of its task. */
+function lockIn(operation: Operation, input: Record<string, unknown>): string | undefined {
+  if (typeof input['name'] === 'string') return input['name']
+  const ofTask = 'fence' in operation.input && typeof input['id'] === 'string'
+  return ofTask ? `task:${String(input['id'])}` : undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function isLease(value: unknown): value is Leased {
+  return isObject(value) && 'lock_id' in value
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
+
+/** Answers a request whose address or host nobody could read: it never came as far as a route. */
+export function unreadable(error: unknown): Response {
+  if (error instanceof Error && error.name === 'RequestError') {
+    const refusal = new Refusal('invalid', `The request cannot be read: ${error.message}`, {
+      next: 'Use the address that leasehold printed.',
+    })
+    return Response.json(refusal, { status: REFUSALS.invalid.http })
+  }
+  process.stderr.write(`leasehold: ${error instanceof Error ? error.stack : String(error)}\n`)
+  const refusal = new Refusal('internal', 'Something broke inside leasehold')
+  return Response.json(refusal, { status: REFUSALS.internal.http })
+}
+
+/**
+ * Answers what is not HTTP, too long or too slow with a refusal, where that cannot be taken for the
+ * answer to another request; then ends the connection.
+ */
+export function answerBadRequests(server: Server): void {
+  const latest = new WeakMap<object, { request: IncomingMessage; response: ServerResponse }>()
+  server.on('request', (request, response) => latest.set(request.socket, { request, response }))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const open = latest.get(socket)
+    const isAsked = open && !open.response.writableEnded
+    const isMixed = isAsked && (open.request.complete || open.response.headersSent)
+    if (!socket.writable || isMixed || error.code === 'ECONNRESET') socket.destroy()
+    else socket.end(answerTo(error), () => socket.destroy())
+  })
+}
+
+function answerTo(error: NodeJS.ErrnoException): string {
+  const refusal = refusalOf(error)
+  const body = JSON.stringify(refusal)
+  return [
+    `HTTP/1.1 ${REFUSALS[refusal.code].http} ${refusal.code}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+function refusalOf(error: NodeJS.ErrnoException): Refusal {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Refusal('too_large', 'The headers are too large', { next: 'Send fewer of them.' })
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Refusal('invalid', 'The request took too long to arrive', {
+        next: 'Nothing was done. Send it again, whole.',
+      })
+    default:
+      return new Refusal('invalid', `This is not HTTP: ${error.message}`, {
+        next: 'Speak HTTP/1.1 to this port.',
+      })
+  }
+}

@@ -1,0 +1,138 @@
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  ResourceNotFoundError,
+  Server,
+} from '@modelcontextprotocol/server'
+import { Refusal } from '../../core/refusal.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { operationNamed } from '../../operations/registry.ts'
+import type { ShownClaim } from '../../operations/tasks.ts'
+import { answerOf, refusalAnswer, taskLines, taskSheet } from './answers.ts'
+import type { Arguments } from './arguments.ts'
+import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
+import { type Tool, toolsIn } from './tools.ts'
+
+/** Calls an operation for an agent; undefined is whoever the door takes the caller for. */
+export type Ask = (
+  operation: Operation,
+  input: Arguments,
+  agent: unknown,
+  signal: AbortSignal,
+) => Promise<unknown>
+
+export type Choice = 'core' | 'all'
+
+const READY = 'leasehold://tasks/ready'
+const TASK = /^leasehold:\/\/task\/([^/?#]+)$/
+
+const RESOURCES = [
+  { uri: READY, name: 'ready tasks', description: 'Next first.', mimeType: 'text/plain' },
+]
+const TEMPLATES = [{ uriTemplate: 'leasehold://task/{id}', name: 'task', mimeType: 'text/plain' }]
+
+/** What a list says changes with the program only. */
+const LISTS = { ttlMs: 3_600_000, cacheScope: 'private' } as const
+
+/**
+ * A server for one connection, or for one request: it keeps nothing, so making one is cheap. The
+ * lists are made once for all of them.
+ */
+export function mcpServer(ask: Ask, version: string, choice: Choice): Server {
+  const server = new Server(
+    { name: 'leasehold', version },
+    {
+      capabilities: { tools: {}, resources: {}, prompts: {} },
+      instructions: INSTRUCTIONS,
+      cacheHints: {
+        'tools/list': LISTS,
+        'prompts/list': LISTS,
+        'resources/list': LISTS,
+        'resources/templates/list': LISTS,
+      },
+    },
+  )
+  const tools = choices(choice)
+  server.setRequestHandler('tools/list', () => ({ tools: tools.list }))
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+    const tool = tools.byName.get(params.name)
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `No tool ${params.name}`)
+    return callTool(tool, params.arguments ?? {}, ask, mcpReq.signal)
+  })
+  server.setRequestHandler('resources/list', () => ({ resources: RESOURCES }))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: TEMPLATES }))
+  server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
+    readResource(params.uri, ask, mcpReq.signal),
+  )
+  server.setRequestHandler('prompts/list', () => ({ prompts: [PROMPT] }))
+  server.setRequestHandler('prompts/get', ({ params }) => {
+    if (params.name === PROMPT.name) return RULES
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `No prompt ${params.name}`)
+  })
+  return server
+}
+
+interface Choices {
+  list: Tool['listed'][]
+  byName: Map<string, Tool>
+}
+
+const made: Partial<Record<Choice, Choices>> = {}
+
+function choices(choice: Choice): Choices {
+  const tools = toolsIn(choice)
+  return (made[choice] ??= {
+    list: tools.map(({ listed }) => listed),
+    byName: new Map(tools.map((tool) => [tool.listed.name, tool])),
+  })
+}
+
+async function callTool(
+  tool: Tool,
+  given: Arguments,
+  ask: Ask,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  try {
+    const { operation, input, agent } = tool.read(given)
+    return answerOf(operation.name, await ask(operation, input, agent, signal))
+  } catch (error) {
+    return refusalAnswer(error)
+  }
+}
+
+type ShownTask = NonNullable<ShownClaim['task']>
+
+async function readResource(
+  uri: string,
+  ask: Ask,
+  signal: AbortSignal,
+): Promise<ReadResourceResult> {
+  const read = (name: string, input: Arguments) =>
+    ask(operationNamed.get(name)!, input, undefined, signal)
+  const shown = (text: string) => ({ contents: [{ uri, mimeType: 'text/plain', text }] })
+  try {
+    if (uri === READY) {
+      const { items } = (await read('task.list', { ready: true })) as { items: ShownTask[] }
+      return shown(taskLines(items))
+    }
+    const id = TASK.exec(uri)?.[1]
+    if (id === undefined) throw new ResourceNotFoundError(uri)
+    return shown(taskSheet((await read('task.get', { id: decoded(id) })) as ShownTask))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.code === 'not_found' || error.code === 'invalid') throw new ResourceNotFoundError(uri)
+    throw new ProtocolError(ProtocolErrorCode.InternalError, error.message, error.toJSON().error)
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // Not a URI part, so no id either: the operation says so.
+    return part
+  }
+}

@@ -1,0 +1,88 @@
+import { userInfo } from 'node:os'
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import type { Caller } from '../../core/caller.ts'
+import { agentId } from '../../operations/fields.ts'
+import { type Operation, parseInput } from '../../operations/operation.ts'
+import { operationNamed } from '../../operations/registry.ts'
+import { host, ownProcess } from '../../stores/process.ts'
+import { Fences, lockIn } from './fences.ts'
+import { type Ask, type Choice, mcpServer } from './server.ts'
+
+/** What the command line knows: who asks, and how to reach the daemon or the store. */
+interface Reach {
+  env: NodeJS.ProcessEnv
+  caller: Caller
+  call(
+    operation: Operation,
+    input: Record<string, unknown>,
+    how: { caller: Caller; signal?: AbortSignal },
+  ): Promise<unknown>
+}
+
+/**
+ * MCP over standard input and output, until the client closes the pipe. Nothing is released then:
+ * every lease names this process, so its locks are free when it has ended.
+ */
+export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
+  const own = callerOf(reach)
+  const renewal = operationNamed.get('lock.renew')!
+  const fences = new Fences((agent, name, fence) => {
+    const caller = agent === own.agent ? own : { ...own, agent, given: true }
+    // Without a request id: a renewal that is repeated does no harm, and there are many.
+    return reach.call(renewal, { name, fence, request_id: undefined }, { caller })
+  })
+  const under = new Set<Promise<unknown>>()
+  const ask: Ask = (operation, input, agent, signal) => {
+    const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
+    const asked = filled(operation, input, caller, fences)
+    const answer = reach.call(operation, asked, { caller, signal }).then((result) => {
+      fences.learn(caller.agent, operation.name, asked, result)
+      return result
+    })
+    const settled = answer.catch(() => undefined).finally(() => under.delete(settled))
+    under.add(settled)
+    return answer
+  }
+  const transport = new StdioServerTransport()
+  const closed = new Promise<void>((resolve) => {
+    process.stdin.once('end', resolve)
+    process.stdin.once('close', resolve)
+    process.stdout.once('error', () => resolve())
+  })
+  const handle = serveStdio(() => mcpServer(ask, version, choice), { transport })
+  await closed
+  await handle.close()
+  fences.close()
+  // What waits for a lock was told to stop; it leaves its line before the store is closed.
+  await Promise.all(under)
+}
+
+/** An id of its own, so that two agents on one machine are two, unless somebody gave it one. */
+function callerOf({ caller, env }: Reach): Caller {
+  // A token stands for its own agent, and may not name another.
+  if (caller.given || env['LEASEHOLD_TOKEN']) return caller
+  const agent = `mcp:${userInfo().username}@${host}:${process.pid}`
+  return { ...caller, agent, given: true }
+}
+
+function agentIn(named: unknown): string {
+  return parseInput({ agent: agentId }, { agent: named }).agent
+}
+
+/** Fills in what a model need not know: the process that holds, and the fence it was given. */
+function filled(
+  operation: Operation,
+  input: Record<string, unknown>,
+  caller: Caller,
+  fences: Fences,
+): Record<string, unknown> {
+  const asked = { ...input }
+  if ('process' in operation.input) asked['process'] ??= ownProcess()
+  const lock = lockIn(input)
+  if ('fence' in operation.input && lock !== undefined) {
+    const { under } = caller
+    asked['fence'] ??=
+      fences.of(caller.agent, lock) ?? (under?.lock === lock ? under.fence : undefined)
+  }
+  return asked
+}

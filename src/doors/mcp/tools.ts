@@ -1,0 +1,193 @@
+import { lockOf } from '../../core/lease.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { taskId } from '../../operations/fields.ts'
+import { inputSchema, type JsonSchema } from '../../operations/json_schema.ts'
+import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
+import { operationNamed, operations } from '../../operations/registry.ts'
+import { type Arguments, readArguments } from './arguments.ts'
+
+export interface Asked {
+  operation: Operation
+  input: Arguments
+  /** The agent that the arguments name, unchecked; undefined when they name none. */
+  agent: unknown
+}
+
+/** A tool as `tools/list` shows it, and how its arguments become the input of an operation. */
+export interface Tool {
+  listed: {
+    name: string
+    description: string
+    inputSchema: JsonSchema & { type: 'object' }
+    annotations: Record<string, boolean>
+  }
+  read(given: Arguments): Asked
+}
+
+/** Tools on a task's lock: the operation of a lock, with the name filled in from the task's id. */
+const TASK_LOCKS = [
+  {
+    tool: 'acquire_task_lock',
+    of: 'lock.acquire',
+    into: 'names',
+    doc: "Take a task's lock without touching its status.",
+  },
+  { tool: 'release_task_lock', of: 'lock.release', into: 'name', doc: "Give a task's lock back." },
+  {
+    tool: 'get_task_lock_status',
+    of: 'lock.status',
+    into: 'name',
+    doc: "Who holds a task's lock, until when, and who waits.",
+  },
+] as const
+
+const CORE = new Set([
+  'claim_task',
+  'update_task_status',
+  'create_task',
+  'acquire_lock',
+  'release_lock',
+  'reserve_paths',
+  'explain',
+])
+
+/** Accepted, but not shown: every line of a schema is paid for by every conversation. */
+const HIDDEN = new Set([
+  'process',
+  'request_id',
+  'takeover',
+  'lock.acquire.priority',
+  'task.status.ttl_seconds',
+  ...['user', 'group', 'metadata'].flatMap((name) => [
+    `task.create.${name}`,
+    `task.update.${name}`,
+  ]),
+])
+
+/** Where the doc of a field speaks of the command line, or says what its name says already. */
+const SHORT: Record<string, string> = {
+  id: '',
+  'task.create.id': 'An id of your own (default: the next number).',
+  title: '',
+  project: '',
+  label: '',
+  labels: '',
+  limit: '',
+  body: 'All that must be known to do it.',
+  depends_on: 'Ids of tasks that must be done first.',
+  fence: 'The fence you were given.',
+  ttl_seconds: 'Lease length (default 300).',
+  'lock.renew.ttl_seconds': 'A new length (default: as it is).',
+  'lock.hand_off.ttl_seconds': '',
+  wait_seconds: 'Wait in line so long if it is held.',
+  after: '`next` of the last page.',
+}
+
+const WHO = 'Who you are, if you are a subagent: YOU/NAME.'
+
+/** What a repeated call with the same arguments does not change any further. */
+const IDEMPOTENT = new Set(['renew_lock', 'release_lock', 'release_task_lock', 'heartbeat'])
+const DESTRUCTIVE = new Set(['update_task'])
+
+const byName = new Map<string, Tool>()
+
+/** All tools by name, made once from the registry: one for each operation that names one. */
+export function toolsByName(): Map<string, Tool> {
+  if (byName.size > 0) return byName
+  for (const operation of operations) {
+    if (operation.tool === 'explain') byName.set('explain', explainTool(operation))
+    else if (operation.tool) byName.set(operation.tool, plainTool(operation.tool, operation))
+    for (const alias of TASK_LOCKS) {
+      if (alias.of === operation.name) byName.set(alias.tool, taskLockTool(alias, operation))
+    }
+  }
+  return byName
+}
+
+export function toolsIn(choice: 'core' | 'all'): Tool[] {
+  const tools = [...toolsByName().values()]
+  return choice === 'all' ? tools : tools.filter((tool) => CORE.has(tool.listed.name))
+}
+
+function plainTool(name: string, operation: Operation): Tool {
+  return {
+    listed: listed(name, operation.doc, operation, operation.input),
+    read: (given) => ({ operation, ...readArguments(operation.input, given) }),
+  }
+}
+
+function taskLockTool(alias: (typeof TASK_LOCKS)[number], operation: Operation): Tool {
+  const { [alias.into]: _, ...rest } = operation.input
+  const fields = { id: taskId, ...rest }
+  return {
+    listed: listed(alias.tool, alias.doc, operation, fields),
+    read: (given) => {
+      const { input, agent } = readArguments(fields, given)
+      const { id, ...others } = input
+      if (alias.into in others) throw unknownField(alias.into, fields)
+      const lock = lockOf(parseInput({ task_id: taskId }, { task_id: id }).task_id)
+      const named = alias.into === 'names' ? [lock] : lock
+      return { operation, input: { ...others, [alias.into]: named }, agent }
+    },
+  }
+}
+
+/** One tool for both whys: of a task, or of a lock that the agent waits for. */
+function explainTool(ofTask: Operation): Tool {
+  const ofLock = operationNamed.get('lock.explain')!
+  const doc = `${ofTask.doc} With name: why you do not have a lock yet.`
+  const shown = listed('explain', doc, ofTask, { ...ofTask.input, ...ofLock.input })
+  const { required: _, ...schema } = shown.inputSchema
+  return {
+    listed: { ...shown, inputSchema: { ...schema, type: 'object' } },
+    read: (given) => {
+      const operation = 'name' in given ? ofLock : ofTask
+      return { operation, ...readArguments(operation.input, given) }
+    },
+  }
+}
+
+function unknownField(name: string, fields: Fields): Refusal {
+  return new Refusal('invalid', `${name}: no such field`, {
+    next: `Known fields: task_id, ${Object.keys(fields).slice(1).join(', ')}.`,
+  })
+}
+
+function listed(name: string, doc: string, operation: Operation, all: Fields): Tool['listed'] {
+  const isShown = (field: string) => !HIDDEN.has(field) && !HIDDEN.has(`${operation.name}.${field}`)
+  const fields = Object.fromEntries(Object.entries(all).filter(([field]) => isShown(field)))
+  const { properties, required = [] } = inputSchema(fields) as {
+    properties: Record<string, JsonSchema>
+    required?: string[]
+  }
+  const shown: Record<string, JsonSchema> = {}
+  for (const [field, schema] of Object.entries(properties)) {
+    const words = SHORT[`${operation.name}.${field}`] ?? SHORT[field] ?? fields[field]!.doc
+    shown[spelled(field)] = { ...brief(schema), ...(words && { description: words }) }
+  }
+  if (operation.effect === 'write') shown['agent_id'] = { type: 'string', description: WHO }
+  const must = required.map(spelled)
+  return {
+    name,
+    description: doc,
+    inputSchema: { type: 'object', properties: shown, ...(must.length > 0 && { required: must }) },
+    annotations: annotationsOf(name, operation),
+  }
+}
+
+const spelled = (field: string) => (field === 'id' ? 'task_id' : field)
+
+/** The type alone: bounds are told to whoever oversteps them. */
+function brief(schema: JsonSchema): JsonSchema {
+  const branches = schema['anyOf'] as JsonSchema[] | undefined
+  if (branches) return brief(branches.find(({ type }) => type !== 'null') ?? {})
+  const { type, items } = schema
+  const inner = items as JsonSchema | undefined
+  return { ...(type !== undefined && { type }), ...(inner && { items: brief(inner) }) }
+}
+
+function annotationsOf(name: string, { effect }: Operation): Record<string, boolean> {
+  if (effect === 'read') return { readOnlyHint: true }
+  const destructiveHint = DESTRUCTIVE.has(name)
+  return { destructiveHint, ...(IDEMPOTENT.has(name) && { idempotentHint: true }) }
+}

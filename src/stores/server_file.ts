@@ -1,0 +1,119 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import { uniqueId } from './digest.ts'
+
+/** What a running daemon leaves in the state folder, so that this login's programs find it. */
+export interface ServerFile {
+  pid: number
+  url: string
+  version: string
+}
+
+const SERVER = 'server.json'
+const ADMIN = 'admin.token'
+
+/** Whole or not at all, for this login only, and never through a planted link. */
+function writePrivate(folder: string, name: string, text: string): void {
+  const temporary = join(folder, `${name}.${uniqueId()}`)
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+  const fd = openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+  writeSync(fd, text)
+  fsyncSync(fd)
+  closeSync(fd)
+  renameSync(temporary, join(folder, name))
+}
+
+export function announce(folder: string, server: ServerFile, secret: string): void {
+  writePrivate(folder, ADMIN, `${secret}\n`)
+  writePrivate(folder, SERVER, `${JSON.stringify(server)}\n`)
+}
+
+/** Taken away by the daemon that wrote them: a successor's are left alone. */
+export function withdraw(folder: string, pid: number): void {
+  if (readServer(folder)?.pid !== pid) return
+  rmSync(join(folder, SERVER), { force: true })
+  rmSync(join(folder, ADMIN), { force: true })
+}
+
+export function readServer(folder: string): ServerFile | undefined {
+  const text = readText(join(folder, SERVER))
+  if (text === undefined) return undefined
+  try {
+    const server = JSON.parse(text) as ServerFile
+    return isLoopback(server.url) ? server : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A secret goes to this machine only, whatever the file says. */
+function isLoopback(url: string): boolean {
+  return /^http:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+\/?$/.test(url)
+}
+
+export function readSecret(folder: string): string | undefined {
+  return readText(join(folder, ADMIN))?.trim()
+}
+
+/** Refuses (`forbidden`) what another login wrote or may have read: neither is to be trusted. */
+function readText(path: string): string | undefined {
+  let fd: number
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch {
+    return undefined
+  }
+  try {
+    const { uid, mode } = fstatSync(fd)
+    if (uid === process.getuid?.() && (mode & 0o077) === 0) return readFileSync(fd, 'utf8')
+    const octal = (mode & 0o777).toString(8)
+    throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
+      next: 'Remove it and start the server anew: leasehold up',
+      details: { path, uid, mode: octal },
+    })
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** A daemon that can be asked: where it is, and with what secret. */
+export interface Daemon {
+  url: string
+  secret: string
+  /** False with `LEASEHOLD_TOKEN`: then that token is all we are, and the store is not ours. */
+  isOurs: boolean
+}
+
+/**
+ * The daemon that this caller uses, if one runs. With `LEASEHOLD_TOKEN` set that token is used
+ * alone, never the admin's secret or the store.
+ */
+export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | undefined {
+  const server = readServer(folder)
+  const token = env['LEASEHOLD_TOKEN']
+  if (token) {
+    if (!/^[!-~]+$/.test(token)) {
+      throw new Refusal('unauthorized', 'LEASEHOLD_TOKEN is not a token', {
+        next: 'Set it to what `leasehold token create` printed, with nothing around it.',
+      })
+    }
+    const url = env['LEASEHOLD_URL'] ?? server?.url
+    if (url) return { url, secret: token, isOurs: false }
+    throw new Refusal('unavailable', 'LEASEHOLD_TOKEN is set, but no server is known', {
+      next: 'Set LEASEHOLD_URL, or start one: leasehold up',
+    })
+  }
+  const secret = server && readSecret(folder)
+  return secret === undefined ? undefined : { url: server!.url, secret, isOurs: true }
+}
