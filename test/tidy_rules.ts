@@ -112,6 +112,7 @@ const HOMES: Record<string, RegExp> = {
   'node:sqlite': /^src\/stores\/sqlite\/driver\.ts$/,
   commander: /^src\/doors\/cli\//,
   picocolors: /^src\/doors\/cli\//,
+  '@modelcontextprotocol': /^src\/doors\/mcp\//,
   zod: /^src\/(?:operations|doors|client|daemon)\//,
 }
 

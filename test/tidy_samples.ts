@@ -109,6 +109,7 @@ const words: Bad[] = [
   bad('machineNames', 'README.md', 'see /root/.leasehold'),
   bad('machineNames', 'src/stores/a.ts', `const path = '/tmp/store'`),
   bad('pins', 'package-lock.json', '{\n  "resolved": "x"\n}', 2),
+  bad('pins', 'package-lock.json', '{"packages":{"a":{"optionalDependencies":{"b":"1"}}}}', 1),
   bad('pins', 'package.json', '{\n  "dependencies": {\n    "zod": "^4.6.7"\n  }\n}', 3),
   bad('pins', 'package.json', '{\n  "overrides": { "rolldown": "latest" }\n}', 2),
   ...[

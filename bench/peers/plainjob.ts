@@ -19,7 +19,7 @@ export function installPlainjob(): string | undefined {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   if (done.status === 0 && works()) return undefined
-  return 'plainjob could not be installed: it needs the npm registry, python3, make and a C++ compiler'
+  return 'plainjob could not be installed: it needs the registry, python3, make and a C++ compiler'
 }
 
 function works(): boolean {

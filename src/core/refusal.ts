@@ -47,7 +47,7 @@ export class Refusal extends Error {
     this.leaves = options.leaves
   }
 
-  /** By name, not by class: parts of the program are bundled apart, each with a class of its own. */
+  /** By name, not by class: parts of the program are bundled apart, each with its own class. */
   static override [Symbol.hasInstance](error: unknown): boolean {
     return error instanceof Error && error.name === 'Refusal'
   }

@@ -26,7 +26,7 @@ const CONNECTIONS_MAX = 10_000
 /** A client that does not take its answer is cut off when the server has waited this long. */
 const STOP_MS = 3_000
 const IDLE_LOOK_MS = 20
-/** How often writes by other processes are looked for: what they free, somebody here may wait for. */
+/** How often writes by other processes are looked for: somebody may wait for what they free. */
 const FOLLOW_MS = 100
 
 export interface Served {

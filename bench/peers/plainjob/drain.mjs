@@ -1,6 +1,6 @@
 // plainjob's own benchmark workload (bench/run-scenario.ts and bench/worker-better.ts of its
-// repository at 0.0.14): a queue is filled with `addMany`, then workers whose processor does nothing
-// drain it, each in a process of its own. Timed from the start of work to the last job done, so that
+// repository at 0.0.14): a queue is filled with `addMany`, then workers whose processor does
+// nothing drain it, each in a process of its own. Timed from start to the last job, so that
 // neither filling the queue nor starting a process counts.
 //
 //   node drain.mjs fill DATABASE JOBS        node drain.mjs drain DATABASE default|full

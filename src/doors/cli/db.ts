@@ -22,6 +22,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     refuseWithToken(context.env)
     return context
   }
+  addPrune(db, enter)
   db.command('migrate')
     .description('Bring the store up to this version; makes it if there is none.')
     .action(async (_, self: Command) => {
@@ -56,6 +57,17 @@ export function addDatabase(db: Command, enterAny: Enter): void {
       const { head: _head, ...shown } = made
       say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
     })
+  db.command('restore')
+    .description('Put a backup in the place of the store. All leases end, and fences rise.')
+    .argument('[backup]', 'a file made by db backup')
+    .option('--last-good', 'file store: go on from the newest state that is not damaged')
+    .action(async (from: string | undefined, options: { lastGood?: boolean }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      report(context, await restored(context, from, options.lastGood ?? false))
+    })
+}
+
+function addPrune(db: Command, enter: Enter): void {
   db.command('prune')
     .description('Forget old events; the rest of the chain can still be verified.')
     .option('--keep <n>', 'at most so many events stay', '1000000')
@@ -69,14 +81,6 @@ export function addDatabase(db: Command, enterAny: Enter): void {
       }
       const pruned = await pruneStore(context.place, { events, since })
       say(context, { pruned }, `${pruned} events forgotten`)
-    })
-  db.command('restore')
-    .description('Put a backup in the place of the store. All leases end, and fences rise.')
-    .argument('[backup]', 'a file made by db backup')
-    .option('--last-good', 'file store: go on from the newest state that is not damaged')
-    .action(async (from: string | undefined, options: { lastGood?: boolean }, self: Command) => {
-      const context = enter(self.optsWithGlobals())
-      report(context, await restored(context, from, options.lastGood ?? false))
     })
 }
 
