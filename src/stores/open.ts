@@ -5,6 +5,7 @@ import { fileRefusal } from './errors.ts'
 import { FileBackend } from './file/backend.ts'
 import { machine } from './machine.ts'
 import { refuseUnsafeFolder, stateFolder } from './place.ts'
+import { makePrivateFolder, refuseLaxStore } from './privacy.ts'
 import type { Backend, Machine } from './port.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
 import { Store } from './store.ts'
@@ -52,11 +53,18 @@ function backendOf(place: Place): Backend {
   try {
     refuseUnsafeFolder(folder)
     refuseMixture(place, folder)
+    if (isOurFolder(place)) refuseLaxStore(folder, path)
   } catch (error) {
     throw fileRefusal(error, folder)
   }
-  if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms })
-  return new SqliteBackend({ path, busy_timeout_ms, prepare: () => makePrivate(folder, path) })
+  const prepare = () => makePrivate(place)
+  if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms, prepare })
+  return new SqliteBackend({ path, busy_timeout_ms, prepare })
+}
+
+/** A database elsewhere (`LEASEHOLD_STORE=sqlite:/some/path`) stands in a folder of other things. */
+function isOurFolder(place: Place): boolean {
+  return place.kind === 'file' || folderOf(place) === place.folder
 }
 
 export function folderOf({ kind, path }: Place): string {
@@ -64,9 +72,13 @@ export function folderOf({ kind, path }: Place): string {
 }
 
 /** A folder that is ours alone, and a database file that nobody else may read. */
-function makePrivate(folder: string, path: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (existsSync(path)) return
+function makePrivate(place: Place): void {
+  const { kind, path } = place
+  if (kind === 'sqlite' && existsSync(path)) return
+  const folder = folderOf(place)
+  if (isOurFolder(place)) makePrivateFolder(folder)
+  else mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (kind === 'file') return
   const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants
   closeSync(openSync(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600))
 }

@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf } from '../../stores/open.ts'
+import { isTracked } from '../../stores/privacy.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
@@ -85,17 +86,3 @@ const CHECKS: Check[] = [
     return { what: 'writing', ok: true, says: 'the store takes writes' }
   },
 ]
-
-function isTracked(folder: string): boolean {
-  try {
-    const { execFileSync } = process.getBuiltinModule('node:child_process')
-    const found = execFileSync('git', ['ls-files', '.'], {
-      cwd: folder,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    return found.trim() !== ''
-  } catch {
-    return false
-  }
-}

@@ -3,7 +3,7 @@ import type { Cursor, Event, IndexName } from '../../core/view.ts'
 import type { AnyRow, Backend, Base, Commit, Head } from '../port.ts'
 import { nextState, type State } from './document.ts'
 import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'
-import { type Newest, readNewest } from './folder.ts'
+import { list, type Newest, readNewest } from './folder.ts'
 import { LockFile, pause } from './lockfile.ts'
 import { publicationId, publish, type Pause } from './publish.ts'
 
@@ -13,6 +13,8 @@ export interface FileOptions {
   dir: string
   /** How long to try without anybody making progress before answering `unavailable`. */
   busy_timeout_ms: number
+  /** Makes the folder with the right mode, before the first state is written. */
+  prepare?: () => void
   /** False for tests: nothing may depend on the lock file. */
   lock?: boolean
   /** For tests: stops a writer at the places where being stopped is dangerous. */
@@ -42,6 +44,7 @@ export class FileBackend implements Backend {
   async begin(): Promise<Head> {
     try {
       if (this.beaten) await pause(Math.min(2 ** this.beaten.times, PAUSE_MS_MAX))
+      if (list(this.options.dir).numbers.length === 0) this.options.prepare?.()
       await this.lock?.take()
       const { state, damage } = await this.load()
       if (!state || damage !== undefined) throw damaged(this.options.dir, damage ?? 'no good state')

@@ -1,0 +1,56 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { Refusal } from '../core/refusal.ts'
+
+/** What may stand in a folder that we have not used yet: a person may configure before the start. */
+const HARMLESS = new Set(['config.json', 'write.lock'])
+
+const isLax = (path: string) => {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode
+  return mode !== undefined && (mode & 0o077) !== 0
+}
+
+/** A store that other logins can read or write is refused: secrets and locks are in there. */
+export function refuseLaxStore(folder: string, file: string): void {
+  if (!existsSync(file)) return
+  if (isLax(folder) && isInUse(folder)) throw lax(folder, '700')
+  if (file !== folder && isLax(file)) throw lax(file, '600')
+}
+
+const isInUse = (folder: string) => readdirSync(folder).some((name) => !HARMLESS.has(name))
+
+/** Makes the folder of a new store, or takes an empty one into use, for this login only. */
+export function makePrivateFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (isLax(folder)) {
+    if (isInUse(folder)) throw lax(folder, '700')
+    chmodSync(folder, 0o700)
+  }
+  if (isTracked(folder)) {
+    throw new Refusal('forbidden', `git tracks files in ${folder}: the state would be committed`, {
+      next: `git rm -r --cached ${folder}, and add it to .gitignore.`,
+      details: { folder },
+    })
+  }
+}
+
+/** Whether git would commit what is in `folder`. Without git nothing is tracked. */
+export function isTracked(folder: string): boolean {
+  try {
+    const { execFileSync } = process.getBuiltinModule('node:child_process')
+    const found = execFileSync('git', ['ls-files', '.'], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    return found.trim() !== ''
+  } catch {
+    return false
+  }
+}
+
+function lax(path: string, mode: string): Refusal {
+  return new Refusal('forbidden', `${path} can be read or written by other logins`, {
+    next: `chmod ${mode} ${path}, or use a folder of your own (LEASEHOLD_DIR).`,
+    details: { path },
+  })
+}
