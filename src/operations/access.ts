@@ -61,8 +61,7 @@ function unauthorized(message: string): Refusal {
  * admin may name any other.
  */
 export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> = {}): Caller {
-  const { agent } =
-    named === undefined ? bearer : parseInput({ agent: agentId }, { agent: named })
+  const { agent } = named === undefined ? bearer : parseInput({ agent: agentId }, { agent: named })
   const admin = bearer.role === 'admin'
   if (!admin && !admits(bearer.agent, agent)) {
     throw new Refusal('forbidden', `This token is for ${bearer.agent} and cannot act as ${agent}`, {

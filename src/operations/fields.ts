@@ -6,7 +6,8 @@ import * as s from './schemas.ts'
 /** The fields that operations share: one spelling, one meaning and one bound for each. */
 
 export const lockName = field(s.lockName, 'The lock: task:42, git:web, anything.')
-export const lockNames = field(s.lockNames, 'The lock, or several: all or nothing.')
+export const lockNameAlone = field(() => s.optional(s.lockName()), 'The lock.')
+export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks: all or nothing.')
 export const ttlSeconds = field(
   () => s.or(s.ttl(), TTL_MS_DEFAULT / 1000),
   'How long the lease lasts unless it is renewed (default 5m).',

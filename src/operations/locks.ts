@@ -10,6 +10,7 @@ import {
   renewLock,
   type Waiting,
 } from '../core/lock.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import { holdingLease, liveLease } from '../core/standing.ts'
 import type { View } from '../core/view.ts'
@@ -28,6 +29,7 @@ export const acquire = operation({
   doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
   tool: 'acquire_lock',
   input: {
+    name: f.lockNameAlone,
     names: f.lockNames,
     ttl_seconds: f.ttlSeconds,
     wait_seconds: f.waitSeconds,
@@ -37,9 +39,10 @@ export const acquire = operation({
     request_id: f.requestId,
   },
   command: 'lock acquire names…',
-  reads: ({ names }) => names.map((key) => ({ table: 'lease' as const, key })),
+  reads: (input) => namesIn(input).map((key) => ({ table: 'lease' as const, key })),
   decide: (view, input, caller, ticket_id): Granted | Waiting => {
-    const { names, priority, takeover, process } = input
+    const { priority, takeover, process } = input
+    const names = namesIn(input)
     const ask = { names, priority, takeover, process, ticket_id, ttl_ms: input.ttl_seconds * 1000 }
     const got = acquireLocks(view, ask, caller)
     return 'waiting' in got ? got : shown(view, got)
@@ -52,6 +55,20 @@ export const acquire = operation({
     )
   },
 })
+
+/** One lock by `name`, or several by `names`. */
+function namesIn(input: { name?: string | undefined; names?: string[] | undefined }): string[] {
+  const { name, names } = input
+  if (name !== undefined && names === undefined) return [name]
+  if (names !== undefined && name === undefined) return names
+  throw new Refusal(
+    'invalid',
+    name === undefined ? 'name is missing' : 'Give name or names, not both',
+    {
+      next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.',
+    },
+  )
+}
 
 /** One lock is answered as a lease, several as a list of leases. */
 function shown(view: View, leases: Lease[]): Granted {

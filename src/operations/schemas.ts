@@ -60,12 +60,10 @@ export const nameOrNone = () => z.nullable(plain(200))
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>
   z.pipe(
-    z
-      .unknown()
-      .check(
-        z.refine((value) => !hasProto(value), 'must not have a field __proto__'),
-        z.refine((value) => !isDeeper(value, DEPTH_MAX), `may nest at most ${DEPTH_MAX} levels deep`),
-      ),
+    z.unknown().check(
+      z.refine((value) => !hasProto(value), 'must not have a field __proto__'),
+      z.refine((value) => !isDeeper(value, DEPTH_MAX), `may nest at most ${DEPTH_MAX} levels deep`),
+    ),
     z.record(z.string(), z.unknown(), 'must be a JSON object'),
   )
 
@@ -121,8 +119,7 @@ export const status = () =>
     z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`),
   )
 
-export const role = () =>
-  z.enum(['viewer', 'agent', 'admin'], 'must be viewer, agent or admin')
+export const role = () => z.enum(['viewer', 'agent', 'admin'], 'must be viewer, agent or admin')
 
 export const hexDigest = () =>
   z.string('must be text').check(z.regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'))

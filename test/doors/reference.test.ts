@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { openApi } from '../../src/doors/http/openapi.ts'
+import { reference } from '../../src/operations/reference.ts'
+import { operations } from '../../src/operations/registry.ts'
+
+it('docs/reference.md is what the registry says (else: npm run reference)', () => {
+  const page = new URL('../../docs/reference.md', import.meta.url)
+  expect(readFileSync(page, 'utf8')).toBe(reference())
+})
+
+it('OpenAPI names every operation, with its input and its refusals', () => {
+  const { paths } = openApi('test') as { paths: Record<string, Record<string, object>> }
+  for (const { name, effect } of operations) {
+    const path = paths[`/v1/${name}`]!
+    expect(Object.keys(path), name).toEqual(effect === 'read' ? ['post', 'get'] : ['post'])
+    expect(path['post']).toHaveProperty('requestBody')
+    expect(path['post']).toHaveProperty(['responses', '401'])
+  }
+})
