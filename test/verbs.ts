@@ -9,6 +9,7 @@ import {
   nameGroup,
   releaseLock,
   renewLock,
+  placeInLine,
   turnOf,
   type Waiting,
 } from '../src/core/lock.ts'
@@ -84,7 +85,9 @@ export class Verbs {
   }
 
   turn(ticket: string) {
-    return this.store.read((view) => turnOf(view, ticket))
+    return this.store.read((view) => {
+      return { ...turnOf(view, ticket), position: placeInLine(view, ticket) }
+    })
   }
 
   giveUp(ticket: string, caller: Caller) {

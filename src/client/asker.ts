@@ -1,4 +1,3 @@
-import { Refusal } from '../core/refusal.ts'
 import type { Registered } from '../operations/registry.ts'
 import { operationNamed } from '../operations/registry.ts'
 import type { Operation } from '../operations/operation.ts'
@@ -50,14 +49,9 @@ export class Asker {
         signal: how.signal,
       })
     const retry_ms = how.retry_seconds === undefined ? this.retry_ms : how.retry_seconds * 1000
-    try {
-      const reply = await persist(attempt, retry_ms, how.signal)
-      this.fences.learn(operation, input, reply)
-      return reply
-    } catch (error) {
-      if (error instanceof Refusal && OVER.has(error.code)) this.fences.refused(operation, input)
-      throw error
-    }
+    const reply = await persist(attempt, retry_ms, how.signal)
+    this.fences.learn(operation, input, reply)
+    return reply
   }
 
   private filled(operation: Operation, given: Record<string, unknown>): Record<string, unknown> {
@@ -71,8 +65,6 @@ export class Asker {
     }
   }
 }
-
-const OVER: ReadonlySet<string> = new Set(['fence_stale', 'lease_expired'])
 
 const isWait = (input: Record<string, unknown>) => Number(input['wait_seconds'] ?? 0) > 0
 

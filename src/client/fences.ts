@@ -9,7 +9,8 @@ interface Leased {
 
 /**
  * The fences of the locks that a client was granted, so that its later writes carry them although
- * the caller leaves them out.
+ * the caller leaves them out. A lease that was lost keeps its fence here until the lock is granted
+ * anew: what is written under it must be refused as stale, not taken for somebody else's write.
  */
 export class Fences {
   private readonly known = new Map<string, number>()
@@ -41,12 +42,6 @@ export class Fences {
     if ('to' in operation.input) return
     const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
     for (const item of items) if (isLease(item)) this.remember(item)
-  }
-
-  /** Told once that a fence is stale, the caller has to begin anew: the next write goes without. */
-  refused(operation: Operation, input: Record<string, unknown>): void {
-    const lock = lockIn(operation, input)
-    if (lock !== undefined && this.known.get(lock) === input['fence']) this.forget(lock)
   }
 
   private remember({ name, fence }: Leased): void {

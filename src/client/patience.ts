@@ -52,7 +52,7 @@ export async function persist<T>(
 }
 
 /** Whether asking again may help: nobody answered, or the answer was "not now". */
-function mayPass(error: unknown): boolean {
+export function mayPass(error: unknown): boolean {
   if (error instanceof Unanswered) return true
   return error instanceof Refusal && PASSING.has(error.code)
 }

@@ -14,7 +14,7 @@ export async function* toldBy(parts: AsyncIterable<string>): AsyncGenerator<Told
   throw new Error('the stream has ended')
 }
 
-/** A block without an id is there to keep the connection open. One without data says where we are. */
+/** Without an id it only keeps the connection open; without data it says where the stream begins. */
 function toldIn(block: string): Told | undefined {
   const fields = new Map<string, string>()
   for (const line of block.split('\n')) {

@@ -1,8 +1,6 @@
-import { Refusal } from '../core/refusal.ts'
 import type { Asker } from './asker.ts'
-import { backOff } from './patience.ts'
+import { backOff, mayPass } from './patience.ts'
 import type { ShownEvent } from './transport.ts'
-import { Unanswered } from './transport.ts'
 
 /** One event; or `reset`: what the client knows may be out of date, and has to be read anew. */
 export type Happening =
@@ -26,7 +24,7 @@ export class EventStream implements AsyncIterable<Happening> {
   private readonly ending = new AbortController()
   private readonly signal: AbortSignal
   private readonly items: AsyncGenerator<Happening>
-  private open: (id: string) => void = () => undefined
+  private open!: (id: string) => void
   private last: string | undefined
   private first: Promise<IteratorResult<Happening>> | undefined
 
@@ -34,11 +32,16 @@ export class EventStream implements AsyncIterable<Happening> {
     this.asker = asker
     this.last = after
     this.signal = signal ? AbortSignal.any([signal, this.ending.signal]) : this.ending.signal
-    this.opened = new Promise((resolve) => (this.open = resolve))
     this.items = this.happenings()
     // Connects at once, so that nothing is missed that happens before the first look.
-    this.first = this.items.next()
-    this.first.catch(() => undefined)
+    const first = this.items.next()
+    this.first = first
+    this.opened = new Promise((resolve, reject) => {
+      this.open = resolve
+      first.catch(reject)
+    })
+    // Whoever loops over the stream is told too, and nobody has to look at both.
+    this.opened.catch(() => undefined)
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Happening> {
@@ -72,14 +75,9 @@ export class EventStream implements AsyncIterable<Happening> {
         }
       } catch (error) {
         if (this.signal.aborted) return
-        if (!isPassing(error)) throw error
+        if (!mayPass(error)) throw error
       }
       await backOff(tries, this.signal).catch(() => undefined)
     }
   }
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof Unanswered) return true
-  return error instanceof Refusal && (error.code === 'unavailable' || error.code === 'rate_limited')
 }

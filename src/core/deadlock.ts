@@ -1,5 +1,5 @@
 import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
-import type { Ticket } from './rows.ts'
+import { keyOf, type Ticket } from './rows.ts'
 import { holdingLease, nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
 
@@ -20,49 +20,91 @@ function* ticketsOf(view: View, node: string): Generator<Ticket> {
   }
 }
 
+/** In one line, the waiter just before each: read once per search, however long the line is. */
+type Ahead = Map<string, Ticket | undefined>
+
+function aheadIn(view: View, name: string): Ahead {
+  const ahead: Ahead = new Map()
+  let before: Ticket | undefined
+  for (const ticket of lineOf(view, name)) {
+    ahead.set(ticket.id, before)
+    before = ticket
+  }
+  return ahead
+}
+
+/** One edge of the graph: what it says, and the holder or waiter that it leads to. */
+interface Step {
+  says: string
+  node?: string
+  ticket?: Ticket
+}
+
 /** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */
-function* blockersOf(view: View, ticket: Ticket): Generator<[string, Ticket | string, string]> {
+function* stepsFrom(view: View, ticket: Ticket, lines: Map<string, Ahead>): Generator<Step> {
+  const says = (name: string, whose: string) =>
+    `${ticket.agent} waits for ${name}, which ${whose} has`
   for (const name of ticket.names) {
     const lease = holdingLease(view, name)
     const node = lease && nodeOfLease(lease)
-    if (node) yield [name, node, lease.holder]
-    let before: Ticket | undefined
-    for (const other of lineOf(view, name)) {
-      if (other.id === ticket.id) break
-      before = other
+    if (node) {
+      yield { says: says(name, lease.holder), node }
+      for (const next of ticketsOf(view, node))
+        yield { says: says(name, lease.holder), ticket: next }
     }
-    if (before) yield [name, before, before.agent]
+    let ahead = lines.get(name)
+    if (!ahead) lines.set(name, (ahead = aheadIn(view, name)))
+    const before = ahead.get(ticket.id)
+    if (before) yield { says: says(name, before.agent), ticket: before }
   }
 }
 
 /**
+ * Whether anybody can be waiting for `ticket`: someone behind it in a line, or for a lock that it
+ * holds. Most waiters hold nothing and stand at the end: no cycle can go through them, and the line
+ * need not be walked.
+ */
+function isWaitedFor(view: View, ticket: Ticket): boolean {
+  // A process may hold leases of any agent, and a lease above this one is held by definition.
+  if (ticket.under_node !== null || ticket.node?.startsWith('process:')) return true
+  for (const lease of view.scan('leases_held_by', ticket.agent)) {
+    if (nodeOfLease(lease) === ticket.node) return true
+  }
+  return ticket.names.some((name) => {
+    const after = { order: ticket.rank, key: keyOf(name, ticket.id) }
+    for (const _ of view.scan('line_of', name, after)) return true
+    return false
+  })
+}
+
+/**
  * A cycle of waiters through `start`, if one exists. Walks only what is reachable from `start`, so
- * it costs nothing when nobody waits for anybody who waits.
+ * it costs nothing when nobody waits for anybody who waits. Keeps its path in a list: a line may be
+ * longer than the stack is deep.
  */
 export function findCycle(view: View, start: Ticket): Cycle | undefined {
+  if (!isWaitedFor(view, start)) return undefined
   const mine = new Set([start.node, start.under_node])
   const seen = new Set<string>([start.id])
-
-  function walk(ticket: Ticket, path: Cycle): Cycle | undefined {
-    for (const [name, blocker, whose] of blockersOf(view, ticket)) {
-      const here: Cycle = {
-        tickets: [...path.tickets, ticket],
-        sentences: [...path.sentences, `${ticket.agent} waits for ${name}, which ${whose} has`],
-      }
-      const closed = typeof blocker === 'string' ? mine.has(blocker) : blocker.id === start.id
-      if (closed) return here
-      const onward = typeof blocker === 'string' ? ticketsOf(view, blocker) : [blocker]
-      for (const next of onward) {
-        if (seen.has(next.id) || next.cycle) continue
-        seen.add(next.id)
-        const found = walk(next, here)
-        if (found) return found
-      }
+  const lines = new Map<string, Ahead>()
+  const path = [{ ticket: start, says: '', steps: stepsFrom(view, start, lines) }]
+  while (path.length > 0) {
+    const here = path.at(-1)!
+    const { value: step } = here.steps.next()
+    if (!step) {
+      path.pop()
+      continue
     }
-    return undefined
+    here.says = step.says
+    const { node, ticket } = step
+    if ((node !== undefined && mine.has(node)) || ticket?.id === start.id) {
+      return { tickets: path.map((each) => each.ticket), sentences: path.map((each) => each.says) }
+    }
+    if (!ticket || seen.has(ticket.id) || ticket.cycle) continue
+    seen.add(ticket.id)
+    path.push({ ticket, says: '', steps: stepsFrom(view, ticket, lines) })
   }
-
-  return walk(start, { tickets: [], sentences: [] })
+  return undefined
 }
 
 /** After `node` was given a lock: the newest waiter of every cycle that this closed is let go. */

@@ -12,7 +12,7 @@ import {
   taskOf,
 } from './lease.ts'
 import { LINE_AGING_MS } from './limits.ts'
-import { dropTicket, headOf, joinLines, leaveLines, positionOf } from './line.ts'
+import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Ticket } from './rows.ts'
@@ -135,7 +135,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     priority: ask.priority,
     asked_at: view.at,
     asked_ms: view.now,
-    rank: view.now - ask.priority * LINE_AGING_MS,
+    rank: rankIn(view, names, ask.priority),
     seen_ms: view.now,
     called_ms: null,
     cycle: null,
@@ -151,6 +151,22 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     data: { ticket: ticket.id, names },
   })
   return { waiting: ticket.id, position: positionIn(view, ticket) }
+}
+
+/**
+ * Its place in every line: when it asked, minus priority × aging. Asks of one batch share one
+ * instant, so among equals whoever was decided first stands first, a millisecond apart.
+ */
+function rankIn(view: View, names: string[], priority: number): number {
+  let rank = view.now - priority * LINE_AGING_MS
+  const after = { order: rank, key: '' }
+  for (const name of names) {
+    for (const place of view.scan('line_of', name, after)) {
+      const other = view.get('ticket', place.ticket_id)
+      if (other?.priority === priority) rank = Math.max(rank, other.rank + 1)
+    }
+  }
+  return rank
 }
 
 function wait(view: View, ticket: Ticket): Waiting {
@@ -170,24 +186,33 @@ function deadlocked(cycle: string[]): Refusal {
 }
 
 interface Turn {
-  position: number
+  /** Heads every line it stands in: it is the next to be called. */
+  heads: boolean
   /** Asking again now would get the locks, or stop a command that is in the way. */
   ask: boolean
   /** Chosen to break a deadlock: waiting on is of no use. */
   broken: boolean
 }
 
-/** How a waiter stands. Changes nothing, so it can be looked at as often as needed. */
+/**
+ * How a waiter stands. Changes nothing, so it can be looked at as often as needed; and looks only
+ * at the heads of lines, so that a thousand waiters may do so.
+ */
 export function turnOf(view: View, ticket_id: string): Turn {
   const ticket = view.get('ticket', ticket_id)
-  if (!ticket) return { position: 0, ask: true, broken: false }
-  if (ticket.cycle) return { position: 0, ask: false, broken: true }
-  const position = positionIn(view, ticket)
-  const turn = ticket.names.every((name) => {
-    return headOf(view, name)?.id === ticket.id && (isFree(view, name) || isOrphaned(view, name))
-  })
+  if (!ticket) return { heads: false, ask: true, broken: false }
+  if (ticket.cycle) return { heads: false, ask: false, broken: true }
   // A waiter that let its call lapse is in no line any more: it has to ask for a new place.
-  return { position, ask: turn || position === 0, broken: false }
+  if (isGone(view, ticket)) return { heads: false, ask: true, broken: false }
+  const heads = ticket.names.every((name) => headOf(view, name)?.id === ticket.id)
+  const free = (name: string) => isFree(view, name) || isOrphaned(view, name)
+  return { heads, ask: heads && ticket.names.every(free), broken: false }
+}
+
+/** 1 for the head of all its lines; 0 for a ticket that is in no line. */
+export function placeInLine(view: View, ticket_id: string): number {
+  const ticket = view.get('ticket', ticket_id)
+  return ticket ? positionIn(view, ticket) : 0
 }
 
 /**
@@ -197,7 +222,7 @@ export function turnOf(view: View, ticket_id: string): Turn {
 export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const ticket = view.get('ticket', ticket_id)
   if (!ticket) return new Refusal('held', 'The lock did not come free in time')
-  const position = positionIn(view, ticket)
+  const position = placeInLine(view, ticket_id)
   leaveLines(view, ticket)
   if (ticket.cycle) return deadlocked(ticket.cycle)
   const lease = ticket.names.map((name) => holdingLease(view, name)).find((each) => each)

@@ -86,7 +86,7 @@ async function openDoors(
   let hosts = new Set<string>()
   const access = new Access(store, secret)
   const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal }
-  const app = httpApp({ ...doors, mcp: mcpHandler(store, version) })
+  const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
   const bound = await listen(server, port)
   hosts = loopbackHosts(bound)
@@ -110,6 +110,8 @@ function httpServer(fetch: Hono['fetch'], bounds: typeof BOUNDS): Server {
   const options = {
     headersTimeout: bounds.headers_ms,
     requestTimeout: bounds.request_ms,
+    // Left to Node, the answer to a request without a host would say nothing.
+    requireHostHeader: false,
     // How often Node looks for late clients; left alone, every half minute.
     connectionsCheckingInterval: Math.min(1_000, bounds.headers_ms),
   }

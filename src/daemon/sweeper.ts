@@ -1,6 +1,7 @@
 import type { Store } from '../stores/store.ts'
 
-const LOOK_MS = 1_000
+/** Half of what is promised: a look that just missed it is followed by one in time. */
+const LOOK_MS = 500
 
 /**
  * Frees what is over within a second, also what nobody asks for: every write sweeps, so this only

@@ -29,29 +29,35 @@ export async function waitInLine<O>(
   { wait_ms, caller, signal, ticket_id = uniqueId() }: Patience,
 ): Promise<Exclude<O, Waiting>> {
   const until = performance.now() + wait_ms
-  for (;;) {
-    const got = await store.write((view) => ask(view, ticket_id))
-    if (!isWaiting(got)) return got as Exclude<O, Waiting>
-    let { position } = got
+  const bell = new Bell(store, ticket_id)
+  try {
     for (;;) {
-      const left_ms = until - performance.now()
-      // The server goes away, the waiter does not: its place is kept for when it asks again.
-      if (signal?.reason instanceof Refusal) throw signal.reason
-      if (left_ms <= 0 || signal?.aborted) throw await leave(store, ticket_id, caller)
-      const pause_ms = Math.min(left_ms, pauseFor(store, position))
-      await calledOrAfter(store, ticket_id, pause_ms, signal)
-      const turn = await store.read((view) => turnOf(view, ticket_id))
-      if (turn.broken) throw await leave(store, ticket_id, caller)
-      if (turn.ask) break
-      position = turn.position
+      bell.hush()
+      const got = await store.write((view) => ask(view, ticket_id))
+      if (!isWaiting(got)) return got as Exclude<O, Waiting>
+      let heads = got.position === 1
+      for (;;) {
+        const left_ms = until - performance.now()
+        // The server goes away, the waiter does not: its place is kept for when it asks again.
+        if (signal?.reason instanceof Refusal) throw signal.reason
+        if (left_ms <= 0 || signal?.aborted) throw await leave(store, ticket_id, caller)
+        await bell.rungWithin(Math.min(left_ms, pauseFor(store, heads)), signal)
+        bell.hush()
+        const turn = await store.read((view) => turnOf(view, ticket_id))
+        if (turn.broken) throw await leave(store, ticket_id, caller)
+        if (turn.ask) break
+        heads = turn.heads
+      }
     }
+  } finally {
+    bell.remove()
   }
 }
 
 /** A store that hears of all commits calls the waiter; looking is then only a safeguard. */
-function pauseFor(store: Store, position: number): number {
+function pauseFor(store: Store, heads: boolean): number {
   if (store.isFollowing) return FOLLOWING_LOOKS_MS
-  return position === 1 ? HEAD_LOOKS_MS : OTHERS_LOOK_MS
+  return heads ? HEAD_LOOKS_MS : OTHERS_LOOK_MS
 }
 
 function leave(store: Store, ticket_id: string, caller: Caller) {
@@ -62,24 +68,70 @@ export function isWaiting(got: unknown): got is Waiting {
   return typeof got === 'object' && got !== null && 'waiting' in got
 }
 
-/** Resolves when a commit of this process names the ticket, when time is up, or when aborted. */
-function calledOrAfter(
-  store: Store,
-  ticket_id: string,
-  pause_ms: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      unsubscribe()
-      signal?.removeEventListener('abort', done)
-      resolve()
+/** The bells of a store by ticket: a commit wakes whom it names, and costs the others nothing. */
+const belfries = new WeakMap<Store, Map<string, Set<Bell>>>()
+
+const RINGS: ReadonlySet<string> = new Set(['ticket.called', 'ticket.broken'])
+
+function belfryOf(store: Store): Map<string, Set<Bell>> {
+  const known = belfries.get(store)
+  if (known) return known
+  const bells = new Map<string, Set<Bell>>()
+  belfries.set(store, bells)
+  store.onCommit((events) => {
+    for (const { type, data } of events) {
+      if (!RINGS.has(type)) continue
+      for (const bell of bells.get(String(data['ticket'])) ?? []) bell.ring()
     }
-    const timer = setTimeout(done, pause_ms)
-    const unsubscribe = store.onCommit((events) => {
-      if (events.some((event) => event.data['ticket'] === ticket_id)) done()
-    })
-    signal?.addEventListener('abort', done)
   })
+  return bells
+}
+
+/**
+ * Rings when a commit calls the ticket. It hangs there before the ask and keeps its ring until it
+ * was heard: the very commit that gives a waiter its place may call it, too.
+ */
+class Bell {
+  private readonly all: Map<string, Set<Bell>>
+  private readonly ticket_id: string
+  private rung = false
+  private wake: (() => void) | undefined
+
+  constructor(store: Store, ticket_id: string) {
+    this.all = belfryOf(store)
+    this.ticket_id = ticket_id
+    // A waiter that lost its connection may come back before the old call has noticed.
+    this.all.set(ticket_id, (this.all.get(ticket_id) ?? new Set()).add(this))
+  }
+
+  ring(): void {
+    this.rung = true
+    this.wake?.()
+  }
+
+  hush(): void {
+    this.rung = false
+  }
+
+  remove(): void {
+    const bells = this.all.get(this.ticket_id)
+    bells?.delete(this)
+    if (bells?.size === 0) this.all.delete(this.ticket_id)
+  }
+
+  /** Resolves when it rings or has rung, when time is up, or when aborted. */
+  rungWithin(pause_ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.rung) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.wake = undefined
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, pause_ms)
+      this.wake = done
+      signal?.addEventListener('abort', done)
+    })
+  }
 }

@@ -1,5 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 import type { Event } from '../../core/view.ts'
+import { eventId, eventPlace } from '../../stores/event_place.ts'
 import type { Store } from '../../stores/store.ts'
 
 const PAGE = 500
@@ -42,19 +43,17 @@ export class EventHub {
    */
   async stream(last: string | undefined, signal: AbortSignal, cut: () => void): Promise<Response> {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
-    const head = await this.store.head()
-    const [oldest] = await this.store.events(0, 1)
-    const from = placeOf(last, head, oldest ? oldest.position - 1 : head.position)
+    const from = await eventPlace(this.store, last)
     let client: Client | undefined
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          client = new Client(controller, head.epoch, from.position, cut, () => {
+          client = new Client(controller, from.epoch, from.position, cut, () => {
             this.clients.delete(client!)
           })
           this.clients.add(client)
           signal.addEventListener('abort', () => client?.close())
-          if (from.reset) client.reset()
+          client.begin(from.reset)
           void this.replay(client)
         },
         pull: () => client?.hasTaken(),
@@ -113,11 +112,12 @@ class Client {
     this.gone = gone
     this.ping = setInterval(() => this.check(), PING_MS)
     this.ping.unref()
-    this.write(': \n\n')
   }
 
-  reset(): void {
-    this.write(`event: reset\nid: ${this.epoch}-${this.position}\ndata: {}\n\n`)
+  /** Says where the stream begins: cut off before the first event, it is resumed from there. */
+  begin(reset: boolean): void {
+    const id = eventId(this.epoch, this.position)
+    this.write(reset ? `event: reset\nid: ${id}\ndata: {}\n\n` : `id: ${id}\n\n`)
   }
 
   send(events: Event[]): void {
@@ -170,7 +170,7 @@ class Client {
 
   private format(event: Event): string {
     const { hash: _, ...shown } = event
-    const id = `${this.epoch}-${event.position}`
+    const id = eventId(this.epoch, event.position)
     return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`
   }
 
@@ -205,16 +205,4 @@ function tooMany(): Refusal {
   return new Refusal('rate_limited', `${CLIENTS_MAX} clients listen already`, {
     next: 'Try again in a moment, or share one stream.',
   })
-}
-
-function placeOf(
-  last: string | undefined,
-  head: { epoch: number; position: number },
-  oldest: number,
-): { position: number; reset: boolean } {
-  if (last === undefined) return { position: head.position, reset: false }
-  const [, epoch, text] = /^(\d+)-(\d+)$/.exec(last) ?? []
-  const position = Number(text)
-  const known = Number(epoch) === head.epoch && position >= oldest && position <= head.position
-  return known ? { position, reset: false } : { position: head.position, reset: true }
 }

@@ -9,35 +9,46 @@ import { type Ask, mcpServer } from './server.ts'
 const BODY_MAX = 1024 * 1024
 /** Calls that may be under way at once: each may wait for a lock. */
 const OPEN_MAX = 5_000
+const STREAMS_MAX = 256
+
+/** What a request brings along, past the SDK. */
+interface Sent {
+  bearer: Bearer
+  request: Request
+}
 
 /**
  * MCP over HTTP. Every request stands alone, whichever protocol the client speaks: who is asking
  * comes from its token and its arguments. Host, Origin and token are checked before it gets here.
  * `/mcp?tools=core` offers the few tools that most agents need.
  */
-export function mcpHandler(store: Store, version: string) {
-  const ask = askingFor(store)
+export function mcpHandler(store: Store, version: string, stopping: AbortSignal) {
+  const ask = askingFor(store, stopping)
   const handler = createMcpHandler(
-    ({ authInfo, requestInfo }) => {
-      const { bearer } = authInfo!.extra as { bearer: Bearer }
-      const core = requestInfo && new URL(requestInfo.url).searchParams.get('tools') === 'core'
+    ({ authInfo }) => {
+      const { bearer, request } = authInfo!.extra as unknown as Sent
+      const core = new URL(request.url).searchParams.get('tools') === 'core'
       return mcpServer(ask(bearer), version, core ? 'core' : 'all')
     },
-    {
-      maxRequestBodySize: BODY_MAX,
-      // Our lists never change and nobody can subscribe: a stream would be held open for nothing.
-      maxSubscriptions: 0,
-    },
+    { maxRequestBodySize: BODY_MAX, maxSubscriptions: STREAMS_MAX },
   )
+  // Streams that clients listen on end with the server; until then each is an open connection.
+  stopping.addEventListener('abort', () => void handler.close())
   return (request: Request, bearer: Bearer): Promise<Response> => {
-    const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra: { bearer } }
+    const extra = { bearer, request } satisfies Sent
+    const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra }
     return handler.fetch(request, { authInfo })
   }
 }
 
-function askingFor(store: Store): (bearer: Bearer) => Ask {
+/**
+ * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, or when
+ * the server stops. A 2025 client that cancels and keeps its connection cannot be heard: its
+ * cancellation is a request of its own, and nothing says which one it belongs to.
+ */
+function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer) => Ask {
   let open = 0
-  return (bearer) => async (operation, input, agent, signal) => {
+  return (bearer) => async (operation, input, agent, cancelled) => {
     refuseRole(bearer, operation)
     const caller = callerFor(bearer, agent, { waiter: ownProcess() })
     if (open >= OPEN_MAX) {
@@ -47,6 +58,8 @@ function askingFor(store: Store): (bearer: Bearer) => Ask {
     }
     open += 1
     try {
+      // Only a wait can be given up; a signal costs something, and most asks do not wait.
+      const signal = input['wait_seconds'] ? AbortSignal.any([cancelled, stopping]) : undefined
       return await call(store, operation, input, caller, signal)
     } finally {
       open -= 1

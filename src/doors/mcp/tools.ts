@@ -92,7 +92,7 @@ const DESTRUCTIVE = new Set(['update_task'])
 const byName = new Map<string, Tool>()
 
 /** All tools by name, made once from the registry: one for each operation that names one. */
-export function toolsByName(): Map<string, Tool> {
+function toolsByName(): Map<string, Tool> {
   if (byName.size > 0) return byName
   for (const operation of operations) {
     if (operation.tool === 'explain') byName.set('explain', explainTool(operation))

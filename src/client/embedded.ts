@@ -1,0 +1,66 @@
+import { EventEmitter, once } from 'node:events'
+import type { Caller } from '../core/caller.ts'
+import { call } from '../operations/call.ts'
+import { eventId, eventPlace } from '../stores/event_place.ts'
+import { openStore, type Place } from '../stores/open.ts'
+import { ownProcess } from '../stores/process.ts'
+import type { Store } from '../stores/store.ts'
+import type { Question, Told, Transport, Who } from './transport.ts'
+
+const PAGE = 500
+/** How often commits of other processes are looked for while somebody listens to events. */
+const FOLLOW_MS = 100
+
+/** The store itself, opened in this process. */
+export class EmbeddedTransport implements Transport {
+  readonly isLocal = true
+  readonly place: string
+  private readonly store: Store
+  private readonly under: Caller['under']
+
+  constructor(place: Place, under: Caller['under']) {
+    this.store = openStore(place)
+    this.place = place.path
+    this.under = under
+  }
+
+  ask({ operation, input, who, signal }: Question): Promise<unknown> {
+    const { given, admin } = who
+    const caller = { agent: who.agent!, given, admin, process: ownProcess(), under: this.under }
+    return call(this.store, operation, input, caller, signal)
+  }
+
+  async *stream(after: string | undefined, _: Who, signal: AbortSignal): AsyncGenerator<Told> {
+    await this.store.follow(FOLLOW_MS)
+    const commits = new EventEmitter()
+    let isReplaced = false
+    const news = () => commits.emit('news')
+    const deaf = this.store.onCommit(news, () => {
+      isReplaced = true
+      news()
+    })
+    try {
+      const { epoch, reset, ...from } = await eventPlace(this.store, after)
+      let { position } = from
+      yield { id: eventId(epoch, position), what: reset ? 'reset' : 'begin', event: null }
+      // When the store was replaced the stream ends, and the next one learns what became of it.
+      while (!isReplaced && !signal.aborted) {
+        const told = once(commits, 'news', { signal })
+        told.catch(() => undefined)
+        const events = await this.store.events(position, PAGE)
+        if (events[0] && events[0].position !== position + 1) return
+        for (const { hash: _hash, ...event } of events) {
+          position = event.position
+          yield { id: eventId(epoch, position), what: 'event', event }
+        }
+        if (events.length === 0) await told
+      }
+    } finally {
+      deaf()
+    }
+  }
+
+  close(): Promise<void> {
+    return this.store.close()
+  }
+}

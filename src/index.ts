@@ -1,0 +1,10 @@
+/** What `leasehold` and `leasehold/client` export. */
+export type { Calls, How, InputOf, OutputOf } from './client/calls.ts'
+export type { Client, Filter } from './client/client.ts'
+export { connect, type ConnectOptions } from './client/connect.ts'
+export type { Claimed, HoldOptions, LockOptions, Work } from './client/hold.ts'
+export { retryOnConflict } from './client/patience.ts'
+export type { EventStream, Happening, StreamOptions } from './client/stream.ts'
+export type { ShownEvent } from './client/transport.ts'
+export { Refusal, type RefusalCode } from './core/refusal.ts'
+export type { ShownLease } from './operations/locks.ts'
