@@ -158,11 +158,24 @@ const pins: Rule = {
     return files.flatMap((file) => {
       if (file.path === 'package-lock.json') {
         const what = 'has "resolved". Write it with npm’s omit-lockfile-registry-resolved.'
-        return named(file, /"resolved"/, what)
+        return [...named(file, /"resolved"/, what), ...missingPlatforms(file)]
       }
       return file.path === 'package.json' ? pinFaults(file) : []
     })
   },
+}
+
+/** Some releases name packages for platforms that were never published; npm ci then fails. */
+function missingPlatforms(file: TreeFile): Fault[] {
+  const { packages = {} } = JSON.parse(file.text) as {
+    packages?: Record<string, { optionalDependencies?: Record<string, string> }>
+  }
+  const all = Object.values(packages)
+  const wanted = all.flatMap((each) => Object.keys(each.optionalDependencies ?? {}))
+  const has = new Set(Object.keys(packages).map((path) => path.split('node_modules/').at(-1)))
+  return wanted
+    .filter((name) => !has.has(name))
+    .map((name) => fault(file, 1, `lacks ${name}. Pin an older release of what needs it.`))
 }
 
 function pinFaults(file: TreeFile): Fault[] {

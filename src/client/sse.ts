@@ -14,7 +14,7 @@ export async function* toldBy(parts: AsyncIterable<string>): AsyncGenerator<Told
   throw new Error('the stream has ended')
 }
 
-/** Without an id it only keeps the connection open; without data it says where the stream begins. */
+/** Without an id it only keeps the connection open; without data it says where we begin. */
 function toldIn(block: string): Told | undefined {
   const fields = new Map<string, string>()
   for (const line of block.split('\n')) {

@@ -62,7 +62,7 @@ function backendOf(place: Place): Backend {
   return new SqliteBackend({ path, busy_timeout_ms, prepare })
 }
 
-/** A database elsewhere (`LEASEHOLD_STORE=sqlite:/some/path`) stands in a folder of other things. */
+/** A database elsewhere (`LEASEHOLD_STORE=sqlite:PATH`) stands in a folder of other things. */
 function isOurFolder(place: Place): boolean {
   return place.kind === 'file' || folderOf(place) === place.folder
 }

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { Refusal } from '../core/refusal.ts'
 
-/** What may stand in a folder that we have not used yet: a person may configure before the start. */
+/** What may stand in a folder that we have not used yet: some people configure first. */
 const HARMLESS = new Set(['config.json', 'write.lock'])
 
 const isLax = (path: string) => {

@@ -54,7 +54,8 @@ class Listener {
     for (const block of blocks) {
       const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
       const id = field('id')
-      if (id === undefined) continue
+      // A block without data only says where the stream begins.
+      if (id === undefined || field('data') === undefined) continue
       this.seen.push({ id, type: field('event')!, data: JSON.parse(field('data')!) })
     }
   }
