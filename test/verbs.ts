@@ -14,8 +14,8 @@ import {
   type Waiting,
 } from '../src/core/lock.ts'
 import { moveTask } from '../src/core/move.ts'
-import type { Lease, ProcessRef, Status, Task } from '../src/core/rows.ts'
-import { createTask, editTask, type TaskFields } from '../src/core/task.ts'
+import type { Lease, ProcessRef, Status, Task, TaskFields } from '../src/core/rows.ts'
+import { createTask, editTask } from '../src/core/task.ts'
 import type { View } from '../src/core/view.ts'
 import type { Store } from '../src/stores/store.ts'
 

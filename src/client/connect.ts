@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
+import { leaseUnder } from '../operations/access.ts'
 import { agentId } from '../operations/fields.ts'
 import { parseInput } from '../operations/operation.ts'
 import { host } from '../stores/process.ts'
@@ -58,13 +59,6 @@ function environmentFor({ dir, store, token }: ConnectOptions): NodeJS.ProcessEn
   if (store !== undefined) env['LEASEHOLD_STORE'] = store
   if (token !== undefined) env['LEASEHOLD_TOKEN'] = token
   return env
-}
-
-/** The lease that a surrounding `leasehold run` or runner holds for this program. */
-function leaseUnder(env: NodeJS.ProcessEnv): Caller['under'] {
-  const lock = env['LEASEHOLD_LOCK']
-  const fence = Number(env['LEASEHOLD_FENCE'])
-  return lock && Number.isSafeInteger(fence) && fence > 0 ? { lock, fence } : null
 }
 
 async function transportFor(

@@ -36,8 +36,8 @@ export interface Lease {
 export const STATUSES = ['todo', 'in_progress', 'review', 'done', 'failed', 'cancelled'] as const
 export type Status = (typeof STATUSES)[number]
 
-export interface Task {
-  id: string
+/** What a person or agent says about a task; all else about it is ours to keep. */
+export interface TaskFields {
   title: string
   body: string
   project: string | null
@@ -48,6 +48,10 @@ export interface Task {
   depends_on: string[]
   assigned_to: string | null
   metadata: Record<string, unknown>
+}
+
+export interface Task extends TaskFields {
+  id: string
   status: Status
   version: number
   assignee: string | null

@@ -3,23 +3,9 @@ import { checkFence, lockOf, timesOf } from './lease.ts'
 import { planted } from './planted.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import { type Dependency, keyOf, type Task } from './rows.ts'
+import { type Dependency, keyOf, type Task, type TaskFields } from './rows.ts'
 import { isFree, liveLease } from './standing.ts'
 import type { View } from './view.ts'
-
-/** What a person or agent says about a task; all else about it is ours to keep. */
-export interface TaskFields {
-  title: string
-  body: string
-  project: string | null
-  user: string | null
-  priority: number
-  group: string | null
-  labels: string[]
-  depends_on: string[]
-  assigned_to: string | null
-  metadata: Record<string, unknown>
-}
 
 /** The task, or `not_found`. */
 export function getTask(view: View, id: string): Task {

@@ -196,6 +196,8 @@ export const lockStatus = operation({
   },
 })
 
+export type ShownStatus = ReturnType<typeof lockStatus.decide>
+
 export const listLocks = operation({
   name: 'lock.list',
   effect: 'read',

@@ -2,6 +2,7 @@ import { userInfo } from 'node:os'
 import type { Caller } from '../../core/caller.ts'
 import type { Waiting } from '../../core/lock.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { leaseUnder } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
@@ -116,11 +117,4 @@ function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Caller {
     admin: options.force ?? false,
     under: leaseUnder(env),
   }
-}
-
-/** The lease that a surrounding `leasehold run` holds for us. */
-function leaseUnder(env: NodeJS.ProcessEnv): Caller['under'] {
-  const lock = env['LEASEHOLD_LOCK']
-  const fence = Number(env['LEASEHOLD_FENCE'])
-  return lock && Number.isSafeInteger(fence) && fence > 0 ? { lock, fence } : null
 }

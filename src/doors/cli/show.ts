@@ -1,31 +1,13 @@
 import pc from 'picocolors'
 import type { Explanation } from '../../core/explain.ts'
 import type { Run } from '../../core/rows.ts'
-import type { ShownLease } from '../../operations/locks.ts'
+import type { ShownAgent } from '../../operations/agents.ts'
+import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
-
-interface ShownStatus {
-  name: string
-  is_locked: boolean
-  lock_holder: string | null
-  lock_expires_at: string | null
-  expires_in_seconds: number | null
-  fence: number | null
-  pid?: number
-  waiters: { position: number; agent: string; asked_at: string; priority: number }[]
-}
-
-interface ShownAgent {
-  id: string
-  kind: string
-  host: string | null
-  last_seen_at: string
-  holds: string[]
-}
 
 /** Prints a result: JSON for a program, words and tables for a person. */
 export function show(context: { json: Context['json'] }, operation: string, result: unknown): void {

@@ -59,7 +59,11 @@ export function httpApp(doors: Doors): Hono {
     open += 1
     try {
       const { agent, ...input } = await inputOf(c, operation)
-      const caller = callerFor(bearer, agent, callerHeader(c.req.header('leasehold-caller'), bearer))
+      const caller = callerFor(
+        bearer,
+        agent,
+        callerHeader(c.req.header('leasehold-caller'), bearer),
+      )
       // Only a wait can be given up; a signal costs something, and most asks do not wait.
       const signal = input['wait_seconds']
         ? AbortSignal.any([c.req.raw.signal, doors.stopping])

@@ -14,9 +14,13 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
   return async (c, next) => {
     const host = c.req.header('host')
     if (host === undefined || !hosts().has(host)) {
-      throw new Refusal('forbidden', `This server does not answer for the host ${host ?? '(none)'}`, {
-        next: 'Use the address that leasehold printed.',
-      })
+      throw new Refusal(
+        'forbidden',
+        `This server does not answer for the host ${host ?? '(none)'}`,
+        {
+          next: 'Use the address that leasehold printed.',
+        },
+      )
     }
     const origin = c.req.header('origin')
     if (origin !== undefined && !isOwn(origin, hosts())) {

@@ -1,21 +1,12 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Explanation } from '../../core/explain.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { ShownLease } from '../../operations/locks.ts'
+import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { uniqueId } from '../../stores/digest.ts'
 
 type Shape = Record<string, unknown>
 type ShownTask = NonNullable<ShownClaim['task']>
-
-interface ShownStatus {
-  name: string
-  is_locked: boolean
-  lock_holder: string | null
-  lock_expires_at: string | null
-  fence: number | null
-  waiters: { agent: string }[]
-}
 
 /** A result for a model: a few lines to read, and the same as data without what says nothing. */
 export function answerOf(operation: string, result: unknown): CallToolResult {
