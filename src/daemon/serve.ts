@@ -18,7 +18,6 @@ import { startPruner } from './pruner.ts'
 import { Singleton } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
-export const DEFAULT_PORT = 4747
 const HOST = '127.0.0.1'
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }

@@ -62,7 +62,7 @@ function isLoopback(url: string): boolean {
   return /^http:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+\/?$/.test(url)
 }
 
-export function readSecret(folder: string): string | undefined {
+function readSecret(folder: string): string | undefined {
   return readText(join(folder, ADMIN))?.trim()
 }
 

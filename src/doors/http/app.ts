@@ -106,7 +106,7 @@ function inputOf(c: Context, operation: Operation): Promise<Record<string, unkno
   return Promise.resolve(inputFromQuery(c.req.query(), operation))
 }
 
-export function answerRefusal(c: Context, error: unknown): Response {
+function answerRefusal(c: Context, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : broken(error)
   return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
 }

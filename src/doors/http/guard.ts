@@ -42,7 +42,7 @@ function isOwn(origin: string, hosts: Set<string>): boolean {
   return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length))
 }
 
-export const BODY_MAX = 1024 * 1024
+const BODY_MAX = 1024 * 1024
 
 /** Reads a JSON object, and nothing else: forms and plain text come from pages we do not know. */
 export async function readJson(request: Request): Promise<Record<string, unknown>> {
