@@ -17,6 +17,15 @@ const LOOK_MS = 25
 const OTHERS_MS = 2_000
 const HEALTH_MS = 2_000
 
+const welcome = (path: string, url: string) =>
+  [
+    `${pc.green('serving')} ${path} at ${pc.bold(url)}`,
+    `  docs    ${url}/docs`,
+    '  tokens  leasehold token create --role agent --agent builder-1',
+    '  MCP     leasehold mcp, or this address with /mcp and a token',
+    pc.dim('  The command line finds this server by itself. Ctrl-C stops it.'),
+  ].join('\n')
+
 /** The daemon: in the foreground (`serve`), or in the background if it does not run yet (`up`). */
 export function addServing(root: Command, enter: Enter): void {
   root
@@ -53,7 +62,7 @@ async function serveHere(context: Context, port: number): Promise<void> {
   const served = await serve(context.place, port, VERSION)
   const { url } = served
   if (context.json) print(JSON.stringify({ pid: process.pid, url }))
-  else print(`${pc.green('serving')} ${context.place.path} at ${pc.bold(url)}; Ctrl-C stops it`)
+  else print(welcome(context.place.path, url))
   const stopped = new Promise<undefined>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => resolve(undefined))
