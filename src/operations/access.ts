@@ -56,12 +56,15 @@ function unauthorized(message: string): Refusal {
   })
 }
 
+/** One object for all calls: a schema is built once per set of fields, which costs 40 µs. */
+const NAMED = { agent: agentId }
+
 /**
  * Who is asking: the agent that the token names. It may name ids nested under its own; only an
  * admin may name any other.
  */
 export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> = {}): Caller {
-  const { agent } = named === undefined ? bearer : parseInput({ agent: agentId }, { agent: named })
+  const { agent } = named === undefined ? bearer : parseInput(NAMED, { agent: named })
   const admin = bearer.role === 'admin'
   if (!admin && !admits(bearer.agent, agent)) {
     throw new Refusal('forbidden', `This token is for ${bearer.agent} and cannot act as ${agent}`, {

@@ -7,6 +7,7 @@ import { keyOf } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
+import { waitForTask } from './claim_wait.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { isWaiting, waitInLine } from './wait.ts'
 
@@ -34,6 +35,10 @@ export async function call<F extends Fields, O>(
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
   if (wait_ms === 0) {
     return store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
+  }
+  if (operation.waits === 'task') {
+    const ask = () => store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
+    return waitForTask(store, ask, { wait_ms, signal })
   }
   return waitInLine(store, decide, { wait_ms, caller, signal, ticket_id: request?.key })
 }
@@ -70,7 +75,10 @@ function once<F extends Fields, O>(
     return operation.replay ? operation.replay(view, reply, input, caller) : reply
   }
   const reply = decide()
-  if (!isWaiting(reply)) view.put('request', { ...request, reply, at_ms: view.now })
+  if (!isWaiting(reply)) {
+    const kept = operation.keeps ? operation.keeps(reply) : reply
+    if (kept !== undefined) view.put('request', { ...request, reply: kept, at_ms: view.now })
+  }
   return reply
 }
 

@@ -23,6 +23,11 @@ export const waitSeconds = field(
   'Join the line and wait this long if it is held.',
   '--wait <duration>',
 )
+export const waitForTask = field(
+  () => s.or(s.seconds(0, 24 * 3600), 0),
+  'Wait this long for one to become ready, in order of arrival.',
+  '--wait <duration>',
+)
 export const fence = field(
   () => s.optional(s.count()),
   'The fence you were given: proves that the lease is still yours.',

@@ -40,12 +40,16 @@ export interface Operation<
   input: F
   /** How the CLI reaches it: its words, then positional fields (`names…` takes all the rest). */
   command?: string
+  /** What `wait_seconds` waits for: a place in a lock's line (the default), or a ready task. */
+  waits?: 'line' | 'task'
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
   /** `ticket_id` is given when the caller would wait in line rather than be refused. */
   decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string): Output
   /** The tool's name for agents that come by MCP; without one it is no tool. */
   tool?: string
+  /** The part of a reply that `replay` needs; undefined when there was no effect to remember. */
+  keeps?(reply: Output): Output | undefined
   /** Answers a request id that was seen before; without it the first reply is given again. */
   replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
 }
@@ -75,11 +79,11 @@ export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> 
   }
   const result = parser.safeParse(raw)
   if (result.success) return result.data as Input<F>
-  throw refusalOf(result.error.issues, Object.keys(fields))
+  throw refusalOf(result.error.issues, Object.keys(fields), raw)
 }
 
-function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[]): Refusal {
-  const sentences = issues.map((issue) => sentenceOf(issue))
+function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[], raw: unknown): Refusal {
+  const sentences = issues.map((issue) => sentenceOf(issue, raw))
   const tooLarge = issues.some((issue) => issue.message.startsWith('may have at most'))
   const short = issues.every((issue) => String(issue.path[0] ?? '').match(/name|id|agent/))
   return new Refusal(tooLarge && !short ? 'too_large' : 'invalid', sentences.join('; '), {
@@ -90,9 +94,18 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[]): Refusa
   })
 }
 
-function sentenceOf(issue: z.core.$ZodIssue): string {
+function sentenceOf(issue: z.core.$ZodIssue, raw: unknown): string {
   const where = issue.path.join('.') || 'The input'
   if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such field`
-  if (issue.code === 'invalid_type' && issue.input === undefined) return `${where} is missing`
+  if (issue.code === 'invalid_type' && valueAt(raw, issue.path) === undefined) {
+    return `${where} is missing`
+  }
   return `${where} ${issue.message}`
+}
+
+/** An issue does not say what was given, only where. */
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let value = raw
+  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key]
+  return value
 }

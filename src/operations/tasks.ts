@@ -128,10 +128,12 @@ export const claim = operation({
     project: f.filterProject,
     label: f.filterLabel,
     priority: f.filterPriority,
+    wait_seconds: f.waitForTask,
     takeover: f.takeover,
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  waits: 'task',
   command: 'task claim [id]',
   reads: taskAndLock,
   decide: (view, input, caller): ShownClaim => {
@@ -140,6 +142,13 @@ export const claim = operation({
     const got: Claim | undefined =
       id === undefined ? claimNext(view, filter, ask, caller) : claimTask(view, id, ask, caller)
     return got ? showClaim(view, got) : { task: null, lease: null, run: null }
+  },
+  // The task is read anew when it is asked for again, and may be a quarter of a megabyte.
+  // Nothing claimed is nothing done: asked again, it looks again.
+  keeps: ({ task, lease, run }): ShownClaim | undefined => {
+    if (!task || !lease) return undefined
+    const named = { name: lease.name, fence: lease.fence } as ShownClaim['lease']
+    return { task: { id: task.id } as ShownTask, lease: named, run }
   },
   replay: (view, reply) => replayClaim(view, reply),
 })

@@ -1,0 +1,115 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Event } from '../core/view.ts'
+import type { Store } from '../stores/store.ts'
+
+/** Where nobody tells us of other processes' commits, we look this often. */
+const LOOK_MS = 1_000
+
+interface Patience {
+  wait_ms: number
+  signal?: AbortSignal | undefined
+}
+
+interface Waiter {
+  /** Asks once more; true when that ended the wait. */
+  attempt(): Promise<boolean>
+}
+
+/**
+ * Claims a task, and while none is ready (or the one asked for is held) waits for it: no ticket in
+ * the store, but a line in this process, served in order of arrival when something may have become
+ * ready. Ends with the claim, or with the last answer when time is up.
+ */
+export function waitForTask<O>(
+  store: Store,
+  ask: () => Promise<O>,
+  { wait_ms, signal }: Patience,
+): Promise<O> {
+  return new Promise((resolve, reject) => {
+    const line = lineFor(store)
+    let last: () => void = () => undefined
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', giveUp)
+      line.leave(waiter)
+    }
+    const giveUp = () => {
+      end()
+      last()
+    }
+    const waiter: Waiter = {
+      attempt: async () => {
+        try {
+          const reply = await ask()
+          last = () => resolve(reply)
+          if ((reply as { task: unknown }).task === null) return false
+        } catch (error) {
+          last = () => reject(error as Error)
+          if (error instanceof Refusal && error.code === 'held') return false
+        }
+        end()
+        last()
+        return true
+      },
+    }
+    const timer = setTimeout(giveUp, wait_ms)
+    signal?.addEventListener('abort', giveUp)
+    line.join(waiter)
+  })
+}
+
+/** Those who wait on one store, in order of arrival. */
+class Line {
+  private readonly store: Store
+  private readonly waiters = new Set<Waiter>()
+  private serving = false
+  private again = false
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(store: Store) {
+    this.store = store
+    store.onCommit((events) => {
+      if (this.waiters.size > 0 && events.some(mayFree)) void this.serve()
+    })
+  }
+
+  /** Behind those who came before: they are asked first, then the new one for the first time. */
+  join(waiter: Waiter): void {
+    this.waiters.add(waiter)
+    if (!this.store.isFollowing) this.timer ??= setInterval(() => void this.serve(), LOOK_MS)
+    void this.serve()
+  }
+
+  leave(waiter: Waiter): void {
+    this.waiters.delete(waiter)
+    if (this.waiters.size > 0) return
+    clearInterval(this.timer)
+    this.timer = undefined
+  }
+
+  /** The writer decides in the order of asking, so all may ask at once. */
+  private async serve(): Promise<void> {
+    this.again = true
+    if (this.serving) return
+    this.serving = true
+    while (this.again) {
+      this.again = false
+      await Promise.all(Array.from(this.waiters, (waiter) => waiter.attempt()))
+    }
+    this.serving = false
+  }
+}
+
+/** Whether a task may have become ready, or its lock free. */
+function mayFree({ type }: Event): boolean {
+  if (type.startsWith('task.')) return type !== 'task.claimed'
+  return type.startsWith('lease.') && type !== 'lease.granted' && type !== 'lease.handed_off'
+}
+
+const lines = new WeakMap<Store, Line>()
+
+function lineFor(store: Store): Line {
+  let line = lines.get(store)
+  if (!line) lines.set(store, (line = new Line(store)))
+  return line
+}
