@@ -11,8 +11,7 @@ interface Patience {
 }
 
 interface Waiter {
-  /** Asks once more; true when that ended the wait. */
-  attempt(): Promise<boolean>
+  attempt(): Promise<void>
 }
 
 /**
@@ -27,29 +26,34 @@ export function waitForTask<O>(
 ): Promise<O> {
   return new Promise((resolve, reject) => {
     const line = lineFor(store)
-    let last: () => void = () => undefined
-    const end = () => {
+    let answer: (() => void) | undefined
+    let asking = false
+    let over = false
+    const finish = () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', giveUp)
       line.leave(waiter)
+      answer?.()
     }
+    // A claim that is under way may still succeed, and must then be told: never leave before it.
     const giveUp = () => {
-      end()
-      last()
+      over = true
+      if (answer && !asking) finish()
     }
     const waiter: Waiter = {
       attempt: async () => {
+        asking = true
+        let ended = true
         try {
           const reply = await ask()
-          last = () => resolve(reply)
-          if ((reply as { task: unknown }).task === null) return false
+          answer = () => resolve(reply)
+          ended = (reply as { task: unknown }).task !== null
         } catch (error) {
-          last = () => reject(error as Error)
-          if (error instanceof Refusal && error.code === 'held') return false
+          answer = () => reject(error as Error)
+          ended = !(error instanceof Refusal && error.code === 'held')
         }
-        end()
-        last()
-        return true
+        asking = false
+        if (ended || over) finish()
       },
     }
     const timer = setTimeout(giveUp, wait_ms)
