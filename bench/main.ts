@@ -7,6 +7,7 @@ import { build } from 'esbuild'
 
 const WORKLOADS: Record<string, string> = {
   core: 'claim + complete per second on SQLite, beside plainjob; and the cold start',
+  http: 'claims per second over HTTP, beside the echo of the same server',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

@@ -57,6 +57,11 @@ export function isGone(view: View, ticket: Ticket): boolean {
   if (ticket.called_ms !== null && view.now > ticket.called_ms + CALL_MS) return true
   const fact = ticket.process ? view.process(ticket.process) : 'unknown'
   if (fact === 'alive') return false
+  if (fact === 'dead' && ticket.stand_in) {
+    // Whoever stood in is gone, not the waiter: it gets the time to come back by its request id.
+    view.put('ticket', { ...ticket, process: null, seen_ms: view.now })
+    return false
+  }
   return fact === 'dead' || view.now > ticket.seen_ms + TICKET_MS
 }
 

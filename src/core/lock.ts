@@ -53,7 +53,7 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   }
   // Looking at the lines takes out waiters that are gone; this one may have been among them.
   const still = view.get('ticket', ask.ticket_id)
-  return still ? wait(view, still) : join(view, names, ask, caller)
+  return still ? wait(view, still, caller) : join(view, names, ask, caller)
 }
 
 /** The refusal that keeps the caller from `name`, if any. */
@@ -130,6 +130,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     agent: caller.agent,
     agent_given: caller.given,
     process: caller.waiter ?? caller.process,
+    stand_in: caller.waiter !== undefined,
     node: nodeOf(ask.process, caller.agent, caller.given),
     under_node: inherits ? nodeOfLease(under) : null,
     priority: ask.priority,
@@ -169,8 +170,10 @@ function rankIn(view: View, names: string[], priority: number): number {
   return rank
 }
 
-function wait(view: View, ticket: Ticket): Waiting {
-  view.put('ticket', { ...ticket, seen_ms: view.now })
+/** It waits on. Whoever speaks for it now keeps its place: a daemon may have taken over. */
+function wait(view: View, ticket: Ticket, caller: Caller): Waiting {
+  const spoken = { process: caller.waiter ?? caller.process, stand_in: caller.waiter !== undefined }
+  view.put('ticket', { ...ticket, ...spoken, seen_ms: view.now })
   return { waiting: ticket.id, position: positionIn(view, ticket) }
 }
 

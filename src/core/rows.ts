@@ -108,6 +108,8 @@ export interface Ticket {
   agent: string
   agent_given: boolean
   process: ProcessRef | null
+  /** Whether `process` only stands in for the waiter, as a daemon does for an open request. */
+  stand_in: boolean
   /** Where the waiter stands in the wait-for graph: its process, or its given agent id. */
   node: string | null
   /** The lease it runs under, if any: that lease waits when this ticket does. */

@@ -1,2 +1,11 @@
+import { plant, type Promised } from '../core/planted.ts'
+
 /** What `leasehold serve` loads: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
+
+declare const LEASEHOLD_TEST_BUILD: boolean | undefined
+
+// A bundle of its own has a switch of its own: see the command line's.
+if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
+  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
+}

@@ -68,6 +68,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     agent: 'text',
     agent_given: 'bool',
     process: 'json',
+    stand_in: 'bool',
     node: 'text',
     under_node: 'text',
     priority: 'int',

@@ -115,11 +115,22 @@ export class Store {
   /** While one batch commits, the next one gathers. */
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
-      await new Promise<void>((resolve) => void setImmediate(resolve))
+      await this.gather()
       await this.runBatch(this.waiting.splice(0, BATCH_MAX))
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
+  }
+
+  /**
+   * Waits as long as more asks come with every turn of the event loop. Those who were answered
+   * together ask again one after the other; to commit the first without the rest costs a sync.
+   */
+  private async gather(): Promise<void> {
+    for (let seen = 0; seen < this.waiting.length && seen < BATCH_MAX;) {
+      seen = this.waiting.length
+      await new Promise<void>((resolve) => void setImmediate(resolve))
+    }
   }
 
   private async runBatch(asks: Ask[]): Promise<void> {

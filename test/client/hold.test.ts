@@ -145,3 +145,16 @@ test('withTask keeps a task while it is worked on and completes it, or gives it 
   expect(await client.task.get({ id: 'T2' })).toMatchObject({ status: 'review' })
   expect(await client.withTask({}, () => 'nothing to do')).toBeUndefined()
 })
+
+test('a waiter that is called by the commit that gave it its place wakes at once', async () => {
+  const client = await clientOf({ embedded: true, dir: sandbox().state, agent: 'ada' })
+  // While events are followed nobody looks at the lines by the clock, or only every ten seconds.
+  await client.events().opened
+  const [one, two] = [client.as('one'), client.as('two')]
+  await one.lock.acquire({ names: ['x'], process: null })
+  const start_ms = performance.now()
+  const waiting = two.lock.acquire({ names: ['x'], wait_seconds: 20, process: null })
+  await one.lock.release({ name: 'x' })
+  expect(await waiting).toMatchObject({ holder: 'two' })
+  expect(performance.now() - start_ms).toBeLessThan(2_000)
+})

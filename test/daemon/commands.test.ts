@@ -53,7 +53,7 @@ function pointTo(place: Sandbox, url: string): void {
 }
 
 describe('commands use the daemon that runs', () => {
-  test('every one of them, with the secret of this login, and nothing secret in the address', async () => {
+  test('with the secret of this login, and nothing secret in the address', async () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
     const between = await Between.before(daemon)
@@ -105,6 +105,7 @@ describe('commands use the daemon that runs', () => {
       `http://127.0.0.1.evil.com:${port}`,
       `http://127.0.0.1@evil.com:${port}`,
       `http://127.0.0.1:${port}@evil.com:80`,
+      `http://127.0.0.1:1@127.0.0.1:${port}`,
       `https://127.0.0.1:${port}`,
       `http://0.0.0.0:${port}`,
       'http://example.com:4747',
@@ -135,7 +136,11 @@ describe('commands use the daemon that runs', () => {
     const place = servingPlace()
     await startDaemon(place)
     const { fence } = await place.ok(['lock', 'acquire', 'блок/錠🔒', '--agent', 'ада'])
-    const env = { LEASEHOLD_LOCK: 'блок/錠🔒', LEASEHOLD_FENCE: String(fence), LEASEHOLD_AGENT: 'ада' }
+    const env = {
+      LEASEHOLD_LOCK: 'блок/錠🔒',
+      LEASEHOLD_FENCE: String(fence),
+      LEASEHOLD_AGENT: 'ада',
+    }
     expect(await place.ok(['lock', 'renew', 'блок/錠🔒'], { env })).toMatchObject({ fence })
   })
 })
@@ -159,7 +164,9 @@ describe('LEASEHOLD_TOKEN is all that a command is', () => {
     }
     const viewer = { LEASEHOLD_TOKEN: await daemon.token('viewer') }
     await place.refused(['lock', 'acquire', 'v'], 'forbidden', 4, { env: viewer })
-    expect(await place.ok(['lock', 'status', 'x'], { env: viewer })).toMatchObject({ is_locked: true })
+    expect(await place.ok(['lock', 'status', 'x'], { env: viewer })).toMatchObject({
+      is_locked: true,
+    })
     const admin = { LEASEHOLD_TOKEN: await daemon.token('admin') }
     await place.ok(['lock', 'force-release', 'x'], { env: admin })
   })

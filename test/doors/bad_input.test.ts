@@ -49,7 +49,7 @@ function expectRefused(reply: Reply, what: string, status = 400, code = 'invalid
   expect(reply.headers['content-type']).toContain('application/json')
 }
 
-async function everyRoute(what: string, sending: Sending, status = 400, code = 'invalid') {
+async function expectOnEveryRoute(what: string, sending: Sending, status = 400, code = 'invalid') {
   for (const { name } of operations) {
     expectRefused(await daemon.post(name, {}, sending), `${what}: ${name}`, status, code)
   }
@@ -72,14 +72,14 @@ describe('on every route', () => {
       "{'a':1}",
       'NaN',
     ]) {
-      await everyRoute(JSON.stringify(body), { body })
+      await expectOnEveryRoute(JSON.stringify(body), { body })
     }
-    await everyRoute('bytes', { body: Buffer.from([0xff, 0xfe, 0x00, 0x80]) })
+    await expectOnEveryRoute('bytes', { body: Buffer.from([0xff, 0xfe, 0x00, 0x80]) })
   })
 
   test('fields that it does not have are refused, those of every object too', async () => {
     for (const field of ['nonsense', '__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-      await everyRoute(field, { body: `{"${field}": {"admin": true}}` })
+      await expectOnEveryRoute(field, { body: `{"${field}": {"admin": true}}` })
       for (const { name } of operations.filter(({ effect }) => effect === 'read')) {
         const path = `/v1/${name}?${field}=1`
         expectRefused(await send(daemon.url, path, { token: daemon.secret }), path)
@@ -96,20 +96,23 @@ describe('on every route', () => {
           const what = `${name} ${field}=${JSON.stringify(value).slice(0, 30)}`
           const code = reply.json?.error?.code as string
           expect({ what, code }).toEqual({ what, code: code === 'too_large' ? code : 'invalid' })
+          // What was given is wrong, not missing; other fields may well be.
+          expect(reply.json.error.message, what).not.toContain(`${field} is missing`)
           expect(reply.status).toBe(code === 'too_large' ? 413 : 400)
         }
       }
     }
     // Too large for a number: read as Infinity.
-    await everyRoute('1e400', { body: '{"limit": 1e400, "ttl_seconds": 1e400}' })
+    await expectOnEveryRoute('1e400', { body: '{"limit": 1e400, "ttl_seconds": 1e400}' })
     for (const agent of [null, 5, '', {}, 'a\nb', 'x'.repeat(300)]) {
-      expectRefused(await daemon.post('lock.acquire', { names: ['x'], agent }), String(agent))
+      const reply = await daemon.post('lock.acquire', { names: ['x'], agent })
+      expectRefused(reply, JSON.stringify(agent))
     }
   })
 
   test('2 MB are too many, announced or not', async () => {
     const body = JSON.stringify({ title: 'x'.repeat(2 * MB) })
-    await everyRoute('2 MB', { body }, 413, 'too_large')
+    await expectOnEveryRoute('2 MB', { body }, 413, 'too_large')
     const announced = raw().write(...head(), `Content-Length: ${2 * MB}`, '', '')
     await until('it is refused before it is sent', () => announced.replies[0]?.status === 413)
     announced.socket.destroy()
@@ -122,12 +125,29 @@ describe('on every route', () => {
   test('more levels than anybody needs are refused, not followed', async () => {
     const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
     for (const levels of [10_000, 200_000]) {
-      await everyRoute(`${levels} levels`, { body: `{"nonsense": ${deep(levels)}}` })
+      await expectOnEveryRoute(`${levels} levels`, { body: `{"nonsense": ${deep(levels)}}` })
       const body = `{"title": "x", "metadata": {"a": ${deep(levels)}}}`
       expectRefused(await daemon.post('task.create', {}, { body }), `${levels} levels of metadata`)
     }
     const body = `{"title": "x", "metadata": {"a": ${deep(40)}}}`
     expect((await daemon.post('task.create', {}, { body })).status).toBe(200)
+  })
+
+  test('beside the operations too: MCP and the echo answer with JSON, and go on', async () => {
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
+    for (const path of ['/mcp', '/echo']) {
+      for (const body of ['{', '\0', 'x'.repeat(2 * MB), `{"a": ${deep}`]) {
+        const headers = {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        }
+        const asked = { token: daemon.secret, method: 'POST', headers, body }
+        const reply = await send(daemon.url, path, asked)
+        const what = `${path} ${body.slice(0, 10)}`
+        expect([400, 413], what).toContain(reply.status)
+        expect(reply.json?.error, what).toBeDefined()
+      }
+    }
   })
 
   test('a header of our own that is none is refused', async () => {
@@ -187,7 +207,9 @@ describe('addresses', () => {
       }
     }
     // Read as what it says, this one leads to a route.
-    expect((await send(daemon.url, '/v1/x/../lock.list', { token: daemon.secret })).status).toBe(200)
+    expect((await send(daemon.url, '/v1/x/../lock.list', { token: daemon.secret })).status).toBe(
+      200,
+    )
   })
 
   test('a target that is no path, and a host that is none', async () => {
@@ -201,7 +223,13 @@ describe('addresses', () => {
       ['/v1/lock.list', 'user:pass@127.0.0.1'],
       ['/v1/lock.list', ''],
     ]) {
-      const asked = raw().write(`GET ${target} HTTP/1.1`, `Host: ${host}`, 'Connection: close', '', '')
+      const asked = raw().write(
+        `GET ${target} HTTP/1.1`,
+        `Host: ${host}`,
+        'Connection: close',
+        '',
+        '',
+      )
       const [reply] = await asked.closed()
       expect([400, 403, 404], `${target} ${host}`).toContain(reply?.status)
       expect(['invalid', 'forbidden', 'not_found']).toContain(reply?.json?.error?.code)
@@ -230,7 +258,11 @@ describe('what is hardly HTTP', () => {
   })
 
   test('garbage is refused and the connection ends', async () => {
-    for (const text of ['garbage\r\n\r\n', '\u0016\u0003\u0001\u0002\0\u0001', 'GET / HTTP/9.9\r\n\r\n']) {
+    for (const text of [
+      'garbage\r\n\r\n',
+      '\u0016\u0003\u0001\u0002\0\u0001',
+      'GET / HTTP/9.9\r\n\r\n',
+    ]) {
       const [reply] = await raw().write(text).closed()
       expect([reply?.status, reply?.json?.error?.code], text).toEqual([400, 'invalid'])
     }
@@ -240,7 +272,9 @@ describe('what is hardly HTTP', () => {
       [...head(), 'Content-Length: 2', 'Transfer-Encoding: chunked', '', '{}'],
       [...head(), 'Bad Header: x', '', ''],
     ]) {
-      const [reply] = await raw().write(...lines).closed()
+      const [reply] = await raw()
+        .write(...lines)
+        .closed()
       expect([reply?.status, reply?.json?.error?.code], lines.join()).toEqual([400, 'invalid'])
     }
   })

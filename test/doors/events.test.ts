@@ -87,19 +87,23 @@ describe('events', () => {
     await daemon.ok('task.create', { title: 'over HTTP', id: '1' })
     await place.ok(['task', 'add', 'by a command', '--id', '2'])
     await unseen(place, () => place.ok(['task', 'add', 'on the store', '--id', '3']))
-    await until('all three', () => listener.seen.length >= 3)
-    const tasks = listener.seen.map(({ type, data }) => `${type} ${data.task}`)
-    expect(tasks).toEqual(['task.created 1', 'task.created 2', 'task.created 3'])
+    const tasks = () => listener.seen.filter(({ type }) => type === 'task.created')
+    await until('all three', () => tasks().length >= 3)
+    expect(tasks().map(({ type, data }) => `${type} ${data.task}`)).toEqual([
+      'task.created 1',
+      'task.created 2',
+      'task.created 3',
+    ])
     expect(listener.seen[0]!.data).not.toHaveProperty('hash')
     expect(listener.seen[0]!.id).toMatch(/^\d+-\d+$/)
   })
 
-  test('nothing is missed and nothing comes twice, though the listener comes and goes', async () => {
+  test('nothing is missed, nothing comes twice, though the listener comes and goes', async () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
     const first = await new Listener(daemon).open()
     await daemon.ok('task.create', { title: 'begin' })
-    await until('the first', () => first.seen.length === 1)
+    await until('the first', () => first.types.includes('task.created'))
     first.close()
     const positions = [...first.positions]
     let last = first.seen.at(-1)!.id
@@ -134,16 +138,11 @@ describe('events', () => {
   test('a long past is sent whole, however much it is', async () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
-    const asks = Array.from({ length: 3000 }, (_, i) => i)
-    const names = (i: number) => ({ names: [`${'n'.repeat(400)}${i}`], agent: 'ada' })
     const epoch = (await place.ok(['db', 'check'])).epoch as number
-    await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        for (let i = asks.pop(); i !== undefined; i = asks.pop()) {
-          await daemon.ok('lock.acquire', names(i))
-        }
-      }),
-    )
+    for (let i = 0; i < 40; i += 1) {
+      const names = Array.from({ length: 100 }, (_, n) => `${'n'.repeat(450)}${i}-${n}`)
+      await daemon.ok('lock.acquire', { names, agent: 'ada' })
+    }
     const end = await headOf(place)
     const listener = await new Listener(daemon).open(`${epoch}-0`)
     await until('all of it', () => listener.positions.at(-1) === end)
@@ -160,7 +159,13 @@ describe('a place that is no longer known', () => {
     const end = await headOf(place)
     const epoch = (await place.ok(['db', 'check'])).epoch as number
     await place.ok(['db', 'prune', '--keep', '3'])
-    for (const last of [`${epoch}-1`, `${epoch + 1}-${end}`, `${epoch}-${end + 5}`, 'nonsense', '']) {
+    for (const last of [
+      `${epoch}-1`,
+      `${epoch + 1}-${end}`,
+      `${epoch}-${end + 5}`,
+      'nonsense',
+      '',
+    ]) {
       const listener = await new Listener(daemon).open(last)
       await until(`reset behind ${last}`, () => listener.seen.length === 1)
       expect(listener.seen[0]).toMatchObject({ type: 'reset', id: `${epoch}-${end}` })
@@ -184,7 +189,7 @@ describe('a place that is no longer known', () => {
     await place.ok(['db', 'backup', place.path('copy')])
     const listener = await new Listener(daemon).open()
     await daemon.ok('task.create', { title: 'undone' })
-    await until('it is live', () => listener.seen.length === 1)
+    await until('it is live', () => listener.seen.length > 0)
     await place.ok(['db', 'restore', place.path('copy')])
     await until('its stream ends', () => listener.ended)
     const back = await new Listener(daemon).open(listener.seen.at(-1)!.id)
@@ -232,11 +237,13 @@ describe('a client that takes nothing', () => {
   })
 })
 
-/** Streams that the daemon keeps open, as the kernel knows them; a request opens and closes its own. */
+/** Streams that the daemon keeps open, as the kernel knows them; requests close their own. */
 function openStreams(daemon: Served): number {
   const local = `0100007F:${daemon.port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n')
-  return rows.map((row) => row.trim().split(/\s+/)).filter(([, at, , state]) => {
-    return at === local && state === ESTABLISHED
-  }).length
+  return rows
+    .map((row) => row.trim().split(/\s+/))
+    .filter(([, at, , state]) => {
+      return at === local && state === ESTABLISHED
+    }).length
 }

@@ -5,11 +5,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
 import type { Role } from '../../src/operations/operation.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
+import { sha256 } from '../../src/stores/digest.ts'
 import { processRef } from '../../src/stores/process.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Running, Sandbox, until } from '../processes.ts'
 import { prepare, samplesFor } from './samples.ts'
-import { finish, type Reply, send, type Sending, type Served, startDaemon } from './serving.ts'
+import {
+  finish,
+  type Reply,
+  send,
+  type Sending,
+  type Served,
+  startDaemon,
+  unseen,
+} from './serving.ts'
 
 const place = new Sandbox()
 const tokens: Record<string, string> = {}
@@ -33,7 +42,8 @@ beforeAll(async () => {
     ({ role, expires_at }) => role === 'admin' && expires_at === null,
   )!
   // Both have counted, so that what the daemon remembers of them is put to the test too.
-  for (const name of ['expired', 'revoked']) await daemon.ok('lock.list', {}, { token: tokens[name] })
+  for (const name of ['expired', 'revoked'])
+    await daemon.ok('lock.list', {}, { token: tokens[name] })
   await daemon.ok('token.revoke', { id })
   await until('the token has expired', async () => {
     return (await daemon.post('lock.list', {}, { token: tokens['expired'] })).status === 401
@@ -45,6 +55,8 @@ afterAll(async () => {
   await finish(place)
   await place.close()
 })
+
+const sampleOf = (name: string): object => samples.get(name as never) ?? {}
 
 /** All that an effect would change; the daemon's own lease goes on being renewed. */
 async function state(): Promise<string> {
@@ -61,7 +73,7 @@ async function state(): Promise<string> {
 }
 
 /** Makes the same kind of request of every operation: all must be refused, without effect. */
-async function allRefused(
+async function expectAllRefused(
   make: (name: string, input: object) => Promise<Reply>,
   status: number,
   code: string,
@@ -71,7 +83,7 @@ async function allRefused(
   const before = await state()
   await Promise.all(
     which.map(async ({ name }) => {
-      const reply = await make(name, samples.get(name as never)!)
+      const reply = await make(name, sampleOf(name))
       expect({ name, status: reply.status, code: reply.json?.error?.code }).toEqual({
         name,
         status,
@@ -85,13 +97,14 @@ async function allRefused(
   expect(await state()).toBe(before)
 }
 
-const post = (sending: Sending) => (name: string, input: object) => daemon.post(name, input, sending)
+const post = (sending: Sending) => (name: string, input: object) =>
+  daemon.post(name, input, sending)
 const writes = operations.filter(({ effect }) => effect === 'write')
 const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }
 const above = (role: Role) => operations.filter((each) => RANK[each.role] > RANK[role])
 
 describe('the samples', () => {
-  test('succeed when nothing is wrong, so that only what a test changes can refuse them', async () => {
+  test('succeed when nothing is wrong, so that only what a test changes refuses them', async () => {
     for (const { name } of operations) {
       const scene = await prepare(daemon, processRef(sleeper.pid) ?? processRef(process.pid)!)
       if (name === 'lock.name_group') continue
@@ -118,28 +131,44 @@ describe('who may come in', () => {
       ['two', { token: undefined, headers: { authorization: `Bearer ${daemon.secret} x` } }],
       ['cookie', { token: undefined, headers: { cookie: `token=${daemon.secret}` } }],
     ]
-    for (const [, sending] of cases) await allRefused(post(sending), 401, 'unauthorized')
+    for (const [, sending] of cases) await expectAllRefused(post(sending), 401, 'unauthorized')
     const [{ hash } = { hash: '' }] = await store.read((view) => [...view.scan('tokens', '')])
-    await allRefused(post({ token: hash }), 401, 'unauthorized')
+    await expectAllRefused(post({ token: hash }), 401, 'unauthorized')
     const inUrl = (name: string, input: object) =>
       send(daemon.url, `/v1/${name}?token=${daemon.secret}&access_token=${daemon.secret}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(input),
       })
-    await allRefused(inUrl, 401, 'unauthorized')
+    await expectAllRefused(inUrl, 401, 'unauthorized')
+  })
+
+  test('a token that is revoked counts no more: here at once, elsewhere within a second', async () => {
+    const idOf = (secret: string) => sha256(secret).slice(0, 12)
+    const [one, two] = [await daemon.token('viewer'), await daemon.token('viewer')]
+    for (const token of [one, two]) await daemon.ok('lock.list', {}, { token })
+    await daemon.ok('token.revoke', { id: idOf(one) })
+    expect((await daemon.post('lock.list', {}, { token: one })).status).toBe(401)
+    await daemon.ok('lock.list', {}, { token: two })
+    await unseen(place, () => place.ok(['token', 'revoke', idOf(two)]))
+    const isRefused = async () => {
+      return (await daemon.post('lock.list', {}, { token: two })).status === 401
+    }
+    await until('it is refused', isRefused, 2_000)
   })
 
   test('a viewer reads, and changes nothing', async () => {
-    await allRefused(post({ token: tokens['viewer'] }), 403, 'forbidden', above('viewer'))
+    await expectAllRefused(post({ token: tokens['viewer'] }), 403, 'forbidden', above('viewer'))
     for (const { name } of operations.filter(({ role }) => role === 'viewer')) {
-      const { status } = await daemon.post(name, samples.get(name as never)!, { token: tokens['viewer'] })
+      const { status } = await daemon.post(name, sampleOf(name), {
+        token: tokens['viewer'],
+      })
       expect({ name, status }).toEqual({ name, status: name === 'lock.explain' ? 404 : 200 })
     }
   })
 
   test('an agent does nothing that is for admins', async () => {
-    await allRefused(post({ token: tokens['agent'] }), 403, 'forbidden', above('agent'))
+    await expectAllRefused(post({ token: tokens['agent'] }), 403, 'forbidden', above('agent'))
   })
 
   test('an agent acts as itself or those nested under it, never as another', async () => {
@@ -147,7 +176,7 @@ describe('who may come in', () => {
     for (const agent of ['bob', 'ad', 'adam', 'ada2', 'admin', 'ADA', ' ada']) {
       const as = (name: string, input: object) =>
         daemon.post(name, { ...input, agent }, { token: tokens['agent'] })
-      await allRefused(as, 403, 'forbidden', open)
+      await expectAllRefused(as, 403, 'forbidden', open)
     }
     for (const agent of ['ada', 'ada/sub', 'ada/sub/deeper']) {
       const names = [`of-${agent}`]
@@ -158,7 +187,12 @@ describe('who may come in', () => {
     const headers = {
       'leasehold-caller': JSON.stringify({ given: true, process: null, under: null, admin: true }),
     }
-    await allRefused(post({ token: tokens['agent'], headers }), 403, 'forbidden', above('agent'))
+    await expectAllRefused(
+      post({ token: tokens['agent'], headers }),
+      403,
+      'forbidden',
+      above('agent'),
+    )
   })
 
   test('events, too, are for those with a token', async () => {
@@ -169,19 +203,26 @@ describe('who may come in', () => {
         code: 'unauthorized',
       })
     }
-    const mcp = await send(daemon.url, '/mcp', { method: 'POST', body: '{}' })
-    expect({ status: mcp.status, code: mcp.json.error.code }).toEqual({
-      status: 401,
-      code: 'unauthorized',
-    })
+    for (const path of ['/mcp', '/echo']) {
+      const { status, json } = await send(daemon.url, path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect({ path, status, code: json.error.code }).toEqual({
+        path,
+        status: 401,
+        code: 'unauthorized',
+      })
+    }
   })
 })
 
 const OPEN_ROUTES = ['/healthz', '/readyz', '/openapi.json', '/docs', '/', '/nothing']
-const OTHER_ROUTES = [...OPEN_ROUTES, '/v1/events', '/mcp']
+const OTHER_ROUTES = [...OPEN_ROUTES, '/v1/events', '/mcp', '/echo']
 
 /** The same headers on the routes that are no operations: refused before anything is looked at. */
-async function othersRefused(headers: Record<string, string>, status = 403): Promise<void> {
+async function expectOthersRefused(headers: Record<string, string>, status = 403): Promise<void> {
   for (const path of OTHER_ROUTES) {
     const reply = await send(daemon.url, path, { token: daemon.secret, headers })
     expect({ path, status: reply.status, code: reply.json?.error?.code }).toEqual({
@@ -212,8 +253,8 @@ describe('from where', () => {
       // A host that is none at all is not even read; either way it is refused.
       expect([400, 403], host).toContain(first.status)
       const code = first.status === 403 ? 'forbidden' : 'invalid'
-      await allRefused(post(sending), first.status, code)
-      await othersRefused({ host }, first.status)
+      await expectAllRefused(post(sending), first.status, code)
+      await expectOthersRefused({ host }, first.status)
     }
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`]) {
       expect((await daemon.post('lock.list', {}, { headers: { host } })).status).toBe(200)
@@ -236,8 +277,8 @@ describe('from where', () => {
       'file://',
       '',
     ]) {
-      await allRefused(post({ headers: { origin } }), 403, 'forbidden')
-      await othersRefused({ origin })
+      await expectAllRefused(post({ headers: { origin } }), 403, 'forbidden')
+      await expectOthersRefused({ origin })
     }
     for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`]) {
       const { status, headers } = await daemon.post('lock.list', {}, { headers: { origin } })
@@ -260,7 +301,7 @@ describe('in what form', () => {
       '',
       undefined,
     ]) {
-      await allRefused(post({ headers: { 'content-type': type } }), 400, 'invalid')
+      await expectAllRefused(post({ headers: { 'content-type': type } }), 400, 'invalid')
     }
   })
 
@@ -273,14 +314,14 @@ describe('in what form', () => {
     for (const headers of [{}, { 'x-http-method-override': 'POST' }, { 'x-method': 'POST' }]) {
       const get = (name: string, input: object) =>
         send(daemon.url, `/v1/${name}?${query(input)}`, { token: daemon.secret, headers })
-      await allRefused(get, 400, 'invalid', writes)
+      await expectAllRefused(get, 400, 'invalid', writes)
     }
   })
 
   test('nothing is changed by HEAD, which takes the way of GET', async () => {
     const before = await state()
     for (const { name } of writes) {
-      const path = `/v1/${name}?${query(samples.get(name as never)!)}`
+      const path = `/v1/${name}?${query(sampleOf(name))}`
       const { status } = await send(daemon.url, path, { token: daemon.secret, method: 'HEAD' })
       expect({ name, status }).toEqual({ name, status: 400 })
     }
@@ -290,7 +331,7 @@ describe('in what form', () => {
   test('no other method leads anywhere', async () => {
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND']) {
       const other = (name: string, input: object) => daemon.post(name, input, { method })
-      await allRefused(other, 404, 'not_found')
+      await expectAllRefused(other, 404, 'not_found')
       const preflight = await send(daemon.url, '/v1/lock.acquire', {
         method,
         headers: { 'access-control-request-method': 'POST' },

@@ -33,11 +33,11 @@ export class Raw {
     for (let i = 0; i < times; i += 1) {
       if (this.socket.destroyed) return false
       if (!this.socket.write(text)) {
-        const gone = once(this.socket, 'close').then(() => false)
-        const drained = once(this.socket, 'drain').then(() => true)
-        gone.catch(() => undefined)
-        drained.catch(() => undefined)
-        if (!(await Promise.race([gone, drained]))) return false
+        const goesOn = await new Promise<boolean>((resolve) => {
+          this.socket.once('close', () => resolve(false))
+          this.socket.once('drain', () => resolve(true))
+        })
+        if (!goesOn) return false
       }
     }
     return true

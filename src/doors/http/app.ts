@@ -73,6 +73,11 @@ export function httpApp(doors: Doors): Hono {
       open -= 1
     }
   })
+  // All that a call costs except its operation: what `npm run bench -- http` compares with.
+  app.post('/echo', async (c) => {
+    await doors.access.bearerOf(secretOf(c))
+    return c.json(await readJson(c.req.raw))
+  })
   app.all('/mcp', async (c) => {
     const bearer = await doors.access.bearerOf(secretOf(c))
     return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()

@@ -2,6 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 
+const LINGER_MS = 500
+
 /** Answers a request whose address or host nobody could read: it never came as far as a route. */
 export function unreadable(error: unknown): Response {
   if (error instanceof Error && error.name === 'RequestError') {
@@ -22,13 +24,26 @@ export function unreadable(error: unknown): Response {
 export function answerBadRequests(server: Server): void {
   const latest = new WeakMap<object, { request: IncomingMessage; response: ServerResponse }>()
   server.on('request', (request, response) => latest.set(request.socket, { request, response }))
+  const answered = new WeakSet<Socket>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // What else it sends is not read as HTTP any more.
+    if (answered.has(socket)) return
     const open = latest.get(socket)
     const isAsked = open && !open.response.writableEnded
     const isMixed = isAsked && (open.request.complete || open.response.headersSent)
     if (!socket.writable || isMixed || error.code === 'ECONNRESET') socket.destroy()
-    else socket.end(answerTo(error), () => socket.destroy())
+    else {
+      answered.add(socket)
+      socket.end(answerTo(error))
+      linger(socket)
+    }
   })
+}
+
+/** Closing at once, while it still sends, would take back the answer before it was read. */
+function linger(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 function answerTo(error: NodeJS.ErrnoException): string {

@@ -43,6 +43,8 @@ function isOwn(origin: string, hosts: Set<string>): boolean {
 }
 
 const BODY_MAX = 1024 * 1024
+const DISCARD_MAX = 16 * BODY_MAX
+const DISCARD_MS = 500
 
 /** Reads a JSON object, and nothing else: forms and plain text come from pages we do not know. */
 export async function readJson(request: Request): Promise<Record<string, unknown>> {
@@ -66,19 +68,41 @@ export async function readJson(request: Request): Promise<Record<string, unknown
 }
 
 async function readBounded(request: Request): Promise<string> {
-  if (Number(request.headers.get('content-length') ?? 0) > BODY_MAX) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let size = 0
+  const stated = request.headers.get('content-length')
   try {
-    for await (const chunk of request.body ?? []) {
-      size += (chunk as Uint8Array).length
-      if (size > BODY_MAX) throw tooLarge()
-      chunks.push(chunk as Uint8Array)
-    }
+    // Node holds a body to the length it states; only one without a length has to be counted.
+    if (stated !== null && Number(stated) <= BODY_MAX) return await request.text()
+    const reader = request.body?.getReader()
+    return reader ? await readCounted(reader, Number(stated ?? 0)) : ''
   } catch (error) {
     throw error instanceof Refusal ? error : cutOff()
   }
-  return Buffer.concat(chunks).toString('utf8')
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>
+
+async function readCounted(reader: Reader, stated: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  while (stated <= BODY_MAX && size <= BODY_MAX) {
+    const { done, value } = await reader.read()
+    if (done) return Buffer.concat(chunks).toString('utf8')
+    size += value.length
+    chunks.push(value)
+  }
+  await discard(reader)
+  throw tooLarge()
+}
+
+/** Takes what still comes for a moment: closing while it is sent would take the answer along. */
+async function discard(reader: Reader): Promise<void> {
+  const late = setTimeout(() => void reader.cancel().catch(() => undefined), DISCARD_MS)
+  for (let size = 0; size < DISCARD_MAX; ) {
+    const { done, value } = await reader.read()
+    if (done) break
+    size += value.length
+  }
+  clearTimeout(late)
 }
 
 function cutOff(): Refusal {

@@ -95,6 +95,7 @@ CREATE TABLE ticket (
   agent TEXT NOT NULL,
   agent_given INTEGER NOT NULL,
   process TEXT,
+  stand_in INTEGER NOT NULL,
   node TEXT,
   under_node TEXT,
   priority INTEGER NOT NULL,

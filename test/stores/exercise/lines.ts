@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Waiting } from '../../../src/core/lock.ts'
+import type { ProcessRef } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
 import type { Begin } from './scene.ts'
 
@@ -44,6 +45,19 @@ export function exerciseLines(begin: Begin): void {
       await verbs.release('a', ada)
       await verbs.wait('a', bob, 'T9')
       expect(await positionsOf(verbs, 'T1', 'T5')).toEqual([1, 2])
+    })
+
+    test('keeps the order of arrival also among those who ask at the same instant', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      await Promise.all([
+        verbs.wait('a', bob, 'T9'),
+        verbs.wait('a', cyd, 'T1'),
+        verbs.wait('a', dan, 'T5', { priority: 1 }),
+      ])
+      machine.advance(1)
+      await verbs.wait('a', callerOf('eve'), 'T0')
+      expect(await positionsOf(verbs, 'T5', 'T9', 'T1', 'T0')).toEqual([1, 2, 3, 4])
     })
 
     test('lets a step of priority outweigh ten seconds of waiting, and no more', async () => {
@@ -218,6 +232,38 @@ export function exerciseLines(begin: Begin): void {
       await verbs.wait('a', dan, 'T3')
       machine.advance(2_000)
       expect(await positionsOf(verbs, 'T1', 'T2', 'T3')).toEqual([1, 0, 2])
+    })
+
+    test('keeps the place of a waiter whose daemon died, for as long as it may come back', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      const through = (daemon: ProcessRef) => callerOf('bob', { waiter: daemon })
+      const daemon = machine.spawn()
+      await verbs.wait('a', through(daemon), 'T1')
+      machine.advance(60_000 - 1)
+      await verbs.wait('a', callerOf('cyd', { process: machine.spawn() }), 'T2')
+      machine.kill(daemon)
+      await verbs.sweep()
+      machine.advance(9_000)
+      expect(await verbs.wait('a', through(machine.spawn()), 'T1')).toMatchObject([
+        { holder: 'bob' },
+      ])
+      await verbs.release('a', through(daemon))
+      expect((await verbs.turn('T2')).ask).toBe(true)
+    })
+
+    test('lets go of a waiter whose daemon died and who did not come back', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada)
+      const daemon = machine.spawn()
+      await verbs.wait('a', callerOf('bob', { waiter: daemon }), 'T1')
+      machine.kill(daemon)
+      machine.advance(1_001)
+      await verbs.sweep()
+      expect(await leftovers(verbs, 'a')).toHaveLength(2)
+      machine.advance(10_001)
+      await verbs.sweep()
+      expect(await leftovers(verbs, 'a')).toEqual([])
     })
 
     test('leaves no tickets behind when everybody went away', async () => {

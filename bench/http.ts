@@ -1,0 +1,110 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fillStore } from './claims.ts'
+import { type Goal, median, printGoals, printTable, progress, whole } from './report.ts'
+
+const COMMAND = resolve('bin/leasehold')
+const CONNECTIONS = 64
+const SHARE_MIN = 0.6
+const SECONDS = 2
+const ROUNDS = 5
+const ROUNDS_QUICK = 2
+/** More than a server can claim in one round. */
+const TASKS_PER_ROUND = 36_000
+
+/** What is asked in turn. The SDK sends request ids; what they cost is shown beside the goal. */
+const ASKS = {
+  echo: { path: '/echo', ids: false },
+  claim: { path: '/v1/task.claim', ids: false },
+  claim_with_id: { path: '/v1/task.claim', ids: true },
+} as const
+type Series = keyof typeof ASKS
+
+export interface Http {
+  rounds: number
+  rates: Record<Series, number>
+  goals: Goal[]
+}
+
+interface Server {
+  child: ChildProcess
+  url: string
+  secret: string
+}
+
+/**
+ * Claims over HTTP against the echo of the same server: the same connections, headers, body, checks
+ * and access token, without an operation. In turn, so that noise hits both alike; medians.
+ */
+export async function measureHttp(quick: boolean): Promise<Http> {
+  const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
+  const rounds = quick ? ROUNDS_QUICK : ROUNDS
+  const tasks = (rounds + 1) * TASKS_PER_ROUND
+  progress(`creating ${whole(tasks)} tasks`)
+  const path = await fillStore(folder, tasks)
+  chmodSync(path, 0o600)
+  const server = await startServer(folder, path)
+  try {
+    const rates: Record<Series, number[]> = { echo: [], claim: [], claim_with_id: [] }
+    // The first round warms up the compiler, as in a daemon that has run for a while.
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const name of Object.keys(ASKS) as Series[]) {
+        progress(`round ${round} of ${rounds}: ${name}`)
+        const rate = await rateOf(server, ASKS[name])
+        if (round > 0) rates[name].push(rate)
+      }
+    }
+    progress('')
+    const medians = Object.entries(rates).map(([key, each]) => [key, median(each)])
+    const found = Object.fromEntries(medians) as Http['rates']
+    const ratio = found.claim / found.echo
+    const name = `claims over HTTP / echo of the same server, ${CONNECTIONS} connections`
+    const goals = [{ name, ratio, goal: `≥ ${SHARE_MIN}`, met: ratio >= SHARE_MIN }]
+    return { rounds, rates: found, goals }
+  } finally {
+    server.child.kill('SIGTERM')
+    await once(server.child, 'close')
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function startServer(folder: string, path: string): Promise<Server> {
+  const env = { ...process.env, LEASEHOLD_DIR: folder, LEASEHOLD_STORE: `sqlite:${path}` }
+  const child = spawn(process.execPath, [COMMAND, '--json', 'serve', '--port', '0'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const { url } = JSON.parse(line) as { url: string }
+  const args = [COMMAND, '--json', 'token', 'create', '--role', 'agent', '--agent', 'bench']
+  const made = execFileSync(process.execPath, args, { env, encoding: 'utf8' })
+  return { child, url, secret: (JSON.parse(made) as { token: string }).token }
+}
+
+/** From a process of its own, or the server would share its thread with those who ask. */
+async function rateOf(
+  { url, secret }: Server,
+  { path, ids }: (typeof ASKS)[Series],
+): Promise<number> {
+  const args = [url, path, ids, CONNECTIONS, SECONDS].map(String)
+  const child = spawn(process.execPath, [process.argv[1]!, 'load', ...args], {
+    env: { ...process.env, LEASEHOLD_TOKEN: secret },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return (JSON.parse(line) as { rate: number }).rate
+}
+
+export function printHttp({ rounds, rates, goals }: Http): void {
+  console.log(`\nHTTP, requests per second, median of ${rounds} rounds of ${SECONDS} s`)
+  printTable([
+    ['echo', whole(rates.echo)],
+    ['task.claim', whole(rates.claim)],
+    ['task.claim with a request id', whole(rates.claim_with_id)],
+  ])
+  printGoals(goals)
+}

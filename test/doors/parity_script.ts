@@ -1,0 +1,228 @@
+import { operationNamed, operations, type Registered } from '../../src/operations/registry.ts'
+import { sha256 } from '../../src/stores/digest.ts'
+import { until } from '../processes.ts'
+import { directly, type Door, type Opened, type Outcome } from './parity_doors.ts'
+import type { Json } from './serving.ts'
+
+type Name = Registered['name']
+
+/** What was asked and what came of it; undefined where the door could not be asked. */
+export interface Step {
+  asked: string
+  name: Name
+  outcome: Outcome | undefined
+}
+
+/** Plays the same calls through a door. What the door cannot say is done without it. */
+export class Player {
+  readonly steps: Step[] = []
+  private readonly door: Door
+  private readonly direct: Door
+
+  constructor({ door, store }: Opened) {
+    this.door = door
+    this.direct = directly(store)
+  }
+
+  /** Asks, keeps the outcome, and returns the answer: later calls need its fences and ids. */
+  async ask(name: Name, agent: string, input: Json = {}): Promise<Json> {
+    const operation = operationNamed.get(name)!
+    const asked = `${agent} ${name} ${JSON.stringify(input).slice(0, 120)}`
+    const step: Step = { asked, name, outcome: undefined }
+    this.steps.push(step)
+    const through = this.door.ask(operation, agent, input)
+    const outcome = (await through) ?? (await this.direct.ask(operation, agent, input)!)
+    if (through) step.outcome = outcome
+    return 'answer' in outcome ? outcome.answer : outcome.refused
+  }
+
+  /** What the store says, past the door and past the script. */
+  async look(name: Name, input: Json): Promise<Json> {
+    const outcome = await this.direct.ask(operationNamed.get(name)!, 'ada', input)!
+    return 'answer' in outcome ? outcome.answer : outcome.refused
+  }
+
+  /** Starts a call that will wait for `lock`, and goes on when it does. */
+  async waits(
+    lock: string,
+    name: Name,
+    agent: string,
+    input: Json,
+  ): Promise<{ got: Promise<Json> }> {
+    const before = (await this.look('lock.status', { name: lock })).waiters.length
+    const got = this.ask(name, agent, input)
+    await until(`${agent} waits for ${lock}`, async () => {
+      return (await this.look('lock.status', { name: lock })).waiters.length > before
+    })
+    // In an object: to await a promise of a promise is to await both.
+    return { got }
+  }
+}
+
+/** Refusals that no script can bring about from outside, and why. */
+export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
+  'lock.force_release': { forbidden: 'every door asks as an admin, or refuses the role first' },
+  'lock.release': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
+  'lock.hand_off': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
+  'task.claim': { lease_expired: 'shown below by a replayed claim' },
+}
+
+export async function play(opened: Opened): Promise<Step[]> {
+  const player = new Player(opened)
+  for (const part of [locks, waits, tasks, moves, lists, tokens, badInput]) await part(player)
+  return player.steps
+}
+
+async function locks(p: Player): Promise<void> {
+  const x = await p.ask('lock.acquire', 'ada', { names: ['x'], ttl_seconds: 600 })
+  await p.ask('lock.acquire', 'bob', { names: ['x'] })
+  await p.ask('lock.acquire', 'bob', { names: ['y', 'x'] })
+  await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 120.5 })
+  await p.ask('lock.status', 'bob', { name: 'x' })
+  await p.ask('lock.status', 'bob', { name: 'never held' })
+  await p.ask('lock.renew', 'ada', { name: 'x', fence: x.fence, ttl_seconds: 700 })
+  await p.ask('lock.renew', 'bob', { name: 'x' })
+  const again = await p.ask('lock.acquire', 'ada', { names: ['x'], ttl_seconds: 600 })
+  await p.ask('lock.renew', 'ada', { name: 'x', fence: x.fence })
+  await p.ask('lock.release', 'ada', { name: 'x', fence: x.fence })
+  await p.ask('lock.hand_off', 'ada', { name: 'x', fence: x.fence, to: 'bob' })
+  await p.ask('lock.name_group', 'ada', { name: 'x', fence: x.fence, group: GROUP })
+  await p.ask('lock.hand_off', 'cy', { name: 'x', to: 'cy' })
+  const handed = await p.ask('lock.hand_off', 'ada', { name: 'x', fence: again.fence, to: 'bob' })
+  await p.ask('lock.release', 'ada', { name: 'x' })
+  await p.ask('lock.release', 'bob', { name: 'x', fence: handed.fence })
+  for (const verb of ['renew', 'release', 'name_group'] as const) {
+    const more = verb === 'name_group' ? { group: GROUP } : {}
+    await p.ask(`lock.${verb}`, 'bob', { name: 'x', fence: handed.fence, ...more })
+  }
+  await p.ask('lock.hand_off', 'bob', { name: 'x', fence: handed.fence, to: 'ada' })
+  const g = await p.ask('lock.acquire', 'cy', { names: ['grouped'] })
+  await p.ask('lock.name_group', 'ada', { name: 'grouped', fence: g.fence, group: GROUP })
+  await p.ask('lock.name_group', 'cy', { name: 'grouped', fence: g.fence, group: GROUP })
+  const once = { names: ['once'], request_id: 'r1' }
+  const first = await p.ask('lock.acquire', 'ada', once)
+  await p.ask('lock.acquire', 'ada', once)
+  await p.ask('lock.acquire', 'ada', { ...once, names: ['twice'] })
+  await p.ask('lock.force_release', 'cy', { name: 'once', reason: 'stuck' })
+  await p.ask('lock.force_release', 'cy', { name: 'never held' })
+  await p.ask('lock.acquire', 'ada', once)
+  await p.ask('lock.renew', 'ada', { name: 'once', fence: first.fence })
+  await p.ask('lock.acquire', 'ada', { names: ['path:web:src/**'] })
+  await p.ask('agent.heartbeat', 'bob')
+}
+
+/** Of a host that nobody here can ask about. */
+const GROUP = { host: 'elsewhere', seat: 'elsewhere/1', pid: 4242, start: 1 }
+
+async function waits(p: Player): Promise<void> {
+  await p.ask('lock.acquire', 'ada', { names: ['a'] })
+  await p.ask('lock.acquire', 'bob', { names: ['b'] })
+  await p.ask('lock.acquire', 'bob', { names: ['a'], wait_seconds: 0.2 })
+  await p.ask('lock.explain', 'bob', { name: 'a' })
+  const waiting = await p.waits('a', 'lock.acquire', 'bob', { names: ['a'], wait_seconds: 30 })
+  await p.ask('lock.explain', 'bob', { name: 'a' })
+  await p.ask('lock.acquire', 'ada', { names: ['b'], wait_seconds: 30 })
+  await p.ask('lock.release', 'ada', { name: 'a' })
+  await waiting.got
+  await p.ask('lock.status', 'cy', { name: 'a' })
+}
+
+async function tasks(p: Player): Promise<void> {
+  const full = {
+    id: 'T-1',
+    title: 'Mend – größer 錠',
+    body: 'two\nlines',
+    project: 'web',
+    user: 'alice',
+    priority: 8,
+    group: 'g',
+    labels: ['bug', 'ui'],
+    metadata: { ra_mode: 'x', deep: { list: [1, 'two', null] } },
+  }
+  await p.ask('task.create', 'ada', full)
+  await p.ask('task.create', 'bob', full)
+  await p.ask('task.create', 'ada', { title: 'numbered' })
+  await p.ask('task.create', 'ada', { title: 'later', id: 'T-2', depends_on: ['T-1'] })
+  await p.ask('task.create', 'ada', { title: 'no', depends_on: ['none'] })
+  await p.ask('task.create', 'ada', { title: 'x'.repeat(501) })
+  await p.ask('task.create', 'ada', { title: 'bobs', id: 'T-3', assigned_to: 'bob' })
+  await p.ask('task.get', 'bob', { id: 'T-1' })
+  await p.ask('task.get', 'bob', { id: 'none' })
+  await p.ask('task.explain', 'ada', { id: 'T-2' })
+  await p.ask('task.explain', 'ada', { id: 'none' })
+  await p.ask('task.claim', 'ada', { id: 'none' })
+  await p.ask('task.claim', 'ada', { id: 'T-2' })
+  await p.ask('task.claim', 'ada', { id: 'T-3' })
+  const claim = await p.ask('task.claim', 'ada', { id: 'T-1', ttl_seconds: 60 })
+  await p.ask('task.claim', 'bob', { id: 'T-1' })
+  const { fence } = claim.lease
+  const version = claim.task.version as number
+  await p.ask('task.update', 'ada', { id: 'T-1', version, fence, title: 'Mended', labels: ['ui'] })
+  await p.ask('task.update', 'ada', { id: 'T-1', version, fence, title: 'Stale' })
+  await p.ask('task.update', 'bob', { id: 'T-1', version: version + 1, title: 'Mine' })
+  await p.ask('task.update', 'ada', { id: 'none', version: 1, title: 'No' })
+  await p.ask('task.update', 'ada', {
+    id: 'T-1',
+    version: version + 1,
+    fence: 999_999,
+    title: 'No',
+  })
+  await p.ask('task.status', 'bob', { id: 'T-1', status: 'done' })
+  await p.ask('task.status', 'ada', { id: 'T-1', status: 'done', fence: 999_999 })
+  await p.ask('task.status', 'ada', { id: 'T-1', status: 'Completed', fence })
+  await p.ask('task.update', 'ada', { id: 'T-1', version: version + 2, title: 'Read-only' })
+  await p.ask('task.update', 'ada', { id: 'T-1', version: version + 2, title: 'Late', fence })
+}
+
+async function moves(p: Player): Promise<void> {
+  await p.ask('task.status', 'ada', { id: 'T-1', status: 'todo' })
+  await p.ask('task.status', 'ada', { id: 'none', status: 'done' })
+  await p.ask('task.status', 'ada', { id: 'T-2', status: 'done' })
+  await p.ask('task.status', 'ada', { id: 'T-3', status: 'in_progress' })
+  await p.ask('task.status', 'ada', { id: 'T-2', status: 'nonsense' })
+  const moved = await p.ask('task.status', 'ada', { id: 'T-2', status: 'IN PROGRESS' })
+  await p.ask('task.status', 'bob', { id: 'T-2', status: 'cancelled' })
+  await p.ask('task.status', 'ada', { id: 'T-2', status: 'review', fence: moved.lease.fence })
+  await p.ask('task.status', 'bob', { id: 'T-2', status: 'done' })
+  const next = await p.ask('task.claim', 'cy', { request_id: 'next' })
+  await p.ask('task.claim', 'cy', { request_id: 'next' })
+  await p.ask('lock.force_release', 'ada', { name: next.lease.name })
+  await p.ask('task.claim', 'cy', { request_id: 'next' })
+  await p.ask('task.claim', 'cy', { project: 'nowhere' })
+}
+
+async function lists(p: Player): Promise<void> {
+  await p.ask('task.list', 'ada')
+  const page = await p.ask('task.list', 'ada', { limit: 2 })
+  await p.ask('task.list', 'ada', { limit: 2, after: page.next })
+  await p.ask('task.list', 'ada', { status: 'done' })
+  await p.ask('task.list', 'bob', { ready: true })
+  await p.ask('task.list', 'ada', { label: 'ui', project: 'web' })
+  for (const name of ['task.list', 'lock.list', 'agent.list', 'token.list'] as const) {
+    await p.ask(name, 'ada', { after: 'nonsense' })
+    await p.ask(name, 'ada', { limit: 0 })
+  }
+  await p.ask('lock.list', 'ada')
+  await p.ask('agent.list', 'ada')
+}
+
+async function tokens(p: Player): Promise<void> {
+  const secret_hash = sha256('a secret of the script')
+  await p.ask('token.create', 'ada', { secret_hash, role: 'agent' })
+  const ask = { secret_hash, role: 'agent', for_agent: 'dee', ttl_seconds: 3600 }
+  const { id } = await p.ask('token.create', 'ada', ask)
+  await p.ask('token.revoke', 'ada', { id })
+  await p.ask('token.revoke', 'ada', { id: 'none' })
+  await p.ask('token.list', 'ada')
+}
+
+/** Of every operation: nothing at all, a field it does not have, and each field with nonsense. */
+async function badInput(p: Player): Promise<void> {
+  for (const { name, input } of operations) {
+    if (Object.values(input).some(({ schema }) => !schema().safeParse(undefined).success)) {
+      await p.ask(name as Name, 'ada', {})
+    }
+    await p.ask(name as Name, 'ada', { nonsense: 1 })
+    for (const field of Object.keys(input)) await p.ask(name as Name, 'ada', { [field]: [[]] })
+  }
+}
