@@ -17,6 +17,12 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
       next: 'leasehold token create --role agent --agent builder-1',
     })
   }
+  if (view.get('token', ask.hash)) {
+    // Also a revoked one: making it again would bring it back.
+    throw new Refusal('conflict', 'A token with this secret exists already', {
+      next: 'Make a new secret: leasehold token create does.',
+    })
+  }
   const token: Token = {
     hash: ask.hash,
     id: ask.hash.slice(0, 12),

@@ -49,7 +49,7 @@ export function waitForTask<O>(
           answer = () => resolve(reply)
           ended = (reply as { task: unknown }).task !== null
         } catch (error) {
-          answer = () => reject(error as Error)
+          answer = () => reject(error)
           ended = !(error instanceof Refusal && error.code === 'held')
         }
         asking = false

@@ -13,7 +13,7 @@ export const create = operation({
   name: 'token.create',
   effect: 'write',
   role: 'admin',
-  refuses: ['invalid'],
+  refuses: ['invalid', 'conflict'],
   doc: 'Make a token. Its secret is shown once, and kept nowhere.',
   input: {
     secret_hash: f.secretHash,

@@ -54,7 +54,7 @@ describe('waiting for a task', () => {
     await store.close()
   })
 
-  it('ends with nothing when time is up, and with the refusal for a task that stays held', async () => {
+  it('ends with nothing when time is up, or with the refusal of a task that is held', async () => {
     const store = open()
     expect(await claim(store, 'a', { wait_seconds: 0.02 })).toEqual({
       task: null,

@@ -212,6 +212,7 @@ async function tokens(p: Player): Promise<void> {
   const ask = { secret_hash, role: 'agent', for_agent: 'dee', ttl_seconds: 3600 }
   const { id } = await p.ask('token.create', 'ada', ask)
   await p.ask('token.revoke', 'ada', { id })
+  await p.ask('token.create', 'ada', ask)
   await p.ask('token.revoke', 'ada', { id: 'none' })
   await p.ask('token.list', 'ada')
 }

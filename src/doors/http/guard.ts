@@ -97,7 +97,7 @@ async function readCounted(reader: Reader, stated: number): Promise<string> {
 /** Takes what still comes for a moment: closing while it is sent would take the answer along. */
 async function discard(reader: Reader): Promise<void> {
   const late = setTimeout(() => void reader.cancel().catch(() => undefined), DISCARD_MS)
-  for (let size = 0; size < DISCARD_MAX; ) {
+  for (let size = 0; size < DISCARD_MAX;) {
     const { done, value } = await reader.read()
     if (done) break
     size += value.length

@@ -234,7 +234,7 @@ export function exerciseLines(begin: Begin): void {
       expect(await positionsOf(verbs, 'T1', 'T2', 'T3')).toEqual([1, 0, 2])
     })
 
-    test('keeps the place of a waiter whose daemon died, for as long as it may come back', async () => {
+    test('keeps the place of a waiter whose daemon died, while it may come back', async () => {
       const { verbs, machine } = begin()
       await verbs.take('a', ada)
       const through = (daemon: ProcessRef) => callerOf('bob', { waiter: daemon })
