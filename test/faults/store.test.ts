@@ -146,7 +146,7 @@ describe('a store that this program or login must not use', () => {
     writeFileSync(place.state, 'a file')
     await place.refused(['task', 'add', 'x'], 'unavailable', 75)
     const elsewhere = place.path('elsewhere')
-    mkdirSync(elsewhere)
+    mkdirSync(elsewhere, { mode: 0o700 })
     symlinkSync(place.path('target.db'), join(elsewhere, 'leasehold.db'))
     const env = { LEASEHOLD_DIR: elsewhere }
     await place.refused(['task', 'add', 'x'], 'unavailable', 75, { env })
