@@ -88,6 +88,7 @@ export const seconds = (min: number, max: number) =>
     .number('must be a number of seconds')
     .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`))
 
+export const number = () => z.number('must be a number')
 export const ttl = () => seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
 export const count = () => whole(1, Number.MAX_SAFE_INTEGER)
 export const level = () => whole(0, 9)

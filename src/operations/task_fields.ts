@@ -56,6 +56,16 @@ export const newTask = {
   metadata: filled(said.metadata, {}),
 }
 
+/** Marks that some agents put on a task they create; they are kept in its metadata. */
+export const marks = {
+  ra_mode: field(
+    () => s.optional(s.plain(100)),
+    'Kept in metadata as ra_mode.',
+    '--ra-mode <mode>',
+  ),
+  ra_score: field(() => s.optional(s.number()), 'Kept in metadata as ra_score.', '--ra-score <n>'),
+}
+
 /** In an edit, what is left out stays as it is. */
 export const editedTask = {
   title: unchanged(said.title),

@@ -9,7 +9,7 @@ import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
-import { editedTask, newTask } from './task_fields.ts'
+import { editedTask, marks, newTask } from './task_fields.ts'
 
 type ShownTask = ReturnType<typeof showTask>
 
@@ -51,10 +51,15 @@ export const create = operation({
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
   tool: 'create_task',
-  input: { id: f.taskIdOptional, ...newTask, request_id: f.requestId },
+  input: { id: f.taskIdOptional, ...newTask, ...marks, request_id: f.requestId },
   command: 'task add title',
   reads: taskAndLock,
-  decide: (view, { request_id: _, ...input }, caller) => {
+  decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
+    const marked = {
+      ...(ra_mode !== undefined && { ra_mode }),
+      ...(ra_score !== undefined && { ra_score }),
+    }
+    const input = { ...said, metadata: { ...said.metadata, ...marked } }
     return showTask(view, createTask(view, input, caller))
   },
 })

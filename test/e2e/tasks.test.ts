@@ -7,7 +7,7 @@ describe('task', () => {
     const place = sandbox()
     const flags = ['--id', 'web-1', '--body', '-', '--project', 'web', '--user', 'ada']
     const more = ['--priority', '7', '--group', 'g', '--label', 'rust', '--label', 'ui']
-    const meta = ['--metadata', '{"ra_mode":"x","ra_score":3}', '--agent', 'me']
+    const meta = ['--metadata', '{"ra_mode":"x"}', '--ra-score', '3', '--agent', 'me']
     const args = ['task', 'add', 'Fix it', ...flags, ...more, ...meta]
     const task = await place.ok(args, { input: 'All that is known\n' })
     expect(task).toMatchObject({

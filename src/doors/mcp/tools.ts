@@ -53,6 +53,8 @@ const CORE = new Set([
 
 /** Accepted, but not shown: every line of a schema is paid for by every conversation. */
 const HIDDEN = new Set([
+  'ra_mode',
+  'ra_score',
   'process',
   'request_id',
   'takeover',
