@@ -241,3 +241,14 @@ export function because(reason: string): string {
   process.stderr.write(`skipped: ${reason}\n`)
   return reason
 }
+
+/** What a participant printed, a JSON object per line, behind its first word. */
+export async function linesOf<Said>(running: Running): Promise<Said[]> {
+  const { code, out, err } = await running.ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return out
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => JSON.parse(line) as Said)
+}

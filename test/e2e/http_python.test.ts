@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/index.ts'
 import { agentClient, clientOf, daemonOn } from '../daemons.ts'
-import { type Running, sandbox } from '../processes.ts'
+import { linesOf, type Running, sandbox } from '../processes.ts'
 
 const SCRIPT = fileURLToPath(new URL('http_agent.py', import.meta.url))
 const TASKS = 300
@@ -10,16 +10,6 @@ const TASKS = 300
 interface Done {
   task: string
   fence: number
-}
-
-async function saidBy(running: Running): Promise<Done[]> {
-  const { code, out, err } = await running.ended
-  expect({ code, err }).toEqual({ code: 0, err: '' })
-  return out
-    .trimEnd()
-    .split('\n')
-    .slice(1)
-    .map((line) => JSON.parse(line) as Done)
 }
 
 async function work(client: Client): Promise<Done[]> {
@@ -53,7 +43,10 @@ test('Python and TypeScript agents share tasks over HTTP, each done exactly once
   ]
   await Promise.all(pythons.map((each) => each.said(/^"ready"$/m)))
   for (const { child } of pythons) child.stdin!.end('go\n')
-  const said = await Promise.all([...pythons.map(saidBy), ...scripts.map(work)])
+  const said = await Promise.all([
+    ...pythons.map((each) => linesOf<Done>(each)),
+    ...scripts.map(work),
+  ])
 
   const done = said.flat()
   expect(new Set(done.map(({ task }) => task)).size).toBe(TASKS)

@@ -4,7 +4,7 @@ import {
   type Ended,
   PARTICIPANT,
   ROUNDS,
-  type Running,
+  linesOf,
   sandbox,
   type Sandbox,
 } from '../processes.ts'
@@ -76,23 +76,13 @@ async function crowd(place: Sandbox, args: string[], size = CROWD): Promise<Said
   })
   await Promise.all(running.map((each) => each.said(/^"ready"$/m)))
   for (const { child } of running) child.stdin!.write('go\n')
-  return Promise.all(running.map(answers))
+  return Promise.all(running.map((each) => linesOf<Said>(each)))
 }
 
 interface Said {
   task: string
   fence: number
   refusals: number
-}
-
-async function answers(running: Running): Promise<Said[]> {
-  const { code, out, err } = await running.ended
-  expect({ code, err }).toEqual({ code: 0, err: '' })
-  return out
-    .trimEnd()
-    .split('\n')
-    .slice(1)
-    .map((line) => JSON.parse(line) as Said)
 }
 
 const TURNS = { sqlite: 4 * ROUNDS, file: 2 * ROUNDS }

@@ -7,6 +7,7 @@ import { call } from '../../operations/call.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { Store } from '../../stores/store.ts'
+import { broken } from '../broken.ts'
 import { callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
 import { guard, readJson } from './guard.ts'
@@ -114,14 +115,6 @@ function inputOf(c: Context, operation: Operation): Promise<Record<string, unkno
 function answerRefusal(c: Context, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : broken(error)
   return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
-}
-
-/** What went wrong inside is for the log; a caller gets no stack of ours. */
-function broken(error: unknown): Refusal {
-  process.stderr.write(`leasehold: ${error instanceof Error ? error.stack : String(error)}\n`)
-  return new Refusal('internal', 'Something broke inside leasehold', {
-    next: 'The log of the server says more. Asking again with the same request id does no harm.',
-  })
 }
 
 function noRoute(c: Context): Refusal {

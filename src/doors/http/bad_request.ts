@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { broken } from '../broken.ts'
 
 const LINGER_MS = 500
 
@@ -12,9 +13,7 @@ export function unreadable(error: unknown): Response {
     })
     return Response.json(refusal, { status: REFUSALS.invalid.http })
   }
-  process.stderr.write(`leasehold: ${error instanceof Error ? error.stack : String(error)}\n`)
-  const refusal = new Refusal('internal', 'Something broke inside leasehold')
-  return Response.json(refusal, { status: REFUSALS.internal.http })
+  return Response.json(broken(error), { status: REFUSALS.internal.http })
 }
 
 /**

@@ -4,6 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { uniqueId } from '../../stores/digest.ts'
+import { broken } from '../broken.ts'
 
 type Shape = Record<string, unknown>
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -22,13 +23,6 @@ export function refusalAnswer(error: unknown): CallToolResult {
   const { code, message, next } = refusal
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
   return { isError: true, content: [{ type: 'text', text }], structuredContent: refusal.toJSON() }
-}
-
-function broken(error: unknown): Refusal {
-  process.stderr.write(`leasehold: ${error instanceof Error ? error.stack : String(error)}\n`)
-  return new Refusal('internal', 'Something broke inside leasehold', {
-    next: 'The log says more. Asking again is safe if the call was a read.',
-  })
 }
 
 const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee']

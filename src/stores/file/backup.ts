@@ -3,7 +3,8 @@ import { link, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { makeFolder, syncFolder, writeDurably } from './durable.ts'
-import { codeOf, damaged, refusalFor } from './errors.ts'
+import { damaged, refusalFor } from './errors.ts'
+import { systemCode } from '../errors.ts'
 import { readNewest } from './folder.ts'
 import { render } from './layout.ts'
 import { temporaryPath } from './leftovers.ts'
@@ -36,7 +37,7 @@ export async function backupFileStore(dir: string, to: string): Promise<Backup> 
     await syncFolder(dirname(target))
     return { number: state.number, position: state.head.position, bytes: bytes.length }
   } catch (error) {
-    throw codeOf(error) === 'EEXIST' ? taken(to) : refusalFor(error, dirname(target))
+    throw systemCode(error) === 'EEXIST' ? taken(to) : refusalFor(error, dirname(target))
   } finally {
     await rm(temporary, { force: true })
   }

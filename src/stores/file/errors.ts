@@ -1,44 +1,21 @@
 import { Refusal } from '../../core/refusal.ts'
+import { fileRefusal, systemCode } from '../errors.ts'
 
-/** What the system said, as a typed refusal that says what to do. Bugs stay what they are. */
+/** What the system said, as a typed refusal; that links cannot be made means something here. */
 export function refusalFor(error: unknown, dir: string): Error {
   if (error instanceof Refusal) return error
-  if (!(error instanceof Error)) return new Error(String(error))
-  switch (codeOf(error)) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-    case 'EFBIG':
-      return new Refusal('unavailable', `The disk is full: ${dir} cannot take another state`, {
-        next: 'Free some space. Nothing that was acknowledged is lost; reads go on.',
-      })
-    case 'EROFS':
-    case 'EACCES':
-    case 'ENOTDIR':
-    case 'EEXIST':
-      return new Refusal('unavailable', `The store ${dir} cannot be written: ${error.message}`, {
-        next: 'Check that it is a folder and writable, or point LEASEHOLD_DIR elsewhere.',
-      })
+  switch (systemCode(error)) {
     case 'EPERM':
     case 'ENOTSUP':
     case 'ENOSYS':
     case 'EMLINK':
     case 'EXDEV':
-      return new Refusal('unavailable', `The file system of ${dir} refused: ${error.message}`, {
+      return new Refusal('unavailable', `The file system of ${dir} refused: ${String(error)}`, {
         next: 'A file store needs hard links: use another file system, or SQLite.',
       })
-    case undefined:
-      return error
     default:
-      return new Refusal('unavailable', `The store ${dir} did not answer: ${error.message}`, {
-        next: 'Try again; if it stays so: leasehold doctor',
-      })
+      return fileRefusal(error, dir)
   }
-}
-
-export function codeOf(error: unknown): string | undefined {
-  const code = (error as NodeJS.ErrnoException | null)?.code
-  const system = typeof (error as NodeJS.ErrnoException | null)?.syscall === 'string'
-  return system ? code : undefined
 }
 
 export function damaged(dir: string, why: string): Refusal {

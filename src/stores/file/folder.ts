@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readEpoch } from '../epoch.ts'
 import { emptyState, type State } from './document.ts'
-import { codeOf } from './errors.ts'
+import { systemCode } from '../errors.ts'
 import { Damage, parse } from './layout.ts'
 
 const STATE_NAME = /^state\.([1-9]\d{0,14})\.json$/
@@ -48,7 +48,7 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (systemCode(error) === 'ENOENT') return []
     throw error
   }
 }
@@ -116,8 +116,8 @@ export async function readState(dir: string, number: number): Promise<Read | und
   try {
     file = await open(statePath(dir, number), constants.O_RDONLY | constants.O_NOFOLLOW)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    if (codeOf(error) !== 'ELOOP') throw error
+    if (systemCode(error) === 'ENOENT') return undefined
+    if (systemCode(error) !== 'ELOOP') throw error
     return { identity: 'link', state: undefined, fault: 'it is a symbolic link' }
   }
   try {
@@ -135,7 +135,7 @@ async function readGood(file: FileHandle, number: number): Promise<Omit<Read, 'i
     return { state: undefined, fault: `it holds state ${state.number}` }
   } catch (error) {
     if (error instanceof Damage) return { state: undefined, fault: error.message }
-    if (codeOf(error) === 'EISDIR') return { state: undefined, fault: 'it is a folder' }
+    if (systemCode(error) === 'EISDIR') return { state: undefined, fault: 'it is a folder' }
     throw error
   }
 }

@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 
 import { join } from 'node:path'
 import type { ProcessRef } from '../../core/rows.ts'
 import { ownProcess, processFact } from '../process.ts'
-import { codeOf } from './errors.ts'
+import { systemCode } from '../errors.ts'
 
 /** A lock file that stays the same for so long is in nobody's way but ours. */
 const PATIENCE_MS = 500
@@ -85,7 +85,7 @@ export class LockFile {
     try {
       fd = openSync(this.path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
     } catch (error) {
-      return codeOf(error) !== 'EEXIST'
+      return systemCode(error) !== 'EEXIST'
     }
     this.mine = JSON.stringify({ ...ownProcess(), id: randomBytes(6).toString('hex') })
     try {

@@ -5,7 +5,8 @@ import { planted } from '../../core/planted.ts'
 import { CommitUnknown } from '../port.ts'
 import type { State } from './document.ts'
 import { makeFolder, syncFolder, writeDurably } from './durable.ts'
-import { codeOf, refusalFor } from './errors.ts'
+import { refusalFor } from './errors.ts'
+import { systemCode } from '../errors.ts'
 import { identityOf, list, readNewest, statePath } from './folder.ts'
 import { render } from './layout.ts'
 import { prune, temporaryPath } from './leftovers.ts'
@@ -58,7 +59,7 @@ async function linked(temporary: string, path: string): Promise<boolean> {
     await link(temporary, path)
     return true
   } catch (error) {
-    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false
+    if (systemCode(error) === 'EEXIST' || systemCode(error) === 'ENOENT') return false
     throw error
   }
 }

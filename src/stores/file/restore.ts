@@ -12,7 +12,8 @@ import { machine } from '../machine.ts'
 import { type Commit, CommitUnknown } from '../port.ts'
 import { nextState, type State } from './document.ts'
 import { makeFolder, syncFolder } from './durable.ts'
-import { codeOf, refusalFor } from './errors.ts'
+import { refusalFor } from './errors.ts'
+import { systemCode } from '../errors.ts'
 import { epochKey, list, type Newest, readNewest, readState, statePath } from './folder.ts'
 import { Damage, parse } from './layout.ts'
 import { publicationId, publish } from './publish.ts'
@@ -64,7 +65,7 @@ async function readBackup(from: string): Promise<State> {
       await file.close()
     }
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw new Refusal('not_found', `There is no backup ${from}`)
+    if (systemCode(error) === 'ENOENT') throw new Refusal('not_found', `There is no backup ${from}`)
     if (!(error instanceof Damage)) throw refusalFor(error, from)
     throw new Refusal('damaged', `The backup ${from} is damaged: ${error.message}`, {
       next: 'Take another backup; nothing was changed.',
