@@ -41,6 +41,9 @@ const apart = {
         ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
         : undefined,
     )
+    onResolve({ filter: /^\.\/direct\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './runner_direct.cjs', external: true } : undefined,
+    )
   },
 }
 
@@ -52,6 +55,8 @@ try {
     entryPoints: {
       daemon: 'src/daemon/main.ts',
       mcp: 'src/doors/mcp/main.ts',
+      runner: 'src/daemon/runner/main.ts',
+      runner_direct: 'src/daemon/runner/direct.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -79,7 +84,7 @@ try {
     copyFileSync(`src/stores/sqlite/${name}`, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['daemon', 'mcp', 'cli']) {
+  for (const name of ['daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {

@@ -2,9 +2,10 @@ import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { seeAgent } from '../src/core/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
-import { claimNext } from '../src/core/claim.ts'
+import { type Claim, claimNext } from '../src/core/claim.ts'
 import { moveTask } from '../src/core/move.ts'
 import { createTask } from '../src/core/task.ts'
+import type { View } from '../src/core/view.ts'
 import { machine } from '../src/stores/machine.ts'
 import { SqliteBackend } from '../src/stores/sqlite/backend.ts'
 import { Store } from '../src/stores/store.ts'
@@ -12,11 +13,11 @@ import { Store } from '../src/stores/store.ts'
 const TTL_MS = 60_000
 const CREATED_AT_ONCE = 2_000
 
-function openStore(path: string): Store {
+export function openStore(path: string): Store {
   return new Store(new SqliteBackend({ path, busy_timeout_ms: 5_000 }), machine)
 }
 
-function callerOf(i: number): Caller {
+export function callerOf(i: number): Caller {
   return { agent: `agent-${i}`, given: true, process: null, admin: false, under: null }
 }
 
@@ -46,6 +47,7 @@ export async function claimAndComplete(
   template: string,
   callers: number,
   pairs: number,
+  next: Next = nextReady,
 ): Promise<number> {
   const path = `${template}.copy`
   // The driver checkpoints when it collects its statements, not when it closes: a WAL may be left.
@@ -59,7 +61,7 @@ export async function claimAndComplete(
   await Promise.all(
     Array.from({ length: callers }, async (_, i) => {
       const caller = callerOf(i)
-      while (left-- > 0) await claimOne(store, caller)
+      while (left-- > 0) await claimOne(store, caller, next)
     }),
   )
   const took_ms = performance.now() - start_ms
@@ -68,12 +70,16 @@ export async function claimAndComplete(
   return (pairs / took_ms) * 1000
 }
 
-async function claimOne(store: Store, caller: Caller): Promise<void> {
+type Next = (view: View, caller: Caller) => Claim | undefined
+
+function nextReady(view: View, caller: Caller): Claim | undefined {
+  seeAgent(view, caller)
+  return claimNext(view, {}, { ttl_ms: TTL_MS, process: null, takeover: false }, caller)
+}
+
+async function claimOne(store: Store, caller: Caller, next: Next): Promise<void> {
   const ask = { ttl_ms: TTL_MS, process: null }
-  const claim = await store.write((view) => {
-    seeAgent(view, caller)
-    return claimNext(view, {}, { ...ask, takeover: false }, caller)
-  })
+  const claim = await store.write((view) => next(view, caller))
   if (!claim) throw new Error('the store ran out of ready tasks')
   const { task, lease } = claim
   await store.write((view) =>

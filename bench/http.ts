@@ -30,7 +30,7 @@ export interface Http {
   goals: Goal[]
 }
 
-interface Server {
+export interface Server {
   child: ChildProcess
   url: string
   secret: string
@@ -66,13 +66,18 @@ export async function measureHttp(quick: boolean): Promise<Http> {
     const goals = [{ name, ratio, goal: `≥ ${SHARE_MIN}`, met: ratio >= SHARE_MIN }]
     return { rounds, rates: found, goals }
   } finally {
-    server.child.kill('SIGTERM')
-    await once(server.child, 'close')
+    await stopServer(server)
     rmSync(folder, { recursive: true })
   }
 }
 
-async function startServer(folder: string, path: string): Promise<Server> {
+export async function stopServer({ child }: Server): Promise<void> {
+  child.kill('SIGTERM')
+  await once(child, 'close')
+}
+
+/** A daemon of its own, on a free port. */
+export async function startServer(folder: string, path: string): Promise<Server> {
   const env = { ...process.env, LEASEHOLD_DIR: folder, LEASEHOLD_STORE: `sqlite:${path}` }
   const child = spawn(process.execPath, [COMMAND, '--json', 'serve', '--port', '0'], {
     env,

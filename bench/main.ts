@@ -8,6 +8,7 @@ import { build } from 'esbuild'
 const WORKLOADS: Record<string, string> = {
   core: 'claim + complete per second on SQLite, beside plainjob; and the cold start',
   http: 'claims per second over HTTP, beside the echo of the same server',
+  queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

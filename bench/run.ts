@@ -3,6 +3,7 @@ import { measureColdStart, printColdStart } from './cold_start.ts'
 import { measureCore, printCore } from './core.ts'
 import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
+import { measureQueue, printQueue } from './queue.ts'
 
 /** What `main.ts` starts, bundled as the program itself is: `run WORKLOAD QUICK JSON_FILE`. */
 const [, , workload, quick, file] = process.argv
@@ -17,7 +18,9 @@ async function measure(): Promise<void> {
   if (core) printCore(core)
   const http = workload === 'http' ? await measureHttp(isQuick) : undefined
   if (http) printHttp(http)
-  const cold_start = http ? undefined : measureColdStart(isQuick)
+  const queue = workload === 'queue' ? await measureQueue(isQuick) : undefined
+  if (queue) printQueue(queue)
+  const cold_start = http || queue ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
-  if (file) writeFileSync(file, `${JSON.stringify({ core, http, cold_start }, null, 2)}\n`)
+  if (file) writeFileSync(file, `${JSON.stringify({ core, http, queue, cold_start }, null, 2)}\n`)
 }

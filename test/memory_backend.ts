@@ -38,6 +38,7 @@ interface MemoryOptions {
 
 /** A store in memory. Committed rows are frozen: a rule that edits one in place fails. */
 export class MemoryBackend implements Backend {
+  readonly isDatabase = true
   private readonly place: Place
   private readonly forgetful: boolean
   private readonly loaded = new Set<string>()
@@ -107,6 +108,7 @@ export type Fault = 'lost_reply' | 'fail' | 'again'
 
 /** Any backend, with accidents: each commit takes the next fault off the list. */
 export class FaultyBackend implements Backend {
+  readonly isDatabase = true
   readonly faults: Fault[] = []
   private readonly inner: Backend
 

@@ -83,8 +83,8 @@ export class Running {
   constructor(child: ChildProcess, input: string | Buffer | undefined) {
     this.child = child
     this.pid = child.pid!
-    child.stdout?.on('data', (text) => (this.out += String(text)))
-    child.stderr?.on('data', (text) => (this.err += String(text)))
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.out += text))
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.err += text))
     // A process that was killed does not read what it is sent.
     child.stdin?.on('error', () => undefined)
     if (input !== undefined) child.stdin?.end(input)

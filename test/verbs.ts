@@ -1,6 +1,7 @@
 import { heartbeat, seeAgent } from '../src/core/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
 import { type Claim, claimNext, claimTask, type Filter } from '../src/core/claim.ts'
+import { explainTask } from '../src/core/explain.ts'
 import { handOff } from '../src/core/handoff.ts'
 import {
   acquireLocks,
@@ -24,6 +25,8 @@ export interface LeaseOptions {
   /** The process that the lease shall name. */
   process?: ProcessRef | null
   takeover?: boolean
+  /** Whether enqueued tasks may be taken too. */
+  queued?: boolean
 }
 
 export interface WaitOptions extends LeaseOptions {
@@ -142,6 +145,11 @@ export class Verbs {
     return this.store.read((view) => view.get('lease', name))
   }
 
+  /** The codes of the reasons why a task does not run. */
+  explain(id: string, agent = 'anyone') {
+    return this.store.read((view) => explainTask(view, id, agent).reasons.map(({ code }) => code))
+  }
+
   runs(task_id: string) {
     return this.store.read((view) => [...view.scan('runs_of', task_id)])
   }
@@ -158,7 +166,7 @@ export class Verbs {
   }
 }
 
-const FIELDS: TaskFields = {
+export const FIELDS: TaskFields = {
   title: '',
   body: '',
   project: null,
@@ -172,6 +180,7 @@ const FIELDS: TaskFields = {
 }
 
 /** A lease names the process that a caller speaks for, unless told otherwise. */
-function grantOf({ ttl_ms = TTL_MS, process, takeover = false }: LeaseOptions, caller: Caller) {
-  return { ttl_ms, process: process === undefined ? caller.process : process, takeover }
+export function grantOf(options: LeaseOptions, caller: Caller) {
+  const { ttl_ms = TTL_MS, process, takeover = false, queued = false } = options
+  return { ttl_ms, process: process === undefined ? caller.process : process, takeover, queued }
 }

@@ -16,7 +16,8 @@ type NounOf<Name> = Name extends `${infer Noun}.${string}` ? Noun : never
 type VerbOf<Name, Noun extends string> = Name extends `${Noun}.${infer Verb}` ? Verb : never
 
 /** An operation's input as a caller may write it; all of it may be left out if every field may. */
-type Asked<Input> = object extends Input ? [input?: Input, how?: How] : [input: Input, how?: How]
+type Asked<Input> =
+  Record<string, never> extends Input ? [input?: Input, how?: How] : [input: Input, how?: How]
 
 type Call<O extends Registered> = (
   ...asked: Asked<RawInput<O['input']>>

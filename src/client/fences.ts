@@ -64,5 +64,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function isLease(value: unknown): value is Leased {
-  return isObject(value) && 'lock_id' in value
+  // A run names its lock too, and is no lease.
+  return isObject(value) && 'lock_id' in value && 'name' in value
 }

@@ -1,6 +1,8 @@
 import { admits, type Caller } from './caller.ts'
 import { breakCyclesThrough } from './deadlock.ts'
+import { followGroup } from './lane.ts'
 import { type Grant, grantLease, lockOf } from './lease.ts'
+import { fullLimit, takeLimits } from './limit.ts'
 import { blockedBy } from './lock.ts'
 import { ANY, forAgent, inProject, putTask, withLabel } from './ready.ts'
 import { Refusal } from './refusal.ts'
@@ -18,6 +20,8 @@ export interface Claim {
 
 interface ClaimAsk extends Grant {
   takeover: boolean
+  /** Whether enqueued tasks may be taken, which are for dispatchers otherwise. */
+  queued?: boolean
 }
 
 /**
@@ -28,6 +32,7 @@ interface ClaimAsk extends Grant {
 export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller): Claim {
   const task = getTask(view, id)
   refuseAssigned(task, caller)
+  if (!ask.queued) refuseQueued(task)
   const blocked = blockedBy(view, lockOf(id), ask, caller)
   if (blocked) throw blocked
   return startTask(view, getTask(view, id), ask, caller, ['todo', 'in_progress'])
@@ -39,6 +44,15 @@ export function refuseAssigned(task: Task, caller: Caller): void {
   throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
     next: 'Take another: leasehold task claim',
     details: { task_id: task.id, assigned_to: task.assigned_to },
+  })
+}
+
+/** An enqueued task waits for its turn; an agent that takes it anyway has to say so. */
+export function refuseQueued(task: Task): void {
+  if (!task.queue || task.status !== 'todo') return
+  throw new Refusal('forbidden', `Task ${task.id} is enqueued: a dispatcher starts it in turn`, {
+    next: `To take it yourself: leasehold task claim ${task.id} --queued`,
+    details: { task_id: task.id, queued: true },
   })
 }
 
@@ -64,8 +78,12 @@ export function startTask(
   return claim
 }
 
-/** Moves a task to `in_progress` under a lease. A holder that claims again keeps its run. */
-export function beginRun(view: View, task: Task, lease: Lease): Claim {
+/**
+ * Moves a task to `in_progress` under a lease, with all its limits, or refuses with `held`. A
+ * holder that claims again keeps its run.
+ */
+export function beginRun(view: View, task: Task, granted: Lease): Claim {
+  const lease = takeLimits(view, task, granted)
   const open = task.run_id === null ? undefined : view.get('run', task.run_id)
   const run = open ? { ...open, fence: lease.fence } : openRun(view, task, lease)
   if (open) view.put('run', run)
@@ -79,7 +97,9 @@ export function beginRun(view: View, task: Task, lease: Lease): Claim {
     version: task.version + 1,
     updated_at: view.at,
   }
-  return { task: putTask(view, task, begun), lease, run }
+  const claimed = putTask(view, task, begun)
+  if (task.queue) followGroup(view, task)
+  return { task: claimed, lease, run }
 }
 
 /** `illegal_move`, with what stands in the way. */
@@ -111,6 +131,7 @@ export function claimNext(
   caller: Caller,
 ): Claim | undefined {
   for (const task of readyFor(view, filter, caller.agent)) {
+    if (fullLimit(view, task) !== undefined) continue
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
     return startTask(view, task, ask, caller, ['todo'])
   }

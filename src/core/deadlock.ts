@@ -1,6 +1,6 @@
 import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
 import { keyOf, type Ticket } from './rows.ts'
-import { holdingLease, nodeOfLease } from './standing.ts'
+import { busyLease, holdingLease, nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
 
 interface Cycle {
@@ -45,7 +45,7 @@ function* stepsFrom(view: View, ticket: Ticket, lines: Map<string, Ahead>): Gene
   const says = (name: string, whose: string) =>
     `${ticket.agent} waits for ${name}, which ${whose} has`
   for (const name of ticket.names) {
-    const lease = holdingLease(view, name)
+    const lease = holdingLease(view, name) ?? busyLease(view, name)
     const node = lease && nodeOfLease(lease)
     if (node) {
       yield { says: says(name, lease.holder), node }

@@ -1,27 +1,13 @@
 import { admits } from './caller.ts'
+import { fullLimits, queueReasons } from './explain_queue.ts'
 import { lockOf, timesOf } from './lease.ts'
 import { lineOf } from './line.ts'
+import type { Reason } from './reason.ts'
 import { Refusal } from './refusal.ts'
 import type { Task } from './rows.ts'
-import { holdingLease, liveLease } from './standing.ts'
+import { busyLease, holdingLease, liveLease } from './standing.ts'
 import { getTask } from './task.ts'
 import type { View } from './view.ts'
-
-type ReasonCode =
-  | 'running'
-  | 'ended'
-  | 'dependency'
-  | 'locked'
-  | 'promised'
-  | 'assigned'
-  | 'ready'
-  | 'waiting'
-
-export interface Reason {
-  code: ReasonCode
-  sentence: string
-  details: Record<string, unknown>
-}
 
 export interface Explanation {
   sentence: string
@@ -76,10 +62,13 @@ function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
     const sentence = `is assigned to ${task.assigned_to}, so only that agent may claim it`
     yield { code: 'assigned', sentence, details: { assigned_to: task.assigned_to } }
   }
+  yield* task.queue ? queueReasons(view, task) : fullLimits(view, task)
 }
 
 function readiness(task: Task): Reason {
-  const sentence = 'is ready, but no agent has claimed it yet'
+  const sentence = task.queue
+    ? 'is next in turn: a dispatcher is about to start it'
+    : 'is ready, but no agent has claimed it yet'
   return { code: 'ready', sentence, details: { priority: task.priority } }
 }
 
@@ -87,7 +76,7 @@ function readiness(task: Task): Reason {
 export function explainWaiter(view: View, name: string, agent: string): Explanation {
   const line = [...lineOf(view, name)]
   const position = line.findIndex((ticket) => ticket.agent === agent) + 1
-  const lease = holdingLease(view, name)
+  const lease = holdingLease(view, name) ?? busyLease(view, name)
   if (position === 0) {
     throw new Refusal('not_found', `${agent} does not wait for ${name}`, {
       next: `See who does: leasehold lock status ${name}`,

@@ -1,6 +1,7 @@
 import type { Caller } from './caller.ts'
 import { breakCyclesThrough } from './deadlock.ts'
 import { checkFence, grantLease, refuseWhileRunning, taskOf } from './lease.ts'
+import { refuseSecondUser } from './lock.ts'
 import { putTask } from './ready.ts'
 import type { Lease } from './rows.ts'
 import { closeRun, openRun } from './run.ts'
@@ -21,6 +22,7 @@ export interface HandOff {
 export function handOff(view: View, ask: HandOff, caller: Caller): Lease {
   const old = checkFence(view, ask.name, ask.fence, caller)
   refuseWhileRunning(view, old)
+  refuseSecondUser(view, [ask.name], ask.to)
   const receiver: Caller = { agent: ask.to, given: true, process: null, admin: false, under: null }
   const ttl_ms = ask.ttl_ms ?? old.ttl_ms
   const lease = grantLease(view, ask.name, receiver, { ttl_ms, process: null })

@@ -1,9 +1,12 @@
 import { admits, type Caller, sameProcess } from './caller.ts'
+import { returnLimits, returnUser } from './limit.ts'
 import { callHead } from './line.ts'
+import { LOST_MAX } from './limits.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Task } from './rows.ts'
-import { closeRun } from './run.ts'
+import { closeRun, loseRun, outcomeOf } from './run.ts'
+import { putShare, shareOf, userOf } from './share.ts'
 import { holdingLease, standing } from './standing.ts'
 import { planted } from './planted.ts'
 import { NeedsKill, type View } from './view.ts'
@@ -38,8 +41,12 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
     expires_ms: view.now + ask.ttl_ms,
     ended_at: null,
     reason: null,
+    // The same claim under a new fence counts as before, and ends when it was to end.
+    terms: last?.ended_at === null ? last.terms : null,
   }
+  if (lease.terms?.until_ms) lease.expires_ms = Math.min(lease.expires_ms, lease.terms.until_ms)
   view.put('lease', lease)
+  countUser(view, lease)
   tieTask(view, name, lease.fence)
   return lease
 }
@@ -51,7 +58,16 @@ function tieTask(view: View, name: string, lock_fence: number | null): Task | un
   return task && putTask(view, task, { ...task, lock_fence })
 }
 
-type Ending = 'released' | 'force_released' | 'expired' | 'died'
+/** The lock of a user, taken by hand, counts as one of its tasks while the lease lives. */
+function countUser(view: View, lease: Lease): void {
+  const user = userOf(lease.name)
+  if (user === undefined) return
+  const share = shareOf(view, user)
+  if (share.running.includes(lease.name)) return
+  putShare(view, { ...share, running: [...share.running, lease.name] })
+}
+
+export type Ending = 'released' | 'force_released' | 'cancelled' | 'overdue' | 'expired' | 'died'
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
@@ -74,21 +90,43 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   view.put('lease', { ...lease, ended_at: view.at, reason: how })
   const task = tieTask(view, lease.name, null)
   if (task?.status === 'in_progress') returnTask(view, task, how)
-  callHead(view, lease.name)
+  else if (task?.run_id) endRun(view, task, how)
+  returnLimits(view, lease)
+  const user = userOf(lease.name)
+  // Whoever waits for the lock of a user is called when it is returned.
+  if (user !== undefined) returnUser(view, user, lease.name)
+  else callHead(view, lease.name)
+}
+
+/** The task was moved while its command still ran; now that the command is gone, the run ends. */
+function endRun(view: View, task: Task, how: Ending): void {
+  closeRun(view, task.run_id, outcomeOf(task.status), how)
+  putTask(view, task, { ...task, run_id: null })
 }
 
 function returnTask(view: View, task: Task, how: Ending): void {
   if (planted('S6')) return
+  const lost = how === 'expired' || how === 'died' || how === 'overdue'
+  const queue = lost ? loseRun(view, task) : task.queue
   closeRun(view, task.run_id, how === 'released' ? 'cancelled' : 'lost', how)
+  const poison = queue && queue.lost >= LOST_MAX
+  if (poison) quarantine(view, task)
   putTask(view, task, {
     ...task,
-    status: 'todo',
+    queue: queue ?? null,
+    status: poison ? 'failed' : 'todo',
     assignee: null,
     assigned_at: null,
     run_id: null,
     version: task.version + 1,
     updated_at: view.at,
   })
+}
+
+/** L6: what keeps killing those who run it is put aside, for a person to look at. */
+function quarantine(view: View, task: Task): void {
+  const data = { lost: LOST_MAX, run: task.run_id }
+  view.record({ type: 'task.quarantined', agent: 'leasehold', lock: null, task: task.id, data })
 }
 
 /** An agent is lost when the last lease it held expired. */
@@ -117,7 +155,7 @@ export function settleLease(view: View, name: string): Lease | undefined {
       throw new NeedsKill(lease, lease.group!)
     case 'expired':
       // A revoked lease bears its reason already; all others simply ran out.
-      endLease(view, lease, lease.reason === null ? 'expired' : 'force_released', lease.holder)
+      endLease(view, lease, (lease.reason as Ending | null) ?? 'expired', lease.holder)
       return undefined
     case 'dead':
       endLease(view, lease, 'died', lease.holder)
@@ -206,6 +244,19 @@ const freeing = (lease: Lease) => `leasehold lock force-release ${lease.name}`
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
   return lease.group !== null && view.group(lease.group) !== 'dead'
+}
+
+/**
+ * Takes a lease back while its command still runs: nothing more is accepted under it from now on,
+ * and the lock is free when the command is gone. What was decided is committed before the kill.
+ */
+export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
+  // One that is overdue already stays so: its grace is counted from there.
+  const expires_ms = Math.min(lease.expires_ms, view.now)
+  const revoked = { ...lease, expires_ms, reason: how }
+  view.put('lease', revoked)
+  if (view.group(lease.group!) === 'alive') throw new NeedsKill(lease, lease.group!, true)
+  return revoked
 }
 
 /** A lock under a running command goes back when the command has ended, not before. */

@@ -26,3 +26,22 @@ export const SEEN_MS = 5_000
 export const SWEEP_MAX = 100
 
 export const REQUEST_MEMORY_MS = 24 * 3600_000
+
+/** From this priority on a task goes before those of others. */
+export const PRIORITY_HIGH = 7
+
+/** Of four starts for which high priority and others compete, at most so many go to the former. */
+export const HIGH_STREAK_MAX = 3
+
+/** How long one run may keep its user busy, unless configured. */
+export const LOCK_TIMEOUT_MS = 3600_000
+
+/** What a run is thought to take as long as none has ended, and the least it is charged. */
+export const RUN_MS_GUESS = 60_000
+export const RUN_MS_MIN = 1_000
+
+/** Runs at once per dispatcher, unless configured. */
+export const SLOTS_DEFAULT = 4
+
+/** A task whose runs are lost so often is put aside. */
+export const LOST_MAX = 3

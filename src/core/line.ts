@@ -28,8 +28,17 @@ function uncallOvertaken(view: View, name: string, ticket: Ticket): void {
 
 /** Takes `ticket` out of every line and calls whoever heads them now. */
 export function leaveLines(view: View, ticket: Ticket): void {
-  dropTicket(view, ticket)
+  forgetTicket(view, ticket)
   for (const name of ticket.names) callHead(view, name)
+}
+
+/** A dispatcher passed over what was promised to this waiter, and has to look again. */
+function forgetTicket(view: View, ticket: Ticket): void {
+  dropTicket(view, ticket)
+  const held = ticket.names.find((name) => /^(?:task|user):/.test(name))
+  if (held === undefined) return
+  const data = { ticket: ticket.id }
+  view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
 }
 
 export function dropTicket(view: View, ticket: Ticket): void {
@@ -70,7 +79,7 @@ export function* lineOf(view: View, name: string): Generator<Ticket> {
   for (const place of view.scan('line_of', name)) {
     const ticket = view.get('ticket', place.ticket_id)
     if (ticket && !isGone(view, ticket)) yield ticket
-    else if (ticket) dropTicket(view, ticket)
+    else if (ticket) forgetTicket(view, ticket)
     else view.remove('place', place.key)
   }
 }

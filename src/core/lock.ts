@@ -8,6 +8,7 @@ import {
   heldBy,
   isRunning,
   refuseWhileRunning,
+  revokeLease,
   settleLease,
   taskOf,
 } from './lease.ts'
@@ -15,8 +16,17 @@ import { LINE_AGING_MS } from './limits.ts'
 import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, ProcessRef, Ticket } from './rows.ts'
-import { holdingLease, isFree, isOrphaned, nodeOf, nodeOfLease } from './standing.ts'
+import type { GroupRef, Lease, Ticket } from './rows.ts'
+import { isBusyUser, userOf } from './share.ts'
+import {
+  busyLease,
+  holdingLease,
+  isFree,
+  isOrphaned,
+  nodeOf,
+  nodeOfLease,
+  standing,
+} from './standing.ts'
 import { NeedsKill, type View } from './view.ts'
 
 export interface AcquireLocks extends Grant {
@@ -42,6 +52,7 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   const ticket = ask.ticket_id === undefined ? undefined : view.get('ticket', ask.ticket_id)
   if (ticket?.cycle) throw deadlocked(ticket.cycle)
   const names = [...new Set(ask.names)].toSorted()
+  refuseSecondUser(view, names, caller.agent)
   const blocked = names.map((name) => blockedBy(view, name, ask, caller)).find((b) => b)
   if (!blocked) {
     if (ticket) dropTicket(view, ticket)
@@ -56,6 +67,21 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   return still ? wait(view, still, caller) : join(view, names, ask, caller)
 }
 
+/** Two users at once would be a way past the limit of each: nobody works for two at a time. */
+export function refuseSecondUser(view: View, names: string[], agent: string): void {
+  const asked = names.filter((name) => userOf(name) !== undefined)
+  if (asked.length === 0) return
+  const held = [...view.scan('leases_held_by', agent)]
+    .filter((lease) => userOf(lease.name) !== undefined && standing(view, lease) === 'live')
+    .map((lease) => lease.name)
+  const all = new Set([...held, ...asked])
+  if (all.size === 1) return
+  throw new Refusal('invalid', `One holder may have one user: lock, not ${all.size}`, {
+    next: `Release ${held[0] ?? asked[0]} first.`,
+    details: { held, asked },
+  })
+}
+
 /** The refusal that keeps the caller from `name`, if any. */
 export function blockedBy(
   view: View,
@@ -66,8 +92,19 @@ export function blockedBy(
   if (planted('S1')) return undefined
   const lease = settleLease(view, name)
   if (lease) return mayRetake(view, lease, ask, caller) ? undefined : heldBy(view, lease, caller)
+  if (isBusyUser(view, name)) return busyBy(view, name, caller)
   const head = headOf(view, name)
   return head && head.id !== ask.ticket_id ? promisedTo(view, name, head) : undefined
+}
+
+/** The lock of a user is held by a claim; or by nobody, where its limit is none. */
+function busyBy(view: View, name: string, caller: Caller): Refusal {
+  const busy = busyLease(view, name)
+  if (busy) return heldBy(view, busy, caller)
+  return new Refusal('held', `${name} cannot be taken: the limit of this user is 0`, {
+    next: 'An admin can change it: leasehold queue limit --user NAME --max 1',
+    details: { name, holder: null, by_you: false },
+  })
 }
 
 /** The planted bug of S5: part of what was asked for. */
@@ -228,7 +265,8 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const position = placeInLine(view, ticket_id)
   leaveLines(view, ticket)
   if (ticket.cycle) return deadlocked(ticket.cycle)
-  const lease = ticket.names.map((name) => holdingLease(view, name)).find((each) => each)
+  const held_by = (name: string) => holdingLease(view, name) ?? busyLease(view, name)
+  const lease = ticket.names.map(held_by).find((each) => each)
   const held = lease
     ? heldBy(view, lease, caller)
     : new Refusal('held', `${ticket.names.join(', ')} did not come free in time`)
@@ -250,7 +288,8 @@ export function renewLock(
 
 /** Renewals are not recorded as events: they change how long, never who. */
 export function extend(view: View, lease: Lease, ttl_ms: number): Lease {
-  const renewed = { ...lease, ttl_ms, expires_ms: view.now + ttl_ms }
+  const until_ms = lease.terms?.until_ms ?? Number.POSITIVE_INFINITY
+  const renewed = { ...lease, ttl_ms, expires_ms: Math.min(view.now + ttl_ms, until_ms) }
   view.put('lease', renewed)
   return renewed
 }
@@ -291,12 +330,9 @@ export function forceRelease(
     endLease(view, lease, 'force_released', caller.agent, ask.reason)
     return lease
   }
-  const revoked = { ...lease, expires_ms: view.now, reason: 'force_released' }
-  view.put('lease', revoked)
   const data = { fence: lease.fence, holder: lease.holder, reason: ask.reason ?? '' }
   view.record({ type: 'lease.revoked', agent: caller.agent, lock: ask.name, task: null, data })
-  if (view.group(lease.group!) === 'alive') throw new NeedsKill(lease, lease.group!, true)
-  return revoked
+  return revokeLease(view, lease, 'force_released')
 }
 
 /**
@@ -305,7 +341,7 @@ export function forceRelease(
  */
 export function nameGroup(
   view: View,
-  ask: { name: string; fence: number; group: ProcessRef },
+  ask: { name: string; fence: number; group: GroupRef },
   caller: Caller,
 ): Lease {
   const lease = checkFence(view, ask.name, ask.fence, caller)

@@ -1,11 +1,26 @@
 import { admits, type Caller } from './caller.ts'
-import { beginRun, type Claim, notClaimable, refuseAssigned, startTask } from './claim.ts'
-import { checkFence, closeLease, expiredLease, isRunning, lockOf, settleLease } from './lease.ts'
+import {
+  beginRun,
+  type Claim,
+  notClaimable,
+  refuseAssigned,
+  refuseQueued,
+  startTask,
+} from './claim.ts'
+import {
+  checkFence,
+  closeLease,
+  expiredLease,
+  isRunning,
+  lockOf,
+  revokeLease,
+  settleLease,
+} from './lease.ts'
 import { blockedBy } from './lock.ts'
 import { putTask, tellDependents } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, ProcessRef, RunStatus, Status, Task } from './rows.ts'
-import { closeRun } from './run.ts'
+import type { Lease, ProcessRef, Queued, Status, Task } from './rows.ts'
+import { closeRun, outcomeOf } from './run.ts'
 import { getTask, readOnly } from './task.ts'
 import type { View } from './view.ts'
 
@@ -39,6 +54,9 @@ export function moveTask(view: View, ask: MoveTask, caller: Caller): Moved {
   const lease = settleLease(view, name)
   const task = getTask(view, ask.id)
   if (lease) return moveHeld(view, ask, task, lease, caller)
+  // A cancel is asked again after the command was stopped, and finds it done.
+  const cancelled = task.status === 'cancelled' && view.get('lease', name)?.reason === 'cancelled'
+  if (cancelled && ask.to === 'cancelled') return { task, lease: null, run: null }
   refuseIllegal(view, task, ask.to, caller)
   if (ask.to === 'in_progress' && (task.status === 'todo' || task.status === 'review')) {
     return claimByMove(view, ask, task, caller)
@@ -52,6 +70,7 @@ export function moveTask(view: View, ask: MoveTask, caller: Caller): Moved {
 
 function claimByMove(view: View, ask: MoveTask, task: Task, caller: Caller): Claim {
   refuseAssigned(task, caller)
+  refuseQueued(task)
   const blocked = blockedBy(view, lockOf(task.id), { takeover: false }, caller)
   if (blocked) throw blocked
   return startTask(view, task, ask, caller, ['todo', 'review'])
@@ -64,6 +83,7 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
   }
   refuseIllegal(view, task, ask.to, caller)
   if (ask.to === 'in_progress') return keepClaim(view, task, lease, caller)
+  if (cancels && !admits(lease.holder, caller.agent)) return cancelHeld(view, task, lease, caller)
   // Under a running command the lock stays until that has ended; the status counts at once.
   const releases = !isRunning(view, lease)
   const moved = setStatus(view, task, ask.to, caller, { lease, releases })
@@ -72,11 +92,25 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
   return { task: getTask(view, task.id), lease: null, run: null }
 }
 
+/**
+ * Takes a task from whoever works on it. It is cancelled at once and its holder can write no more;
+ * the lock comes back when the command that we started under it, if any, is gone.
+ */
+export function cancelHeld(view: View, task: Task, lease: Lease, caller: Caller): Moved {
+  const releases = !isRunning(view, lease)
+  const moved = setStatus(view, task, 'cancelled', caller, { lease, releases })
+  if (!releases) revokeLease(view, lease, 'cancelled')
+  else closeLease(view, lease, 'cancelled')
+  return { task: view.get('task', task.id) ?? moved, lease: null, run: null }
+}
+
 /** A holder that asks for `in_progress` keeps its lease and fence; a manual lease gets a run. */
 function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved {
   const run = task.run_id === null ? undefined : view.get('run', task.run_id)
   if (run && task.status === 'in_progress') return { task, lease, run }
   refuseAssigned(task, caller)
+  // A lock taken by hand is no way around the queue; a lease that came from a claim is past that.
+  if (!lease.terms) refuseQueued(task)
   const claim = beginRun(view, task, lease)
   const data = { fence: lease.fence, run: claim.run.id }
   view.record({ type: 'task.claimed', agent: caller.agent, lock: lease.name, task: task.id, data })
@@ -86,7 +120,7 @@ function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved 
 function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void {
   const { status } = task
   if (status === 'done' && to !== 'done' && !(caller.admin && to === 'todo')) throw readOnly(task)
-  const revived = (status === 'failed' || status === 'cancelled') && to !== 'todo' && to !== status
+  const revived = isOver(status) && to !== 'todo' && to !== status
   if (revived) {
     throw new Refusal('illegal_move', `Task ${task.id} is ${status}: it can only go back to todo`, {
       next: `leasehold task status ${task.id} todo`,
@@ -98,30 +132,29 @@ function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void
   }
 }
 
-const OUTCOMES: Record<Status, RunStatus> = {
-  todo: 'cancelled',
-  in_progress: 'running',
-  review: 'completed',
-  done: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-}
+const isOver = (status: Status) => status === 'failed' || status === 'cancelled'
 
-function setStatus(
+/** Put back by somebody, a task begins anew: what went wrong before is forgotten. */
+const afresh = (queue: Queued | null) => queue && { ...queue, failed: 0, lost: 0 }
+
+/** Writes a status that the caller may set. Under a running command the run goes on. */
+export function setStatus(
   view: View,
   task: Task,
   to: Status,
   caller: Caller,
   held?: { lease: Lease; releases: boolean },
 ): Task {
-  closeRun(view, task.run_id, OUTCOMES[to], `moved to ${to}`)
+  const runs = held !== undefined && !held.releases
+  if (!runs) closeRun(view, task.run_id, outcomeOf(to), `moved to ${to}`)
   const back = to === 'todo'
   const moved = putTask(view, task, {
     ...task,
     status: to,
     assignee: back ? null : task.assignee,
     assigned_at: back ? null : task.assigned_at,
-    run_id: null,
+    run_id: runs ? task.run_id : null,
+    queue: back && isOver(task.status) ? afresh(task.queue) : task.queue,
     version: task.version + 1,
     updated_at: view.at,
   })

@@ -1,5 +1,7 @@
-import { TASK_AGING_MS } from './limits.ts'
+import { isLaneScope, joinLane, laneScope, leaveLane } from './lane.ts'
+import { PRIORITY_HIGH, TASK_AGING_MS } from './limits.ts'
 import { keyOf, type Task } from './rows.ts'
+import { putShare, shareOf } from './share.ts'
 import type { View } from './view.ts'
 
 export const ANY = 'any'
@@ -11,6 +13,13 @@ export function rankOf(created_ms: number, priority: number): number {
   return created_ms - priority * TASK_AGING_MS
 }
 
+/** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
+export const readyKey = (scope: string, rank: number, id: string) =>
+  keyOf(scope, String(RANK_BASE + rank), id)
+
+/** Makes every rank a number of sixteen digits. */
+const RANK_BASE = 10 ** 15
+
 /** Ready: waiting to be done, nothing in its way, and its lock free. */
 function isReady(task: Task): boolean {
   return task.status === 'todo' && task.unmet === 0 && task.lock_fence === null
@@ -20,6 +29,8 @@ function isReady(task: Task): boolean {
 function scopesOf(task: Task): string[] {
   if (!isReady(task)) return []
   if (task.assigned_to !== null) return [forAgent(task.assigned_to)]
+  // What is enqueued stands in its lane only: dispatchers start it, in fair turns.
+  if (task.queue) return [laneScope(task)]
   const scopes = [ANY, ...task.labels.map(withLabel)]
   return task.project === null ? scopes : [...scopes, inProject(task.project)]
 }
@@ -30,17 +41,46 @@ function scopesOf(task: Task): string[] {
  */
 export function putTask(view: View, before: Task | undefined, after: Task): Task {
   view.put('task', after)
+  countPending(view, before, after)
   const old = before ? scopesOf(before) : []
   const now = scopesOf(after)
   const moved = before !== undefined && before.rank !== after.rank
   for (const scope of old) {
-    if (moved || !now.includes(scope)) view.remove('ready', keyOf(scope, after.id))
+    if (!moved && now.includes(scope)) continue
+    view.remove('ready', readyKey(scope, before!.rank, after.id))
+    if (isLaneScope(scope)) leaveLane(view, before!)
   }
   for (const scope of now) {
     if (!moved && old.includes(scope)) continue
-    view.put('ready', { key: keyOf(scope, after.id), scope, rank: after.rank, task_id: after.id })
+    const { rank, id } = after
+    const high = isHigh(after)
+    view.put('ready', { key: readyKey(scope, rank, id), scope, rank, task_id: id, high })
+    if (isLaneScope(scope)) joinLane(view, after, high)
   }
   return after
+}
+
+const isHigh = (task: Task) => task.priority >= PRIORITY_HIGH
+
+/** Whether a task waits in the queue of its user, ready or not. */
+export const isPending = (task: Task) => Boolean(task.queue) && task.status === 'todo'
+
+function countPending(view: View, before: Task | undefined, after: Task): void {
+  const was = before !== undefined && isPending(before)
+  const is = isPending(after)
+  const alike = before?.user === after.user && before.priority === after.priority
+  if (was === is && (!is || alike)) return
+  if (was) addPending(view, before, -1)
+  if (is) addPending(view, after, 1)
+}
+
+function addPending(view: View, task: Task, step: 1 | -1): void {
+  const share = shareOf(view, task.user ?? '')
+  putShare(view, {
+    ...share,
+    pending: share.pending + step,
+    pending_high: share.pending_high + (isHigh(task) ? step : 0),
+  })
 }
 
 /** When `task` became done (or stopped being done), those that wait for it are counted anew. */

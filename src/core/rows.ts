@@ -13,6 +13,28 @@ export interface ProcessRef {
   start: number
 }
 
+/**
+ * A process group that we started. `mark` is in the environment of everything in it, so that what
+ * left the group is found too; `grace_ms` is how long it has between TERM and KILL.
+ */
+export interface GroupRef extends ProcessRef {
+  mark?: string | undefined
+  grace_ms?: number | undefined
+}
+
+/** What a claim took along with its lease, and gives back when that ends. */
+export interface Terms {
+  /** Limits that count this claim: `user:alice`, `project:web`, `group:g`, `pool`. */
+  limits: string[]
+  since_ms: number
+  /** No renewal goes beyond this: the run's time is up. */
+  until_ms: number | null
+  /** Run time that the user's share was charged in advance. */
+  charged_ms: number | null
+  /** The token of the run's agent, which dies with the lease. */
+  token_hash?: string
+}
+
 /** The latest lease of a lock. An ended one stays, as the memory of the lock's last fence. */
 export interface Lease {
   name: string
@@ -22,7 +44,7 @@ export interface Lease {
   holder_given: boolean
   process: ProcessRef | null
   /** The process group we started under this lease; it must be gone before the lock is free. */
-  group: ProcessRef | null
+  group: GroupRef | null
   /** `seat` of `process`, as a column to find leases whose death we can prove. */
   seat: string | null
   acquired_at: string
@@ -31,6 +53,8 @@ export interface Lease {
   expires_ms: number
   ended_at: string | null
   reason: string | null
+  /** Set where the lease came from a claim that counts against limits. */
+  terms: Terms | null
 }
 
 export const STATUSES = ['todo', 'in_progress', 'review', 'done', 'failed', 'cancelled'] as const
@@ -48,6 +72,17 @@ export interface TaskFields {
   depends_on: string[]
   assigned_to: string | null
   metadata: Record<string, unknown>
+}
+
+/** How an enqueued task is to be run, and how often that went wrong. */
+export interface Queued {
+  /** An agent of the configuration; null: the project's own. */
+  agent_command: string | null
+  time_limit_ms: number | null
+  /** How often it may be run again after a failure. */
+  retries: number
+  failed: number
+  lost: number
 }
 
 export interface Task extends TaskFields {
@@ -68,6 +103,8 @@ export interface Task extends TaskFields {
   lock_fence: number | null
   /** The open run, if the lease came from a claim. */
   run_id: string | null
+  /** Set for a task that was enqueued: dispatchers start it. */
+  queue: Queued | null
 }
 
 /** `task_id` waits for `depends_on`; found from the latter when it is done. */
@@ -83,6 +120,107 @@ export interface Ready {
   scope: string
   rank: number
   task_id: string
+  high: boolean
+}
+
+/** One user's account in the queue: what runs, what waits, what comes next. */
+export interface Share {
+  /** Empty for tasks that have no user. */
+  user: string
+  weight: number
+  /** Its own limit; null: the queue's default. */
+  max: number | null
+  /** Locks that count against the limit: `task:42`, or `user:alice` taken by hand. */
+  running: string[]
+  /** Enqueued tasks in `todo`, and how many of them have a high priority. */
+  pending: number
+  pending_high: number
+  /** Whether any are pending; changes less often than how many. */
+  waits: boolean
+  /** When its newest task was enqueued; the next comes at least a millisecond later. */
+  last_ms: number
+  /** Virtual time: service received, by weight. Whoever is furthest behind is served next. */
+  vt: number
+  /** Length of its runs, averaged; null until one has ended. */
+  run_ms: number | null
+  paused: boolean
+  /** The group that was started last: its ready tasks come next. */
+  group: string | null
+  /** Lanes that have a ready task and are not parked. */
+  lanes: number
+  next_lane: string | null
+  next_task: string | null
+  next_high: boolean
+  /** In which index this share stands: it could start `next_task` now; null: it could not. */
+  turn: 'high' | 'normal' | null
+}
+
+/** Ready tasks of one user, project and group: what can be parked together on a full limit. */
+export interface Lane {
+  key: string
+  user: string
+  project: string | null
+  group: string | null
+  /** User and group together, to find the tasks that follow each other. */
+  group_key: string | null
+  ready: number
+  head_rank: number | null
+  head_task: string | null
+  head_high: boolean
+  /** The limit that had no room when this lane was looked at. */
+  parked_on: string | null
+}
+
+/** A user whose lanes are parked on one limit, and when its turn there is. */
+export interface Parking {
+  key: string
+  limit: string
+  user: string
+  /** The user's virtual time when last looked at; it may have risen since. */
+  vt: number
+  /** What the best of its lanes there would start. */
+  turn: 'high' | 'normal'
+}
+
+/**
+ * A counter that claims take from: of a project, a group, or the pool of all. Lanes of a project
+ * that no dispatcher serves are parked on `unserved:NAME`, which is paused until one does.
+ */
+export interface Limit {
+  key: string
+  max: number | null
+  used: number
+  paused: boolean
+  /** How many lanes are parked here. */
+  parked: number
+  /** Which of the parked lanes could be woken: there is room, or agents may take them. */
+  wakes: 'room' | 'unserved' | null
+}
+
+/** The queue as a whole; there is one row. */
+export interface Queue {
+  key: 'queue'
+  /** Start tag of the last start: nobody joins with less. */
+  vclock: number
+  /** High-priority starts in a row while others waited. */
+  high_streak: number
+  paused: boolean
+  /** How many tasks of one user may run at once, unless its share says otherwise. */
+  user_max: number | null
+  lock_timeout_ms: number
+  /** Length of all runs, averaged: the estimate for a user without a history. */
+  run_ms: number | null
+}
+
+/** A program that starts runs on one host. It lives as long as its lease does. */
+export interface Dispatcher {
+  /** The name of the lock that makes it the only one on its host. */
+  id: string
+  host: string
+  pid: number
+  slots_max: number
+  projects: string[]
+  started_at: string
 }
 
 export const RUN_STATUSES = ['running', 'completed', 'failed', 'cancelled', 'lost'] as const
@@ -99,6 +237,12 @@ export interface Run {
   started_at: string
   ended_at: string | null
   outcome: string | null
+  /** The dispatcher whose slot it takes; null for a claim by an agent itself. */
+  dispatcher: string | null
+  /** When the command was let go, at most once; null before. */
+  begun_at: string | null
+  exit_code: number | null
+  signal: string | null
 }
 
 /** One waiter. It waits for all of `names` at once and has a place in the line of each. */
@@ -176,6 +320,12 @@ export interface Tables {
   agent: Agent
   request: Request
   token: Token
+  share: Share
+  lane: Lane
+  parking: Parking
+  limit: Limit
+  queue: Queue
+  dispatcher: Dispatcher
 }
 
 export type TableName = keyof Tables
@@ -192,6 +342,12 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   agent: 'id',
   request: 'key',
   token: 'hash',
+  share: 'user',
+  lane: 'key',
+  parking: 'key',
+  limit: 'key',
+  queue: 'key',
+  dispatcher: 'id',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

@@ -1,5 +1,6 @@
 import { GRACE_MS } from './limits.ts'
 import type { Lease, ProcessRef } from './rows.ts'
+import { busyWith, isBusyUser } from './share.ts'
 import type { View } from './view.ts'
 
 /**
@@ -46,8 +47,19 @@ export function holdingLease(view: View, name: string): Lease | undefined {
   return lease && HOLDING.has(standing(view, lease)) ? lease : undefined
 }
 
+/** Nobody holds it; for the lock of a user, also: no claim keeps that user busy. */
 export function isFree(view: View, name: string): boolean {
-  return holdingLease(view, name) === undefined
+  return holdingLease(view, name) === undefined && !isBusyUser(view, name)
+}
+
+/**
+ * The lock of a user is held by the claim that keeps that user busy: shown under the user's name,
+ * with the fence and the times of that claim.
+ */
+export function busyLease(view: View, name: string): Lease | undefined {
+  const busy = busyWith(view, name)
+  const lease = busy === undefined || busy === name ? undefined : view.get('lease', busy)
+  return lease && { ...lease, name }
 }
 
 /** Whether a command has to be stopped before `name` is free. */

@@ -3,7 +3,8 @@ import { checkFence, lockOf, timesOf } from './lease.ts'
 import { planted } from './planted.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import { type Dependency, keyOf, type Task, type TaskFields } from './rows.ts'
+import { type Dependency, keyOf, type Queued, type Task, type TaskFields } from './rows.ts'
+import { nextInQueue } from './share.ts'
 import { isFree, liveLease } from './standing.ts'
 import type { View } from './view.ts'
 
@@ -20,10 +21,10 @@ export function getTask(view: View, id: string): Task {
 /** Adds a task. Refuses an id that is taken (`conflict`) and unknown dependencies (`not_found`). */
 export function createTask(
   view: View,
-  ask: TaskFields & { id?: string | undefined },
+  ask: TaskFields & { id?: string | undefined; queue?: Queued },
   caller: Caller,
 ): Task {
-  const { id = freeId(view), ...fields } = ask
+  const { id = freeId(view), queue = null, ...fields } = ask
   const taken = view.get('task', id)
   if (taken) {
     throw new Refusal('conflict', `Task ${id} exists already: ${taken.title}`, {
@@ -44,14 +45,17 @@ export function createTask(
     created_by: caller.agent,
     created_at: view.at,
     updated_at: view.at,
-    rank: rankOf(view.now, fields.priority),
+    rank: rankOf(queue ? nextInQueue(view, fields.user ?? '') : view.now, fields.priority),
     unmet: 0,
     lock_fence: liveLease(view, lockOf(id))?.fence ?? null,
     run_id: null,
+    queue,
   }
   putTask(view, undefined, { ...task, unmet: tieDependencies(view, task) })
-  const data = { title: task.title, priority: task.priority, project: task.project }
-  view.record({ type: 'task.created', agent: caller.agent, lock: null, task: id, data })
+  const { title, priority, project, user } = task
+  const data = { title, priority, project, ...(queue && { user }) }
+  const type = queue ? 'task.enqueued' : 'task.created'
+  view.record({ type, agent: caller.agent, lock: null, task: id, data })
   return getTask(view, id)
 }
 
@@ -155,7 +159,15 @@ function loopThrough(view: View, start: string, depends_on: string[]): string[] 
 
 /** A task as doors show it, with the end of its lock where one is held. */
 export function showTask(view: View, task: Task) {
-  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, ...shown } = task
+  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, queue, ...shown } = task
   const lease = liveLease(view, lockOf(task.id))
-  return { ...shown, lock_until: lease ? timesOf(view, lease).expires_at : null }
+  const lock_until = lease ? timesOf(view, lease).expires_at : null
+  return { ...shown, queue: queue ? showQueued(queue) : null, lock_until }
+}
+
+/** How an enqueued task is to be run; `failed` and `lost` count the runs that ended that way. */
+function showQueued({ time_limit_ms, ...queue }: Queued) {
+  const { agent_command, retries, failed, lost } = queue
+  const time_limit_seconds = time_limit_ms === null ? null : time_limit_ms / 1000
+  return { agent_command, time_limit_seconds, retries, failed, lost }
 }

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 import { Refusal } from './refusal.ts'
-import type { Token } from './rows.ts'
+import type { Lease, Token } from './rows.ts'
 import type { View } from './view.ts'
 
 export interface CreateToken {
@@ -52,6 +52,24 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
     return revoked
   }
   throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+}
+
+/** A secret for the agent of one run; it is gone when the lease of that run ends. */
+export function bindToken(view: View, lease: Lease, hash: string): Lease {
+  const bound = { ...lease, terms: { ...lease.terms!, token_hash: hash } }
+  view.put('lease', bound)
+  view.put('token', {
+    hash,
+    id: hash.slice(0, 12),
+    role: 'agent',
+    agent: lease.holder,
+    created_by: 'leasehold',
+    created_at: view.at,
+    expires_at: null,
+    expires_ms: null,
+    revoked_at: null,
+  })
+  return bound
 }
 
 /** The token whose secret has this hash, if it still counts. */

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Writable } from 'node:stream'
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, resolve } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../core/refusal.ts'
-import type { ProcessRef } from '../core/rows.ts'
-import { groupFact, processRef, stopGroup } from '../stores/process.ts'
+import type { GroupRef } from '../core/rows.ts'
+import { groupFact, MARK, processRef, stopGroup } from '../stores/process.ts'
 
 /** Waits for a line on a pipe, then becomes the command. End of the pipe: nothing was started. */
 const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
@@ -14,12 +16,29 @@ const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
 const WATCH = `IFS= read -r done <&3 && exit 0
 kill -s TERM -- "-$1" && kill -s CONT -- "-$1"
 n=0
-while kill -s 0 -- "-$1" && [ "$n" -lt 20 ]; do sleep 0.1; n=$((n + 1)); done
+while kill -s 0 -- "-$1" && [ "$n" -lt "$2" ]; do sleep 0.1; n=$((n + 1)); done
 kill -s KILL -- "-$1"`
+
+const GRACE_MS_DEFAULT = 2_000
+/** Starting the watcher takes as long as asking the store: at once, the ask on its way first. */
+const WATCH_SOON_MS = 1
 
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
+}
+
+export interface CommandAsk {
+  argv: string[]
+  /** Its whole environment. */
+  env: NodeJS.ProcessEnv
+  cwd?: string
+  /** `captured`: its three streams are ours to write and read. */
+  stdio: 'inherit' | 'captured'
+  /** Put into its environment, so that what leaves its group is found too. */
+  mark?: string
+  /** How long it has between TERM and KILL. */
+  grace_ms?: number
 }
 
 /**
@@ -27,7 +46,11 @@ export interface Exit {
  * group was written down; it never outlives this process.
  */
 export interface Command {
-  group: ProcessRef
+  group: GroupRef
+  /** What it reads and says; null unless captured. */
+  stdin: Writable | null
+  stdout: Readable | null
+  stderr: Readable | null
   go(): void
   signal(name: NodeJS.Signals): void
   /** Stops whatever is left of the group. False when it cannot be done. */
@@ -38,34 +61,113 @@ export interface Command {
   done(): void
 }
 
-/** Starts `argv` as it is, never through a shell: the fixed script above only passes it on. */
-export function startCommand(argv: string[], env: NodeJS.ProcessEnv): Command {
-  const child = spawn('/bin/sh', ['-c', GATE, 'leasehold-gate', ...argv], {
-    detached: true,
-    env,
-    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+/**
+ * Starts `argv` as it is, never through a shell: the fixed script above only passes it on. Refuses
+ * as `unavailable` when not even that can be started; a program that turns out not to be one exits
+ * with 126 or 127 (`whyNotStartable` tells beforehand).
+ */
+export async function startCommand(ask: CommandAsk): Promise<Command> {
+  const { mark, grace_ms = GRACE_MS_DEFAULT } = ask
+  const child = spawnGate(ask)
+  // The gate may end, or never have begun; `exited` and the lines below tell.
+  const failed = new Promise<Error>((tell) => child.once('error', tell))
+  const exited = new Promise<Exit>((tell) => {
+    child.once('exit', (code, signal) => tell({ code, signal }))
   })
-  const group = child.pid === undefined ? undefined : processRef(child.pid)
-  if (!group) throw new Refusal('unavailable', `The command could not be started: ${argv[0]}`)
-  const watcher = watch(group.pid)
+  if (child.pid === undefined) throw notStarted(ask.argv, await failed)
   const gate = pipeOf(child)
+  const leader = processRef(child.pid)
+  if (!leader) throw notStarted(ask.argv, new Error('it ended at once'))
+  const group: GroupRef = mark === undefined ? leader : { ...leader, mark, grace_ms }
+  let watcher: ChildProcess | undefined
+  const watchIt = () => (watcher ??= watch(group.pid, grace_ms))
+  // Needed from the moment of `go` on; before that there is time while the group is written down.
+  const soon = setTimeout(watchIt, WATCH_SOON_MS)
   return {
     group,
-    go: () => void gate.end('go\n'),
-    signal: (name) => signalGroup(group, name),
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    go: () => {
+      watchIt()
+      gate.end('go\n')
+    },
+    signal: (name) => signalGroup(leader, name),
     stop: (term_ms) => stopGroup(group, term_ms),
-    exited: new Promise((resolve) => {
-      child.once('exit', (code, signal) => resolve({ code, signal }))
-    }),
-    done: () => void pipeOf(watcher).end('done\n'),
+    exited,
+    done: () => {
+      clearTimeout(soon)
+      if (watcher) pipeOf(watcher).end('done\n')
+    },
   }
 }
 
-function watch(group: number): ChildProcess {
-  const watcher = spawn('/bin/sh', ['-c', WATCH, 'leasehold-watch', String(group)], {
+function spawnGate({ argv, env, cwd, stdio, mark }: CommandAsk): ChildProcess {
+  const each = stdio === 'captured' ? 'pipe' : stdio
+  try {
+    return spawn('/bin/sh', ['-c', GATE, 'leasehold-gate', ...argv], {
+      detached: true,
+      env: mark === undefined ? env : { ...env, [MARK]: mark },
+      ...(cwd !== undefined && { cwd }),
+      stdio: [each, each, each, 'pipe'],
+    })
+  } catch (error) {
+    // Too long, or with a NUL in it: no process can be given such arguments.
+    throw notStarted(argv, error as Error)
+  }
+}
+
+function notStarted(argv: string[], { message }: Error): Refusal {
+  // A message may quote the arguments, which can be long and in any script.
+  const why = message.split('Received')[0]!.trim()
+  return new Refusal('unavailable', `The command could not be started: ${argv[0]}: ${why}`)
+}
+
+/**
+ * Why `argv` cannot become a process, as a sentence; undefined when nothing speaks against it. The
+ * gate cannot tell: a missing program and one that exits with 127 are the same to it.
+ */
+export function whyNotStartable(
+  argv: string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): string | undefined {
+  const [program = ''] = argv
+  if (program === '') return 'there is no command'
+  if (program.startsWith('-')) return `${program} is not the name of a program`
+  if (!isFolder(cwd)) return `there is no folder ${cwd}`
+  const candidates = program.includes('/')
+    ? [resolve(cwd, program)]
+    : (env['PATH'] ?? '').split(delimiter).map((folder) => resolve(cwd, folder, program))
+  if (candidates.some(isProgram)) return undefined
+  const found = candidates.some((path) => statSync(path, { throwIfNoEntry: false }) !== undefined)
+  return found ? `${program} may not be executed` : `${program} was not found`
+}
+
+const isFolder = (path: string) => look(() => statSync(path).isDirectory())
+
+const isProgram = (path: string) =>
+  look(() => {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  })
+
+function look(at: () => boolean): boolean {
+  try {
+    return at()
+  } catch {
+    return false
+  }
+}
+
+function watch(group: number, grace_ms: number): ChildProcess {
+  const tenths = String(Math.ceil(grace_ms / 100))
+  const watcher = spawn('/bin/sh', ['-c', WATCH, 'leasehold-watch', String(group), tenths], {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   })
+  // Without a watcher the command ends with its lease all the same, only later.
+  watcher.on('error', () => undefined)
   watcher.unref()
   return watcher
 }
@@ -77,6 +179,6 @@ function pipeOf(child: ChildProcess): Writable {
   return pipe
 }
 
-function signalGroup(group: ProcessRef, name: NodeJS.Signals): void {
+function signalGroup(group: GroupRef, name: NodeJS.Signals): void {
   if (groupFact(group) === 'alive') process.kill(-group.pid, name)
 }

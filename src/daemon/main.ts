@@ -1,7 +1,8 @@
 import { plant, type Promised } from '../core/planted.ts'
 
-/** What `leasehold serve` loads: everything that other commands do without. */
+/** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
+export { Dispatcher } from './dispatcher.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 

@@ -1,14 +1,17 @@
 import { pruneStore } from '../stores/care.ts'
-import type { Place } from '../stores/open.ts'
+import { folderOf, type Place } from '../stores/open.ts'
+import { pruneRuns } from './run_care.ts'
 
 const EVERY_MS = 3600_000
 const EVENTS_MAX = 1_000_000
 const AGE_MS = 30 * 24 * 3600_000
 
-/** Forgets old events once an hour, so that a store does not grow without end. */
+/** Forgets old events and what old runs wrote, once an hour: a store does not grow without end. */
 export function startPruner(place: Place): () => void {
   const prune = () => {
-    const keep = { events: EVENTS_MAX, since: new Date(Date.now() - AGE_MS) }
+    const since = new Date(Date.now() - AGE_MS)
+    const keep = { events: EVENTS_MAX, since }
+    pruneRuns(folderOf(place), since)
     // If it cannot be done now, the next hour will do.
     pruneStore(place, keep).catch(() => undefined)
   }

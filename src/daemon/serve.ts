@@ -15,7 +15,8 @@ import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
 import { startPruner } from './pruner.ts'
-import { Singleton } from './singleton.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { takeDaemonRole } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
 const HOST = '127.0.0.1'
@@ -44,22 +45,24 @@ export async function serve(
   bounds = BOUNDS,
 ): Promise<Served> {
   const store = openStore(place)
-  const singleton = new Singleton(store, folderOf(place))
-  try {
-    await singleton.take()
-  } catch (error) {
+  const role = await takeDaemonRole(store, folderOf(place)).catch(async (error: Error) => {
     await store.close()
     throw error
-  }
-  const ended = new Promise<string>((resolve) => singleton.keep(resolve))
+  })
+  const ended = new Promise<string>((resolve) => role.keep(resolve))
   const release = async () => {
-    await singleton.release()
+    await role.release()
     await store.close()
   }
   try {
     await store.write(grantFullTtl)
+    const address: { url?: string } = {}
+    const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
     const { url, close } = await openDoors(store, place, port, version, bounds)
+    address.url = url
+    await dispatcher?.startOrStandBy()
     const stop = async () => {
+      await dispatcher?.stop()
       await close()
       await release()
     }
@@ -68,6 +71,11 @@ export async function serve(
     await release()
     throw error
   }
+}
+
+function dispatcherOf(store: Store, place: Place, url: () => string | undefined): Dispatcher {
+  const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
+  return new Dispatcher(store, { place, env: process.env, url, say })
 }
 
 /** Opens the doors of a store that is ours, and says where they are. */

@@ -15,6 +15,7 @@ export interface Bearer {
 /** A revocation through another process counts at the latest after this time. */
 const REMEMBER_MS = 1_000
 const REMEMBERED_MAX = 10_000
+const RUN_ENDS = /^(?:run\.ended|lease\.(?:expired|died|force_released|cancelled|overdue))$/
 
 /** Tells who may come in. Knows the admin secret of this daemon, and the tokens of the store. */
 export class Access {
@@ -27,7 +28,17 @@ export class Access {
     this.adminHash = sha256(adminSecret)
     store.onCommit((events) => {
       if (events.some(({ type }) => type === 'token.revoked')) this.known.clear()
+      for (const { type, agent, data } of events) {
+        if (RUN_ENDS.test(type)) this.forget([agent, data['holder']])
+      }
     })
+  }
+
+  /** The token of a run dies with it. */
+  private forget(agents: unknown[]): void {
+    for (const [hash, { bearer }] of this.known) {
+      if (agents.includes(bearer.agent)) this.known.delete(hash)
+    }
   }
 
   /** The bearer of a secret, or `unauthorized`. Secrets are compared by their hashes only. */

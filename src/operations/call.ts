@@ -24,6 +24,7 @@ export async function call<F extends Fields, O>(
 ): Promise<Exclude<O, Waiting>> {
   const input = parseInput(operation.input, raw)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
+  if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'read') {
     return store.read((view) => operation.decide(view, input, caller)) as Promise<Settled<O>>
   }
@@ -85,6 +86,13 @@ function once<F extends Fields, O>(
 function reused(name: string): Refusal {
   return new Refusal('invalid', `This request id was used for another ${name}`, {
     next: 'A request id belongs to one input: use a new one for a new ask.',
+  })
+}
+
+/** R38: the whole document of a file store is written with every commit. */
+function fileStore(name: string): Refusal {
+  return new Refusal('unavailable', `${name} needs a database: a file store has no queue`, {
+    next: 'Unset LEASEHOLD_STORE to use SQLite.',
   })
 }
 

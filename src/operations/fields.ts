@@ -1,5 +1,5 @@
 import { PRIORITY_DEFAULT, TTL_MS_DEFAULT } from '../core/limits.ts'
-import { STATUSES } from '../core/rows.ts'
+import { RUN_STATUSES, STATUSES } from '../core/rows.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 
@@ -43,7 +43,7 @@ export const holderProcess = field(
   'The process that holds the lease: when it dies, the lock is free at once.',
   '--pid <pid>',
 )
-export const group = field(s.process, 'The process group that runs under the lease.')
+export const group = field(s.processGroup, 'The process group that runs under the lease.')
 export const linePriority = field(
   () => s.or(s.level(), PRIORITY_DEFAULT),
   'Place in the line, 0–9 (default 5). Waiting counts too, so nobody starves.',
@@ -124,4 +124,77 @@ export const after = field(
   () => s.optional(s.text(2000)),
   'Go on behind the last page: its `next`.',
   '--after <next>',
+)
+
+export const queued = field(
+  () => s.or(s.yesOrNo(), false),
+  'Also take enqueued tasks, which are for dispatchers otherwise.',
+  '--queued',
+)
+export const filterUser = field(
+  () => s.optional(s.plain(200)),
+  'Only tasks of this user.',
+  '--user <name>',
+)
+export const pausedProject = field(
+  () => s.optional(s.plain(200)),
+  'Only this project.',
+  '--project <name>',
+)
+export const pausedUser = field(() => s.optional(s.plain(200)), 'Only this user.', '--user <name>')
+export const limitedProject = field(
+  () => s.optional(s.plain(200)),
+  'The limit of this project.',
+  '--project <name>',
+)
+export const limitedGroup = field(
+  () => s.optional(s.plain(200)),
+  'The limit of this group.',
+  '--group <name>',
+)
+export const limitedUser = field(
+  () => s.optional(s.plain(200)),
+  'The limit or weight of this user.',
+  '--user <name>',
+)
+export const limitMax = field(
+  () => s.optional(s.nullable(s.whole(0, 1_000_000))),
+  'How many may run at once; null takes the limit away.',
+  '--max <n|null>',
+)
+export const weight = field(
+  () => s.optional(s.numberIn(0.001, 1000)),
+  "A user's share compared to others (default 1).",
+  '--weight <n>',
+)
+export const olderThan = field(
+  () => s.optional(s.seconds(0, 365 * 86_400)),
+  'Also end what runs longer than this.',
+  '--older-than <duration>',
+)
+export const busyUser = field(() => s.plain(200), 'The user.')
+export const onlyTask = field(() => s.optional(s.id()), 'Only this task.', '--task <id>')
+export const runId = field(s.runId, 'The run: task.attempt, e.g. 42.1.')
+export const runFence = field(s.count, 'The fence that the run was claimed under.')
+export const runnerProcess = field(s.process, 'The process of the runner.')
+export const runStatus = field(
+  () => s.optional(s.runStatus()),
+  `Only runs that are ${RUN_STATUSES.join(', ')}.`,
+  '--status <status>',
+)
+export const exitCode = field(
+  () => s.or(s.nullable(s.whole(0, 255)), null),
+  'How the command exited; null if it did not.',
+)
+export const signal = field(
+  () => s.or(s.nullable(s.plain(20)), null),
+  'The signal that ended it, if one did.',
+)
+export const isLost = field(
+  () => s.or(s.yesOrNo(), false),
+  'It was ended for want of its lease: the task goes back to the queue.',
+)
+export const endReason = field(
+  () => s.or(s.nullable(s.plain(500)), null),
+  'Why the runner ended it, or could not begin it.',
 )

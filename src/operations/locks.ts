@@ -1,4 +1,5 @@
-import { expiredLease, showLease, timesOf } from '../core/lease.ts'
+import type { Caller } from '../core/caller.ts'
+import { expiredLease, showLease, taskOf, timesOf } from '../core/lease.ts'
 import { explainWaiter } from '../core/explain.ts'
 import { handOff } from '../core/handoff.ts'
 import { lineOf } from '../core/line.ts'
@@ -12,8 +13,10 @@ import {
 } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
-import { holdingLease, liveLease } from '../core/standing.ts'
-import type { View } from '../core/view.ts'
+import { releaseUser } from '../core/settle.ts'
+import { busyWith, userOf } from '../core/share.ts'
+import { busyLease, holdingLease, liveLease } from '../core/standing.ts'
+import type { Cursor, View } from '../core/view.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageOf } from './page.ts'
 import { operation } from './operation.ts'
@@ -129,10 +132,24 @@ export const forceReleaseLock = operation({
   input: { name: f.lockName, reason: f.reason, request_id: f.requestId },
   command: 'lock force-release name',
   decide: (view, input, caller) => {
-    const { name, fence, holder } = forceRelease(view, input, caller)
+    const { name, fence, holder } = freeLock(view, input, caller)
     return { name, fence, holder, released: true }
   },
 })
+
+/** A user whom a claim keeps busy is freed by cancelling that claim. */
+function freeLock(
+  view: View,
+  input: { name: string; reason?: string | undefined },
+  caller: Caller,
+) {
+  const user = userOf(input.name)
+  const task_id = busyTask(view, input.name)
+  const busy = busyLease(view, input.name)
+  if (user === undefined || task_id === undefined || !busy) return forceRelease(view, input, caller)
+  releaseUser(view, { user, task_id }, caller)
+  return busy
+}
 
 export const handOffLock = operation({
   name: 'lock.hand_off',
@@ -177,7 +194,7 @@ export const lockStatus = operation({
   input: { name: f.lockName },
   command: 'lock status name',
   decide: (view, { name }) => {
-    const lease = holdingLease(view, name)
+    const lease = holdingLease(view, name) ?? busyLease(view, name)
     const times = lease && timesOf(view, lease)
     const waiters = [...lineOf(view, name)].map(({ agent, asked_at, priority }, i) => {
       return { position: i + 1, agent, asked_at, priority }
@@ -189,12 +206,30 @@ export const lockStatus = operation({
       lock_expires_at: times?.expires_at ?? null,
       expires_in_seconds: times?.expires_in_seconds ?? null,
       fence: lease?.fence ?? view.get('lease', name)?.fence ?? null,
+      lock_id: lease ? `${name}#${lease.fence}` : null,
       acquired_at: lease?.acquired_at ?? null,
-      ...(lease?.process && { pid: lease.process.pid, host: lease.process.host }),
+      ...(lease && behind(view, lease)),
       waiters,
     }
   },
 })
+
+/** The task that keeps a user busy, unless somebody holds the user's lock by hand. */
+function busyTask(view: View, name: string): string | undefined {
+  const busy = holdingLease(view, name) ? undefined : busyWith(view, name)
+  return busy === undefined ? undefined : taskOf(busy)
+}
+
+/** Who is behind a lease, where that is known: its process, and the task that keeps a user busy. */
+function behind(view: View, lease: Lease) {
+  const task_id = busyTask(view, lease.name)
+  // What keeps a user busy is the command that a runner started, not the runner.
+  const process = (task_id !== undefined && lease.group) || lease.process
+  return {
+    ...(task_id !== undefined && { task_id }),
+    ...(process && { pid: process.pid, host: process.host }),
+  }
+}
 
 export type ShownStatus = ReturnType<typeof lockStatus.decide>
 
@@ -208,10 +243,42 @@ export const listLocks = operation({
   input: { limit: f.limit, after: f.after },
   command: 'lock list',
   decide: (view, { limit, after }) => {
-    const leases = view.scan('leases_by_expiry', '', cursorIn(after))
-    return pageOf(leases, 'leases_by_expiry', limit, (lease) => showLease(view, lease))
+    const leases = heldLocks(view, cursorIn(after))
+    return pageOf(leases, 'leases_by_expiry', limit, (lease) => {
+      return { ...showLease(view, lease), ...behind(view, lease) }
+    })
   },
 })
+
+/**
+ * Leases by expiry and name, and among them the locks of users that claims keep busy. Such a lock
+ * has no row: it is found beside the claim, with which it expires. So a page that ends at one of
+ * them goes on from the first lease with the same expiry, and leaves out what was shown.
+ */
+function* heldLocks(view: View, after: Cursor | undefined): Generator<Lease> {
+  const from = after && { order: after.order, key: '' }
+  const isShown = ({ name, expires_ms }: Lease) =>
+    after !== undefined && expires_ms === after.order && name <= after.key
+  let same: Lease[] = []
+  for (const lease of view.scan('leases_by_expiry', '', from)) {
+    if (same[0] && same[0].expires_ms !== lease.expires_ms) {
+      yield* same.toSorted(byName)
+      same = []
+    }
+    same.push(...[lease, ...busyUser(view, lease)].filter((each) => !isShown(each)))
+  }
+  yield* same.toSorted(byName)
+}
+
+const byName = (a: Lease, b: Lease) => (a.name < b.name ? -1 : 1)
+
+/** The lock of the user that this claim keeps busy, if nobody holds it by hand. */
+function busyUser(view: View, { name, terms }: Lease): Lease[] {
+  const lock = terms?.limits.find((key) => userOf(key) !== undefined)
+  if (lock === undefined || busyTask(view, lock) !== taskOf(name)) return []
+  const lease = busyLease(view, lock)
+  return lease ? [lease] : []
+}
 
 export const explainLock = operation({
   name: 'lock.explain',

@@ -40,6 +40,8 @@ export interface Operation<
   input: F
   /** How the CLI reaches it: its words, then positional fields (`names…` takes all the rest). */
   command?: string
+  /** A file store has no queue: it asks for a database. */
+  needs?: 'database'
   /** What `wait_seconds` waits for: a place in a lock's line (the default), or a ready task. */
   waits?: 'line' | 'task'
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */

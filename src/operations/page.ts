@@ -18,6 +18,9 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
   })
 }
 
+/** So much text on one page, and it ends before its limit: a thousand prompts are gigabytes. */
+const TEXT_MAX = 4 * 1024 * 1024
+
 /** The first `limit` rows that `show` does not leave out (null), and where to go on. */
 export function pageOf<I extends IndexName, Shown>(
   rows: Iterable<Tables[(typeof INDEXES)[I]['table']]>,
@@ -28,11 +31,14 @@ export function pageOf<I extends IndexName, Shown>(
   type Row = Tables[(typeof INDEXES)[I]['table']]
   const items: Shown[] = []
   let last: Row | undefined
+  let size = 0
   for (const row of rows) {
     const item = show(row)
     if (item === null) continue
-    if (items.length === limit) return { items, next: last ? textOf(index, last) : null }
+    const isFull = items.length === limit || size >= TEXT_MAX
+    if (isFull) return { items, next: last ? textOf(index, last) : null }
     items.push(item)
+    size += (item as { body?: string }).body?.length ?? 0
     last = row
   }
   return { items, next: null }

@@ -1,6 +1,8 @@
 import * as agents from './agents.ts'
 import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
+import * as queue from './queue.ts'
+import * as runs from './runs.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -22,6 +24,20 @@ export const registry = [
   tasks.setStatus,
   tasks.edit,
   tasks.explain,
+  queue.add,
+  queue.status,
+  queue.list,
+  queue.cancel,
+  queue.retry,
+  queue.pause,
+  queue.resume,
+  queue.limit,
+  queue.cleanup,
+  queue.release,
+  runs.list,
+  runs.get,
+  runs.start,
+  runs.finish,
   agents.listAgents,
   agents.beat,
   tokens.create,

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
-import { STATUSES, type Status } from '../core/rows.ts'
+import { RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
 
 /**
  * The shapes of input values, with their bounds and the words for what is wrong with one. Each is a
@@ -11,6 +11,7 @@ import { STATUSES, type Status } from '../core/rows.ts'
 // oxlint-disable-next-line no-control-regex -- refusing them is the point
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*$/
+const RUN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*\.[1-9]\d{0,8}$/
 
 const NAME_MAX = 512
 const ID_MAX = 64
@@ -54,6 +55,13 @@ export const id = () =>
       z.regex(ID, 'may contain only letters, digits, "-", "_" and single dots'),
     )
 
+export const runId = () =>
+  z
+    .string('must be text')
+    .check(atMost(ID_MAX + 12), z.regex(RUN_ID, 'must be a task and an attempt: 42.1'))
+
+export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUSES.join(', ')}`)
+
 export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
 export const nameOrNone = () => z.nullable(plain(200))
@@ -87,6 +95,12 @@ export const seconds = (min: number, max: number) =>
   z
     .number('must be a number of seconds')
     .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`))
+
+export const numberIn = (min: number, max: number) =>
+  number().check(
+    z.minimum(min, `must be at least ${min}`),
+    z.maximum(max, `must be at most ${max}`),
+  )
 
 export const number = () => z.number('must be a number')
 export const ttl = () => seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
@@ -132,6 +146,17 @@ export const process = () =>
     seat: plain(256),
     pid: whole(1, 2 ** 31),
     start: whole(0, Number.MAX_SAFE_INTEGER),
+  })
+
+/** A group that a runner started, with the mark by which what left it is found. */
+export const processGroup = () =>
+  z.strictObject({
+    host: plain(256),
+    seat: plain(256),
+    pid: whole(1, 2 ** 31),
+    start: whole(0, Number.MAX_SAFE_INTEGER),
+    mark: z.optional(plain(64)),
+    grace_ms: z.optional(whole(0, 3600_000)),
   })
 
 export const optional = z.optional

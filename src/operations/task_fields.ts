@@ -1,4 +1,4 @@
-import type { output, ZodMiniType } from 'zod/mini'
+import { minLength, type output, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/limits.ts'
 import { type Field, field } from './operation.ts'
 import * as s from './schemas.ts'
@@ -54,6 +54,50 @@ export const newTask = {
   depends_on: filled(said.depends_on, []),
   assigned_to: filled(said.assigned_to, null),
   metadata: filled(said.metadata, {}),
+}
+
+/** The prompt of an enqueued task is its body, and may be longer than one that agents claim. */
+const PROMPT_MAX = 2 * 1024 * 1024
+
+/** What an enqueued task says: the prompt, for whom, and how it is to be run. */
+export const newQueued = {
+  prompt: field(
+    () => s.prose(PROMPT_MAX).check(minLength(1, 'must not be empty')),
+    'What the agent is to do. "-" reads it from standard input.',
+    '--prompt <text>',
+  ),
+  project: field(() => s.plain(200), 'The project whose agent is started.', '--project <name>'),
+  user: field(
+    () => s.plain(200),
+    'The person it runs for: their tasks run one at a time.',
+    '--user <name>',
+  ),
+  id: field(() => s.optional(s.id()), 'An id of your own (default: the next number).', '--id <id>'),
+  title: field(
+    () => s.optional(said.title.schema()),
+    "A title of one line (default: the prompt's first line).",
+    '--title <text>',
+  ),
+  priority: filled(said.priority, PRIORITY_DEFAULT),
+  group: filled(said.group, null),
+  labels: filled(said.labels, []),
+  depends_on: filled(said.depends_on, []),
+  metadata: filled(said.metadata, {}),
+  agent_command: field(
+    () => s.optional(s.plain(100)),
+    "An agent of config.json (default: the project's own).",
+    '--agent-command <name>',
+  ),
+  time_limit_seconds: field(
+    () => s.optional(s.seconds(1, 7 * 86_400)),
+    'Stop a run that takes longer.',
+    '--time-limit <duration>',
+  ),
+  retries: field(
+    () => s.or(s.whole(0, 100), 0),
+    'Run it again so often after a failure (default 0).',
+    '--retries <n>',
+  ),
 }
 
 /** Marks that some agents put on a task they create; they are kept in its metadata. */

@@ -1,7 +1,10 @@
-import { type Claim, claimNext, claimTask, readyFor } from '../core/claim.ts'
+import type { Caller } from '../core/caller.ts'
+import { type Claim, claimNext, claimTask, type Filter, readyFor } from '../core/claim.ts'
 import { explainTask } from '../core/explain.ts'
 import { lockOf, showLease } from '../core/lease.ts'
 import { moveTask } from '../core/move.ts'
+import { claimQueued } from '../core/queue.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Lease, Run, Task } from '../core/rows.ts'
 import { createTask, editTask, getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
@@ -134,6 +137,7 @@ export const claim = operation({
     label: f.filterLabel,
     priority: f.filterPriority,
     wait_seconds: f.waitForTask,
+    queued: f.queued,
     takeover: f.takeover,
     process: f.holderProcess,
     request_id: f.requestId,
@@ -142,10 +146,10 @@ export const claim = operation({
   command: 'task claim [id]',
   reads: taskAndLock,
   decide: (view, input, caller): ShownClaim => {
-    const { id, takeover, process, ...filter } = input
-    const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process }
+    const { id, takeover, process, queued, ...filter } = input
+    const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process, queued }
     const got: Claim | undefined =
-      id === undefined ? claimNext(view, filter, ask, caller) : claimTask(view, id, ask, caller)
+      id === undefined ? nextOf(view, filter, ask, caller) : claimTask(view, id, ask, caller)
     return got ? showClaim(view, got) : { task: null, lease: null, run: null }
   },
   // The task is read anew when it is asked for again, and may be a quarter of a megabyte.
@@ -157,6 +161,31 @@ export const claim = operation({
   },
   replay: (view, reply) => replayClaim(view, reply),
 })
+
+/** With `queued`, whatever is next: in the queue by fair turns, else of what agents claim. */
+function nextOf(
+  view: View,
+  filter: Filter,
+  ask: Parameters<typeof claimNext>[2],
+  caller: Caller,
+): Claim | undefined {
+  const plain = claimNext(view, filter, ask, caller)
+  if (plain || !ask.queued) return plain
+  const { project, label, priority } = filter
+  if (label !== undefined || priority !== undefined) throw unfiltered()
+  const projects = project === undefined ? undefined : new Set([project])
+  return claimQueued(view, { ...ask, projects, as: () => caller })
+}
+
+function unfiltered(): Refusal {
+  return new Refusal(
+    'invalid',
+    'The queue decides whose turn it is: it takes no label or priority',
+    {
+      next: 'Leave them out, or claim a task by its id.',
+    },
+  )
+}
 
 export const setStatus = operation({
   name: 'task.status',
@@ -179,7 +208,15 @@ export const setStatus = operation({
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
     return showClaim(view, moveTask(view, ask, caller))
   },
+  keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
+  replay: (view, reply) => ({ ...reply, task: reply.task && withBody(view, reply.task) }),
 })
+
+/** A body may be a megabyte, and is in the task already: replies are remembered without it. */
+const withoutBody = (task: ShownTask): ShownTask => ({ ...task, body: '' })
+const withBody = (view: View, task: ShownTask): ShownTask => {
+  return { ...task, body: getTask(view, task.id).body }
+}
 
 export const edit = operation({
   name: 'task.update',
@@ -201,6 +238,8 @@ export const edit = operation({
     const fields = Object.fromEntries(Object.entries(given).filter(([, v]) => v !== undefined))
     return showTask(view, editTask(view, { id, version, fence, fields }, caller))
   },
+  keeps: withoutBody,
+  replay: withBody,
 })
 
 export const explain = operation({

@@ -23,9 +23,9 @@ export function instantOf(head: Head, machine: Machine): { instant: Instant; hea
  */
 export function grantTimeAfterBoot(view: View, last_ms: number): void {
   for (const lease of [...view.scan('leases_by_expiry', '')]) {
-    if (lease.expires_ms > last_ms) {
-      view.put('lease', { ...lease, expires_ms: view.now + lease.ttl_ms })
-    }
+    if (lease.expires_ms <= last_ms) continue
+    const until_ms = lease.terms?.until_ms ?? Number.POSITIVE_INFINITY
+    view.put('lease', { ...lease, expires_ms: Math.min(view.now + lease.ttl_ms, until_ms) })
   }
 }
 

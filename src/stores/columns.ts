@@ -2,7 +2,7 @@ import type { TableName, Tables } from '../core/rows.ts'
 import type { Event } from '../core/view.ts'
 
 /** How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1. */
-export type ColumnKind = 'text' | 'int' | 'json' | 'bool'
+export type ColumnKind = 'text' | 'int' | 'real' | 'json' | 'bool'
 
 type ColumnsOf<Row> = { [Field in keyof Row]: ColumnKind }
 
@@ -32,9 +32,10 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     unmet: 'int',
     lock_fence: 'int',
     run_id: 'text',
+    queue: 'json',
   },
   dependency: { key: 'text', task_id: 'text', depends_on: 'text' },
-  ready: { key: 'text', scope: 'text', rank: 'int', task_id: 'text' },
+  ready: { key: 'text', scope: 'text', rank: 'int', task_id: 'text', high: 'bool' },
   lease: {
     name: 'text',
     fence: 'int',
@@ -49,6 +50,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     expires_ms: 'int',
     ended_at: 'text',
     reason: 'text',
+    terms: 'json',
   },
   run: {
     id: 'text',
@@ -61,6 +63,10 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     started_at: 'text',
     ended_at: 'text',
     outcome: 'text',
+    dispatcher: 'text',
+    begun_at: 'text',
+    exit_code: 'int',
+    signal: 'text',
   },
   ticket: {
     id: 'text',
@@ -100,6 +106,56 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     expires_at: 'text',
     expires_ms: 'int',
     revoked_at: 'text',
+  },
+  share: {
+    user: 'text',
+    weight: 'real',
+    max: 'int',
+    running: 'json',
+    pending: 'int',
+    pending_high: 'int',
+    waits: 'bool',
+    last_ms: 'int',
+    vt: 'real',
+    run_ms: 'real',
+    paused: 'bool',
+    group: 'text',
+    lanes: 'int',
+    next_lane: 'text',
+    next_task: 'text',
+    next_high: 'bool',
+    turn: 'text',
+  },
+  lane: {
+    key: 'text',
+    user: 'text',
+    project: 'text',
+    group: 'text',
+    group_key: 'text',
+    ready: 'int',
+    head_rank: 'int',
+    head_task: 'text',
+    head_high: 'bool',
+    parked_on: 'text',
+  },
+  parking: { key: 'text', limit: 'text', user: 'text', vt: 'real', turn: 'text' },
+  limit: { key: 'text', max: 'int', used: 'int', paused: 'bool', parked: 'int', wakes: 'text' },
+  queue: {
+    key: 'text',
+    vclock: 'real',
+    high_streak: 'int',
+    paused: 'bool',
+    user_max: 'int',
+    lock_timeout_ms: 'int',
+    run_ms: 'real',
+  },
+  dispatcher: {
+    id: 'text',
+    host: 'text',
+    pid: 'int',
+    slots_max: 'int',
+    projects: 'json',
+    started_at: 'text',
   },
 }
 

@@ -16,6 +16,11 @@ export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
 
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+
+/** Only the first is looked at, and the one behind it when that is taken. */
+const HEADS: ReadonlySet<IndexName> = new Set(['ready_in_lane'])
+
 const NONE: never[] = []
 
 export interface Instant {
@@ -52,14 +57,18 @@ export class Batch {
     return this.base.get(table, key)
   }
 
-  /** The committed rows of a group, fetched page by page and kept for the rest of the batch. */
-  page(index: IndexName, group: string): Page {
+  /**
+   * The committed rows of a group, fetched page by page and kept for the rest of the batch. Behind
+   * a cursor they are not kept: few ask for the same place again.
+   */
+  page(index: IndexName, group: string, after?: Cursor): Page {
+    if (after) return new Page(this.base, index, group, FIRST_PAGE, after)
     let pages = this.pages.get(index)
     if (!pages) this.pages.set(index, (pages = new Map()))
     let page = pages.get(group)
     if (!page) {
       // Every ask of a batch may take a ready task; few look far into anything else.
-      const size = index === 'ready_in' ? this.asks + FIRST_PAGE : FIRST_PAGE
+      const size = CLAIMED.has(index) ? this.asks + FIRST_PAGE : HEADS.has(index) ? 2 : FIRST_PAGE
       pages.set(group, (page = new Page(this.base, index, group, size)))
     }
     page.skip(this.changes[INDEXES[index].table])
@@ -133,7 +142,7 @@ export class Layer implements View {
     after?: Cursor,
   ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
     const changed = this.changedRows(index, group)
-    const page = this.batch.page(index, group)
+    const page = this.batch.page(index, group, after)
     // Most scans find nothing: no line, no waiters, no tasks of one's own.
     if (changed.length === 0 && page.at(page.start) === undefined) return NONE
     return this.merge(index, changed, page, after)
@@ -160,7 +169,7 @@ export class Layer implements View {
       }
       if (!row || !here) return
       if (mine?.has(row[key]) || theirs?.has(row[key])) continue
-      if (!after || isBefore(after, here)) yield row as Row
+      yield row as Row
     }
   }
 

@@ -14,7 +14,10 @@ export class Page {
   private readonly group: string
   private size: number
 
-  constructor(base: Base, index: IndexName, group: string, size: number) {
+  private readonly after: Cursor | undefined
+
+  constructor(base: Base, index: IndexName, group: string, size: number, after?: Cursor) {
+    this.after = after
     this.base = base
     this.index = index
     this.group = group
@@ -25,7 +28,7 @@ export class Page {
   at(i: number): AnyRow | undefined {
     while (i >= this.rows.length && !this.done) {
       const last = this.rows.at(-1)
-      const after = last && cursorOf(this.index, last)
+      const after = last ? cursorOf(this.index, last) : this.after
       const more = this.base.scan(this.index, this.group, after, this.size)
       this.rows.push(...more)
       this.done = more.length < this.size

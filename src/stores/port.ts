@@ -1,4 +1,4 @@
-import type { ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
 import type { Cursor, Event, Fact, IndexName, Need } from '../core/view.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
@@ -41,6 +41,8 @@ export interface Commit {
  * time; the rest is the same for every store.
  */
 export interface Backend extends Base {
+  /** Whether it is kept in a database; a file store, written whole, has no queue. */
+  readonly isDatabase: boolean
   /** Opens a transaction that no other writer can interleave with. */
   begin(): Promise<Head> | Head
   /** Loads what the rules will ask for, in as few steps as the store can. */
@@ -70,7 +72,7 @@ export interface Machine {
   monotonicMs(): number
   wallMs(): number
   process(ref: ProcessRef): Fact
-  group(ref: ProcessRef): Fact
+  group(ref: GroupRef): Fact
   /** Stops a process group and waits until it is gone. False when it could not be stopped. */
-  stop(group: ProcessRef): Promise<boolean>
+  stop(group: GroupRef): Promise<boolean>
 }

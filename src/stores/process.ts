@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { ProcessRef } from '../core/rows.ts'
+import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
 
 const LINUX = process.platform === 'linux'
@@ -63,27 +63,65 @@ export function processFact(ref: ProcessRef): Fact {
 }
 
 /**
- * Whether anyone is left in a process group. While a group has members the kernel does not give its
- * number to a new process, so a leader with another start time proves the old group gone.
+ * Whether anyone is left of a process group: a member, or a process that left it and still carries
+ * its mark. While a group has members the kernel does not give its number to a new process, so a
+ * leader with another start time proves the old group gone.
  */
-export function groupFact(ref: ProcessRef): Fact {
+export function groupFact(ref: GroupRef): Fact {
   if (ref.seat !== seat) return 'unknown'
-  if (signalled(-ref.pid) === 'dead') return 'dead'
-  if (!LINUX) return 'alive'
-  const leader = readStat(ref.pid)
-  if (leader && leader.start !== ref.start) return 'dead'
-  return members(ref.pid).length > 0 ? 'alive' : 'dead'
+  if (isStanding(ref) && (!LINUX || hasMembers(ref.pid))) return 'alive'
+  // Only now: this looks into every process, and most groups end with nobody gone astray.
+  return stragglers(ref).length > 0 ? 'alive' : 'dead'
 }
 
-function members(group: number): number[] {
-  const found: number[] = []
+/** Whether there is a group of this number, and it is this one. Zombies count here. */
+function isStanding(ref: GroupRef): boolean {
+  if (signalled(-ref.pid) === 'dead') return false
+  const leader = LINUX ? readStat(ref.pid) : undefined
+  return leader === undefined || leader.start === ref.start
+}
+
+interface Found extends Stat {
+  pid: number
+}
+
+function* living(): Generator<Found> {
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
-    if (!(pid > 0)) continue
-    const stat = readStat(pid)
-    if (stat?.group === group && !isOver(stat)) found.push(pid)
+    const stat = pid > 0 ? readStat(pid) : undefined
+    if (stat && !isOver(stat)) yield { pid, ...stat }
   }
-  return found
+}
+
+const hasMembers = (group: number) => [...living()].some((found) => found.group === group)
+
+/** In the environment of everything that a run starts, whatever group it moves to. */
+export const MARK = 'LEASEHOLD_MARK'
+
+/** Living processes outside the group that carry its mark; none is older than its leader. */
+function stragglers(ref: GroupRef): Found[] {
+  if (ref.mark === undefined || !LINUX) return []
+  const entry = Buffer.from(`${MARK}=${ref.mark}`)
+  return [...living()].filter(({ pid, group, start }) => {
+    return group !== ref.pid && start >= ref.start && carries(pid, entry)
+  })
+}
+
+/** Whether `entry` is in the environment. What another login runs cannot be read: not ours. */
+function carries(pid: number, entry: Buffer): boolean {
+  let environment: Buffer
+  try {
+    environment = readFileSync(`/proc/${pid}/environ`)
+  } catch {
+    return false
+  }
+  const end = entry.length
+  for (let at = environment.indexOf(entry); at !== -1; at = environment.indexOf(entry, at + 1)) {
+    const begins = at === 0 || environment[at - 1] === 0
+    const ends = at + end === environment.length || environment[at + end] === 0
+    if (begins && ends) return true
+  }
+  return false
 }
 
 function signalled(pid: number): Fact {
@@ -98,35 +136,64 @@ function signalled(pid: number): Fact {
 const TERM_MS = 2_000
 const KILL_MS = 5_000
 const LOOK_MS = 10
+const LOOK_MS_MAX = 100
 
 /**
- * Stops a process group: TERM, a moment to clean up, KILL, then waits until no member is left.
- * False when it cannot be done from here. Never signals a group whose leader is not ours.
+ * Stops a process group and what went astray from it: TERM, a moment to clean up, KILL, then waits
+ * until nobody is left. False when it cannot be done from here. Never signals a process that is
+ * not the one that was looked at.
  */
-export async function stopGroup(ref: ProcessRef, term_ms = TERM_MS): Promise<boolean> {
-  for (const [signal, patience_ms] of [
-    ['SIGTERM', term_ms],
-    ['SIGKILL', KILL_MS],
-  ] as const) {
-    const fact = groupFact(ref)
-    if (fact !== 'alive') return fact === 'dead'
-    try {
-      process.kill(-ref.pid, signal)
-      // A stopped process does not see TERM until it goes on.
-      process.kill(-ref.pid, 'SIGCONT')
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') return false
+export async function stopGroup(ref: GroupRef, term_ms?: number): Promise<boolean> {
+  if (ref.seat !== seat) return false
+  const grace_ms = term_ms ?? ref.grace_ms ?? TERM_MS
+  const told = new Set<string>()
+  let empty = 0
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const until = performance.now() + (signal === 'SIGTERM' ? grace_ms : KILL_MS)
+    for (let look_ms = LOOK_MS; ; look_ms = Math.min(look_ms * 1.5, LOOK_MS_MAX)) {
+      const left = tell(ref, signal, told)
+      if (left === 'forbidden') return false
+      empty = left === 'some' ? 0 : empty + 1
+      // A process has no environment for a moment while it becomes another program: look twice.
+      if (empty > 0 && (told.size === 0 || ref.mark === undefined || empty > 1)) return true
+      const left_ms = until - performance.now()
+      if (left_ms <= 0 && empty === 0) break
+      const pause_ms = signal === 'SIGKILL' || empty > 0 ? LOOK_MS : Math.min(look_ms, left_ms)
+      await new Promise((resolve) => void setTimeout(resolve, pause_ms))
     }
-    if (await isGoneWithin(ref, patience_ms)) return true
   }
-  return false
+  return groupFact(ref) === 'dead'
 }
 
-async function isGoneWithin(ref: ProcessRef, patience_ms: number): Promise<boolean> {
-  const until = performance.now() + patience_ms
-  while (groupFact(ref) === 'alive') {
-    if (performance.now() > until) return false
-    await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
+/**
+ * Sends a signal to all that is left now: TERM once to each, KILL as often as anybody is found,
+ * because what was just being forked had to be found first.
+ */
+function tell(ref: GroupRef, signal: 'SIGTERM' | 'SIGKILL', told: Set<string>) {
+  const once = (pid: number, start: number) => {
+    const key = `${pid} ${start}`
+    if (signal === 'SIGTERM' && told.has(key)) return false
+    told.add(key)
+    return true
   }
-  return true
+  const astray = stragglers(ref)
+  const grouped = isStanding(ref) && (!LINUX || hasMembers(ref.pid))
+  if (grouped && once(-ref.pid, ref.start) && !send(-ref.pid, signal)) return 'forbidden'
+  for (const { pid, group, start } of astray) {
+    if (!once(pid, start) || readStat(pid)?.start !== start) continue
+    // A straggler that leads a group made it: in one step, its children cannot get away.
+    send(group === pid && signal === 'SIGKILL' ? -pid : pid, signal)
+  }
+  return grouped || astray.length > 0 ? 'some' : 'none'
+}
+
+/** A stopped process does not see TERM until it goes on. False when it is not ours to signal. */
+function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+  try {
+    process.kill(pid, signal)
+    process.kill(pid, 'SIGCONT')
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
 }

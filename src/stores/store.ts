@@ -1,5 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
-import type { Lease } from '../core/rows.ts'
+import type { GroupRef, Lease } from '../core/rows.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
@@ -37,7 +37,8 @@ export class Store {
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
   private follower: Follower | undefined
-  private readonly stopping = new Set<number>()
+  /** Commands that are being stopped, by the fence they ran under. */
+  private readonly stopping = new Map<number, Promise<boolean>>()
   private turning: Promise<void> | undefined
   private looked_ms = Number.NEGATIVE_INFINITY
 
@@ -87,6 +88,10 @@ export class Store {
     this.follower ??= new Follower(this, this.listeners, await this.head(), every_ms)
   }
 
+  get isDatabase(): boolean {
+    return this.backend.isDatabase
+  }
+
   /** Whether nobody here has to look for what others committed. */
   get isFollowing(): boolean {
     return this.follower !== undefined
@@ -103,6 +108,8 @@ export class Store {
   /** Finishes what was asked, then closes. */
   async close(): Promise<void> {
     this.follower?.stop()
+    await this.turning
+    await Promise.all(this.stopping.values())
     await this.turning
     await this.backend.close()
   }
@@ -153,9 +160,18 @@ export class Store {
     else void this.stopThenAskAgain(ask, outcome.kill)
   }
 
-  private async stopThenAskAgain(ask: Ask, { group }: NeedsKill): Promise<void> {
-    if (!(await this.machine.stop(group))) ask.unstoppable.add(`${group.pid} ${group.start}`)
+  private async stopThenAskAgain(ask: Ask, { lease, group }: NeedsKill): Promise<void> {
+    if (!(await this.stop(lease, group))) ask.unstoppable.add(`${group.pid} ${group.start}`)
     this.enqueue(ask)
+  }
+
+  /** Stops what runs under a lease; several who want that wait for the same end. */
+  private stop({ fence }: Lease, group: GroupRef): Promise<boolean> {
+    const already = this.stopping.get(fence)
+    if (already) return already
+    const stopping = this.machine.stop(group).finally(() => this.stopping.delete(fence))
+    this.stopping.set(fence, stopping)
+    return stopping
   }
 
   private async attempt(asks: Ask[]): Promise<Outcome[]> {
@@ -174,7 +190,9 @@ export class Store {
         if (events === 'again') continue
         if (looks) this.looked_ms = batch.instant.now
         if (events.length > 0) this.tell(events)
-        for (const lease of orphaned) void this.stopOrphan(lease)
+        for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) {
+          void this.stopOrphan(lease)
+        }
         return outcomes
       } catch (error) {
         await this.backend.rollback()
@@ -250,15 +268,24 @@ export class Store {
     return done === 'again' ? 'again' : events
   }
 
-  /** A sweep found a command that outlived its lease: stop it, then sweep again. */
+  /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
     if (lease.group === null || this.stopping.has(lease.fence)) return
-    this.stopping.add(lease.fence)
-    const gone = await this.machine.stop(lease.group)
-    this.stopping.delete(lease.fence)
     const { seat } = this.machine
+    const gone = await this.stop(lease, lease.group)
     if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
   }
+}
+
+/** Leases that this batch took back while their command runs, unless an ask waits for its end. */
+function revokedIn(batch: Batch, outcomes: Outcome[]): Lease[] {
+  const awaited = new Set(outcomes.map((each) => 'kill' in each && each.kill.lease.fence))
+  const found: Lease[] = []
+  for (const lease of batch.changes.lease?.values() ?? []) {
+    const over = lease && lease.ended_at === null && lease.expires_ms <= batch.instant.now
+    if (over && lease.group && !awaited.has(lease.fence)) found.push(lease)
+  }
+  return found
 }
 
 function isRefusal(error: unknown, code: Refusal['code']): boolean {

@@ -42,8 +42,8 @@ test('the same calls get the same answers through a server and embedded', async 
   await daemonOn(place)
   const remote = await clientOf({ dir: place.state, agent: 'ada' })
   const embedded = await clientOf({ embedded: true, dir: place.path('other'), agent: 'ada' })
-  // The server itself holds a lock, and so has drawn a fence.
-  await embedded.withLock('first', () => undefined)
+  // The server holds a lock for itself and one for its dispatcher, and so has drawn two fences.
+  for (const lock of ['first', 'second']) await embedded.withLock(lock, () => undefined)
   const [over, inside] = [await storyOf(remote), await storyOf(embedded)]
   const codes = over.map((each) => (each as { error?: { code: string } }).error?.code ?? 'ok')
   expect(over).toEqual(inside)

@@ -56,18 +56,34 @@ afterAll(async () => {
   await place.close()
 })
 
+/** Locks that a daemon holds for itself. */
+const OURS = /^leasehold:/
+
 const sampleOf = (name: string): object => samples.get(name as never) ?? {}
 
-/** All that an effect would change; the daemon's own lease goes on being renewed. */
+/** All that an effect would change; the daemon's own leases go on being renewed. */
 async function state(): Promise<string> {
   const head = await store.head()
   const rows = await store.read((view) => ({
-    leases: [...view.scan('leases_by_expiry', '')].filter(({ name }) => !name.includes('daemon')),
+    leases: [...view.scan('leases_by_expiry', '')].filter(({ name }) => !OURS.test(name)),
     tasks: [...view.scan('tasks', '')],
     tokens: [...view.scan('tokens', '')],
     agents: [...view.scan('agents', '')],
     tickets: [...view.scan('tickets', '')],
     requests: [...view.scan('requests_by_age', '')],
+    queue: view.get('queue', 'queue'),
+    runs: [...view.scan('tasks_with_status', 'in_progress')].map(({ id }) =>
+      view.get('run', `${id}.1`),
+    ),
+    shares: [...view.scan('shares_waiting', ''), ...view.scan('shares_special', '')].map(
+      ({ user, pending, running, paused, weight, max }) => {
+        return { user, pending, running, paused, weight, max }
+      },
+    ),
+    // Where a dispatcher puts aside what it does not serve is its own affair.
+    limits: [...view.scan('limits', '')].map(({ key, max, used, paused }) => {
+      return key.startsWith('unserved:') ? key : { key, max, used, paused }
+    }),
   }))
   return JSON.stringify({ position: head.position, fences: head.fences, ...rows })
 }

@@ -1,4 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { call } from '../../src/operations/call.ts'
+import { add as enqueue } from '../../src/operations/queue.ts'
+import { claim as claimOne } from '../../src/operations/tasks.ts'
+import { openStore, placeOf } from '../../src/stores/open.ts'
+import { callerOf } from '../helpers.ts'
 import { sandbox, until } from '../processes.ts'
 import { type Era, type McpAgent, overHttp, overStdio, serving } from './mcp_agent.ts'
 import { toolCost } from './tool_cost.ts'
@@ -7,6 +12,7 @@ const ALL = [
   ...['acquire_lock', 'release_lock', 'create_task', 'claim_task', 'update_task_status', 'explain'],
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat'],
+  ...['enqueue_task', 'queue_status', 'cancel_task'],
 ]
 
 type Opened = { agent: McpAgent; other: McpAgent }
@@ -54,6 +60,8 @@ describe.each(WAYS)('%s', (_way, open) => {
       get_task: { readOnlyHint: true },
       renew_lock: { idempotentHint: true, destructiveHint: false },
       update_task: { destructiveHint: true },
+      cancel_task: { destructiveHint: true, idempotentHint: true },
+      queue_status: { readOnlyHint: true },
     })
     const { prompts } = await client.listPrompts()
     expect(prompts.map(({ name }) => name)).toEqual(['working_rules'])
@@ -116,6 +124,49 @@ describe.each(WAYS)('%s', (_way, open) => {
     expect(two.items.map(({ name }: { name: string }) => name)).toEqual(['x', 'y'])
   })
 
+  test('a task is enqueued, seen in the queue, taken out of turn and cancelled', async () => {
+    const { agent, other } = await open()
+    const ask = { prompt: 'Mend\nit', project: 'web', user: 'alice' }
+    const first = await agent.ok('enqueue_task', { ...ask, name: 'Titled', task_id: 'Q-1' })
+    expect(first).toEqual({ task: { id: 'Q-1', status: 'todo' }, position: 1 })
+    // What the list of tools leaves out is accepted all the same.
+    const rare = { labels: ['x'], metadata: { a: 1 }, retries: 2, time_limit_seconds: 60 }
+    const more = { ...ask, ...rare, group: 'g', agent_command: 'codex', agent_id: 'ada/sub' }
+    const said = await agent.text('enqueue_task', more)
+    const [, id] = /^Enqueued task (\d+), number 2 in the queue of alice$/.exec(said)!
+    expect(await agent.ok('get_task', { task_id: id })).toMatchObject({
+      title: 'Mend',
+      created_by: 'ada/sub',
+      queue: { agent_command: 'codex', time_limit_seconds: 60, retries: 2 },
+    })
+    await agent.refused('invalid', 'enqueue_task', { ...ask, prompt: '' })
+    await agent.refused('invalid', 'enqueue_task', { prompt: 'x', project: 'web' })
+    expect(await agent.ok('claim_task')).toMatchObject({ task: null })
+    await agent.refused('forbidden', 'claim_task', { task_id: 'Q-1' })
+    const claim = await other.ok('claim_task', { task_id: 'Q-1', queued: true })
+    expect(claim).toMatchObject({ task: { title: 'Titled', body: 'Mend\nit', user: 'alice' } })
+    const status = await agent.ok('queue_status')
+    expect(status).toEqual({
+      pending: { high: 0, normal: 1, total: 1, by_user: { alice: 1 } },
+      active: expect.objectContaining({ slots_max: 4, by_project: { web: 1 } }),
+      user_locks: { active: 1, details: [{ user: 'alice', task_id: 'Q-1' }] },
+    })
+    const [waiting, running, ...rest] = (await agent.text('queue_status')).split('\n')
+    expect([waiting, running]).toEqual([
+      '1 waiting (0 high): alice 1',
+      'running: web 1 (0 of 4 slots)',
+    ])
+    expect(rest).toContain('alice is busy with task Q-1')
+    expect(await agent.text('explain', { task_id: id })).toContain('user alice is busy')
+    expect(await agent.text('list_locks')).toMatch(/^user:alice held by /m)
+    expect(await agent.ok('cancel_task', { task_id: 'Q-1' })).toMatchObject({ status: 'cancelled' })
+    expect(await agent.text('cancel_task', { task_id: 'Q-1' })).toBe('Cancelled task Q-1')
+    const { fence } = claim.lease
+    const late = { task_id: 'Q-1', status: 'done', fence }
+    await other.refused('lease_expired', 'update_task_status', late)
+    await agent.refused('not_found', 'cancel_task', { task_id: 'none' })
+  })
+
   test('names that agents know mean the fields; contradictions are refused', async () => {
     const { agent } = await open()
     const { id } = await agent.ok('create_task', { title: 'One' })
@@ -170,6 +221,25 @@ describe('what a conversation pays', () => {
   test('all tools cost less than 5,000 tokens, the core ones less than 1,500', () => {
     expect(toolCost('all').tokens).toBeLessThan(5_000)
     expect(toolCost('core').tokens).toBeLessThan(1_500)
+  })
+
+  test('the status of a long queue costs little, however many wait in it', async () => {
+    const place = sandbox()
+    const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
+    const caller = callerOf('ada')
+    for (let n = 0; n < 300; n += 1) {
+      const input = { prompt: 'Mend it', project: 'web', user: `user-${n}` }
+      const { task } = await call(store, enqueue, input, caller)
+      if (n % 2 === 0) await call(store, claimOne, { id: task.id, queued: true }, caller)
+    }
+    await store.close()
+    const { content, structuredContent } = await (await overStdio(place)).call('queue_status')
+    expect(structuredContent).toMatchObject({
+      pending: { total: 150 },
+      user_locks: { active: 150 },
+    })
+    expect(content[0].text.length).toBeLessThan(800)
+    expect(JSON.stringify(structuredContent).length).toBeLessThan(1_200)
   })
 
   test('a task in a list costs about 80 bytes', async () => {

@@ -67,7 +67,7 @@ describe('/mcp', () => {
       [{ method: 'GET' }, 405],
       [{ method: 'DELETE' }, 405],
       [{ body: '{"jsonrpc":' }, 400],
-      [{ body: JSON.stringify({ jsonrpc: '2.0', pad: 'x'.repeat(2 ** 20) }) }, 413],
+      [{ body: JSON.stringify({ jsonrpc: '2.0', pad: 'x'.repeat(13 * 2 ** 20) }) }, 413],
     ]
     for (const [sending, status] of refused) {
       const { json, ...reply } = await ask(daemon, 'acquire_lock', lock, sending)

@@ -99,7 +99,8 @@ function argvOf({ command, input: fields }: Operation, input: Json): string[] | 
     const [word] = flag.split(' ')
     if (value === true) argv.push(word!)
     else if (isList) argv.push(...(value as string[]).map((each) => `${word}=${each}`))
-    else if (value === null || value === false) return undefined
+    else if (value === false) return undefined
+    else if (value === null && !flag.includes('null')) return undefined
     else argv.push(`${word}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
   }
   const last = positional.flatMap((name) => (input[name] === undefined ? [] : [input[name]].flat()))

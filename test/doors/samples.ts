@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import type { ProcessRef } from '../../src/core/rows.ts'
 import { sha256 } from '../../src/stores/digest.ts'
+import { ownProcess } from '../../src/stores/process.ts'
 import type { Served } from './serving.ts'
 
 type Name = Registered['name']
@@ -13,6 +14,8 @@ interface Scene {
   task: string
   token: string
   group: ProcessRef
+  /** A user that is kept busy by a run of ada's, and what waits in its queue. */
+  queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
 }
 
 /** Puts in what the samples need, with ada as the holder. */
@@ -24,15 +27,31 @@ export async function prepare(daemon: Served, group: ProcessRef): Promise<Scene>
   const { id: task } = await daemon.ok('task.create', { id: `task-${mark}`, title: 'To do' })
   const secret_hash = sha256(mark)
   const { id: token } = await daemon.ok('token.create', { secret_hash, role: 'viewer' })
-  return { held: { name, fence }, task, token, group }
+  const queue = await prepareQueue(daemon, `user-${mark}`)
+  return { held: { name, fence }, task, token, group, queue }
+}
+
+async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue']> {
+  const add = async (id: string) => {
+    const ask = { id, prompt: 'Mend it', project: user, user, agent: 'ada' }
+    return (await daemon.ok('queue.add', ask)).task.id as string
+  }
+  const id = await add(`${user}-busy`)
+  const { run, lease } = await daemon.ok('task.claim', { id, queued: true, agent: 'ada' })
+  const waiting = await add(`${user}-waiting`)
+  const cancelled = await add(`${user}-cancelled`)
+  await daemon.ok('queue.cancel', { id: cancelled })
+  return { user, run: run.id, fence: lease.fence, waiting, cancelled }
 }
 
 /**
  * For every operation an input that ada may ask with success: what then refuses it is what the test
  * is about. The type asks for a sample as soon as an operation is added.
  */
-export function samplesFor({ held, task, token, group }: Scene): Map<Name, object> {
+export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name, object> {
   const { name } = held
+  const { user, waiting, cancelled } = queue
+  const run = { id: queue.run, fence: queue.fence }
   const samples = {
     'lock.acquire': { names: [`fresh-${name}`], ttl_seconds: 60 },
     'lock.renew': held,
@@ -50,6 +69,20 @@ export function samplesFor({ held, task, token, group }: Scene): Map<Name, objec
     'task.status': { id: task, status: 'in_progress' },
     'task.update': { id: task, version: 1, title: 'Changed' },
     'task.explain': { id: task },
+    'queue.add': { prompt: 'Mend it', project: user, user },
+    'queue.status': {},
+    'queue.list': { user },
+    'queue.cancel': { id: waiting },
+    'queue.retry': { id: cancelled },
+    'queue.pause': { project: user },
+    'queue.resume': { project: user },
+    'queue.limit': { project: user, max: 3 },
+    'queue.cleanup': { project: 'another' },
+    'queue.release_user': { user },
+    'run.list': { limit: 5 },
+    'run.get': { id: run.id },
+    'run.start': { ...run, process: ownProcess(), group },
+    'run.finish': { ...run, exit_code: 0 },
     'agent.list': { limit: 5 },
     'agent.heartbeat': {},
     'token.create': { secret_hash: sha256(`another-${name}`), role: 'viewer' },

@@ -1,28 +1,20 @@
-import type { Claim } from '../../src/core/claim.ts'
 import type { Lease, Status } from '../../src/core/rows.ts'
-import { LABELS, PROJECTS } from './rows.ts'
+import { anyTask, learnClaim, sends, TASKS_MAX } from './action_parts.ts'
+import { LABELS, PROJECTS, USERS } from './rows.ts'
 import { LOCKS, type Outcome, type SimAgent, TTLS_MS, type World } from './world.ts'
 
 /**
  * What an agent may do in one step. Each sends its ask before it waits for anything, so that the
  * asks of one step are decided in one batch.
  */
-type Action = (world: World, agent: SimAgent) => Promise<void>
+export type Action = (world: World, agent: SimAgent) => Promise<void>
 
 const ENDS: Status[] = ['done', 'review', 'failed', 'cancelled', 'todo']
-const TASKS_MAX = 24
-
-const anyTask = ({ random, tasks }: World) => `t${1 + random.below(Math.max(tasks, 1))}`
 const taskOf = (lock: string) => lock.slice('task:'.length)
-
-/** Some asks are sent twice, as by a client that lost patience. */
-function sends<T>({ random }: World, ask: () => Promise<T>): Promise<T>[] {
-  return random.chance(0.15) ? [ask(), ask()] : [ask()]
-}
 
 async function create(world: World, agent: SimAgent): Promise<void> {
   const { random, memory } = world
-  if (world.tasks >= TASKS_MAX) return
+  if (world.tasks - world.queued >= TASKS_MAX) return
   const depends_on = random.chance(0.3) && world.tasks > 0 ? [anyTask(world), anyTask(world)] : []
   world.tasks += 1
   const id = `t${world.tasks}`
@@ -31,15 +23,11 @@ async function create(world: World, agent: SimAgent): Promise<void> {
     depends_on,
     priority: random.below(10),
     project: random.chance(0.5) ? random.pick(PROJECTS) : null,
+    user: random.chance(0.3) ? random.pick(USERS) : null,
     labels: random.some(LABELS, random.below(3)),
     assigned_to: random.chance(0.15) ? random.pick(world.agents).id : null,
   })
   if ((await world.outcomeOf('create', asked)).kind === 'ok') memory.created.add(id)
-}
-
-function learnClaim(agent: SimAgent, got: Outcome<Claim | undefined>): void {
-  if (got.kind !== 'ok' || !got.value) return
-  agent.held.set(got.value.lease.name, got.value.lease.fence)
 }
 
 async function claimNext(world: World, agent: SimAgent): Promise<void> {
@@ -122,6 +110,7 @@ async function heartbeat(world: World, agent: SimAgent): Promise<void> {
 function namesFor(world: World): string[] {
   const { random } = world
   if (random.chance(0.2) && world.tasks > 0) return [`task:${anyTask(world)}`]
+  if (random.chance(0.1)) return [`user:${random.pick(USERS)}`]
   return random.some(LOCKS, random.pick([1, 1, 2, 3]))
 }
 

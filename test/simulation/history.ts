@@ -11,6 +11,8 @@ interface KnownLock {
   /** In uptime: lives at least and at most until then. They differ when a reply was lost. */
   until_min: number
   until_max: number
+  /** Whether no renewal goes beyond a certain time, and until when it lives at most. */
+  bound?: number
 }
 
 /** A write that was made under a lease and accepted. */
@@ -28,7 +30,14 @@ export interface AskedFor {
   granted: number | 'unknown'
 }
 
-const ENDINGS = new Set(['lease.released', 'lease.force_released', 'lease.expired', 'lease.died'])
+const ENDINGS = new Set([
+  'lease.released',
+  'lease.force_released',
+  'lease.expired',
+  'lease.died',
+  'lease.cancelled',
+  'lease.overdue',
+])
 
 /**
  * Watches a store from the outside and says when it breaks a promise. It shares no code with the
@@ -40,6 +49,7 @@ export class History {
   private grants: { lock: string; agent: string; asked: boolean }[] = []
   private fence_max = 0
   private readonly ended = new Set<string>()
+  private readonly started = new Set<number>()
 
   /** Remembers how things stood before a step, whose writes are judged by it. */
   beginStep(): void {
@@ -54,8 +64,32 @@ export class History {
         this.granted(event, uptime_ms)
       } else if (ENDINGS.has(event.type) || event.data['released'] === true) {
         this.endedBy(event, uptime_ms)
-      }
+      } else if (event.type === 'run.started') this.startedBy(event)
+      else if (event.type === 'run.ended') this.runEnded(event)
     }
+  }
+
+  /** S12: a command is let go once per fence. */
+  private startedBy(event: Event): void {
+    const fence = Number(event.data['fence'])
+    mustHold('S12', !this.started.has(fence), () => `${event.lock} was started twice as ${fence}`)
+    this.started.add(fence)
+  }
+
+  /** The lease ends with the run, also where the task had been moved before. */
+  private runEnded(event: Event): void {
+    const last = this.locks.get(event.lock!)
+    if (!last || last.ended || last.fence !== Number(event.data['fence'])) return
+    this.locks.set(event.lock!, { ...last, ended: true })
+  }
+
+  /** The time of a run is up at `until`, in uptime. */
+  bounded(lock: string, fence: number, until: number): void {
+    const last = this.locks.get(lock)
+    if (!last || last.ended || last.fence !== fence) return
+    const until_min = Math.min(last.until_min, until)
+    const until_max = Math.min(last.until_max, until)
+    this.locks.set(lock, { ...last, until_min, until_max, bound: until })
   }
 
   private granted(event: Event, uptime_ms: number): void {
@@ -76,7 +110,7 @@ export class History {
     const lock = event.lock!
     const last = this.locks.get(lock)
     const from = Number(event.data['from_fence'])
-    mustHold('S1', !!last && !last.ended && last.fence === from, () => {
+    mustHold('S2', !!last && !last.ended && last.fence === from, () => {
       return `${lock} was handed off under fence ${from}, which was not in force`
     })
     const to = String(event.data['to'])
@@ -98,7 +132,9 @@ export class History {
     const lock = event.lock!
     const last = this.locks.get(lock)
     const fence = Number(event.data['fence'])
-    mustHold('S1', !!last && !last.ended && last.fence === fence, () => {
+    // What ends with a write was let through by that; all else is the store's own doing.
+    const promise = event.type.startsWith('lease.') ? 'S1' : 'S2'
+    mustHold(promise, !!last && !last.ended && last.fence === fence, () => {
       return `${event.type} of ${lock} under fence ${fence}, which was not in force`
     })
     mustHold('S1', event.type !== 'lease.expired' || uptime_ms >= last!.until_min, () => {
@@ -111,6 +147,12 @@ export class History {
   rebooted(uptime_ms: number): void {
     for (const [name, lock] of this.locks) {
       if (lock.ended) continue
+      if (lock.bound !== undefined) {
+        // Nobody knows how long the machine was off: the time of the run may be up at once.
+        const until_min = Number.NEGATIVE_INFINITY
+        this.locks.set(name, { ...lock, until_min, until_max: Number.POSITIVE_INFINITY })
+        continue
+      }
       const until_min = uptime_ms < lock.until_min ? uptime_ms + lock.ttl_ms : lock.until_min
       this.locks.set(name, { ...lock, until_min, until_max: Number.POSITIVE_INFINITY })
     }

@@ -24,7 +24,7 @@ async function firstBroken(store: StoreName): Promise<string | undefined> {
 describe('a bug planted in', () => {
   afterEach(() => plant(undefined))
 
-  test.each(['S1', 'S2', 'S3', 'S5', 'S6', 'S9', 'S10'] as const)(
+  test.each(['S1', 'S2', 'S3', 'S5', 'S6', 'S8', 'S9', 'S10', 'S12'] as const)(
     '%s is caught by the simulation, which passes without it',
     async (promise) => {
       plant(promise)
@@ -35,7 +35,7 @@ describe('a bug planted in', () => {
     },
   )
 
-  test.each(['S1', 'S3', 'S10'] as const)('%s is caught on SQLite too', async (promise) => {
+  test.each(['S1', 'S3', 'S8', 'S10'] as const)('%s is caught on SQLite too', async (promise) => {
     plant(promise)
     expect(await firstBroken('sqlite')).toBe(promise)
   })

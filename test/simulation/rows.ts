@@ -8,6 +8,10 @@ import type { MachineSim } from '../machine_sim.ts'
 
 export const PROJECTS = ['web', 'api']
 export const LABELS = ['ui', 'db']
+export const USERS = ['ann', 'ben', 'cat']
+export const GROUPS = ['g', 'h']
+/** Nobody may serve the last one for a while. */
+export const QUEUE_PROJECTS = [...PROJECTS, 'ios']
 
 /** What the checker remembers from one look to the next. */
 export interface Memory {
@@ -54,8 +58,12 @@ function checkTask({ base, memory }: Looked, task: Task): void {
   const fence = lease && lease.ended_at === null ? lease.fence : null
   const says = (what: string) => () => `task ${task.id} ${what}: ${JSON.stringify({ task, lease })}`
   mustHold('S6', task.lock_fence === fence, says('disagrees with its lock'))
-  mustHold('S6', (task.status === 'in_progress') === (task.run_id !== null), says('and its run'))
+  if (task.run_id !== null && task.status !== 'in_progress') {
+    // Moved while its command runs: the run ends when that is gone.
+    mustHold('S6', fence !== null && lease!.group !== null, says('has a run and no command'))
+  }
   if (task.status === 'in_progress') {
+    mustHold('S6', task.run_id !== null, says('is in progress without a run'))
     mustHold('S6', fence !== null, says('is in progress under no lease'))
     mustHold('S6', task.assignee === lease!.holder, says('names another than the holder'))
   }
@@ -74,7 +82,7 @@ function checkRuns({ base, memory }: Looked, task: Task, runs: Run[]): void {
   const says = (what: string) => () => `task ${task.id} ${what}: ${JSON.stringify({ task, runs })}`
   const open = runs.filter((run) => run.ended_at === null)
   mustHold('S6', runs.length === task.attempts, says('has lost or invented a run'))
-  mustHold('S6', open.length === (task.status === 'in_progress' ? 1 : 0), says('has open runs'))
+  mustHold('S6', open.length === (task.run_id === null ? 0 : 1), says('has open runs'))
   for (const run of runs) {
     mustHold('S6', (run.status === 'running') === (run.ended_at === null), says('and its runs'))
     const ended = memory.runs.get(run.id)
@@ -102,12 +110,14 @@ function checkReady({ base, agents }: Looked, tasks: Task[]): void {
     if (task.status !== 'todo' || task.unmet > 0 || task.lock_fence !== null) continue
     const open = ['any', ...task.labels.map((label) => `label:${label}`)]
     if (task.project !== null) open.push(`project:${task.project}`)
-    const scopes = task.assigned_to === null ? open : [`agent:${task.assigned_to}`]
+    // What is enqueued stands in a lane, which is looked at with the rest of the queue.
+    const listed = task.queue ? [] : open
+    const scopes = task.assigned_to === null ? listed : [`agent:${task.assigned_to}`]
     for (const scope of scopes) expected.add(`${scope} ${task.id} ${task.rank}`)
   }
   const scopes = [
     'any',
-    ...PROJECTS.map((project) => `project:${project}`),
+    ...QUEUE_PROJECTS.map((project) => `project:${project}`),
     ...LABELS.map((label) => `label:${label}`),
     ...agents.map((agent) => `agent:${agent}`),
   ]

@@ -3,11 +3,17 @@ import type { Event } from '../../src/core/view.ts'
 import { chainFault, GENESIS } from '../../src/stores/chain.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { temporaryFolder } from '../helpers.ts'
-import { ACTIONS } from './actions.ts'
+import { ACTIONS as AGENT_ACTIONS } from './actions.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { mustHold } from './broken.ts'
+import { QUEUE_ACTIONS } from './queue_actions.ts'
+import { checkTurns } from './queue_live.ts'
+import { lookAt } from './queue_look.ts'
+import { checkQueue } from './queue_rows.ts'
 import { checkRows } from './rows.ts'
 import { emptyMind, World } from './world.ts'
+
+const ACTIONS = [...AGENT_ACTIONS, ...QUEUE_ACTIONS]
 
 export interface Plan {
   seed: number
@@ -32,6 +38,7 @@ export async function simulate(plan: Plan): Promise<Map<string, number>> {
       world.history.beginStep()
       await act(world)
       await watch.check()
+      await checkTurns(world)
     }
     await settle(world, watch)
   } catch (error) {
@@ -51,6 +58,8 @@ function shake(world: World): void {
   world.writer = random.below(world.stores.length)
   if (random.chance(0.03)) machine.jumpWall(random.below(10 ** 9) - 10 ** 9 / 2)
   if (random.chance(0.05)) crash(world)
+  if (random.chance(0.03)) crashDispatcher(world)
+  if (random.chance(0.05) && world.runners.length > 0) machine.kill(random.pick(world.runners))
   if (random.chance(0.1)) random.pick(world.agents).asleep = random.below(60)
   if (random.chance(0.1) && world.groups.length > 0) machine.endGroup(random.pick(world.groups))
   if (random.chance(0.05)) machine.canStop = !machine.canStop
@@ -70,11 +79,18 @@ function crash(world: World): void {
   if (random.chance(0.5)) Object.assign(agent, emptyMind())
 }
 
+function crashDispatcher({ random, machine, dispatchers }: World): void {
+  const dispatcher = random.pick(dispatchers)
+  machine.kill(dispatcher.process)
+  dispatcher.process = machine.spawn()
+}
+
 function reboot(world: World): void {
   const { random, machine } = world
   machine.reboot(random.below(10 ** 7))
   world.history.rebooted(world.uptime_ms)
   for (const agent of world.agents) if (agent.process) agent.process = machine.spawn()
+  for (const dispatcher of world.dispatchers) dispatcher.process = machine.spawn()
 }
 
 /** Some agents act, all at once; the rest sleep or wait for another step. */
@@ -125,7 +141,20 @@ class Watch {
     this.judgeReports()
     const ids = agents.map((agent) => agent.id)
     checkRows({ base, head, history, memory, machine, agents: ids })
+    checkQueue(lookAt(base), this.world.used)
     this.leases = base.scan('leases_by_expiry', '', undefined, 100_000) as Lease[]
+    this.boundRuns(head)
+  }
+
+  /** Until when runs may last. Known when this boot has written: then its clock is the store's. */
+  private boundRuns(head: Head): void {
+    const { history, machine, uptime_ms } = this.world
+    if (head.boot !== machine.boot) return
+    const now = machine.monotonicMs() + head.offset_ms
+    for (const { name, fence, terms } of this.leases) {
+      if (!terms || terms.until_ms === null) continue
+      history.bounded(name, fence, uptime_ms + terms.until_ms - now)
+    }
   }
 
   /** S10: no gap, nothing changed, and the newest is where the store says it is. */
@@ -164,6 +193,8 @@ class Watch {
 /** L1 and the end of every run: when all is quiet, nothing is left held, waiting or in progress. */
 async function settle(world: World, watch: Watch): Promise<void> {
   for (const agent of world.agents) if (agent.process) world.machine.kill(agent.process)
+  for (const { process } of world.dispatchers) world.machine.kill(process)
+  for (const process of world.runners) world.machine.kill(process)
   for (const group of world.groups) world.machine.endGroup(group)
   world.machine.canStop = true
   for (const backend of world.backends) backend.faults.length = 0

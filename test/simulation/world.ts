@@ -1,12 +1,13 @@
 import type { Caller } from '../../src/core/caller.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import type { ProcessRef } from '../../src/core/rows.ts'
+import type { ProcessRef, Run } from '../../src/core/rows.ts'
 import { Store } from '../../src/stores/store.ts'
 import type { Backend } from '../../src/stores/port.ts'
 import { MachineSim } from '../machine_sim.ts'
 import { FaultyBackend } from '../memory_backend.ts'
-import { Verbs } from '../verbs.ts'
+import { QueueVerbs } from '../queue_verbs.ts'
 import { type Accepted, type AskedFor, History } from './history.ts'
+import type { UsedBefore } from './queue_rows.ts'
 import { Random } from './random.ts'
 import type { Memory } from './rows.ts'
 
@@ -26,6 +27,13 @@ export interface SimAgent {
   ticket: { id: string; names: string[]; priority: number } | undefined
   /** It does nothing for so many steps, however much time passes. */
   asleep: number
+}
+
+/** A run that a dispatcher was given, with the runner that came up for it last. */
+export interface SimRun {
+  run: Run
+  process: ProcessRef | undefined
+  group: ProcessRef | undefined
 }
 
 export type Outcome<T> =
@@ -60,10 +68,17 @@ export class World {
   }
   readonly agents: SimAgent[]
   readonly groups: ProcessRef[] = []
+  readonly runners: ProcessRef[] = []
+  readonly runs: SimRun[] = []
+  readonly dispatchers: { name: string; process: ProcessRef }[]
+  /** How much of every limit was taken at the last look. */
+  readonly used: UsedBefore = new Map()
   /** How often each action had which outcome: shows that a run was not idle. */
   readonly counts = new Map<string, number>()
   reports = noReports()
   tasks = 0
+  /** How many of them were enqueued. */
+  queued = 0
   tickets = 0
   uptime_ms = 0
   /** The writer that this step's asks go through. */
@@ -78,11 +93,12 @@ export class World {
       const process = i % 3 === 2 ? null : this.machine.spawn()
       return Object.assign(emptyMind(), { id, given: true, process })
     })
+    this.dispatchers = ['d', 'e'].map((name) => ({ name, process: this.machine.spawn() }))
     this.agents.push(Object.assign(emptyMind(), { id: 'cli:x@y', given: false, process: null }))
   }
 
-  get verbs(): Verbs {
-    return new Verbs(this.stores[this.writer]!)
+  get verbs(): QueueVerbs {
+    return new QueueVerbs(this.stores[this.writer]!)
   }
 
   callerOf(agent: SimAgent, admin = false): Caller {

@@ -11,6 +11,14 @@ import { exerciseLines } from './exercise/lines.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseMoves } from './exercise/moves.ts'
 import { exerciseProcesses } from './exercise/processes.ts'
+import { exerciseQueueAgents } from './exercise/queue_agents.ts'
+import { exerciseQueueExplain } from './exercise/queue_explain.ts'
+import { exerciseQueueLanes } from './exercise/queue_lanes.ts'
+import { exerciseQueueLimits } from './exercise/queue_limits.ts'
+import { exerciseQueueOrder } from './exercise/queue_order.ts'
+import { exerciseQueueRuns } from './exercise/queue_runs.ts'
+import { exerciseQueueSettings } from './exercise/queue_settings.ts'
+import { exerciseQueueSettling } from './exercise/queue_settle.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
@@ -47,6 +55,14 @@ export function exerciseStore(name: string, open: Open): void {
     exerciseClaims(begin)
     exerciseMoves(begin)
     exerciseAgents(begin)
+    exerciseQueueOrder(begin)
+    exerciseQueueLimits(begin)
+    exerciseQueueAgents(begin)
+    exerciseQueueRuns(begin)
+    exerciseQueueLanes(begin)
+    exerciseQueueSettings(begin)
+    exerciseQueueSettling(begin)
+    exerciseQueueExplain(begin)
     exerciseWriter(begin)
   })
 }

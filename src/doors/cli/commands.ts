@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../core/lease.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { operations } from '../../operations/registry.ts'
 import type { Context, GlobalOptions } from './context.ts'
+import { EXAMPLES } from './help.ts'
 import { show } from './show.ts'
 import { valueOf } from './values.ts'
 
@@ -53,6 +55,8 @@ function add(
 ): void {
   const [noun, verb, ...positional] = usage.split(' ') as [string, string, ...string[]]
   const command = groups(noun).command(verb).description(doc)
+  const examples = EXAMPLES[`${noun} ${verb}`]
+  if (examples) command.addHelpText('after', examples)
   const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
   for (const [i, word] of positional.entries()) {
     command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
@@ -65,6 +69,7 @@ function add(
     if (field.flag.includes('...')) command.option(field.flag.replace('...', ''), field.doc, gather)
     else command.option(field.flag, field.doc)
   }
+  markRequired(command, operation, flags)
   command.action(async (...args: unknown[]) => {
     const self = args.at(-1) as Command
     const context = enter(self.optsWithGlobals())
@@ -76,7 +81,28 @@ function add(
       const given = self.opts()[camel(flag)] as unknown
       if (given !== undefined) input[name] = valueOf(given, flag)
     }
-    await answer(context, operation, input)
+    await answer(context, operation, input).catch((error: unknown) => {
+      throw context.json ? error : withHelp(error, `${noun} ${verb}`)
+    })
+  })
+}
+
+/** A person who gave a wrong value is shown where the right ones are. */
+function withHelp(error: unknown, command: string): unknown {
+  if (!(error instanceof Refusal) || !('issues' in error.details)) return error
+  const { code, message, details } = error
+  return new Refusal(code, message, { next: `See: leasehold ${command} --help`, details })
+}
+
+/** Looked up when help is asked for: building schemas would slow down every start. */
+function markRequired(command: Command, { input }: Operation, flags: Map<string, string>): void {
+  command.configureHelp({
+    ...command.configureHelp(),
+    optionDescription: ({ description, flags: flag }) => {
+      const [name] = [...flags].find(([, each]) => each.replace('...', '') === flag) ?? []
+      const must = name !== undefined && !input[name]!.schema().safeParse(undefined).success
+      return must ? `${description.replace(/\.$/, '')} (required).` : description
+    },
   })
 }
 

@@ -9,6 +9,7 @@ Start here:
   leasehold task done 1 --agent builder-1
   leasehold run --lock build -- make              hold a lock while a command runs
   leasehold lock acquire db --ttl 10m --wait 30s
+  leasehold queue add "Fix it" --project web --user alice     an agent is started for it
 
 Every grant has a fence, a number that only rises. Send it with what you write under the lease
 (--fence, or LEASEHOLD_FENCE under run): if the lease is no longer yours, the write is refused.
@@ -44,6 +45,31 @@ Examples:
   leasehold task edit 42 --version 3 --title "Write the new parser"
   leasehold task explain 42                       why is it not running?`,
   },
+  queue: {
+    about: 'Hand tasks to agents that Leasehold starts itself, one at a time per user.',
+    examples: `
+An enqueued task waits in the queue of its user. A dispatcher (in the daemon, or: leasehold
+dispatch) starts its project's agent on it: fair between users, within every limit. Which agent
+that is, and how many may run at once, is in config.json.
+
+Examples:
+  leasehold queue add "Fix the login test" --project web --user alice
+  leasehold queue add - --project web --user alice --priority 8 < prompt.md
+  leasehold queue status                          what waits, what runs, who is busy
+  leasehold task explain 42                       why is it not running?
+  leasehold queue cancel 42                       stops it if it runs
+  leasehold queue pause --project web`,
+  },
+  runs: {
+    about: 'Look at what dispatchers have started.',
+    examples: `
+A run is one attempt at a task: 42.1 is the first at task 42.
+
+Examples:
+  leasehold runs list --user alice
+  leasehold runs show 42.1
+  leasehold runs logs 42 --follow                 what its newest run prints`,
+  },
   agent: {
     about: 'See who works here.',
     examples: `
@@ -67,4 +93,71 @@ Examples:
   leasehold db backup before-upgrade.db
   leasehold db restore before-upgrade.db          fences rise, so nothing old is accepted`,
   },
+}
+
+/** What the help of one command shows below its flags. */
+export const EXAMPLES: Record<string, string> = {
+  'queue add': `
+The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
+for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the
+longer a task waits, the more urgent it is.
+
+Examples:
+  leasehold queue add "Fix the login test" --project web --user alice
+  leasehold queue add - --project web --user alice --priority 8 < prompt.md
+  leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
+  leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
+  'queue status': `
+Waiting tasks by user, slots in use, and who is busy with what since when. A user is busy while a
+task of theirs runs; the others of that user wait. Why one task waits: leasehold task explain ID`,
+  'queue list': `
+Examples:
+  leasehold queue list --user alice               in the order in which they start
+  leasehold queue list --project web --limit 20`,
+  'queue cancel': `
+A waiting task is taken out of its queue. A running one is stopped: its agent gets TERM, then KILL,
+and the user is free when nothing of it is left. A running task is for whoever enqueued it to
+cancel, or an admin (--force). Put it back with: leasehold queue retry ID`,
+  'queue retry': `
+It keeps its place by age, and what was counted against it (failed and lost runs) is forgotten.`,
+  'queue pause': `
+What runs goes on; what waits stays in its queue, and more can be added.
+
+Examples:
+  leasehold queue pause                           everything
+  leasehold queue pause --project web
+  leasehold queue resume --project web`,
+  'queue resume': `
+Resume what was paused, in the same words: resuming the whole queue leaves a project that was
+paused by itself as it is. See what is paused: leasehold queue status`,
+  'queue limit': `
+Examples:
+  leasehold queue limit --max 8                   all projects and users together
+  leasehold queue limit --project web --max 2
+  leasehold queue limit --user alice --max 3      several of one user at once
+  leasehold queue limit --user alice --weight 2   twice the share of others
+  leasehold queue limit --project web --max null  no limit any more
+
+It holds until the daemon starts or config.json changes. To keep it, say it there.`,
+  'queue cleanup': `
+A run is stale when its process is gone or its lease is over. The daemon settles those by itself;
+this does it now, without one too. What still runs is stopped first, then its lock is free.
+
+Examples:
+  leasehold queue cleanup
+  leasehold queue cleanup --older-than 1h --project web`,
+  'queue release-user': `
+For a user that is stuck. Their running task is cancelled and stopped, then the next one may start.
+
+Examples:
+  leasehold queue release-user alice
+  leasehold queue release-user alice --task 42    only if it is this one`,
+  'runs list': `
+Examples:
+  leasehold runs list --status running
+  leasehold runs list --task 42                   every attempt at it, the first one first`,
+  'runs show': `
+Examples:
+  leasehold runs show 42.1
+  leasehold runs logs 42.1                        what it printed`,
 }

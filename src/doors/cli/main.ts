@@ -4,6 +4,7 @@ import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDatabase } from './db.ts'
+import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
 import { addMcp } from './mcp.ts'
@@ -66,6 +67,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   }
   addOperations(groups, enter, asked)
   addRun(root, enter)
+  addDispatch(root, groups('runs'), enter)
   addDatabase(groups('db'), enter)
   addDoctor(root, enter)
   addServing(root, enter)

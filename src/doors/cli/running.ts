@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../daemon/command.ts'
+import { keepRenewing } from '../../daemon/renewing.ts'
 import * as locks from '../../operations/locks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { ownProcess } from '../../stores/process.ts'
@@ -24,7 +25,8 @@ export async function run(context: Context, argv: string[], options: RunOptions)
   const name = await lockFor(context, options)
   const lease = await take(context, name, options)
   const held = new Held(context, lease)
-  const command = startCommand(argv, held.environment(options))
+  const env = held.environment(options)
+  const command = await startCommand({ argv, env, stdio: 'inherit' })
   try {
     await held.name(command)
   } catch (error) {
@@ -114,9 +116,8 @@ function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
 class Held {
   private readonly context: Context
   private readonly lease: locks.ShownLease
-  private timer: NodeJS.Timeout | undefined
+  private endRenewing: () => void = () => undefined
   private lost: string | undefined
-  private over = false
 
   constructor(context: Context, lease: locks.ShownLease) {
     this.context = context
@@ -146,39 +147,21 @@ class Held {
     await this.context.call(locks.nameGroupOfLock, input)
   }
 
-  /**
-   * Renews at a third of the TTL. When the lease is lost, or nothing was acknowledged for two
-   * thirds of it, the command is stopped while the rest of the TTL still protects it.
-   */
+  /** When the lease is lost, the command is stopped while the rest of the TTL protects it. */
   keepRenewing(stop: () => void): void {
-    const ttl_ms = this.lease.ttl_seconds * 1000
-    let acknowledged = performance.now()
-    const lose = (why: string) => {
-      this.lost ??= why
-      stop()
-    }
-    const beat = async () => {
-      const asked = performance.now()
-      // Beside the call: a store that does not answer at all must not keep us from stopping.
-      const left_ms = acknowledged + (ttl_ms * 2) / 3 - asked
-      const late = setTimeout(() => lose('it could not be renewed in time'), left_ms)
-      try {
-        await this.context.call(locks.renew, this.proof)
-        acknowledged = asked
-      } catch (error) {
-        if (!(error instanceof Refusal && error.code === 'unavailable')) lose(String(error))
-      }
-      clearTimeout(late)
-      const goesOn = this.lost === undefined && !this.over
-      if (goesOn) this.timer = setTimeout(() => void beat(), ttl_ms / 3)
-    }
-    this.timer = setTimeout(() => void beat(), ttl_ms / 3)
+    this.endRenewing = keepRenewing({
+      ttl_ms: this.lease.ttl_seconds * 1000,
+      renew: () => this.context.call(locks.renew, this.proof),
+      lose: (why) => {
+        this.lost ??= why
+        stop()
+      },
+    })
   }
 
   /** Gives the lock back. Whoever took it meanwhile keeps it: then the lease was lost. */
   async finish(exit: Exit, options: RunOptions): Promise<number> {
-    this.over = true
-    clearTimeout(this.timer)
+    this.endRenewing()
     try {
       if (options.claim) await this.settle(exit, options.task!)
       else await this.context.call(locks.release, this.proof)

@@ -87,6 +87,12 @@ async function running(context: Context): Promise<ServerFile | undefined> {
   return (await answers.catch(() => false)) ? server : undefined
 }
 
+/** Started from within a run, it is no part of that run: it would be ended with it. */
+function ownEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ofRun = /^LEASEHOLD_(?:MARK|RUN|TASK|LOCK|FENCE|AGENT)$/
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ofRun.test(name)))
+}
+
 /** Detached, so that it outlives this terminal; what it says goes into the state folder. */
 async function startBehind(context: Context, port: number): Promise<ServerFile> {
   await context.store().write(() => undefined)
@@ -94,7 +100,7 @@ async function startBehind(context: Context, port: number): Promise<ServerFile> 
   const log = openSync(join(folderOf(context.place), 'server.log'), 'a', 0o600)
   const child = spawn(process.execPath, [process.argv[1]!, 'serve', '--port', String(port)], {
     detached: true,
-    env: context.env,
+    env: ownEnvironment(context.env),
     stdio: ['ignore', log, log],
   })
   let until = performance.now() + START_MS

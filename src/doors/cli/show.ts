@@ -5,6 +5,7 @@ import type { ShownAgent } from '../../operations/agents.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
+import { QUEUE_PRINTERS } from './show_queue.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -20,6 +21,7 @@ export function print(text: string): void {
 }
 
 const PRINTERS: Record<string, (result: never) => string> = {
+  ...QUEUE_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
@@ -74,9 +76,10 @@ const untilOf = (lease: ShownLease) =>
 function lockStatus(status: ShownStatus): string {
   const pid = status.pid === undefined ? '' : ` (PID: ${status.pid})`
   const left = span(status.expires_in_seconds ?? 0)
+  const task = status.task_id === undefined ? '' : ` for task ${status.task_id}`
   const lines = status.is_locked
     ? [
-        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}`,
+        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}${task}`,
         `  fence ${status.fence}, expires in ${left} (${status.lock_expires_at})`,
       ]
     : [`${status.name} is ${pc.green('free')}`]
@@ -118,9 +121,24 @@ function harmless(text: string): string {
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
 }
 
+type Fact = [name: string, value: string | number | null]
+
+/** How an enqueued task is run, and what went wrong so far. */
+function queueFacts(queue: ShownTask['queue']): Fact[] {
+  if (!queue) return []
+  const { agent_command, time_limit_seconds, retries, failed, lost } = queue
+  const wrong = [failed > 0 && `failed ${failed}`, lost > 0 && `lost ${lost}`].filter(Boolean)
+  return [
+    ['enqueued', `for ${agent_command ?? "the project's agent"}`],
+    ['time limit', time_limit_seconds === null ? null : span(Math.round(time_limit_seconds))],
+    ['retries', retries === 0 ? null : retries],
+    ['runs', wrong.join(', ')],
+  ]
+}
+
 function taskSheet(task: ShownTask): string {
   const lines = [pc.bold(`${task.id}  ${task.title}`)]
-  const facts: [string, string | number | null][] = [
+  const facts: Fact[] = [
     ['status', coloured(task.status)],
     ['version', task.version],
     ['priority', task.priority],
@@ -133,6 +151,7 @@ function taskSheet(task: ShownTask): string {
     ['assignee', task.assignee],
     ['lock until', task.lock_until],
     ['attempts', task.attempts],
+    ...queueFacts(task.queue),
     ['created', `${task.created_at} by ${task.created_by}`],
     ['updated', task.updated_at],
   ]

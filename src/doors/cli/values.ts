@@ -13,11 +13,11 @@ export function durationOf(text: string, flag: string): number {
   })
 }
 
-function numberOf(text: string, flag: string): number {
+function numberOf(text: string, flag: string, or = ''): number {
   const value = Number(text)
   if (text.trim() !== '' && Number.isFinite(value)) return value
   throw new Refusal('invalid', `${flag} is not a number: ${text}`, {
-    next: `Give a number: ${flag} 5`,
+    next: `Give a number: ${flag} 5${or}`,
   })
 }
 
@@ -40,12 +40,13 @@ function processOf(text: string, flag: string) {
   })
 }
 
-/** A flag's text as the value its placeholder promises: `<duration>`, `<n>`, `<json>`, `<pid>`. */
+/** A flag's text as the value its placeholder promises: `<duration>`, `<n>`, `<json>`… */
 export function valueOf(text: unknown, flag: string): unknown {
   if (typeof text !== 'string') return text
   const name = flag.split(' ')[0]!
   if (flag.includes('<duration>')) return durationOf(text, name)
   if (flag.includes('<n>')) return numberOf(text, name)
+  if (flag.includes('<n|null>')) return text === 'null' ? null : numberOf(text, name, ', or null')
   if (flag.includes('<json>')) return jsonOf(text, name)
   if (flag.includes('<pid>')) return processOf(text, name)
   return text === '-' ? readFileSync(0, 'utf8') : text

@@ -7,10 +7,11 @@ import { call } from '../../operations/call.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { Store } from '../../stores/store.ts'
+import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
 import { callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
-import { guard, readJson } from './guard.ts'
+import { guard, readJson, refuseLong } from './guard.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { inputFromQuery } from './query.ts'
 
@@ -81,6 +82,7 @@ export function httpApp(doors: Doors): Hono {
   })
   app.all('/mcp', async (c) => {
     const bearer = await doors.access.bearerOf(secretOf(c))
+    await refuseLong(c.req.raw, toolBodyMax())
     return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()
   })
   return app
@@ -108,7 +110,7 @@ function operationOf(c: Context): Operation {
 }
 
 function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
-  if (c.req.method === 'POST') return readJson(c.req.raw)
+  if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation))
   return Promise.resolve(inputFromQuery(c.req.query(), operation))
 }
 

@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono'
 import { Refusal } from '../../core/refusal.ts'
+import { BODY_MAX } from '../body_bound.ts'
 
 /** Hosts that this server answers to: its own loopback names, with its own port. */
 export function loopbackHosts(port: number): Set<string> {
@@ -42,19 +43,21 @@ function isOwn(origin: string, hosts: Set<string>): boolean {
   return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length))
 }
 
-const BODY_MAX = 1024 * 1024
 const DISCARD_MAX = 16 * BODY_MAX
 const DISCARD_MS = 500
 
-/** Reads a JSON object, and nothing else: forms and plain text come from pages we do not know. */
-export async function readJson(request: Request): Promise<Record<string, unknown>> {
+/**
+ * Reads a JSON object of at most `max` bytes, and nothing else: forms and plain text come from
+ * pages we do not know.
+ */
+export async function readJson(request: Request, max = BODY_MAX): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
     throw new Refusal('invalid', 'The body must be application/json', {
       next: 'Set content-type: application/json.',
     })
   }
-  const text = await readBounded(request)
+  const text = await readBounded(request, max)
   let value: unknown
   try {
     value = text === '' ? {} : JSON.parse(text)
@@ -67,31 +70,39 @@ export async function readJson(request: Request): Promise<Record<string, unknown
   throw new Refusal('invalid', 'The body must be a JSON object')
 }
 
-async function readBounded(request: Request): Promise<string> {
+async function readBounded(request: Request, max: number): Promise<string> {
   const stated = request.headers.get('content-length')
   try {
     // Node holds a body to the length it states; only one without a length has to be counted.
-    if (stated !== null && Number(stated) <= BODY_MAX) return await request.text()
+    if (stated !== null && Number(stated) <= max) return await request.text()
     const reader = request.body?.getReader()
-    return reader ? await readCounted(reader, Number(stated ?? 0)) : ''
+    return reader ? await readCounted(reader, Number(stated ?? 0), max) : ''
   } catch (error) {
     throw error instanceof Refusal ? error : cutOff()
   }
 }
 
+/** For bodies that others read: one that states to be longer than `max` is refused beforehand. */
+export async function refuseLong(request: Request, max: number): Promise<void> {
+  if (Number(request.headers.get('content-length') ?? 0) <= max) return
+  const reader = request.body?.getReader()
+  if (reader) await discard(reader)
+  throw tooLarge(max)
+}
+
 type Reader = ReadableStreamDefaultReader<Uint8Array>
 
-async function readCounted(reader: Reader, stated: number): Promise<string> {
+async function readCounted(reader: Reader, stated: number, max: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  while (stated <= BODY_MAX && size <= BODY_MAX) {
+  while (stated <= max && size <= max) {
     const { done, value } = await reader.read()
     if (done) return Buffer.concat(chunks).toString('utf8')
     size += value.length
     chunks.push(value)
   }
   await discard(reader)
-  throw tooLarge()
+  throw tooLarge(max)
 }
 
 /** Takes what still comes for a moment: closing while it is sent would take the answer along. */
@@ -111,8 +122,8 @@ function cutOff(): Refusal {
   })
 }
 
-function tooLarge(): Refusal {
-  return new Refusal('too_large', `A body may have at most ${BODY_MAX} bytes`, {
+function tooLarge(max: number): Refusal {
+  return new Refusal('too_large', `A body may have at most ${max} bytes`, {
     next: 'Send less, or keep large content in a file and name it.',
   })
 }

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Explanation } from '../../core/explain.ts'
+import type { QueueStatus } from '../../core/queue_status.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
@@ -37,13 +38,19 @@ const PARTS: Record<string, Record<string, string[]>> = {
   'agent.heartbeat': { items: LEASE_ITEM },
   'task.claim': { run: RUN_BRIEF },
   'task.status': { task: TASK_BRIEF, run: RUN_BRIEF },
+  'queue.add': { task: ['id', 'status'] },
 }
 /** The same where the result is one thing without parts. */
-const WHOLE: Record<string, string[]> = { 'task.create': TASK_BRIEF, 'task.update': TASK_BRIEF }
+const WHOLE: Record<string, string[]> = {
+  'task.create': TASK_BRIEF,
+  'task.update': TASK_BRIEF,
+  'queue.cancel': TASK_BRIEF,
+}
 
 function shortened(operation: string, result: Shape): Shape {
   if (WHOLE[operation]) return only(WHOLE[operation], result)
   if (operation === 'task.get') return withoutEmpty(result)
+  if (operation === 'queue.status') return queueBrief(result as unknown as QueueStatus)
   const parts = PARTS[operation] ?? {}
   const shown = Object.entries(result).map(([name, value]) => [name, partOf(value, parts[name])])
   return Object.fromEntries(shown) as Shape
@@ -85,6 +92,10 @@ const WORDS: Record<string, (result: never) => string> = {
   'task.status': (claim: ShownClaim) => moved(claim),
   'task.update': (task: ShownTask) => `Changed task ${task.id}, now version ${task.version}`,
   'task.explain': ({ sentence }: Explanation) => sentence,
+  'queue.add': ({ task, position }: { task: ShownTask; position: number }) =>
+    `Enqueued task ${task.id}, number ${position} in the queue of ${task.user}`,
+  'queue.cancel': (task: ShownTask) => `Cancelled task ${task.id}`,
+  'queue.status': (status: QueueStatus) => queueLines(status),
   'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
     lines(items.map(leaseItem), 'Nothing to renew.', null),
 }
@@ -103,6 +114,45 @@ function lockStatus(status: ShownStatus): string {
   if (!status.is_locked) return `${status.name} is free${waiters}`
   const { name, lock_holder, fence, lock_expires_at } = status
   return `${name} is held by ${lock_holder}, fence ${fence}, until ${lock_expires_at}${waiters}`
+}
+
+/** So many users are told of; the rest is in the totals. */
+const USERS_SHOWN = 10
+
+const few = (by: Record<string, number>) =>
+  Object.fromEntries(Object.entries(by).slice(0, USERS_SHOWN))
+
+/** How full the queue is and who is busy; which dispatcher does what is for people. */
+function queueBrief({ paused, pending, active, user_locks }: QueueStatus): Shape {
+  const details = user_locks.details.slice(0, USERS_SHOWN)
+  return {
+    ...(paused && { paused }),
+    pending: withoutEmpty({ ...pending, by_user: few(pending.by_user) }),
+    active: withoutEmpty({ ...active, by_user: few(active.by_user) }),
+    user_locks: {
+      active: user_locks.active,
+      details: details.map(({ user, task_id }) => ({ user, task_id })),
+    },
+  }
+}
+
+function queueLines({ paused, pending, active, user_locks, dispatchers }: QueueStatus): string {
+  const of = (by: Record<string, number>) => {
+    const users = Object.entries(by).slice(0, USERS_SHOWN)
+    const more = Object.keys(by).length > USERS_SHOWN ? ', …' : ''
+    return users.length > 0 ? `: ${users.map(([user, n]) => `${user} ${n}`).join(', ')}${more}` : ''
+  }
+  const slots = `${active.slots_used} of ${active.slots_max} slots`
+  const busy = user_locks.details.slice(0, USERS_SHOWN).map(({ user, task_id }) => {
+    return `${user} is busy with ${task_id === null ? 'a lock taken by hand' : `task ${task_id}`}`
+  })
+  return [
+    `${pending.total} waiting (${pending.high} high)${of(pending.by_user)}`,
+    `running${of(active.by_project) || ': nothing'} (${slots})`,
+    ...(dispatchers.length === 0 ? ['No dispatcher runs.'] : []),
+    ...(paused ? ['The queue is paused.'] : []),
+    ...busy,
+  ].join('\n')
 }
 
 const TITLE_SHOWN = 60

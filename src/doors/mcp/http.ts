@@ -4,9 +4,9 @@ import { type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
+import { toolBodyMax } from '../body_bound.ts'
 import { type Ask, mcpServer } from './server.ts'
 
-const BODY_MAX = 1024 * 1024
 /** Calls that may be under way at once: each may wait for a lock. */
 const OPEN_MAX = 5_000
 const STREAMS_MAX = 256
@@ -30,7 +30,7 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
       const core = new URL(request.url).searchParams.get('tools') === 'core'
       return mcpServer(ask(bearer), version, core ? 'core' : 'all')
     },
-    { maxRequestBodySize: BODY_MAX, maxSubscriptions: STREAMS_MAX },
+    { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
   )
   // Streams that clients listen on end with the server; until then each is an open connection.
   stopping.addEventListener('abort', () => void handler.close())

@@ -60,6 +60,10 @@ const HIDDEN = new Set([
   'takeover',
   'lock.acquire.priority',
   'task.status.ttl_seconds',
+  ...['id', 'title', 'group', 'labels', 'metadata', 'agent_command', 'time_limit_seconds'].map(
+    (name) => `queue.add.${name}`,
+  ),
+  'queue.add.retries',
   ...['user', 'group', 'metadata'].flatMap((name) => [
     `task.create.${name}`,
     `task.update.${name}`,
@@ -83,13 +87,22 @@ const SHORT: Record<string, string> = {
   'lock.hand_off.ttl_seconds': '',
   wait_seconds: 'Wait in line so long if it is held.',
   after: '`next` of the last page.',
+  queued: 'Also take enqueued tasks.',
+  'queue.add.prompt': 'All that the agent must know.',
+  'queue.add.user': 'Whom it is for: has one queue.',
 }
 
 const WHO = 'Who you are, if you are a subagent: YOU/NAME.'
 
 /** What a repeated call with the same arguments does not change any further. */
-const IDEMPOTENT = new Set(['renew_lock', 'release_lock', 'release_task_lock', 'heartbeat'])
-const DESTRUCTIVE = new Set(['update_task'])
+const IDEMPOTENT = new Set([
+  'renew_lock',
+  'release_lock',
+  'release_task_lock',
+  'heartbeat',
+  'cancel_task',
+])
+const DESTRUCTIVE = new Set(['update_task', 'cancel_task'])
 
 const byName = new Map<string, Tool>()
 

@@ -27,6 +27,7 @@ export interface FileOptions {
  * the next number, the others decide again.
  */
 export class FileBackend implements Backend {
+  readonly isDatabase = false
   private readonly options: FileOptions
   private readonly lock: LockFile | undefined
   private known: Newest | undefined

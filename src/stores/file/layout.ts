@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { readyKey } from '../../core/ready.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { TABLES, type TableName } from '../../core/rows.ts'
+import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'
 import type { State } from './document.ts'
@@ -74,7 +75,14 @@ function shaped(found: Record<string, unknown>): State {
   if (format !== FORMAT || !rows || !rest.head || !rest.checkpoint || !lists.every(Array.isArray)) {
     throw new Damage('it lacks parts that every state has')
   }
-  return { ...rest, tables: new MemoryTables(rows) }
+  const ready = (rows['ready'] as Ready[] | undefined)?.map(rekeyed) ?? []
+  return { ...rest, tables: new MemoryTables({ ...rows, ready }) }
+}
+
+/** Before there was a queue, keys of ready rows did not tell their rank. */
+function rekeyed(row: Ready): Ready {
+  const key = readyKey(row.scope, row.rank, row.task_id)
+  return row.key === key ? row : { ...row, key }
 }
 
 /** Writing on would drop what this program does not know. */

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
+import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -25,6 +26,8 @@ import { type Change, Statements } from './statements.ts'
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
 
+const HEADS = 2
+
 interface Connection {
   db: Database
   statements: Statements
@@ -46,12 +49,15 @@ interface SqliteOptions {
  * what is committed then, because everything remembered is dropped when `data_version` has moved.
  */
 export class SqliteBackend implements Backend {
+  readonly isDatabase = true
   private readonly options: SqliteOptions
   private writer: Connection | undefined
   private reader: Connection | undefined
   private version: unknown
   private head: Head | undefined
   private readonly cache = new Cache()
+  /** The first ready rows of lanes, as they were committed before this batch. */
+  private readonly heads = new Map<string, Tables['ready'][]>()
 
   constructor(options: SqliteOptions) {
     this.options = options
@@ -66,6 +72,7 @@ export class SqliteBackend implements Backend {
         string,
         unknown
       >
+      this.heads.clear()
       if (data_version !== this.version) this.forget()
       this.version = data_version
       return (this.head ??= readHead(statements))
@@ -129,14 +136,34 @@ export class SqliteBackend implements Backend {
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
+    const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
+    if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
     const rows = this.writer!.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
-    if (index === 'ready_in') {
-      const ids = rows.map((row) => (row as Tables['ready']).task_id)
-      this.load('task', ids)
-      this.load('lease', ids.map(lockOf))
+    if (index === 'ready_in') this.loadTasks(rows.map((row) => (row as Tables['ready']).task_id))
+    if (index === 'shares_in_turn') {
+      const shares = rows as Tables['share'][]
+      this.loadTasks(shares.map((share) => share.next_task!))
+      const lanes = shares.map((share) => share.next_lane!)
+      this.load('lane', lanes)
+      this.loadHeads(lanes.map(scopeOfLane))
     }
     return rows
+  }
+
+  /** When the first task of a lane is claimed, the second becomes its head. */
+  private loadHeads(scopes: string[]): void {
+    const unknown = scopes.filter((scope) => !this.heads.has(scope))
+    for (const scope of unknown) this.heads.set(scope, [])
+    for (const row of this.writer!.statements.firstReady(unknown, HEADS)) {
+      this.heads.get(row.scope)!.push(row)
+    }
+  }
+
+  /** Whoever is shown tasks to choose from claims one: they and their locks come together. */
+  private loadTasks(ids: string[]): void {
+    this.load('task', ids)
+    this.load('lease', ids.map(lockOf))
   }
 
   commit({ changes, events, head }: Commit): 'done' {

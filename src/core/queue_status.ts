@@ -1,0 +1,89 @@
+import { lockOf, timesOf } from './lease.ts'
+import { limitOf, POOL } from './limit.ts'
+import { SLOTS_DEFAULT } from './limits.ts'
+import type { Dispatcher } from './rows.ts'
+import { busyUsers, queueOf, userOf } from './share.ts'
+import { slotsUsed } from './dispatch.ts'
+import { liveLease } from './standing.ts'
+import type { View } from './view.ts'
+
+/** Dispatchers that are at work now. */
+export function liveDispatchers(view: View): Dispatcher[] {
+  return [...view.scan('dispatchers', '')].filter(({ id }) => liveLease(view, id) !== undefined)
+}
+
+/** What waits, what runs, and who is busy: the queue at a glance. */
+export function queueStatus(view: View) {
+  const dispatchers = liveDispatchers(view).map((each) => {
+    const { id, host, pid, slots_max, projects } = each
+    return { id, host, pid, slots_max, slots_used: slotsUsed(view, id), projects }
+  })
+  const busy = busyUsers(view)
+  const queue = queueOf(view)
+  const pool = limitOf(view, POOL)
+  const sum = (pick: (each: (typeof dispatchers)[number]) => number) =>
+    dispatchers.reduce((total, each) => total + pick(each), 0)
+  const slots_max = dispatchers.length === 0 ? SLOTS_DEFAULT : sum((each) => each.slots_max)
+  const slots_used = sum((each) => each.slots_used)
+  return {
+    paused: queue.paused,
+    ...pausedOf(view),
+    pending: pendingOf(view),
+    active: {
+      slots_used,
+      slots_max,
+      slots_available: Math.max(0, slots_max - slots_used),
+      by_project: activeProjects(view),
+      by_user: Object.fromEntries([...busy].map(([user, locks]) => [user, locks.length])),
+    },
+    pool: { used: pool.used, max: pool.max },
+    user_locks: userLocks(view, busy),
+    dispatchers,
+  }
+}
+
+export type QueueStatus = ReturnType<typeof queueStatus>
+
+function pendingOf(view: View) {
+  const shares = [...view.scan('shares_waiting', '')]
+  const high = shares.reduce((sum, share) => sum + share.pending_high, 0)
+  const total = shares.reduce((sum, share) => sum + share.pending, 0)
+  // Not by assignment: a user may be called __proto__.
+  const by_user = Object.fromEntries(shares.map(({ user, pending }) => [user, pending]))
+  return { high, normal: total - high, total, by_user }
+}
+
+/** Projects that are paused, and users who wait because they are. */
+function pausedOf(view: View) {
+  const limits = [...view.scan('limits', '')].filter(({ paused }) => paused)
+  const projects = limits.filter(({ key }) => key.startsWith('project:'))
+  const users = [...view.scan('shares_waiting', '')].filter(({ paused }) => paused)
+  return {
+    paused_projects: projects.map(({ key }) => key.slice(8)),
+    paused_users: users.map(({ user }) => user),
+  }
+}
+
+function activeProjects(view: View): Record<string, number> {
+  const used = [...view.scan('limits', '')].filter((limit) => limit.used > 0)
+  const projects = used.filter(({ key }) => key.startsWith('project:'))
+  return Object.fromEntries(projects.map((limit) => [limit.key.slice(8), limit.used]))
+}
+
+/** What keeps users busy, shown as locks of theirs. */
+function userLocks(view: View, busy: Map<string, string[]>) {
+  const details = [...busy].flatMap(([user, locks]) =>
+    locks.map((name) => {
+      const lease = view.get('lease', name)
+      return {
+        user,
+        lock_id: `user:${user}#${lease?.fence ?? 0}`,
+        task_id: userOf(name) === undefined ? name.slice(lockOf('').length) : null,
+        acquired_at: lease?.acquired_at ?? null,
+        acquired_by_pid: lease?.group?.pid ?? lease?.process?.pid ?? null,
+        expires_at: lease ? timesOf(view, lease).expires_at : null,
+      }
+    }),
+  )
+  return { active: details.length, details }
+}

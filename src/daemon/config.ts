@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import { checkFile, type FileConfig, SLOTS_MAX } from './config_schema.ts'
+import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
+
+export type { AgentConfig } from './presets.ts'
+
+export const CONFIG_FILE = 'config.json'
+
+/** All settings, with every default filled in. Its tables inherit nothing: any name is safe. */
+export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
+  /** `path` is absolute. `agents` are those that a task of the project may ask for by name. */
+  projects: Record<string, { path: string; limit: number | null; agent: string; agents: string[] }>
+  /** Presets included. */
+  agents: Record<string, AgentConfig>
+}
+
+/**
+ * The settings of the state folder `folder`: what `config.json` there says, and `env` above it. A
+ * missing file says nothing. Refuses with `invalid`, naming all that is wrong.
+ */
+export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
+  const file = join(resolve(folder), CONFIG_FILE)
+  const raw = readJson(file)
+  const { said, problems } = checkFile(raw)
+  const slots = env['LEASEHOLD_SLOTS_MAX'] || undefined
+  if (slots !== undefined && !(/^\d{1,9}$/.test(slots) && Number(slots) <= SLOTS_MAX)) {
+    problems.push(
+      `the environment variable LEASEHOLD_SLOTS_MAX must be a whole number from 0 to ${SLOTS_MAX}`,
+    )
+  }
+  problems.push(...agentProblems(raw))
+  if (!said || problems.length > 0) throw broken(file, problems)
+  const config = configOf(said, dirname(dirname(file)), env['HOME'] || homedir())
+  if (slots !== undefined) config.slots.max = Number(slots)
+  return config
+}
+
+/** Names of projects and users come from callers: one like `constructor` must find nothing. */
+function table<T>(entries: [string, T][]): Record<string, T> {
+  return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
+}
+
+function configOf(said: FileConfig, base: string, home: string): Config {
+  const inFile = Object.keys(said.agents)
+  const names = [...new Set([...PRESETS.keys(), ...inFile])]
+  const projects = Object.entries(said.projects).map(
+    ([name, project]): [string, Config['projects'][string]] => {
+      const full = project.path.replace(/^~(?=\/|$)/, () => home)
+      const path = resolve(base, full)
+      return [name, { ...project, path, agents: [...new Set([...inFile, project.agent])] }]
+    },
+  )
+  return {
+    ...said,
+    projects: table(projects),
+    agents: table(names.map((name) => [name, agentOf(name, said.agents[name] ?? {})])),
+    users: table(Object.entries(said.users)),
+    groups: table(Object.entries(said.groups)),
+  }
+}
+
+function broken(file: string, problems: string[]): Refusal {
+  const numbered = problems.map((each, i) => `(${i + 1}) ${each}`).join(' ')
+  const what = problems.length === 1 ? problems[0]! : `${problems.length} problems: ${numbered}`
+  return new Refusal('invalid', `${file}: ${what}`, {
+    next: 'Correct it; a running daemon reads it again by itself. See docs/config.md.',
+    details: { file, problems },
+  })
+}
+
+/** A missing file is an empty object. */
+function readJson(file: string): unknown {
+  const text = readText(file)
+  let hasProto = false
+  try {
+    const raw: unknown = JSON.parse(text, (key, value: unknown) => {
+      hasProto ||= key === '__proto__'
+      return value
+    })
+    if (!hasProto) return raw
+  } catch {
+    throw broken(file, [`not JSON at ${breakOf(text)}`])
+  }
+  // It would be dropped on the way without a word.
+  throw broken(file, ['__proto__: no such key'])
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return '{}'
+    throw broken(file, [`cannot be read (${code})`])
+  }
+}
+
+// oxlint-disable-next-line no-control-regex -- JSON does not allow them in a string
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/.source
+const SCALAR = `${STRING}|-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?|true|false|null`
+
+/** Where `text` stops being JSON: `JSON.parse` of Node 20 does not always say. */
+function breakOf(text: string): string {
+  let at = 0
+  const take = (pattern: string): boolean => {
+    const match = new RegExp(`[ \\t\\r\\n]*(?:${pattern})`, 'y')
+    match.lastIndex = at
+    if (!match.test(text)) return false
+    at = match.lastIndex
+    return true
+  }
+  const list = (end: string, item: () => boolean): boolean => {
+    if (take(end)) return true
+    do if (!item()) return false
+    while (take(','))
+    return take(end)
+  }
+  const value = (depth: number): boolean => {
+    if (depth > 100) return false
+    if (take('\\{')) return list('\\}', () => take(STRING) && take(':') && value(depth + 1))
+    return take('\\[') ? list('\\]', () => value(depth + 1)) : take(SCALAR)
+  }
+  value(0)
+  take('')
+  const lines = text.slice(0, at).split(/\r\n|\n|\r/)
+  const found = at === text.length ? 'the file ends too soon' : `found ${JSON.stringify(text[at])}`
+  return `line ${lines.length}, column ${lines.at(-1)!.length + 1}: ${found}`
+}

@@ -1,0 +1,147 @@
+import * as z from 'zod/mini'
+import * as s from '../operations/schemas.ts'
+
+export const SLOTS_MAX = 1000
+const LIMIT_MAX = 100_000
+const RUN_SECONDS_MAX = 7 * 24 * 3600
+const LOG_BYTES_MAX = 10 * 1024 ** 3
+
+/** An issue does not say which keys there are, so the message for an unknown one lists them. */
+const section = <S extends z.core.$ZodShape>(shape: S) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? Object.keys(shape).join(' ') : 'must be an object',
+  })
+
+/** A section that is left out is read as an empty one: each of its keys has its own default. */
+const filled = <S extends z.core.$ZodShape>(shape: S) =>
+  z.prefault(section(shape), {} as z.input<ReturnType<typeof section<S>>>)
+
+const byName = <S extends z.ZodMiniType>(schema: S) =>
+  s.or(z.record(s.plain(200), schema, 'must be an object'), {})
+
+const limit = () => s.or(s.nullable(s.whole(0, LIMIT_MAX)), null)
+const duration = () => s.optional(s.nullable(s.seconds(1, RUN_SECONDS_MAX)))
+
+/** Bounded below too: shares are divided by it. */
+const weight = () =>
+  s
+    .number()
+    .check(z.minimum(0.001, 'must be at least 0.001'), z.maximum(1000, 'must be at most 1000'))
+
+const folder = () =>
+  s.prose(4096).check(
+    z.minLength(1, 'must not be empty'),
+    z.refine((value) => !/^~[^/]/.test(value), 'must be a full path: only ~/ is understood'),
+  )
+
+const command = () =>
+  z.array(s.prose(4096), 'must be a list: the program, then its arguments').check(
+    z.minLength(1, 'must name a program'),
+    z.maxLength(100, 'may have at most 100 entries'),
+    z.refine((argv) => argv[0] !== '', 'must name a program'),
+  )
+
+const variable = () =>
+  z.string().check(
+    z.regex(/^[A-Za-z_]\w*$/, 'is no name of a variable'),
+    z.refine((name) => !name.startsWith('LEASEHOLD_'), 'is set by Leasehold itself'),
+  )
+
+const given = (value: unknown) =>
+  value === true || (typeof value === 'string' && !value.includes('\0'))
+
+/** A list of names means: pass these of ours through. */
+const env = () =>
+  z.pipe(
+    z.transform((value: unknown) =>
+      Array.isArray(value) ? Object.fromEntries(value.map((name) => [String(name), true])) : value,
+    ),
+    z.record(
+      variable(),
+      z.custom<string | true>(given, 'must be text, or true to pass ours through'),
+      'must be a list of names, or an object',
+    ),
+  )
+
+const agent = () =>
+  section({
+    command: s.optional(command()),
+    prompt: s.optional(
+      z.enum(['stdin', 'file', 'argument'], 'must be "stdin", "file" or "argument"'),
+    ),
+    env: s.optional(env()),
+    time_limit_seconds: duration(),
+    silence_seconds: duration(),
+  })
+
+/** A file as it may be written. */
+const fileSchema = () =>
+  section({
+    slots: filled({ max: s.or(s.whole(0, SLOTS_MAX), 4) }),
+    per_user_serialization: filled({
+      enabled: s.or(s.yesOrNo(), true),
+      lock_timeout_seconds: s.or(s.seconds(1, RUN_SECONDS_MAX), 3600),
+    }),
+    projects: byName(
+      section({ path: s.or(folder(), '.'), limit: limit(), agent: s.or(s.plain(200), 'claude') }),
+    ),
+    agents: byName(agent()),
+    users: byName(section({ weight: s.or(weight(), 1), limit: limit() })),
+    groups: byName(section({ limit: limit() })),
+    pool: filled({ limit: limit() }),
+    runs: filled({
+      ttl_seconds: s.or(s.ttl(), 60),
+      grace_seconds: s.or(s.seconds(0, 3600), 10),
+      log_bytes_max: s.or(s.whole(1024, LOG_BYTES_MAX), 10 * 1024 ** 2),
+    }),
+  })
+
+export type FileConfig = z.output<ReturnType<typeof fileSchema>>
+
+/** Checks what stands in a file, and finds all problems together; without any there is `said`. */
+export function checkFile(raw: unknown): { said: FileConfig | undefined; problems: string[] } {
+  const { data: said, error } = fileSchema().safeParse(raw)
+  return { said, problems: (error?.issues ?? []).flatMap(sentencesOf) }
+}
+
+function sentencesOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.message.split(' ')
+    const unknown = (key: string) => `${placeOf([...issue.path, key])}: no such key`
+    return issue.keys.map((key) => `${unknown(key)}; ${hintOf(key, known)}`)
+  }
+  const message = issue.code === 'invalid_key' ? issue.issues[0]!.message : issue.message
+  return [`${placeOf(issue.path) || 'the file'} ${message}`]
+}
+
+/** `users."al@home".weight`: a name that could be taken for something else is quoted. */
+export function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (/^[\w-]+$/.test(String(key)) ? String(key) : JSON.stringify(key)))
+    .join('.')
+}
+
+/** The known name that `name` was probably meant to be, or all of them when none is near. */
+export function hintOf(name: string, known: readonly string[]): string {
+  // What is forgotten most is the unit: `ttl` is nearer to `ttl_seconds` than to any short name.
+  const farOf = (each: string) =>
+    name.length > 2 && each.includes(name) ? 1 : distanceOf(name.slice(0, 64), each)
+  const best = known.toSorted((a, b) => farOf(a) - farOf(b))[0] ?? ''
+  return farOf(best) <= Math.max(name.length, best.length) / 2
+    ? `did you mean ${best}?`
+    : `there are ${known.join(', ')}`
+}
+
+/** How many letters have to be put in, taken out or replaced to make one word the other. */
+function distanceOf(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (const [i, letter] of Array.from(a).entries()) {
+    const next = [i + 1]
+    for (let j = 0; j < b.length; j++) {
+      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === b[j] ? 0 : 1)))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

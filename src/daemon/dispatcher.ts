@@ -1,0 +1,247 @@
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import type { Claim } from '../core/claim.ts'
+import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
+import { Refusal } from '../core/refusal.ts'
+import type { Task } from '../core/rows.ts'
+import { applySettings } from '../core/settings.ts'
+import type { Event } from '../core/view.ts'
+import { sha256 } from '../stores/digest.ts'
+import { folderOf, type Place } from '../stores/open.ts'
+import { host, ownProcess } from '../stores/process.ts'
+import type { Store } from '../stores/store.ts'
+import { type Config, readConfig } from './config.ts'
+import { watchConfig } from './config_watch.ts'
+import { agentNameFor, settingsOf } from './dispatch_plan.ts'
+import { Role } from './role.ts'
+import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
+import { slackOf, startRunner } from './start_runner.ts'
+import { step } from './steps.ts'
+
+export interface DispatcherOptions {
+  /** The store; `config.json` and `runs/` are in its folder. */
+  place: Place
+  env: NodeJS.ProcessEnv
+  /** Where agents reach the daemon, if one serves this store. */
+  url: () => string | undefined
+  /** Told what a person may want to know: a configuration that was refused, say. */
+  say: (sentence: string) => void
+}
+
+const RETRY_MS = 1_000
+
+/** Changes after which something may start that could not before. */
+const MOVES =
+  /^(?:task\.(?:enqueued|moved|edited)|lease\.|run\.ended|ticket\.(?:left|broken)|queue\.)/
+
+/** Ways in which a run may end without its runner telling. */
+const ENDS = /^lease\.(?:expired|died|force_released|cancelled|overdue)$/
+
+/**
+ * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It acts on events
+ * and never looks in vain. It may die at any time: what it claimed and had not started is free
+ * again at once, and what runs goes on under its runner and is counted again by the next one.
+ */
+export class Dispatcher {
+  private readonly store: Store
+  private readonly options: DispatcherOptions
+  private readonly role: Role
+  private readonly folder: string
+  private config: Config
+  private stopWatching = () => {}
+  private forget = () => {}
+  private active = false
+  private filling: Promise<void> | undefined
+  private again = false
+
+  constructor(store: Store, options: DispatcherOptions) {
+    this.store = store
+    this.options = options
+    this.role = new Role(store, `leasehold:dispatcher:${host}`, 'dispatcher')
+    this.folder = folderOf(options.place)
+    this.config = readConfig(this.folder, options.env)
+  }
+
+  /** Takes the role of this host's dispatcher, or refuses with `held` while another has it. */
+  async start(): Promise<void> {
+    await this.role.take()
+    this.active = true
+    this.role.keep((why) => {
+      this.active = false
+      this.options.say(`no longer dispatching: ${why}`)
+    })
+    const { env, say } = this.options
+    const { folder } = this
+    this.stopWatching = watchConfig(folder, env, {
+      changed: (config) => void this.reloadPatiently(config),
+      failed: (refusal) => say(`kept the former configuration: ${refusal.message}`),
+    })
+    this.forget = this.store.onCommit((events) => this.hear(events))
+    await this.reload(readConfig(folder, env))
+    await settleFolders(this.store, folder)
+  }
+
+  /** In a daemon: dispatches as soon as no other process does so on this host. */
+  async startOrStandBy(): Promise<void> {
+    try {
+      await this.start()
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'held') throw error
+      this.options.say(`standing by: ${error.message}`)
+      this.standBy()
+    }
+  }
+
+  /** Tries again when the role has come free, and once now: it may have done so just before. */
+  private standBy(): void {
+    const retry = () => {
+      void this.start().then(
+        () => forget(),
+        (error: Error) => {
+          if (!(error instanceof Refusal) || error.code !== 'held') this.options.say(error.message)
+        },
+      )
+    }
+    const forget = this.store.onCommit((events) => {
+      if (events.some(({ lock, type }) => lock === this.role.name && ENDED.test(type))) retry()
+    })
+    this.forget = forget
+    retry()
+  }
+
+  /** Starts nothing more. Runs go on: whoever dispatches next counts them as its own. */
+  async stop(): Promise<void> {
+    this.active = false
+    this.stopWatching()
+    this.forget()
+    await this.filling
+    await this.role.release()
+  }
+
+  /** A store in trouble gets over it, and the new configuration counts then. */
+  private async reloadPatiently(config: Config): Promise<void> {
+    try {
+      await this.reload(config)
+    } catch (error) {
+      this.options.say(`the new configuration has to wait: ${(error as Error).message}`)
+      const again = () => this.active && this.config === config && void this.reloadPatiently(config)
+      setTimeout(again, RETRY_MS).unref()
+    }
+  }
+
+  private async reload(config: Config): Promise<void> {
+    this.config = config
+    const dispatcher = {
+      id: this.role.name,
+      host,
+      pid: process.pid,
+      slots_max: config.slots.max,
+      projects: Object.keys(config.projects),
+      started_at: new Date().toISOString(),
+    }
+    await this.store.write((view) => {
+      applySettings(view, settingsOf(config))
+      registerDispatcher(view, dispatcher)
+    })
+    this.fill()
+  }
+
+  private hear(events: Event[]): void {
+    if (events.some(({ type }) => MOVES.test(type))) this.fill()
+    for (const { type, task } of events) {
+      if (task === null) continue
+      if (ENDS.test(type)) void this.settle(task)
+      // Its runner wrote that down itself, unless it died before it could.
+      if (type === 'run.ended') setTimeout(() => void this.settle(task), RUNNER_MS).unref()
+    }
+  }
+
+  private async settle(task: string): Promise<void> {
+    try {
+      await settleRun(this.store, this.folder, task)
+    } catch (error) {
+      // The folder cannot be written, or the store not read: the next dispatcher looks again.
+      this.options.say(`could not settle the runs of task ${task}: ${(error as Error).message}`)
+    }
+  }
+
+  /** Fills free slots. What happens meanwhile makes it look once more. */
+  private fill(): void {
+    this.again = true
+    this.filling ??= this.fillSlots().finally(() => (this.filling = undefined))
+  }
+
+  private async fillSlots(): Promise<void> {
+    while (this.active && this.again) {
+      this.again = false
+      try {
+        while (this.active && (await this.startOne()));
+      } catch (error) {
+        // A store in trouble says so to everyone; its next commit brings us back.
+        this.options.say(`could not dispatch: ${(error as Error).message}`)
+      }
+    }
+  }
+
+  /** Claims the task whose turn it is, then starts its runner. False when there is none. */
+  private async startOne(): Promise<boolean> {
+    const secret = randomBytes(32).toString('base64url')
+    step('dispatcher:idle')
+    const claim = await this.store.write((view) =>
+      dispatchNext(view, {
+        dispatcher: this.role.name,
+        ttl_ms: this.config.runs.ttl_seconds * 1000,
+        process: ownProcess(),
+        agentFor: (task: Task) => agentNameFor(this.config, task),
+        token_hash: sha256(secret),
+        slack_ms: slackOf(this.config),
+      }),
+    )
+    if (!claim) return false
+    step('dispatcher:claimed')
+    try {
+      const { place, env, url } = this.options
+      const runner = startRunner({ claim, config: this.config, place, env, url: url(), secret })
+      this.watch(claim, runner)
+    } catch (error) {
+      await this.giveUp(claim, error as Error)
+    }
+    step('dispatcher:spawned')
+    return true
+  }
+
+  /** A runner that neither begins nor goes is ended when its claim is: it may be stopped. */
+  private watch(claim: Claim, runner: ChildProcess): void {
+    const { task, lease } = claim
+    const forget = this.store.onCommit((events) => {
+      const ended = events.some((event) => {
+        return (
+          event.task === task.id && ENDS.test(event.type) && event.data['fence'] === lease.fence
+        )
+      })
+      if (ended) setTimeout(() => runner.kill('SIGKILL'), RUNNER_MS).unref()
+    })
+    runner.once('exit', () => {
+      forget()
+      void this.abandon(claim).catch(() => undefined)
+    })
+  }
+
+  /** A runner has ended. If it had not begun, its task is not kept waiting for the end of a TTL. */
+  private async abandon({ run, lease }: Claim): Promise<void> {
+    const ask = { id: run.id, fence: lease.fence }
+    const begun = await this.store.read((view) => view.get('run', run.id)?.begun_at !== null)
+    if (!begun) await this.store.write((view) => abandonRun(view, ask))
+  }
+
+  /** What cannot be started at all has failed, and says why. */
+  private async giveUp({ run, lease }: Claim, error: Error): Promise<void> {
+    const { id, agent } = run
+    const reason = `could not start: ${error.message}`.slice(0, 500)
+    const caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
+    const ended = { id, fence: lease.fence, exit_code: null, signal: null, reason }
+    await this.store.write((view) => finishRun(view, ended, caller))
+  }
+}
+
+const ENDED = /^lease\.(?:released|expired|died|force_released)$/

@@ -1,0 +1,70 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ProcessRef, Run } from '../core/rows.ts'
+import { host, processFact, seat } from '../stores/process.ts'
+import type { Store } from '../stores/store.ts'
+import { readMeta, runFolder, type RunMeta, writeMeta } from './run_folder.ts'
+
+/** A runner whose run was ended by others learns it with its next word, and goes by itself. */
+export const RUNNER_MS = 2_000
+
+/**
+ * A run of `task_id` may have ended without its runner: its `meta.json` is made true, and a runner
+ * that is still there (stopped, or stuck) is ended once it had the time to go.
+ */
+export async function settleRun(store: Store, folder: string, task_id: string): Promise<void> {
+  const runs = await store.read((view) => [...view.scan('runs_of', task_id)])
+  for (const run of runs) settle(folder, run)
+}
+
+function settle(folder: string, run: Run): void {
+  const path = runFolder(folder, run.id)
+  const meta = readMeta(path)
+  if (!meta || run.ended_at === null || !run.dispatcher) return
+  if (meta.status !== run.status || !meta.ended_at) correct(path, meta, run)
+  if (meta.host === host) endLater({ host, seat, pid: meta.runner_pid, start: meta.runner_start })
+}
+
+function endLater(runner: ProcessRef): void {
+  if (processFact(runner) !== 'alive') return
+  const end = () => {
+    if (processFact(runner) === 'alive') process.kill(runner.pid, 'SIGKILL')
+  }
+  setTimeout(end, RUNNER_MS).unref()
+}
+
+/** What the folder says of a run that is over is what the store says. */
+function correct(path: string, meta: RunMeta, run: Run): void {
+  const { status, ended_at, exit_code, signal, outcome: reason } = run
+  writeMeta(path, { ...meta, status, ended_at, exit_code, signal, reason, lock_released: true })
+}
+
+/** At a dispatcher's start: folders of runs that ended while nobody was there to see it. */
+export async function settleFolders(store: Store, folder: string): Promise<void> {
+  const open = runIds(folder).filter((id) => isUnsettled(readMeta(runFolder(folder, id))))
+  const runs = await store.read((view) => open.map((id) => view.get('run', id)))
+  for (const run of runs) if (run) settle(folder, run)
+}
+
+function isUnsettled(meta: RunMeta | undefined): boolean {
+  if (!meta) return false
+  const runner = { host, seat, pid: meta.runner_pid, start: meta.runner_start }
+  return meta.ended_at === null || (meta.host === host && processFact(runner) === 'alive')
+}
+
+function runIds(folder: string): string[] {
+  try {
+    return readdirSync(join(folder, 'runs'))
+  } catch {
+    return []
+  }
+}
+
+/** Removes what runs wrote that ended before `since`. Their rows in the store stay. */
+export function pruneRuns(folder: string, since: Date): void {
+  for (const id of runIds(folder)) {
+    const path = runFolder(folder, id)
+    const ended_at = readMeta(path)?.ended_at
+    if (ended_at && new Date(ended_at) < since) rmSync(path, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,110 @@
+import type { Caller } from '../../core/caller.ts'
+import { Refusal, type RefusalCode } from '../../core/refusal.ts'
+import { Unanswered } from '../../doors/cli/remote.ts'
+import type { ShownRun } from '../../operations/runs.ts'
+import { stateFolder } from '../../stores/place.ts'
+import { ownProcess } from '../../stores/process.ts'
+import { findDaemon } from '../../stores/server_file.ts'
+import { askBare } from './wire.ts'
+
+/** A daemon that is stopped answers nothing; the store can be asked beside it. */
+const ANSWER_MS_MAX = 5_000
+/** Of the TTL: then there is time to ask the store, and to be heard before the lease is over. */
+const ANSWER_SHARE = 1 / 8
+const PAUSE_MS = 50
+const PAUSE_MS_MAX = 5_000
+
+type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
+
+/** The store has decided, and will decide the same again. Anything else may pass. */
+const FINAL = new Set<RefusalCode>([
+  'held',
+  'fence_stale',
+  'lease_expired',
+  'illegal_move',
+  'not_found',
+  'invalid',
+  'internal',
+])
+
+export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has(error.code)
+
+/** Asks the daemon if one answers, else the store itself, as the agent of one run. */
+export class Asking {
+  private readonly env: NodeJS.ProcessEnv
+  private readonly caller: Caller
+  private readonly answer_ms: number
+  private direct: ReturnType<typeof import('./direct.ts').openDirect> | undefined
+  private asks = 0
+
+  constructor(env: NodeJS.ProcessEnv, caller: Caller, ttl_ms: number) {
+    this.env = env
+    this.caller = caller
+    this.answer_ms = Math.min(ANSWER_MS_MAX, ttl_ms * ANSWER_SHARE)
+  }
+
+  /** One try. Under the same request id it takes effect once, whoever is asked. */
+  async ask(name: Asked, input: Record<string, unknown>): Promise<ShownRun> {
+    const { env, caller } = this
+    const daemon = findDaemon(env, await this.folder())
+    if (daemon) {
+      try {
+        return (await askBare(daemon, name, input, caller, this.answer_ms)) as ShownRun
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error
+      }
+    }
+    this.direct ??= (await import('./direct.ts')).openDirect(env, '/')
+    return (await this.direct.ask(name, input, caller)) as ShownRun
+  }
+
+  /**
+   * Asks until there is an answer or a final refusal, which it throws; after `patience_ms` it
+   * throws what went wrong last.
+   */
+  async insist(
+    name: Asked,
+    input: Record<string, unknown>,
+    patience_ms = Number.POSITIVE_INFINITY,
+  ): Promise<ShownRun> {
+    const until = performance.now() + patience_ms
+    const asked = name === 'run.get' ? input : { ...input, request_id: this.nextId() }
+    for (let pause_ms = PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)) {
+      try {
+        return await within(this.ask(name, asked), until - performance.now())
+      } catch (error) {
+        const jittered_ms = pause_ms * (0.5 + Math.random())
+        if (isFinal(error) || performance.now() + jittered_ms > until) throw error
+        await new Promise((resolve) => void setTimeout(resolve, jittered_ms))
+      }
+    }
+  }
+
+  /** Where a daemon would say that it is. Only a store elsewhere takes more than a look to find. */
+  private async folder(): Promise<string> {
+    if (!this.env['LEASEHOLD_STORE']) return stateFolder(this.env, '/')
+    return (await import('./direct.ts')).folderIn(this.env, '/')
+  }
+
+  /** Ids are remembered per agent, which is of this run alone; no other process makes this one. */
+  private nextId(): string {
+    const { pid, start } = ownProcess()
+    this.asks += 1
+    return `${pid}-${start}-${this.asks}`
+  }
+
+  async close(): Promise<void> {
+    await this.direct?.close()
+  }
+}
+
+/** A store that does not answer must not keep us beyond our time. */
+async function within<T>(asked: Promise<T>, left_ms: number): Promise<T> {
+  if (left_ms === Number.POSITIVE_INFINITY) return asked
+  let late: NodeJS.Timeout | undefined
+  const tooLate = new Promise<never>((_, reject) => {
+    const refusal = new Refusal('unavailable', 'The store did not answer in time')
+    late = setTimeout(() => reject(refusal), Math.max(0, left_ms))
+  })
+  return Promise.race([asked, tooLate]).finally(() => clearTimeout(late))
+}

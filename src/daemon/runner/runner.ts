@@ -1,0 +1,224 @@
+import { once } from 'node:events'
+import type { Caller } from '../../core/caller.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { ShownRun } from '../../operations/runs.ts'
+import { ownProcess } from '../../stores/process.ts'
+import { type Command, type Exit, startCommand, whyNotStartable } from '../command.ts'
+import { OutputLog } from '../output_log.ts'
+import { keepRenewing } from '../renewing.ts'
+import { makeRunFolder, writeWhole } from '../run_folder.ts'
+import { step } from '../steps.ts'
+import { Asking, isFinal } from './asking.ts'
+import { Notes } from './notes.ts'
+import type { RunSpec } from './spec.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** How a runner exits: its own outcome, not that of the command. */
+export const EXITS = { told: 0, badSpec: 2, refused: 5, unanswered: 75 } as const
+
+/** When the ask is on its way there is time for what need not be done before. */
+const MEANWHILE_MS = 2
+
+/** Output that was written before the end is there at once; only a stranger keeps a pipe open. */
+const DRAIN_MS = 1_000
+const CLOSE_MS = 1_000
+const PAUSE_MS = 1_000
+
+const NEVER_RAN: Exit = { code: null, signal: null }
+
+/**
+ * One run, from the gate to the report. The command begins only after the store has recorded that
+ * it does, and the run ends only when nothing of the command is left.
+ */
+export class Runner {
+  private readonly spec: RunSpec
+  private readonly asking: Asking
+  private readonly notes: Notes
+  private command: Command | undefined
+  private stopping: Promise<boolean> | undefined
+  private reason: string | null = null
+  private lost = false
+
+  constructor(spec: RunSpec) {
+    this.spec = spec
+    const { agent, lock, fence, place } = spec
+    const under = { lock, fence }
+    const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }
+    this.asking = new Asking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
+    this.notes = new Notes(spec)
+  }
+
+  /** Sees the run through to its end, whatever that is, and answers with an exit code. */
+  async run(): Promise<number> {
+    step('runner:spec')
+    try {
+      const command = await this.prepare()
+      return typeof command === 'string' ? await this.fail(command) : await this.start(command)
+    } finally {
+      // A store that does not answer cannot be closed either.
+      await Promise.race([this.asking.close(), pause(CLOSE_MS)])
+    }
+  }
+
+  /** Somebody wants this run to end. */
+  stop(reason: string, term_ms = this.spec.grace_ms): void {
+    this.reason ??= reason
+    // Before the gate is open there is nothing to stop, and afterwards it will stay closed.
+    if (this.notes.hasBegun) this.stopping ??= this.command?.stop(term_ms)
+  }
+
+  /** The command behind its gate, or a sentence that says why it cannot be one. */
+  private async prepare(): Promise<Command | string> {
+    const { folder, fence, argv, cwd, env, prompt_file, prompt, grace_ms } = this.spec
+    try {
+      this.notes.made = makeRunFolder(folder)
+      if (prompt_file !== null) writeWhole(prompt_file, prompt, false)
+      const why = whyNotStartable(argv, env, cwd)
+      if (why !== undefined) return why
+      const { pid, start } = ownProcess()
+      // Of all that run in this boot, only what we start carries it.
+      const mark = `${pid}-${start}-${fence}`
+      return await startCommand({ argv, cwd, env, stdio: 'captured', mark, grace_ms })
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  /** Tells the store that the command could not begin. */
+  private fail(why: string): Promise<number> {
+    this.reason = `could not start: ${why}`
+    return this.finish(NEVER_RAN)
+  }
+
+  private async start(command: Command): Promise<number> {
+    this.command = command
+    step('runner:gated')
+    const { run_id: id, fence, ttl_ms } = this.spec
+    const input = { id, fence, process: ownProcess(), group: command.group }
+    const meanwhile = setTimeout(() => this.notes.begin(), MEANWHILE_MS)
+    try {
+      await this.asking.insist('run.start', input, (ttl_ms * 2) / 3)
+    } catch (error) {
+      return await this.neverStarted(command, error)
+    } finally {
+      clearTimeout(meanwhile)
+    }
+    step('runner:started')
+    const endRenewing = this.renew()
+    try {
+      const exit = await this.supervise(command)
+      step('runner:exited')
+      return await this.finish(exit)
+    } finally {
+      endRenewing()
+    }
+  }
+
+  /** Its gate never opens, so nothing has run. */
+  private async neverStarted(command: Command, error: unknown): Promise<number> {
+    await command.stop(0)
+    command.done()
+    const reason = `not started: ${(error as Error).message}`
+    const refused = isFinal(error)
+    const run = refused ? await this.truth() : undefined
+    this.notes.end(run, NEVER_RAN, reason)
+    return refused ? EXITS.refused : EXITS.unanswered
+  }
+
+  /** When the lease is lost, the command has to be gone before the rest of the TTL is over. */
+  private renew(): () => void {
+    const { lock: name, fence, ttl_ms, grace_ms } = this.spec
+    return keepRenewing({
+      ttl_ms,
+      renew: () => this.asking.ask('lock.renew', { name, fence }),
+      lose: (why, isOver) => {
+        const term_ms = isOver ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
+        this.lost ||= this.reason === null
+        this.stop(`lost the lease: ${why}`, term_ms)
+      },
+    })
+  }
+
+  /** Opens the gate, and returns when nothing of the command is left. */
+  private async supervise(command: Command): Promise<Exit> {
+    // Told to stop in time: the gate stays closed.
+    if (this.reason !== null) {
+      await this.clear(command)
+      return NEVER_RAN
+    }
+    command.go()
+    this.notes.write({ pid: command.group.pid, started_at: new Date().toISOString() })
+    step('runner:running')
+    const log = new OutputLog(this.spec.folder, this.spec.log_bytes_max)
+    const watchdog = new Watchdog(this.spec, (reason) => this.stop(reason))
+    const closed = [command.stdout!, command.stderr!].map((stream) => {
+      stream.on('data', (chunk: Buffer) => {
+        watchdog.hear()
+        log.write(chunk)
+      })
+      return once(stream, 'close')
+    })
+    // A command need not read what it is given.
+    command.stdin!.on('error', () => undefined)
+    command.stdin!.end(this.spec.stdin ?? '')
+    const exit = await command.exited
+    watchdog.end()
+    await this.clear(command)
+    await Promise.race([Promise.all(closed), pause(DRAIN_MS)])
+    log.close()
+    return exit
+  }
+
+  /** Also what the command left behind goes: TERM, grace, KILL, for as long as it takes. */
+  private async clear(command: Command): Promise<void> {
+    let gone = await (this.stopping ?? command.stop())
+    while (!gone) {
+      await pause(PAUSE_MS)
+      gone = await command.stop(0)
+    }
+    command.done()
+  }
+
+  /** Reports the end until it is heard; a refusal means that the store has settled it already. */
+  private async finish(exit: Exit): Promise<number> {
+    const { run_id: id, fence } = this.spec
+    const reason = this.reason && plain(this.reason)
+    const { lost } = this
+    const input = { id, fence, exit_code: exit.code, signal: exit.signal, reason, lost }
+    for (;;) {
+      try {
+        const run = await this.asking.insist('run.finish', input)
+        step('runner:told')
+        this.notes.end(run, exit, reason)
+        return EXITS.told
+      } catch (error) {
+        const run = await this.truth()
+        if (!isRefusal(error, 'illegal_move') || !this.command || run?.ended_at) {
+          this.notes.end(run, exit, reason ?? run?.outcome ?? String(error))
+          return EXITS.told
+        }
+      }
+      // Something of the command was seen after we thought it was gone.
+      await pause(PAUSE_MS)
+      await this.command.stop()
+    }
+  }
+
+  /** What the store says of this run; undefined when it knows nothing of it. */
+  private truth(): Promise<ShownRun | undefined> {
+    return this.asking.insist('run.get', { id: this.spec.run_id }).catch(() => undefined)
+  }
+}
+
+const isRefusal = (error: unknown, code: Refusal['code']) =>
+  error instanceof Refusal && error.code === code
+
+const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
+const REASON_MAX = 500
+
+/** One line that the store takes, whatever an error said. */
+function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is not allowed in it
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').slice(0, REASON_MAX)
+}

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import type { Claim } from '../core/claim.ts'
+import { folderOf, type Place } from '../stores/open.ts'
+import type { Config } from './config.ts'
+import { planOf } from './dispatch_plan.ts'
+import { planLaunch } from './launch.ts'
+import { runFolder } from './run_folder.ts'
+import type { RunSpec } from './runner/spec.ts'
+
+const PROMPT = 'prompt.txt'
+const SLACK_MS = 15_000
+
+interface RunnerAsk {
+  claim: Claim
+  config: Config
+  place: Place
+  env: NodeJS.ProcessEnv
+  url: string | undefined
+  /** The secret of the agent's token. It goes through a pipe: arguments can be seen by others. */
+  secret: string
+}
+
+/**
+ * Starts the runner of a claimed run, apart from us: it outlives this process. Throws when the run
+ * cannot be started at all.
+ */
+export function startRunner(ask: RunnerAsk): ChildProcess {
+  const spec = specOf(ask)
+  const runner = spawn(process.execPath, [fileURLToPath(new URL('runner.cjs', import.meta.url))], {
+    detached: true,
+    env: runnerEnvironment(ask.env),
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  // A runner that is gone before it has read this never started anything; its claim is settled.
+  runner.on('error', () => undefined)
+  runner.stdin.on('error', () => undefined)
+  runner.stdin.end(JSON.stringify(spec))
+  runner.unref()
+  return runner
+}
+
+/** A runner needs little, and what it has its command could find. */
+function runnerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LEASEHOLD_STOP_AT', 'LEASEHOLD_PLANT']
+  const kept = names.filter((name) => env[name] !== undefined)
+  return Object.fromEntries(kept.map((name) => [name, env[name]]))
+}
+
+function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec {
+  const { task, lease, run } = claim
+  const { cwd, agent } = planOf(config, task)
+  const { ttl_seconds, grace_seconds, log_bytes_max } = config.runs
+  const runs = runFolder(folderOf(place), run.id)
+  const found = placeIn(place)
+  const leasehold = {
+    LEASEHOLD_TASK: task.id,
+    LEASEHOLD_RUN: run.id,
+    LEASEHOLD_LOCK: lease.name,
+    LEASEHOLD_FENCE: String(lease.fence),
+    LEASEHOLD_AGENT: run.agent,
+    // Without a daemon a token opens nothing: the agent then uses the store, as this login may.
+    ...(url === undefined ? found : { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: secret }),
+  }
+  const prompt_path = join(runs, PROMPT)
+  const launch = planLaunch({ agent, cwd, prompt: task.body, prompt_path, ours: env, leasehold })
+  const seconds = agent.time_limit_seconds
+  const limits = [seconds === null ? null : seconds * 1000, leftOf(claim, config)]
+  return {
+    run_id: run.id,
+    task_id: task.id,
+    fence: lease.fence,
+    agent: run.agent,
+    lock: lease.name,
+    user: task.user,
+    project: task.project,
+    title: task.title,
+    ttl_ms: ttl_seconds * 1000,
+    grace_ms: grace_seconds * 1000,
+    folder: runs,
+    ...launch,
+    prompt: task.body,
+    time_limit_ms: limits.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b))),
+    silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
+    log_bytes_max,
+    place: found,
+  }
+}
+
+/** How long the claim may be renewed: the task's own limit, or that of a busy user. */
+function leftOf({ lease }: Claim, config: Config): number | null {
+  const { terms } = lease
+  return terms?.until_ms ? terms.until_ms - terms.since_ms - slackOf(config) : null
+}
+
+/** What a runner needs beyond a run's time: to begin, to stop the command, and to tell. */
+export const slackOf = ({ runs }: Config) => runs.grace_seconds * 1000 + SLACK_MS
+
+/** Where the runner finds the daemon, or the store itself; it stands in no folder of ours. */
+function placeIn({ kind, folder, path }: Place): Record<string, string> {
+  return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: `${kind}:${path}` }
+}

@@ -1,0 +1,157 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import pc from 'picocolors'
+import { Refusal } from '../../core/refusal.ts'
+import type { Run } from '../../core/rows.ts'
+import type { Event } from '../../core/view.ts'
+import { OUTPUT } from '../../daemon/output_log.ts'
+import { runFolder } from '../../daemon/run_folder.ts'
+import { startSweeper } from '../../daemon/sweeper.ts'
+import { folderOf } from '../../stores/open.ts'
+import { host, processFact, processRef } from '../../stores/process.ts'
+import { readServer } from '../../stores/server_file.ts'
+import type { Store } from '../../stores/store.ts'
+import { type Context, refuseWithToken } from './context.ts'
+import { print } from './show.ts'
+import { span } from './table.ts'
+
+const FOLLOW_MS = 100
+const DRAW_MS = 1_000
+
+/** A dispatcher in this terminal: says what it starts and how that ends, until it is stopped. */
+export async function dispatchHere(context: Context, slots: string | undefined): Promise<void> {
+  refuseWithToken(context.env)
+  const store = context.store()
+  const folder = folderOf(context.place)
+  const env = { ...context.env, ...(slots !== undefined && { LEASEHOLD_SLOTS_MAX: slots }) }
+  const url = () => urlOf(folder)
+  const { Dispatcher } = await import('../../daemon/main.ts')
+  await store.write(() => undefined)
+  await store.follow(FOLLOW_MS)
+  const screen = new Screen(context.json, store, folder)
+  const dispatcher = new Dispatcher(store, {
+    place: context.place,
+    env,
+    url,
+    say: (text) => screen.say(text),
+  })
+  await dispatcher.start().catch((error) => {
+    throw error instanceof Refusal && error.code === 'held' ? taken(error) : error
+  })
+  const unsweep = startSweeper(store)
+  screen.begin()
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+  screen.end()
+  unsweep()
+  await dispatcher.stop()
+}
+
+function urlOf(folder: string): string | undefined {
+  const server = readServer(folder)
+  const ref = server && processRef(server.pid)
+  return ref && processFact(ref) === 'alive' ? server.url : undefined
+}
+
+function taken(refusal: Refusal): Refusal {
+  const { pid } = refusal.details
+  const what = `A dispatcher is already running on this host (PID: ${String(pid)})`
+  return new Refusal('unavailable', what, {
+    next: 'A daemon dispatches by itself: see leasehold queue status.',
+    details: { pid },
+  })
+}
+
+/** Lines of what happened; below them, in a terminal, one line per running task. */
+class Screen {
+  private readonly json: boolean
+  private readonly store: Store
+  private readonly folder: string
+  private readonly live = process.stdout.isTTY
+  private drawn = 0
+  private timer: NodeJS.Timeout | undefined
+  private forget = () => {}
+
+  constructor(json: boolean, store: Store, folder: string) {
+    this.json = json
+    this.store = store
+    this.folder = folder
+  }
+
+  begin(): void {
+    this.say('dispatching; Ctrl-C stops it, and leaves running what runs')
+    this.forget = this.store.onCommit((events) => {
+      for (const event of events) this.tell(event)
+    })
+    if (this.live && !this.json) this.timer = setInterval(() => void this.draw(), DRAW_MS)
+  }
+
+  end(): void {
+    clearInterval(this.timer)
+    this.forget()
+    this.clear()
+  }
+
+  say(text: string): void {
+    this.clear()
+    if (this.json) print(JSON.stringify({ said: text }))
+    else print(`${pc.dim(new Date().toTimeString().slice(0, 8))} ${text}`)
+  }
+
+  private tell({ type, data, task }: Event): void {
+    if (type === 'run.started') this.say(`${pc.yellow('started')} run ${String(data['run'])}`)
+    if (type === 'run.ended') {
+      const { reason, exit_code, signal } = data as Record<string, string | number | null>
+      const why = reason ?? (signal === null ? `exit ${exit_code}` : `killed by ${signal}`)
+      const well = data['status'] === 'completed'
+      const word = (well ? pc.green : pc.red)(String(data['status']))
+      this.say(`${word} run ${String(data['run'])}: ${why}`)
+    }
+    if (type === 'task.quarantined') this.say(`${pc.red('put aside')} task ${task}: lost too often`)
+  }
+
+  private clear(): void {
+    if (this.drawn > 0) process.stdout.write(`\u001b[${this.drawn}A\u001b[J`)
+    this.drawn = 0
+  }
+
+  private async draw(): Promise<void> {
+    const { runs, now } = await this.store.read((view) => ({
+      runs: [...view.scan('runs_dispatched_by', `leasehold:dispatcher:${host}`)],
+      now: view.wall,
+    }))
+    this.clear()
+    const lines = runs.map((run) => this.lineOf(run, now))
+    if (lines.length > 0) print(lines.join('\n'))
+    this.drawn = lines.length
+  }
+
+  private lineOf(run: Run, now: number): string {
+    const seconds = Math.max(0, Math.round((now - Date.parse(run.started_at)) / 1000))
+    const text = `  ${run.id}  ${span(seconds)}  ${lastLine(runFolder(this.folder, run.id))}`
+    return pc.cyan(text.slice(0, (process.stdout.columns ?? 80) - 1))
+  }
+}
+
+// oxlint-disable-next-line no-control-regex -- nothing of a command's may move the cursor
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g
+
+/** The last line that a run printed, as plain text. */
+function lastLine(folder: string): string {
+  try {
+    const file = openSync(join(folder, OUTPUT), 'r')
+    try {
+      const buffer = Buffer.alloc(2048)
+      const { size } = fstatSync(file)
+      const read = readSync(file, buffer, 0, buffer.length, Math.max(0, size - buffer.length))
+      const text = stripVTControlCharacters(buffer.toString('utf8', 0, read))
+      return text.trimEnd().split('\n').at(-1)!.replaceAll(CONTROL, ' ')
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,246 @@
+import { limitOf } from '../core/limit.ts'
+import { enqueueTask, positionOf } from '../core/queue.ts'
+import { queueStatus } from '../core/queue_status.ts'
+import { Refusal } from '../core/refusal.ts'
+import type { Task } from '../core/rows.ts'
+import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
+import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/settings.ts'
+import { maxOf, shareOf } from '../core/share.ts'
+import { getTask, showTask } from '../core/task.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { newQueued } from './task_fields.ts'
+
+const TITLE_MAX = 200
+
+/** A prompt's first line that says anything, for lists of tasks. */
+function titleOf(prompt: string): string {
+  // Only the beginning is looked at: a prompt may be megabytes, and others wait for this write.
+  const begin = prompt.search(/[^\s\p{Cc}]/u)
+  if (begin === -1) return '(no text)'
+  const [line = ''] = prompt.slice(begin, begin + 4 * TITLE_MAX).split(/[\r\n]/, 1)
+  const plain = line.replaceAll(/\p{Cc}+/gu, ' ').trim()
+  if (plain.length <= TITLE_MAX) return plain
+  // Half of a character is no text.
+  return `${plain.slice(0, TITLE_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+/** A task with its place in the queue of its user; null when it does not wait there. */
+function showPlaced(view: View, task: Task) {
+  return { task: showTask(view, task), position: positionOf(view, task) || null }
+}
+
+type ShownTask = ReturnType<typeof showTask>
+
+/** A prompt may be megabytes, and is in the task already: replies are remembered without it. */
+const named = ({ id }: ShownTask) => ({ id }) as ShownTask
+const again = (view: View, { id }: ShownTask) => showTask(view, getTask(view, id))
+
+export const add = operation({
+  name: 'queue.add',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
+  needs: 'database',
+  doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
+  tool: 'enqueue_task',
+  input: { ...newQueued, request_id: f.requestId },
+  command: 'queue add prompt',
+  decide: (view, input, caller) => {
+    const {
+      request_id: _,
+      prompt,
+      title,
+      agent_command,
+      time_limit_seconds,
+      retries,
+      ...said
+    } = input
+    const queue = {
+      agent_command: agent_command ?? null,
+      time_limit_ms: time_limit_seconds === undefined ? null : time_limit_seconds * 1000,
+      retries,
+      failed: 0,
+      lost: 0,
+    }
+    const fields = { ...said, title: title ?? titleOf(prompt), body: prompt, assigned_to: null }
+    const { task, position } = enqueueTask(view, { ...fields, queue }, caller)
+    return { task: showTask(view, task), position }
+  },
+  keeps: ({ task, position }) => ({ task: named(task), position }),
+  replay: (view, { task, position }) => ({ task: again(view, task), position }),
+})
+
+export const status = operation({
+  name: 'queue.status',
+  effect: 'read',
+  role: 'viewer',
+  refuses: [],
+  doc: 'What waits, what runs, which slots are free, and who is busy with what.',
+  tool: 'queue_status',
+  input: {},
+  command: 'queue status',
+  decide: (view) => queueStatus(view),
+})
+
+export const list = operation({
+  name: 'queue.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Enqueued tasks that wait, without their prompts; of one user, in the order of its queue.',
+  input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
+  command: 'queue list',
+  decide: (view, { user, project, limit, after }) => {
+    const show = (task: Task) => {
+      if (!task.queue || (project !== undefined && task.project !== project)) return null
+      const { body: _, ...shown } = showTask(view, task)
+      return shown
+    }
+    const cursor = cursorIn(after)
+    return user === undefined
+      ? pageOf(view.scan('tasks_with_status', 'todo', cursor), 'tasks_with_status', limit, show)
+      : pageOf(view.scan('queue_of', user, cursor), 'queue_of', limit, show)
+  },
+})
+
+export const cancel = operation({
+  name: 'queue.cancel',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'forbidden', 'illegal_move'],
+  doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
+  tool: 'cancel_task',
+  input: { id: f.taskId, request_id: f.requestId },
+  command: 'queue cancel id',
+  decide: (view, { id }, caller) => showTask(view, cancelTask(view, id, caller)),
+  keeps: named,
+  replay: again,
+})
+
+export const retry = operation({
+  name: 'queue.retry',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'illegal_move'],
+  doc: 'Put a task that failed or was cancelled back into its queue.',
+  input: { id: f.taskId, request_id: f.requestId },
+  command: 'queue retry id',
+  decide: (view, { id }, caller) => showPlaced(view, retryTask(view, id, caller)),
+  keeps: ({ task, position }) => ({ task: named(task), position }),
+  replay: (view, { task, position }) => ({ task: again(view, task), position }),
+})
+
+export const pause = operation({
+  name: 'queue.pause',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'Start nothing more: of a project, of a user, or at all. What runs goes on.',
+  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+  command: 'queue pause',
+  decide: (view, { project, user }, caller) => {
+    pauseQueue(view, { paused: true, project, user }, caller)
+    return { paused: true, project: project ?? null, user: user ?? null }
+  },
+})
+
+export const resume = operation({
+  name: 'queue.resume',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'Let starts go on: of a project, of a user, or of the whole queue.',
+  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+  command: 'queue resume',
+  decide: (view, { project, user }, caller) => {
+    pauseQueue(view, { paused: false, project, user }, caller)
+    return { paused: false, project: project ?? null, user: user ?? null }
+  },
+})
+
+export const limit = operation({
+  name: 'queue.limit',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['invalid', 'unavailable'],
+  needs: 'database',
+  doc: 'Set a limit or a weight, until config.json is read again. No name: the pool of all.',
+  input: {
+    project: f.limitedProject,
+    group: f.limitedGroup,
+    user: f.limitedUser,
+    max: f.limitMax,
+    weight: f.weight,
+    request_id: f.requestId,
+  },
+  command: 'queue limit',
+  decide: (view, { request_id: _, ...ask }, caller) => {
+    refuseUnclear(ask)
+    setLimit(view, ask, caller)
+    return showLimit(view, ask)
+  },
+})
+
+/** One limit at a time, and something to set. */
+function refuseUnclear({ project, group, user, max, weight }: SetLimit): void {
+  const of = Object.entries({ project, group, user }).filter(([, name]) => name !== undefined)
+  const what =
+    of.length > 1
+      ? `Set one limit at a time, not those of ${of.map(([each]) => each).join(' and ')}`
+      : weight !== undefined && user === undefined
+        ? 'A weight belongs to a user, and none is named'
+        : max === undefined && weight === undefined
+          ? 'There is nothing to set: max and weight are both left out'
+          : undefined
+  if (what === undefined) return
+  throw new Refusal('invalid', what, {
+    next: 'For example: queue limit --project web --max 2, or queue limit --user ada --weight 3',
+  })
+}
+
+/** What holds now, and how much of it is taken. */
+function showLimit(view: View, { project, group, user }: SetLimit) {
+  const name = { project: project ?? null, group: group ?? null, user: user ?? null }
+  if (user !== undefined) {
+    const share = shareOf(view, user)
+    return { ...name, max: maxOf(view, share), used: share.running.length, weight: share.weight }
+  }
+  const ofGroup = group === undefined ? limitKey.pool : limitKey.group(group)
+  const key = project === undefined ? ofGroup : limitKey.project(project)
+  const { max, used } = limitOf(view, key)
+  return { ...name, max, used, weight: null }
+}
+
+export const cleanup = operation({
+  name: 'queue.cleanup',
+  effect: 'write',
+  role: 'admin',
+  refuses: [],
+  doc: 'Settle stale runs: what is dead or overdue, or runs longer than asked. Kill, then free.',
+  input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
+  command: 'queue cleanup',
+  decide: (view, { older_than_seconds, project }, caller) => {
+    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
+    const items = cleanUp(view, { older_than_ms, project }, caller)
+    return { items, next: null }
+  },
+})
+
+export const release = operation({
+  name: 'queue.release_user',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['not_found'],
+  doc: 'End what keeps a user busy: its run is cancelled, and its next task may start.',
+  input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },
+  command: 'queue release-user user',
+  decide: (view, { user, task_id }, caller) => {
+    const cancelled = releaseUser(view, { user, task_id }, caller)
+    return { user, cancelled, released: true }
+  },
+})

@@ -1,0 +1,108 @@
+import { finishRun, getRun, startRun } from '../core/dispatch.ts'
+import { lockOf } from '../core/lease.ts'
+import type { Run } from '../core/rows.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+
+/** A run as doors show it: with whom it was for, and whether its lock has come back. */
+function showRun(view: View, run: Run) {
+  const task = view.get('task', run.task_id)
+  const lease = view.get('lease', lockOf(run.task_id))
+  return {
+    ...run,
+    title: task?.title ?? null,
+    project: task?.project ?? null,
+    user: task?.user ?? null,
+    lock_id: `${lockOf(run.task_id)}#${run.fence}`,
+    lock_released: lease?.fence !== run.fence || lease.ended_at !== null,
+  }
+}
+
+export type ShownRun = ReturnType<typeof showRun>
+
+const runAndLock = ({ id }: { id: string }) => {
+  const task = id.slice(0, id.lastIndexOf('.'))
+  return [
+    { table: 'run' as const, key: id },
+    { table: 'task' as const, key: task },
+    { table: 'lease' as const, key: lockOf(task) },
+  ]
+}
+
+export const list = operation({
+  name: 'run.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Runs that dispatchers started, the newest first; of one task, all its runs.',
+  input: {
+    task_id: f.onlyTask,
+    user: f.filterUser,
+    status: f.runStatus,
+    limit: f.limit,
+    after: f.after,
+  },
+  command: 'runs list',
+  decide: (view, { task_id, user, status, limit, after }) => {
+    const show = (run: Run) => {
+      if (status !== undefined && run.status !== status) return null
+      const shown = showRun(view, run)
+      return user === undefined || shown.user === user ? shown : null
+    }
+    const cursor = cursorIn(after)
+    return task_id === undefined
+      ? pageOf(view.scan('runs_newest', '', cursor), 'runs_newest', limit, show)
+      : pageOf(view.scan('runs_of', task_id, cursor), 'runs_of', limit, show)
+  },
+})
+
+export const get = operation({
+  name: 'run.get',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found'],
+  doc: 'One attempt at a task: who, where, since when, and how it ended.',
+  input: { id: f.runId },
+  command: 'runs show id',
+  decide: (view, { id }) => showRun(view, getRun(view, id)),
+})
+
+/** Used by a runner, between starting its command behind a gate and letting it go. */
+export const start = operation({
+  name: 'run.start',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  doc: 'A runner is about to let its command go: once per fence, and only while that is current.',
+  input: {
+    id: f.runId,
+    fence: f.runFence,
+    process: f.runnerProcess,
+    group: f.group,
+    request_id: f.requestId,
+  },
+  reads: runAndLock,
+  decide: (view, { request_id: _, ...ask }, caller) => showRun(view, startRun(view, ask, caller)),
+})
+
+/** Used by a runner, when nothing of its command is left. */
+export const finish = operation({
+  name: 'run.finish',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  doc: 'A run has ended and nothing of it is left: settles its task, gives back lock and limits.',
+  input: {
+    id: f.runId,
+    fence: f.runFence,
+    exit_code: f.exitCode,
+    signal: f.signal,
+    reason: f.endReason,
+    lost: f.isLost,
+    request_id: f.requestId,
+  },
+  reads: runAndLock,
+  decide: (view, { request_id: _, ...ask }, caller) => showRun(view, finishRun(view, ask, caller)),
+})

@@ -1,0 +1,59 @@
+import { operationNamed, type Registered } from '../../src/operations/registry.ts'
+import { until } from '../processes.ts'
+import { directly, type Door, type Opened, type Outcome } from './parity_doors.ts'
+import type { Json } from './serving.ts'
+
+export type Name = Registered['name']
+
+/** What was asked and what came of it; undefined where the door could not be asked. */
+export interface Step {
+  asked: string
+  name: Name
+  outcome: Outcome | undefined
+}
+
+/** Plays the same calls through a door. What the door cannot say is done without it. */
+export class Player {
+  readonly steps: Step[] = []
+  private readonly door: Door
+  private readonly direct: Door
+
+  constructor({ door, store }: Opened) {
+    this.door = door
+    this.direct = directly(store)
+  }
+
+  /** Asks, keeps the outcome, and returns the answer: later calls need its fences and ids. */
+  async ask(name: Name, agent: string, input: Json = {}): Promise<Json> {
+    const operation = operationNamed.get(name)!
+    const asked = `${agent} ${name} ${JSON.stringify(input).slice(0, 120)}`
+    const step: Step = { asked, name, outcome: undefined }
+    this.steps.push(step)
+    const through = this.door.ask(operation, agent, input)
+    const outcome = (await through) ?? (await this.direct.ask(operation, agent, input)!)
+    if (through) step.outcome = outcome
+    return 'answer' in outcome ? outcome.answer : outcome.refused
+  }
+
+  /** What the store says, past the door and past the script. */
+  async look(name: Name, input: Json): Promise<Json> {
+    const outcome = await this.direct.ask(operationNamed.get(name)!, 'ada', input)!
+    return 'answer' in outcome ? outcome.answer : outcome.refused
+  }
+
+  /** Starts a call that will wait for `lock`, and goes on when it does. */
+  async waits(
+    lock: string,
+    name: Name,
+    agent: string,
+    input: Json,
+  ): Promise<{ got: Promise<Json> }> {
+    const before = (await this.look('lock.status', { name: lock })).waiters.length
+    const got = this.ask(name, agent, input)
+    await until(`${agent} waits for ${lock}`, async () => {
+      return (await this.look('lock.status', { name: lock })).waiters.length > before
+    })
+    // In an object: to await a promise of a promise is to await both.
+    return { got }
+  }
+}

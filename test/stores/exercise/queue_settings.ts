@@ -1,0 +1,166 @@
+import { describe, expect } from 'vitest'
+import { expectRefusal } from '../../helpers.ts'
+import { ada, queueTests } from './queue_scene.ts'
+import type { Begin } from './scene.ts'
+
+/** R20, R21: pauses, and limits and weights that change while things run. */
+export function exerciseQueueSettings(begin: Begin): void {
+  const test = queueTests(begin)
+
+  describe('a pause of the queue', () => {
+    test('as a whole starts nothing more; what runs goes on', async (scene) => {
+      const { verbs } = scene
+      for (const user of ['ann', 'ben']) await verbs.enqueue({ id: user, user })
+      await scene.begun('ann')
+      await verbs.pause()
+      expect(await scene.next()).toBeUndefined()
+      expect(await verbs.nextQueued(ada)).toBeUndefined()
+      await scene.end('ann')
+      await verbs.resume()
+      expect(await scene.next()).toBe('ben')
+    })
+
+    test('of a project keeps the others going, and lanes parked on it wake', async (scene) => {
+      const { verbs } = scene
+      await verbs.enqueue({ id: 'w' })
+      await verbs.enqueue({ id: 'v', user: 'ben' })
+      await verbs.enqueue({ id: 'p', project: 'api', priority: 2 })
+      await verbs.pause({ project: 'web' })
+      expect(await scene.drain()).toEqual(['p'])
+      await scene.check()
+      await scene.end('p')
+      await verbs.resume({ project: 'web' })
+      await scene.check()
+      // Ben has had nothing yet, so he is further behind.
+      expect(await scene.drain()).toEqual(['v', 'w'])
+    })
+
+    test('of a user keeps the others going', async (scene) => {
+      const { verbs } = scene
+      for (const user of ['ann', 'ben']) await verbs.enqueue({ id: user, user })
+      await verbs.pause({ user: 'ann' })
+      expect(await scene.drain()).toEqual(['ben'])
+      await verbs.resume({ user: 'ann' })
+      expect(await scene.drain()).toEqual(['ann'])
+    })
+
+    test('of a user outlasts a lane that was parked meanwhile', async (scene) => {
+      const { verbs } = scene
+      await verbs.limit({ project: 'web', max: 1 })
+      for (const user of ['aaa', 'ann', 'ben']) await verbs.enqueue({ id: user, user })
+      expect(await scene.drain()).toEqual(['aaa'])
+      await verbs.pause({ user: 'ann' })
+      await scene.end('aaa')
+      expect(await scene.drain()).toEqual(['ben'])
+      await scene.end('ben')
+      expect(await scene.drain()).toEqual([])
+      await scene.check()
+      await verbs.resume({ user: 'ann' })
+      expect(await scene.drain()).toEqual(['ann'])
+    })
+
+    test('of a project does not keep an agent from ordinary work there', async ({ verbs }) => {
+      await verbs.pause({ project: 'web' })
+      await verbs.add('x', ada, { id: 'a', project: 'web' })
+      await verbs.enqueue({ id: 'b' })
+      expect(await verbs.next(ada)).toMatchObject({ task: { id: 'a' } })
+      await expectRefusal(verbs.claim('b', ada, { queued: true }), 'held')
+    })
+
+    test('is the same for an agent that takes an enqueued task by its id', async ({ verbs }) => {
+      await verbs.enqueue({ id: 'b' })
+      await verbs.pause({ user: 'ann' })
+      await expectRefusal(verbs.claim('b', ada, { queued: true }), 'held')
+      await verbs.resume({ user: 'ann' })
+      await verbs.pause()
+      await expectRefusal(verbs.claim('b', ada, { queued: true }), 'held')
+    })
+  })
+
+  describe('the settings of the queue', () => {
+    test('are applied, changed and taken back while things run', async (scene) => {
+      const { verbs } = scene
+      await verbs.register('d', { slots_max: 20 })
+      for (let i = 0; i < 6; i += 1) await verbs.enqueue({ id: `t${i}`, user: `u${i}` })
+      await verbs.settings({ limits: new Map([['project:web', 2]]) })
+      expect(await scene.drain()).toEqual(['t0', 't1'])
+      await verbs.settings({
+        limits: new Map([
+          ['project:web', null],
+          ['pool', 3],
+        ]),
+      })
+      await scene.check()
+      expect(await scene.drain()).toEqual(['t2'])
+      await verbs.settings({ limits: new Map([['pool', 1]]) })
+      await scene.end('t0')
+      expect(await scene.drain()).toEqual([])
+      await verbs.settings()
+      await scene.check()
+      expect(await scene.drain()).toEqual(['t3', 't4', 't5'])
+    })
+
+    test('switch the limit per user off and on again', async (scene) => {
+      const { verbs } = scene
+      for (let i = 0; i < 5; i += 1) await verbs.enqueue({ id: `t${i}` })
+      expect(await scene.drain()).toEqual(['t0'])
+      await verbs.settings({ user_max: null })
+      await scene.check()
+      expect(await scene.next()).toBe('t1')
+      expect(await scene.next()).toBe('t2')
+      await scene.check()
+      await verbs.settings()
+      await scene.check()
+      expect(await scene.next()).toBeUndefined()
+      for (const id of ['t0', 't1']) {
+        await scene.end(id)
+        expect(await scene.next()).toBeUndefined()
+      }
+      await scene.end('t2')
+      expect(await scene.drain()).toEqual(['t3'])
+    })
+
+    test('give a user a limit of its own, and take it back', async (scene) => {
+      const { verbs } = scene
+      for (let i = 0; i < 4; i += 1) await verbs.enqueue({ id: `t${i}` })
+      await verbs.settings({ users: new Map([['ann', { weight: 2, max: 2 }]]) })
+      expect(await scene.drain()).toEqual(['t0', 't1'])
+      await scene.check()
+      await verbs.settings()
+      await scene.check()
+      await scene.end('t0')
+      expect(await scene.drain()).toEqual([])
+      await scene.end('t1')
+      expect(await scene.drain()).toEqual(['t2'])
+    })
+
+    test('give a user with twice the weight twice the turns', async (scene) => {
+      const { verbs, machine } = scene
+      await verbs.settings({ users: new Map([['ann', { weight: 2, max: null }]]) })
+      for (let i = 0; i < 20; i += 1) {
+        for (const user of ['ann', 'ben']) await verbs.enqueue({ id: `${user}${i}`, user })
+      }
+      const users: string[] = []
+      for (let i = 0; i < 12; i += 1) {
+        const id = await scene.next()
+        machine.advance(10_000)
+        await scene.end(id!)
+        users.push(id!.slice(0, 3))
+      }
+      expect(users.filter((user) => user === 'ann')).toHaveLength(8)
+    })
+
+    test('change the time limit of runs to come, not of those that run', async (scene) => {
+      const { verbs, machine } = scene
+      for (const id of ['a', 'b']) await verbs.enqueue({ id })
+      await verbs.claim('a', ada, { queued: true, ttl_ms: 100_000 })
+      await verbs.settings({ lock_timeout_ms: 5_000 })
+      machine.advance(50_000)
+      expect(await verbs.task('a')).toMatchObject({ status: 'in_progress' })
+      await verbs.move('a', 'done', ada)
+      await verbs.claim('b', ada, { queued: true, ttl_ms: 100_000 })
+      machine.advance(5_000)
+      expect(await verbs.task('b')).toMatchObject({ status: 'todo' })
+    })
+  })
+}
