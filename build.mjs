@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -41,6 +41,9 @@ const apart = {
         ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
         : undefined,
     )
+    onResolve({ filter: /^\.\/driver\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './postgres.cjs', external: true } : undefined,
+    )
     onResolve({ filter: /^\.\/direct\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './runner_direct.cjs', external: true } : undefined,
     )
@@ -57,6 +60,7 @@ try {
       mcp: 'src/doors/mcp/main.ts',
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
+      postgres: 'src/stores/postgres/driver.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -68,7 +72,7 @@ try {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
-    external: ['@photostructure/sqlite'],
+    external: ['@photostructure/sqlite', 'pg-native'],
     banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
@@ -80,11 +84,12 @@ try {
     plugins: [lean, apart],
     logLevel: 'warning',
   })
-  for (const name of sqlFiles()) {
-    copyFileSync(`src/stores/sqlite/${name}`, `${fresh}/${name}`)
+  for (const path of sqlFiles()) {
+    const name = basename(path)
+    copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
+  for (const name of ['postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {
@@ -118,11 +123,11 @@ async function buildSdk(folder) {
     platform: 'node',
     target: 'node20.19',
     format: 'esm',
-    external: ['@photostructure/sqlite'],
+    external: ['@photostructure/sqlite', 'pg'],
     define: { LEASEHOLD_VERSION: JSON.stringify(version), LEASEHOLD_TEST_BUILD: 'false' },
     logLevel: 'warning',
   })
-  for (const name of sqlFiles()) copyFileSync(`src/stores/sqlite/${name}`, `${folder}/sdk/${name}`)
+  for (const path of sqlFiles()) copyFileSync(path, `${folder}/sdk/${basename(path)}`)
   rmSync(`${out}/sdk`, { recursive: true, force: true })
   renameSync(`${folder}/sdk`, `${out}/sdk`)
   if (process.argv.includes('--types')) writeTypes()
@@ -141,5 +146,9 @@ function writeTypes() {
 }
 
 function sqlFiles() {
-  return readdirSync('src/stores/sqlite').filter((file) => file.endsWith('.sql'))
+  return ['src/stores/sqlite', 'src/stores/postgres'].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.sql'))
+      .map((file) => join(folder, file)),
+  )
 }

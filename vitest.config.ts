@@ -5,7 +5,7 @@ export default defineConfig({
   define: { LEASEHOLD_TEST_BUILD: 'true' },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/build.ts'],
+    globalSetup: ['test/build.ts', 'test/postgres_setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -9,6 +9,7 @@ const WORKLOADS: Record<string, string> = {
   core: 'claim + complete per second on SQLite, beside plainjob; and the cold start',
   http: 'claims per second over HTTP, beside the echo of the same server',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
+  postgres: 'claim + complete per second on PostgreSQL, by one and by several processes',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 
@@ -40,8 +41,10 @@ async function bundle(): Promise<string> {
     define: { LEASEHOLD_TEST_BUILD: 'false' },
     logLevel: 'warning',
   })
-  for (const name of readdirSync('src/stores/sqlite').filter((file) => file.endsWith('.sql'))) {
-    copyFileSync(`src/stores/sqlite/${name}`, resolve(folder, name))
+  for (const from of ['src/stores/sqlite', 'src/stores/postgres']) {
+    for (const name of readdirSync(from).filter((file) => file.endsWith('.sql'))) {
+      copyFileSync(`${from}/${name}`, resolve(folder, name))
+    }
   }
   return outfile
 }

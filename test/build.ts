@@ -14,13 +14,14 @@ export default async function setup(): Promise<void> {
   }
   await build({
     absWorkingDir: ROOT,
-    entryPoints: ['test/e2e/participant.ts'],
-    outfile: 'dist/test/participant.mjs',
+    entryPoints: ['test/e2e/participant.ts', 'test/e2e/postgres_participant.ts'],
+    outdir: 'dist/test',
+    outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
     format: 'esm',
     target: 'node20.19',
-    external: ['@photostructure/sqlite'],
+    external: ['@photostructure/sqlite', 'pg'],
     define: { LEASEHOLD_TEST_BUILD: 'true' },
     logLevel: 'warning',
   })

@@ -116,6 +116,17 @@ export class FaultyBackend implements Backend {
     this.inner = inner
   }
 
+  get isRemote(): boolean {
+    return this.inner.isRemote ?? false
+  }
+
+  /** A look that changes something, and so can be run only once: it gets all rows at once. */
+  lookOnce<T>(look: (base: Base, head: Head) => T): Promise<T> | T {
+    type Whole = { whole?: (look: (base: Base, head: Head) => T) => Promise<T> }
+    const { whole } = this.inner as Whole
+    return whole ? whole.call(this.inner, look) : this.inner.snapshot(look)
+  }
+
   async commit(commit: Commit): Promise<'done' | 'again'> {
     const fault = this.faults.shift()
     if (fault === 'fail' || fault === 'again') {

@@ -110,6 +110,7 @@ const DIGEST = 'src/stores/digest.ts'
 const HOMES: Record<string, RegExp> = {
   '@photostructure/sqlite': /^src\/stores\/sqlite\/driver\.ts$/,
   'node:sqlite': /^src\/stores\/sqlite\/driver\.ts$/,
+  pg: /^src\/stores\/postgres\/driver\.ts$/,
   commander: /^src\/doors\/cli\//,
   picocolors: /^src\/doors\/cli\//,
   '@modelcontextprotocol': /^src\/doors\/mcp\//,

@@ -101,13 +101,13 @@ const SQL = anyOf([
 ])
 
 /** The one file that puts SQL together, from names that the code owns. */
-const SQL_BUILDER = 'src/stores/sqlite/statements.ts'
+const SQL_BUILDER = /^src\/stores\/(?:sqlite|postgres)\/(?:statements|loads|writes)\.ts$/
 
 const sqlText: Rule = {
   says: 'SQL is fixed text with bound values',
   faults(files) {
     const scripts = files.filter((file) => isScript(file) && !inTest(file))
-    return scripts.filter((file) => file.path !== SQL_BUILDER).flatMap(sqlFaults)
+    return scripts.filter((file) => !SQL_BUILDER.test(file.path)).flatMap(sqlFaults)
   },
 }
 
@@ -117,7 +117,7 @@ function sqlFaults(file: TreeFile): Fault[] {
     const { code } = file.masks
     const joined = /^\s*\+(?!\+)/.test(code.slice(end)) || /\+\s*$/.test(code.slice(0, start))
     if (!interpolates && !joined) return []
-    const what = `puts SQL together. Bind values with ?; names only in ${SQL_BUILDER}.`
+    const what = `puts SQL together. Bind values with ?; names only in ${SQL_BUILDER.source}.`
     return [fault(file, lineAt(file, start), what)]
   })
 }

@@ -179,14 +179,19 @@ export interface Cursor {
 export class NotLoaded extends Error {
   readonly need: Need
   constructor(need: Need) {
+    // Thrown in great numbers where rows are across a network: a stack each would cost too much.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super('row not loaded')
+    Error.stackTraceLimit = stackTraceLimit
     this.need = need
   }
 }
 
 export type Need =
   | { table: TableName; key: string }
-  | { index: IndexName; group: string; after?: Cursor }
+  /** `limit` where it is known how many rows are wanted. */
+  | { index: IndexName; group: string; after?: Cursor | undefined; limit?: number }
 
 /** Stops a rule until a process group is gone. The kill happens outside any transaction. */
 export class NeedsKill extends Error {

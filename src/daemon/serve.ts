@@ -45,7 +45,7 @@ export async function serve(
   bounds = BOUNDS,
 ): Promise<Served> {
   const store = openStore(place)
-  const role = await takeDaemonRole(store, folderOf(place)).catch(async (error: Error) => {
+  const role = await takeDaemonRole(store, place).catch(async (error: Error) => {
     await store.close()
     throw error
   })

@@ -1,11 +1,19 @@
 import { Refusal } from '../core/refusal.ts'
+import { sha256 } from '../stores/digest.ts'
+import { folderOf, type Place } from '../stores/open.ts'
+import { host } from '../stores/process.ts'
 import { readServer } from '../stores/server_file.ts'
 import type { Store } from '../stores/store.ts'
 import { Role } from './role.ts'
 
-/** One daemon per store. Refuses (`unavailable`) while another serves it. */
-export async function takeDaemonRole(store: Store, folder: string): Promise<Role> {
-  const role = new Role(store, 'leasehold:daemon', 'daemon')
+/**
+ * One daemon per store, and one per state folder of a store that many hosts share. Refuses
+ * (`unavailable`) while another serves it.
+ */
+export async function takeDaemonRole(store: Store, place: Place): Promise<Role> {
+  const folder = folderOf(place)
+  const here = place.kind === 'postgres' ? `:${host}:${sha256(folder).slice(0, 8)}` : ''
+  const role = new Role(store, `leasehold:daemon${here}`, 'daemon')
   try {
     await role.take()
     return role

@@ -98,6 +98,6 @@ function leftOf({ lease }: Claim, config: Config): number | null {
 export const slackOf = ({ runs }: Config) => runs.grace_seconds * 1000 + SLACK_MS
 
 /** Where the runner finds the daemon, or the store itself; it stands in no folder of ours. */
-function placeIn({ kind, folder, path }: Place): Record<string, string> {
-  return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: `${kind}:${path}` }
+function placeIn({ kind, folder, path, url }: Place): Record<string, string> {
+  return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: url ?? `${kind}:${path}` }
 }

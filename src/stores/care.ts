@@ -6,6 +6,7 @@ import { checkFileStore } from './file/check.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import type { Place } from './open.ts'
 import type { Head } from './port.ts'
+import { checkPostgres, prunePostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, checkSqlite, restoreSqlite } from './sqlite/care.ts'
 import { type Keep, pruneSqlite } from './sqlite/prune.ts'
 
@@ -18,11 +19,14 @@ export interface Report {
 }
 
 /** Looking after a store, whichever kind it is. */
-export async function checkStore({ kind, path }: Place): Promise<Report> {
+export async function checkStore(place: Place): Promise<Report> {
+  const { kind, path } = place
+  if (kind === 'postgres') return checkPostgres(place)
   return kind === 'sqlite' ? checkSqlite(path) : checkFileStore(path)
 }
 
 export async function backupStore(place: Place, to: string | undefined, at: Date) {
+  if (place.kind === 'postgres') throw useTheServers('pg_dump --format=custom', 'db backup')
   if (!existsSync(place.path)) {
     throw new Refusal('not_found', `There is no store at ${place.path} yet`, {
       next: 'Nothing has been written, so there is nothing to back up.',
@@ -38,11 +42,34 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
 
 /** Forgets old events; a file store does so by itself, with every commit. */
 export async function pruneStore(place: Place, keep: Keep): Promise<number> {
+  if (place.kind === 'postgres') return prunePostgres(place, keep)
   if (place.kind === 'file' || !existsSync(place.path)) return 0
   return pruneSqlite(place.path, keep, place.busy_timeout_ms)
 }
 
+/**
+ * Says that a PostgreSQL store was put back to an earlier state by other means: every lease ends,
+ * and no fence that was given since is given again.
+ */
+export async function raiseEpoch(place: Place): Promise<Report> {
+  if (place.kind !== 'postgres') {
+    throw new Refusal('invalid', '--raise-epoch is for PostgreSQL', {
+      next: 'Elsewhere every restore raises it: leasehold db restore BACKUP',
+    })
+  }
+  await raisePostgresEpoch(place)
+  return checkStore(place)
+}
+
+/** A server has its own tools for this, which also know of its roles, replicas and archives. */
+function useTheServers(tool: string, command: string): Refusal {
+  return new Refusal('invalid', `${command} is not for PostgreSQL, which has its own`, {
+    next: `Use ${tool}. After a pg_restore: leasehold db restore --raise-epoch`,
+  })
+}
+
 export async function restoreStore(place: Place, from: string): Promise<Report> {
+  if (place.kind === 'postgres') throw useTheServers('pg_restore', 'db restore BACKUP')
   if (!existsSync(from)) {
     throw new Refusal('not_found', `There is no backup at ${from}`, {
       next: 'Backups are made by: leasehold db backup',
@@ -54,7 +81,7 @@ export async function restoreStore(place: Place, from: string): Promise<Report> 
 }
 
 export async function restoreLastGoodState(place: Place): Promise<Report> {
-  if (place.kind === 'sqlite') {
+  if (place.kind !== 'file') {
     throw new Refusal('invalid', '--last-good is for the file store', {
       next: 'A database is restored from a backup: leasehold db restore BACKUP',
     })

@@ -8,6 +8,7 @@ import type { Head, Machine } from './port.ts'
  * processes of the boot; a wall clock that is stepped changes nothing.
  */
 export function instantOf(head: Head, machine: Machine): { instant: Instant; head: Head } {
+  if (head.clock_ms !== undefined) return instantOfStore(head, head.clock_ms)
   const wall = machine.wallMs()
   const mono = machine.monotonicMs()
   const fresh_ms = Math.max(wall, head.last_ms + 1) - Math.floor(mono)
@@ -15,6 +16,16 @@ export function instantOf(head: Head, machine: Machine): { instant: Instant; hea
   const now = Math.max(Math.floor(mono + offset_ms), head.last_ms)
   const instant = { now, wall, at: new Date(wall).toISOString() }
   return { instant, head: { ...head, boot: machine.boot, offset_ms, last_ms: now } }
+}
+
+/**
+ * A store with a clock of its own serves many machines, which agree on nothing else. It knows of no
+ * boots, and is held to never going back.
+ */
+function instantOfStore(head: Head, clock_ms: number): { instant: Instant; head: Head } {
+  const now = Math.max(Math.floor(clock_ms), head.last_ms)
+  const instant = { now, wall: now, at: new Date(now).toISOString() }
+  return { instant, head: { ...head, last_ms: now } }
 }
 
 /**

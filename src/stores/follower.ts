@@ -23,15 +23,30 @@ export class Follower {
   private readonly listeners: ReadonlySet<Listener>
   private position: number
   private epoch: number
-  private readonly timer: NodeJS.Timeout
+  private timer: NodeJS.Timeout | undefined
+  private readonly every_ms: number
   private catching: Promise<void> | undefined
+  private again = false
+  private stopped = false
 
   constructor(source: Source, listeners: ReadonlySet<Listener>, head: Head, every_ms: number) {
     this.source = source
     this.listeners = listeners
     this.position = head.position
     this.epoch = head.epoch
-    this.timer = setInterval(() => void this.look(), every_ms)
+    this.every_ms = every_ms
+    this.wait()
+  }
+
+  /** Not in step with others: many processes may follow one store. */
+  private wait(): void {
+    this.timer = setTimeout(
+      () => {
+        void this.look()
+        this.wait()
+      },
+      this.every_ms * (0.9 + Math.random() / 5),
+    )
   }
 
   /** Our own commit. If others came in between, all of it is read from the store instead. */
@@ -43,15 +58,19 @@ export class Follower {
   }
 
   stop(): void {
-    clearInterval(this.timer)
+    this.stopped = true
+    clearTimeout(this.timer)
   }
 
-  private look(): Promise<void> {
+  /** Somebody may have committed: looks now. If a look is under way, once more behind it. */
+  look(): Promise<void> {
+    this.again = this.catching !== undefined
     return (this.catching ??= this.catchUp()
       // The store is in trouble, and tells everyone who asks; the next look tries again.
       .catch(() => undefined)
       .finally(() => {
         this.catching = undefined
+        if (this.again && !this.stopped) void this.look()
       }))
   }
 

@@ -31,7 +31,7 @@ export interface Instant {
 
 /** What a whole batch has decided so far, over the committed rows. */
 export class Batch {
-  readonly changes: Changes = {}
+  readonly changes: Changes
   readonly drafts: EventDraft[] = []
   readonly instant: Instant
   head: Head
@@ -39,16 +39,32 @@ export class Batch {
   private readonly machine: Machine
   private readonly asks: number
   /** How often a row was put into a table. Zero spares scans a look at the changes. */
-  readonly puts: Partial<Record<TableName, number>> = {}
+  readonly puts: Partial<Record<TableName, number>>
   private readonly pages = new Map<IndexName, Map<string, Page>>()
   private readonly facts = new Map<string, Fact>()
 
-  constructor(base: Base, head: Head, instant: Instant, machine: Machine, asks = 1) {
+  constructor(
+    base: Base,
+    head: Head,
+    instant: Instant,
+    machine: Machine,
+    asks = 1,
+    decided: Pick<Batch, 'changes' | 'puts'> = { changes: {}, puts: {} },
+  ) {
     this.base = base
     this.head = head
     this.instant = instant
     this.machine = machine
     this.asks = asks
+    this.changes = decided.changes
+    this.puts = decided.puts
+  }
+
+  /** A copy of what was decided so far, over other rows, to try something on. */
+  over(base: Base): Batch {
+    const changes = TABLES.map((table) => [table, new Map<string, unknown>(this.changes[table])])
+    const decided = { changes: Object.fromEntries(changes) as Changes, puts: { ...this.puts } }
+    return new Batch(base, this.head, this.instant, this.machine, this.asks, decided)
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {

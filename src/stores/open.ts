@@ -7,6 +7,8 @@ import { machine } from './machine.ts'
 import { refuseUnsafeFolder, stateFolder } from './place.ts'
 import { makePrivateFolder, refuseLaxStore } from './privacy.ts'
 import type { Backend, Machine } from './port.ts'
+import { addressOf, isPostgres } from './postgres/address.ts'
+import { PostgresBackend } from './postgres/backend.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
 import { Store } from './store.ts'
 
@@ -15,11 +17,13 @@ const BUSY_TIMEOUT_MS = 5_000
 
 /** Which store is meant, before anything is opened. */
 export interface Place {
-  kind: 'sqlite' | 'file'
+  kind: 'sqlite' | 'file' | 'postgres'
   /** The folder of the state, and of the store unless `LEASEHOLD_STORE` says otherwise. */
   folder: string
-  /** The database file, or the folder of numbered states. */
+  /** The database file, the folder of numbered states, or a server's address without secrets. */
   path: string
+  /** PostgreSQL: the address with all that is needed to get in. Shown to nobody. */
+  url?: string
   busy_timeout_ms: number
 }
 
@@ -28,6 +32,10 @@ export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
   const said = env['LEASEHOLD_STORE'] ?? ''
   const busy_timeout_ms = Number(env['LEASEHOLD_BUSY_TIMEOUT_MS'] ?? BUSY_TIMEOUT_MS)
   if (said === '') return { kind: 'sqlite', folder, path: join(folder, DATABASE), busy_timeout_ms }
+  if (isPostgres(said)) {
+    const { shown } = addressOf(said)
+    return { kind: 'postgres', folder, path: shown, url: said, busy_timeout_ms }
+  }
   const [, kind, rest = ''] = /^(sqlite|file):(?:\/\/)?(.*)$/.exec(said) ?? []
   if (kind === 'file') {
     const path = rest === '' ? folder : resolve(cwd, rest)
@@ -38,7 +46,7 @@ export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
     return { kind, folder, path, busy_timeout_ms }
   }
   throw new Refusal('invalid', `LEASEHOLD_STORE is not a store: ${said}`, {
-    next: 'Use sqlite:PATH or file:FOLDER, or unset it for the default.',
+    next: 'Use sqlite:PATH, file:FOLDER or postgres://…, or unset it for the default.',
   })
 }
 
@@ -53,11 +61,14 @@ function backendOf(place: Place): Backend {
   try {
     refuseUnsafeFolder(folder)
     refuseMixture(place, folder)
-    if (isOurFolder(place)) refuseLaxStore(folder, path)
+    if (isOurFolder(place)) refuseLaxStore(folder, place.url === undefined ? path : folder)
   } catch (error) {
     throw fileRefusal(error, folder)
   }
   const prepare = () => makePrivate(place)
+  if (place.url !== undefined) {
+    return new PostgresBackend({ address: addressOf(place.url), busy_timeout_ms, prepare })
+  }
   if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms, prepare })
   return new SqliteBackend({ path, busy_timeout_ms, prepare })
 }
@@ -67,8 +78,15 @@ function isOurFolder(place: Place): boolean {
   return place.kind === 'file' || folderOf(place) === place.folder
 }
 
-export function folderOf({ kind, path }: Place): string {
+/** Where the state is kept that is no part of the store: who serves it, what runs have said. */
+export function folderOf({ kind, path, folder }: Place): string {
+  if (kind === 'postgres') return folder
   return kind === 'file' ? path : resolve(path, '..')
+}
+
+/** Whether there may be something to look at: of a database server only it can tell. */
+export function storeExists({ kind, path }: Place): boolean {
+  return kind === 'postgres' || existsSync(path)
 }
 
 /** A folder that is ours alone, and a database file that nobody else may read. */
@@ -78,14 +96,14 @@ function makePrivate(place: Place): void {
   const folder = folderOf(place)
   if (isOurFolder(place)) makePrivateFolder(folder)
   else mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (kind === 'file') return
+  if (kind !== 'sqlite') return
   const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants
   closeSync(openSync(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600))
 }
 
 /** Two stores in one folder would each hand out the same lock. */
 function refuseMixture(place: Place, folder: string): void {
-  if (!existsSync(folder)) return
+  if (place.kind === 'postgres' || !existsSync(folder)) return
   const other =
     place.kind === 'file'
       ? existsSync(join(folder, DATABASE)) && DATABASE

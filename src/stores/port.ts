@@ -25,6 +25,8 @@ export interface Head {
   offset_ms: number
   /** Store time of the newest commit. */
   last_ms: number
+  /** The store's own clock, where it has one: then no clock of ours counts. Not kept. */
+  clock_ms?: number
 }
 
 /** The rows of one transaction: what each key becomes, null where it goes away. */
@@ -43,6 +45,12 @@ export interface Commit {
 export interface Backend extends Base {
   /** Whether it is kept in a database; a file store, written whole, has no queue. */
   readonly isDatabase: boolean
+  /** Asks decided and committed together, if not as many as elsewhere. */
+  readonly batch_max?: number
+  /** Whether rows have to be prefetched: `get` and `scan` throw `NotLoaded` for all others. */
+  readonly isRemote?: boolean
+  /** How often a follower looks for commits of others, where `listen` makes it look sooner. */
+  readonly poll_ms?: number
   /** Opens a transaction that no other writer can interleave with. */
   begin(): Promise<Head> | Head
   /** Loads what the rules will ask for, in as few steps as the store can. */
@@ -56,11 +64,23 @@ export interface Backend extends Base {
   /** A snapshot for reading, beside any writer. */
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
   events(after: number, limit: number): Promise<Event[]> | Event[]
+  /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
+  listen?(hint: () => void): void
   close(): Promise<void> | void
 }
 
 /** The store cannot say whether a commit took effect. The door answers `unavailable`. */
 export class CommitUnknown extends Error {}
+
+/** The transaction ended before anything was committed, by no fault of any ask: decide anew. */
+export class Again extends Error {}
+
+/** No transaction could be begun, for the reason in `cause`. */
+export class NotBegun extends Error {
+  constructor(cause: unknown) {
+    super('no transaction could be begun', { cause })
+  }
+}
 
 /** What the operating system knows: time, and which processes live. */
 export interface Machine {

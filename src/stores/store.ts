@@ -5,8 +5,17 @@ import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { Follower, type Listener } from './follower.ts'
+import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
-import { type Backend, type Base, CommitUnknown, type Head, type Machine } from './port.ts'
+import {
+  Again,
+  type Backend,
+  type Base,
+  CommitUnknown,
+  type Head,
+  type Machine,
+  NotBegun,
+} from './port.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
@@ -40,11 +49,13 @@ export class Store {
   /** Commands that are being stopped, by the fence they ran under. */
   private readonly stopping = new Map<number, Promise<boolean>>()
   private turning: Promise<void> | undefined
+  private readonly batch_max: number
   private looked_ms = Number.NEGATIVE_INFINITY
 
   constructor(backend: Backend, machine: Machine) {
     this.backend = backend
     this.machine = machine
+    this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
   /**
@@ -85,7 +96,11 @@ export class Store {
 
   /** From now on listeners hear of all commits, whoever made them, in order and without a gap. */
   async follow(every_ms: number): Promise<void> {
-    this.follower ??= new Follower(this, this.listeners, await this.head(), every_ms)
+    if (this.follower) return
+    const { poll_ms = every_ms } = this.backend
+    const follower = new Follower(this, this.listeners, await this.head(), poll_ms)
+    this.follower = follower
+    this.backend.listen?.(() => void follower.look())
   }
 
   get isDatabase(): boolean {
@@ -123,7 +138,7 @@ export class Store {
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
       await this.gather()
-      await this.runBatch(this.waiting.splice(0, BATCH_MAX))
+      await this.runBatch(this.waiting.splice(0, this.batch_max))
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
@@ -134,7 +149,7 @@ export class Store {
    * together ask again one after the other; to commit the first without the rest costs a sync.
    */
   private async gather(): Promise<void> {
-    for (let seen = 0; seen < this.waiting.length && seen < BATCH_MAX;) {
+    for (let seen = 0; seen < this.waiting.length && seen < this.batch_max;) {
       seen = this.waiting.length
       await new Promise<void>((resolve) => void setImmediate(resolve))
     }
@@ -145,7 +160,8 @@ export class Store {
       const outcomes = await this.attempt(asks)
       outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
     } catch (error) {
-      if (asks.length === 1 || error instanceof CommitUnknown || isRefusal(error, 'damaged')) {
+      const forAll = error instanceof CommitUnknown || error instanceof NotBegun
+      if (asks.length === 1 || forAll || isRefusal(error, 'damaged')) {
         for (const ask of asks) ask.reject(explained(error))
         return
       }
@@ -176,15 +192,16 @@ export class Store {
 
   private async attempt(asks: Ask[]): Promise<Outcome[]> {
     for (;;) {
-      const begun = await this.backend.begin()
+      const begun = await this.begin()
       try {
-        await this.backend.prefetch(asks.flatMap((ask) => ask.reads))
+        await this.prefetch(begun, asks)
         const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
         const outcomes: Outcome[] = []
-        for (const ask of asks) {
+        for (const [i, ask] of asks.entries()) {
           const outcome = this.decide(batch, ask)
           // Most asks find their rows loaded; to await those too costs about 4 % of the rate.
-          outcomes.push(outcome instanceof Promise ? await outcome : outcome)
+          const lacks = outcome instanceof NotLoaded
+          outcomes.push(lacks ? await this.loadThenDecide(batch, asks.slice(i)) : outcome)
         }
         const events = await this.commit(batch)
         if (events === 'again') continue
@@ -196,9 +213,29 @@ export class Store {
         return outcomes
       } catch (error) {
         await this.backend.rollback()
-        throw error
+        if (!(error instanceof Again)) throw error
       }
     }
+  }
+
+  /** What keeps a batch from beginning is no fault of any ask: to try each alone would not help. */
+  private async begin(): Promise<Head> {
+    try {
+      return await this.backend.begin()
+    } catch (error) {
+      throw new NotBegun(error)
+    }
+  }
+
+  /** Rows that asks name, and, from a store across a network, those of the sweep with them. */
+  private async prefetch(begun: Head, asks: Ask[]): Promise<void> {
+    const needs = asks.flatMap((ask) => ask.reads)
+    if (this.backend.isRemote) {
+      const guesses = new Guesses(this.backend)
+      guesses.tryOut(() => this.open(guesses, begun, asks.length))
+      needs.push(...guesses.needs)
+    }
+    await this.backend.prefetch(needs)
   }
 
   /** Rows that the sweep turns out to need are loaded, and it begins again. */
@@ -225,7 +262,7 @@ export class Store {
     const layer = new Layer(batch)
     if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
     // A reader looks every time, and leaves the writer's next look alone: what it sees it drops.
-    const writes = base === this.backend
+    const writes = base === this.backend || base instanceof Guesses
     const looks = !writes || instant.now - this.looked_ms >= PROCESS_SWEEP_MS
     const orphaned = sweep(layer, looks ? this.machine.seat : null)
     if (looks && writes) forgetRequests(layer)
@@ -233,14 +270,14 @@ export class Store {
     return { batch, layer, orphaned, looks }
   }
 
-  private decide(batch: Batch, ask: Ask): Outcome | Promise<Outcome> {
+  private decide(batch: Batch, ask: Ask): Outcome | NotLoaded {
     const layer = new Layer(batch, ask.unstoppable)
     try {
       const answer = ask.decide(layer)
       batch.adopt(layer)
       return { answer }
     } catch (error) {
-      if (error instanceof NotLoaded) return this.loadThenDecide(batch, ask, error.need)
+      if (error instanceof NotLoaded) return error
       if (error instanceof NeedsKill) {
         if (error.commits) batch.adopt(layer)
         return { kill: error }
@@ -253,9 +290,27 @@ export class Store {
     }
   }
 
-  private async loadThenDecide(batch: Batch, ask: Ask, need: Need): Promise<Outcome> {
-    await this.backend.prefetch([need])
-    return this.decide(batch, ask)
+  /** Decides the first of `asks`. What the others lack is loaded along with what it lacks. */
+  private async loadThenDecide(batch: Batch, asks: Ask[]): Promise<Outcome> {
+    for (;;) {
+      const outcome = this.decide(batch, asks[0]!)
+      if (!(outcome instanceof NotLoaded)) return outcome
+      await this.backend.prefetch([outcome.need, ...this.needsOf(batch, asks)])
+    }
+  }
+
+  /** What asks will need, as far as can be told by trying them one after the other on guesses. */
+  private needsOf(batch: Batch, asks: Ask[]): Need[] {
+    const guesses = new Guesses(this.backend)
+    const trial = batch.over(guesses)
+    for (const { decide, unstoppable } of asks) {
+      const layer = new Layer(trial, unstoppable)
+      guesses.tryOut(() => {
+        decide(layer)
+        trial.adopt(layer)
+      })
+    }
+    return guesses.needs
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
@@ -293,6 +348,7 @@ function isRefusal(error: unknown, code: Refusal['code']): boolean {
 }
 
 function explained(error: unknown): unknown {
+  if (error instanceof NotBegun) return error.cause
   if (!(error instanceof CommitUnknown)) return error
   return new Refusal('unavailable', `Nobody can say whether this was written: ${error.message}`, {
     next: 'Ask again with the same request id: it takes effect once, whichever way this went.',

@@ -1,5 +1,6 @@
 import type { Backend } from '../../src/stores/port.ts'
 import { fileBackend, MemoryBackend, sqliteBackend } from '../helpers.ts'
+import { WholePostgres } from '../postgres.ts'
 
 /** Where a simulation can keep its rows. Opened twice on one folder, two writers share it. */
 export const BACKENDS = {
@@ -7,6 +8,7 @@ export const BACKENDS = {
   forgetful: (place: string): Backend => new MemoryBackend({ place, forgetful: true }),
   sqlite: (dir: string): Backend => sqliteBackend(dir),
   file: (dir: string): Backend => fileBackend(dir),
+  postgres: (dir: string): Backend => new WholePostgres(dir),
 }
 
 export type StoreName = keyof typeof BACKENDS

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { removeTemporaryFolders } from '../helpers.ts'
+import { ensurePostgres } from '../postgres.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { simulate } from './simulate.ts'
 
@@ -15,6 +16,7 @@ const { values } = parseArgs({
 
 const store = Object.keys(BACKENDS).find((name) => name === values.store) as StoreName | undefined
 if (!store) throw new Error(`--store is one of ${Object.keys(BACKENDS).join(', ')}`)
+const endPostgres = store === 'postgres' ? await ensurePostgres() : undefined
 const first = Number(values.seed ?? Date.now() % 1_000_000)
 const steps = Number(values.steps)
 // A seed alone repeats that one run.
@@ -25,6 +27,7 @@ const began = performance.now()
 let whole = true
 for (let i = 0; i < runs && whole; i += 1) whole = await runOnce(first + i, i)
 removeTemporaryFolders()
+await endPostgres?.()
 if (whole) report()
 else process.exitCode = 1
 

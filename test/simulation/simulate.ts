@@ -125,7 +125,7 @@ class Watch {
     for (let tries = 1; ; tries += 1) {
       const events = await backend.events(this.position, 100_000)
       const end = events.at(-1)?.position ?? this.position
-      const seen = await backend.snapshot((base, head) => {
+      const seen = await backend.lookOnce((base, head) => {
         // A command was stopped meanwhile and its lock freed: look again, at both together.
         if (head.position !== end && tries < 3) return false
         this.judge(events, base, head)

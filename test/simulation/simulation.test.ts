@@ -6,6 +6,7 @@ const RUNS = [
   { store: 'memory', runs: 8, steps: 700 },
   { store: 'forgetful', runs: 3, steps: 600 },
   { store: 'sqlite', runs: 3, steps: 400 },
+  { store: 'postgres', runs: 3, steps: 400 },
 ] as const
 
 /** A simulation in which nothing is ever refused, lost or granted would prove nothing. */

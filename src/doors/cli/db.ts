@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
@@ -6,10 +5,12 @@ import {
   backupStore,
   checkStore,
   pruneStore,
+  raiseEpoch,
   type Report,
   restoreLastGoodState,
   restoreStore,
 } from '../../stores/care.ts'
+import { storeExists } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
@@ -38,7 +39,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .description('Verify the store: its pages, its chain of events, and that its rows agree.')
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      if (!existsSync(context.place.path)) {
+      if (!storeExists(context.place)) {
         say(
           context,
           { ok: true, problems: [], events: 0 },
@@ -61,9 +62,10 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .description('Put a backup in the place of the store. All leases end, and fences rise.')
     .argument('[backup]', 'a file made by db backup')
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
-    .action(async (from: string | undefined, options: { lastGood?: boolean }, self: Command) => {
+    .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
+    .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      report(context, await restored(context, from, options.lastGood ?? false))
+      report(context, await restored(context, from, options))
     })
 }
 
@@ -84,8 +86,18 @@ function addPrune(db: Command, enter: Enter): void {
     })
 }
 
-function restored(context: Context, from: string | undefined, lastGood: boolean): Promise<Report> {
-  if (lastGood) return restoreLastGoodState(context.place)
+interface RestoreOptions {
+  lastGood?: boolean
+  raiseEpoch?: boolean
+}
+
+function restored(
+  context: Context,
+  from: string | undefined,
+  options: RestoreOptions,
+): Promise<Report> {
+  if (options.raiseEpoch) return raiseEpoch(context.place)
+  if (options.lastGood) return restoreLastGoodState(context.place)
   if (from !== undefined) return restoreStore(context.place, from)
   throw new Refusal('invalid', 'Say which backup to restore', {
     next: 'leasehold db restore BACKUP, or --last-good for a file store',

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
 import { checkStore } from '../../stores/care.ts'
-import { folderOf } from '../../stores/open.ts'
+import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
@@ -75,13 +75,13 @@ const CHECKS: Check[] = [
     return { what: 'git', ok: !tracked, says, next: `git rm -r --cached ${folder}, and ignore it` }
   },
   async ({ place }) => {
-    if (!existsSync(place.path)) return { what: 'store', ok: true, says: 'nothing written yet' }
+    if (!storeExists(place)) return { what: 'store', ok: true, says: 'nothing written yet' }
     const { ok, problems, events } = await checkStore(place)
     const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
     return { what: 'store', ok, says, next: 'leasehold db restore BACKUP' }
   },
   async (context) => {
-    if (!existsSync(context.place.path)) return { what: 'writing', ok: true, says: 'not tried' }
+    if (!storeExists(context.place)) return { what: 'writing', ok: true, says: 'not tried' }
     await context.store().write(() => undefined)
     return { what: 'writing', ok: true, says: 'the store takes writes' }
   },

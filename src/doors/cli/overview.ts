@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import pc from 'picocolors'
 import { STATUSES } from '../../core/rows.ts'
+import { storeExists } from '../../stores/open.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
 
@@ -18,7 +18,7 @@ export async function overview(context: Context): Promise<void> {
       tasks: Object.fromEntries(tasks),
     }
   })
-  const exists = existsSync(place.path)
+  const exists = storeExists(place)
   if (context.json) {
     print(JSON.stringify({ store: place.kind, path: place.path, exists, ...counts }))
     return

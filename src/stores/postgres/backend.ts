@@ -1,0 +1,325 @@
+import { planted } from '../../core/planted.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { TableName, Tables } from '../../core/rows.ts'
+import { type Cursor, type Event, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import { uniqueId } from '../digest.ts'
+import { Guesses } from '../guesses.ts'
+import { EMPTY_HEAD } from '../head.ts'
+import { MemoryTables } from '../memory.ts'
+import {
+  Again,
+  type AnyRow,
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Head,
+} from '../port.ts'
+import { type Address, channelOf } from './address.ts'
+import { EVENT_CODEC } from './codec.ts'
+import type { Connection } from './driver.ts'
+import { isAway, isMissing, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
+import { type Found, headOf } from './head.ts'
+import { Known } from './known.ts'
+import { Listening } from './listening.ts'
+import { load, nameOf } from './loads.ts'
+import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
+import { Pool } from './pool.ts'
+import { Sessions } from './session.ts'
+import { type Statements, statementsFor } from './statements.ts'
+import { write } from './writes.ts'
+
+/** A round trip is dear, and shared by all asks of a batch. */
+const BATCH_MAX = 512
+const POLL_MS = 1_000
+/** How often in a row a transaction may be cut short before its asks are told. */
+const CUT_SHORT_MAX = 8
+
+interface PostgresOptions {
+  address: Address
+  /** How long to try without the server, or without anybody making progress. */
+  busy_timeout_ms: number
+  /** Makes what the first write needs beside the database. */
+  prepare?: () => void
+  /** Whose clock leases are measured by; tests that decide the time have it on their machine. */
+  clock?: 'database' | 'machine'
+}
+
+type Looked<T> = { answer: T } | { error: unknown }
+
+/**
+ * PostgreSQL. One writer at a time per schema: every batch is a READ COMMITTED transaction that
+ * begins with an advisory lock, and only then reads the head and the clock. So whoever decides,
+ * decides on all that was committed before, and positions of events become visible in order.
+ */
+export class PostgresBackend implements Backend {
+  readonly isDatabase = true
+  readonly isRemote = true
+  readonly batch_max = BATCH_MAX
+  readonly poll_ms = POLL_MS
+  private readonly options: PostgresOptions
+  private readonly statements: Statements
+  private readonly sessions: Sessions
+  private readonly readers: Pool
+  private readonly known = new Known()
+  private readonly id = uniqueId()
+  private writer: Connection | undefined
+  private listening: Listening | undefined
+  private isOpen = false
+  private isMigrated = false
+  private commits = -1
+  private cutShort = 0
+
+  constructor(options: PostgresOptions) {
+    this.options = options
+    this.statements = statementsFor(options.address)
+    this.sessions = new Sessions(options.address, options.busy_timeout_ms)
+    this.readers = new Pool(this.sessions)
+  }
+
+  async begin(): Promise<Head> {
+    const { shown } = this.options.address
+    for (let seen: unknown; ;) {
+      try {
+        return await this.sessions.patiently(() => this.tryBegin())
+      } catch (error) {
+        if (sqlState(error) !== STATE.lockTimeout) throw refusalFor(error, shown)
+        // Others have the lock in turn. As long as they get on, so shall we.
+        const now = await this.snapshot((_, head) => head.hash + head.last_ms)
+        if (now === seen) throw stuck(shown)
+        seen = now
+      }
+    }
+  }
+
+  private async tryBegin(): Promise<Head> {
+    const { address } = this.options
+    try {
+      this.writer ??= await this.openWriter()
+      const found = headOf(await this.writer.run(this.statements.beginWriting), address.shown)
+      this.isOpen = true
+      if (!found.isDurable) throw notDurable(address)
+      if (found.commits !== this.commits) this.known.forget()
+      this.commits = found.commits
+      return this.clocked(found)
+    } catch (error) {
+      await this.rollback(isAway(error))
+      if (!isMissing(error)) throw error
+      // Somebody dropped our tables: the next step makes new ones.
+      this.drop()
+      throw new Refusal('unavailable', `${address.shown} has lost its tables`, {
+        next: 'If they were dropped on purpose, ask again: they are made anew.',
+      })
+    }
+  }
+
+  private async openWriter(): Promise<Connection> {
+    this.options.prepare?.()
+    const db = await this.sessions.open()
+    try {
+      if (!this.isMigrated) await migrate(db, this.options.address)
+      this.isMigrated = true
+      return db
+    } catch (error) {
+      await db.close()
+      throw error
+    }
+  }
+
+  private clocked({ head, clock_ms }: Found): Head {
+    return this.options.clock === 'machine' ? head : { ...head, clock_ms }
+  }
+
+  async prefetch(needs: Need[]): Promise<void> {
+    const wanted = this.known.lacking(needs)
+    await this.step((db) => load(db, this.options.address.quoted, wanted, this.known))
+  }
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    return this.known.get(table, key)
+  }
+
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.known.scan(index, group, after, limit)
+  }
+
+  async commit(commit: Commit): Promise<'done'> {
+    const { quoted: schema } = this.options.address
+    await this.step(async (db) => {
+      if (!(await write(db, schema, commit, this.commits))) throw new Again('another was first')
+    })
+    await this.finish()
+    this.known.keep(commit.changes)
+    this.commits += 1
+    this.cutShort = 0
+    return 'done'
+  }
+
+  /** A step of a transaction that has not been asked to commit: nothing of it stays if it fails. */
+  private async step(take: (db: Connection) => Promise<void>): Promise<void> {
+    try {
+      await take(this.writer!)
+    } catch (error) {
+      const cutShort = this.cutShort + 1
+      await this.rollback(isAway(error))
+      this.cutShort = cutShort
+      this.forget()
+      const again = error instanceof Again || mayGoBetter(error)
+      if (again && this.cutShort <= CUT_SHORT_MAX) throw new Again('cut short', { cause: error })
+      throw refusalFor(error, this.options.address.shown)
+    }
+  }
+
+  private async finish(): Promise<void> {
+    const { schema, shown } = this.options.address
+    const db = this.writer!
+    this.isOpen = false
+    const commit = `NOTIFY ${channelOf(schema)}, '${this.id}'; COMMIT`
+    // The planted bug of S4: the answer is given, then it is written.
+    if (planted('S4')) return void setImmediate(() => void db.run(commit).catch(() => undefined))
+    try {
+      await db.run(commit)
+    } catch (error) {
+      // It may be on disk or not. A new connection sees which; this one cannot be trusted.
+      this.drop()
+      throw new CommitUnknown(refusalFor(error, shown).message)
+    }
+  }
+
+  async rollback(isLost = false): Promise<void> {
+    if (isLost) return this.drop()
+    if (this.isOpen) this.cutShort = 0
+    if (!this.isOpen && !this.writer) return
+    this.isOpen = false
+    try {
+      await this.writer?.run('ROLLBACK')
+    } catch {
+      this.drop()
+    }
+  }
+
+  private drop(): void {
+    void this.writer?.close()
+    this.writer = undefined
+    this.isOpen = false
+    this.isMigrated = false
+    this.forget()
+  }
+
+  private forget(): void {
+    this.known.forget()
+    this.commits = -1
+  }
+
+  async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+    const looked = await this.reading<Looked<T>>(
+      async (db) => {
+        const found = await this.beginReading(db)
+        const known = new Known()
+        try {
+          return await this.lookLoaded(db, known, (base) => look(base, found))
+        } catch (error) {
+          // What the look itself throws is its answer; the connection is as good as before.
+          if (isAway(error) || sqlState(error)) throw error
+          return { error }
+        } finally {
+          await db.run('ROLLBACK').catch(() => undefined)
+        }
+      },
+      () => ({ answer: look(new MemoryTables(), this.emptyHead()) }),
+    )
+    if ('error' in looked) throw looked.error
+    return looked.answer
+  }
+
+  private emptyHead(): Head {
+    return this.options.clock === 'machine' ? EMPTY_HEAD : { ...EMPTY_HEAD, clock_ms: Date.now() }
+  }
+
+  private async beginReading(db: Connection): Promise<Head> {
+    const row = await db.run(this.statements.beginReading)
+    return this.clocked(headOf(row, this.options.address.shown))
+  }
+
+  /** Looks, and loads what that lacked, until it lacks nothing. */
+  private async lookLoaded<T>(
+    db: Connection,
+    known: Known,
+    look: (base: Base) => T,
+  ): Promise<Looked<T>> {
+    for (;;) {
+      try {
+        return { answer: look(known) }
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error
+        const guesses = new Guesses(known)
+        guesses.tryOut(() => look(guesses))
+        const wanted = known.lacking([error.need, ...guesses.needs])
+        await load(db, this.options.address.quoted, wanted, known)
+      }
+    }
+  }
+
+  /** Reading changes nothing: where there are no tables yet, it finds nothing. */
+  private async reading<T>(use: (db: Connection) => Promise<T>, none: () => T): Promise<T> {
+    const { address } = this.options
+    try {
+      return await this.sessions.patiently(() =>
+        this.readers.with(async (db) => {
+          if (!this.isMigrated && !(await this.hasTables(db))) return none()
+          return use(db)
+        }),
+      )
+    } catch (error) {
+      if (!isMissing(error)) throw refusalFor(error, address.shown)
+      this.isMigrated = false
+      return none()
+    }
+  }
+
+  private async hasTables(db: Connection): Promise<boolean> {
+    const found = await schemaVersion(db, this.options.address)
+    if (found === 0) return false
+    if (found < SCHEMA_VERSION) await migrate(db, this.options.address)
+    this.isMigrated = true
+    return true
+  }
+
+  events(after: number, limit: number): Promise<Event[]> {
+    const { events } = this.statements
+    return this.reading(
+      async (db) => {
+        const rows = await db.query(events, [after, limit], nameOf(events))
+        return rows.map((row) => EVENT_CODEC.decode(row))
+      },
+      () => [],
+    )
+  }
+
+  listen(hint: () => void): void {
+    const { schema } = this.options.address
+    this.listening ??= new Listening(this.sessions, channelOf(schema), (who) => {
+      if (who !== this.id) hint()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.listening?.stop()
+    if (this.isOpen) await this.rollback()
+    await this.writer?.close()
+    this.writer = undefined
+    await this.readers.close()
+  }
+}
+
+function stuck(shown: string): Refusal {
+  return new Refusal('unavailable', `${shown} is locked by a writer that makes no progress`, {
+    next: 'Try again: the server ends a transaction that does nothing for some seconds.',
+  })
+}
+
+function notDurable({ shown }: Address): Refusal {
+  return new Refusal('unavailable', `${shown} has synchronous_commit off for this session`, {
+    next: 'An answer must be on disk before it is given: switch it on, also in your pooler.',
+  })
+}

@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { settleAfterRestore } from '../../core/restore.ts'
+import type { Event } from '../../core/view.ts'
+import { chainFault } from '../chain.ts'
+import { readEpoch, writeEpoch } from '../epoch.ts'
+import { machine } from '../machine.ts'
+import { makePrivateFolder } from '../privacy.ts'
+import type { Report } from '../sqlite/care.ts'
+import type { Keep } from '../sqlite/prune.ts'
+import { Store } from '../store.ts'
+import { addressOf } from './address.ts'
+import { PostgresBackend } from './backend.ts'
+import { EVENT_CODEC } from './codec.ts'
+import type { Connection } from './driver.ts'
+import { refusalFor } from './errors.ts'
+import { headOf } from './head.ts'
+import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
+import { Sessions } from './session.ts'
+import { type Statements, statementsFor } from './statements.ts'
+
+const EVENTS_PER_STEP = 2_000
+
+/** Where the store is: a `Place` of PostgreSQL. */
+interface Where {
+  url?: string
+  folder: string
+  busy_timeout_ms: number
+}
+
+async function withSession<T>(
+  { url, busy_timeout_ms }: Where,
+  use: (db: Connection, statements: Statements) => Promise<T>,
+): Promise<T> {
+  const address = addressOf(url!)
+  const sessions = new Sessions(address, busy_timeout_ms)
+  let db: Connection | undefined
+  try {
+    db = await sessions.patiently(() => sessions.open())
+    return await use(db, statementsFor(address))
+  } catch (error) {
+    throw refusalFor(error, address.shown)
+  } finally {
+    await db?.close()
+  }
+}
+
+/** The chain of events, rows that disagree, and settings that make promises worth less. */
+export async function checkPostgres(where: Where): Promise<Report> {
+  const report: Report = { ok: false, problems: [], events: 0, head: undefined }
+  try {
+    const address = addressOf(where.url!)
+    await withSession(where, async (db, statements) => {
+      const found = await schemaVersion(db, address)
+      if (found === 0) return
+      if (found === SCHEMA_VERSION) await inspect(db, statements, report, address.shown)
+      else report.problems.push(`schema ${found} instead of ${SCHEMA_VERSION}`)
+    })
+  } catch (error) {
+    report.problems.push((error as Error).message)
+  }
+  return { ...report, ok: report.problems.length === 0 }
+}
+
+async function inspect(
+  db: Connection,
+  statements: Statements,
+  report: Report,
+  shown: string,
+): Promise<void> {
+  const { head } = headOf(await db.run(statements.beginReading), shown)
+  const [row] = await db.run(statements.checkpoint)
+  const start = { position: Number(row?.[0]), hash: row?.[1] ?? '' }
+  report.head = head
+  report.events = head.position - start.position
+  const fault = await chainFaultIn(db, statements, start, head)
+  if (fault) report.problems.push(fault)
+  for (const { text, sentence } of statements.questions) {
+    const found = await db.run(text)
+    if (found.length > 0) report.problems.push(`${sentence}: ${found.map(([id]) => id).join(', ')}`)
+  }
+  const [setting] = await db.run(`SELECT current_setting('fsync')`)
+  if (setting?.[0] === 'off') {
+    report.problems.push('the server runs with fsync = off: a power cut may lose what was answered')
+  }
+}
+
+type Place = { position: number; hash: string }
+
+/** Follows the chain step by step, so that only a few events are in memory at a time. */
+async function chainFaultIn(
+  db: Connection,
+  statements: Statements,
+  start: Place,
+  end: Place,
+): Promise<string | undefined> {
+  for (let at = start; ;) {
+    const rows = await db.query(statements.events, [at.position, EVENTS_PER_STEP])
+    const events: Event[] = rows.map((row) => EVENT_CODEC.decode(row))
+    const isLast = events.length < EVENTS_PER_STEP
+    const last = events.at(-1)
+    const fault = chainFault(events, at, isLast || !last ? end : last)
+    if (fault !== undefined || isLast || !last) return fault
+    at = last
+  }
+}
+
+/**
+ * Forgets old events. The last one that goes is remembered as the checkpoint, where the chain of
+ * the others begins, so that the chain can still be verified and no reader takes the gap for loss.
+ */
+export async function prunePostgres(where: Where, keep: Keep): Promise<number> {
+  const address = addressOf(where.url!)
+  return withSession(where, async (db, statements) => {
+    if ((await schemaVersion(db, address)) === 0) return 0
+    await db.run(statements.lock)
+    const [last] = await db.query(statements.oldEvent, [keep.events, keep.since.toISOString()])
+    if (!last) return 0
+    const [position, hash] = last as [string, string]
+    const [count] = await db.query(statements.forgetEvents, [position])
+    await db.query(statements.setCheckpoint, [position, hash])
+    await db.run('COMMIT')
+    return Number(count?.[0])
+  })
+}
+
+/**
+ * Raises the epoch above that of the database as it is, and of every time before that this host
+ * remembers. Every lease ends: its lock may have moved on after the backup was made.
+ */
+export async function raisePostgresEpoch(where: Where): Promise<void> {
+  const address = addressOf(where.url!)
+  const memory = join(where.folder, 'postgres')
+  makePrivateFolder(where.folder)
+  const epoch = await withSession(where, async (db, statements) => {
+    const { head } = headOf(await db.run(statements.beginWriting), address.shown)
+    const raised = Math.max(head.epoch, readEpoch(memory)) + 1
+    writeEpoch(memory, raised)
+    await db.query(statements.raiseEpoch, [raised])
+    await db.run('COMMIT')
+    return raised
+  })
+  const { busy_timeout_ms } = where
+  const store = new Store(new PostgresBackend({ address, busy_timeout_ms }), machine)
+  await store.write((view) => settleAfterRestore(view, epoch)).finally(() => store.close())
+}

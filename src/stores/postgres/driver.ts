@@ -1,0 +1,75 @@
+import { Client } from 'pg'
+
+/** PostgreSQL over the wire. Nothing else in the project names the package that speaks it. */
+
+export type Value = string | number | null
+
+/** Rows as arrays of text, null where there is no value: the codecs know what they mean. */
+export type TextRow = (string | null)[]
+
+export interface Connection {
+  /** Statements without values, in one round trip; the rows of the last one. */
+  run(text: string): Promise<TextRow[]>
+  /** A statement with bound values. One with a name is parsed and planned once per connection. */
+  query(text: string, values: Value[], name?: string): Promise<TextRow[]>
+  readonly isLost: boolean
+  /** Called for every notification; `payload` is what was said. */
+  onNotification(hear: (payload: string) => void): void
+  onLost(tell: () => void): void
+  close(): Promise<void>
+}
+
+interface ConnectOptions {
+  url: string
+  timeout_ms: number
+  /** Run at the start of every session. */
+  settings: string
+}
+
+const AS_TEXT = { getTypeParser: () => (text: string) => text }
+
+interface Answer {
+  rows: TextRow[]
+}
+
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const client = new Client({
+    connectionString: options.url,
+    application_name: 'leasehold',
+    connectionTimeoutMillis: options.timeout_ms,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+  })
+  const state = { lost: false, tell: () => {} }
+  const lose = () => {
+    if (state.lost) return
+    state.lost = true
+    state.tell()
+  }
+  // Without a listener, a server that goes away would end the process.
+  client.on('error', lose)
+  client.on('end', lose)
+  const ask = async (query: object): Promise<TextRow[]> => {
+    // Several statements give several answers, which the driver's types do not know.
+    const asked = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
+    const answer = (await client.query(asked)) as unknown as Answer | Answer[]
+    return [answer].flat().at(-1)?.rows ?? []
+  }
+  try {
+    await client.connect()
+    await ask({ text: options.settings })
+  } catch (error) {
+    await client.end().catch(() => undefined)
+    throw error
+  }
+  return {
+    run: (text) => ask({ text }),
+    query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
+    get isLost() {
+      return state.lost
+    },
+    onNotification: (hear) => client.on('notification', ({ payload }) => hear(payload ?? '')),
+    onLost: (tell) => (state.tell = tell),
+    close: () => client.end().catch(() => undefined),
+  }
+}

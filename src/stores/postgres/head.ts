@@ -1,0 +1,29 @@
+import { Refusal } from '../../core/refusal.ts'
+import type { Head } from '../port.ts'
+import type { TextRow } from './driver.ts'
+import { HEAD } from './writes.ts'
+
+export interface Found {
+  head: Head
+  commits: number
+  clock_ms: number
+  isDurable: boolean
+}
+
+/** What `beginWriting` and `beginReading` answer. */
+export function headOf([row]: TextRow[], shown: string): Found {
+  if (!row) {
+    throw new Refusal('damaged', `The store ${shown} has lost its head row`, {
+      next: 'Restore a backup of the database, then: leasehold db restore --raise-epoch',
+    })
+  }
+  const texts = new Set<keyof Head>(['hash', 'boot'])
+  const fields = HEAD.map((name, i) => [name, texts.has(name) ? row[i] : Number(row[i])])
+  const [commits, clock_ms, durability] = row.slice(HEAD.length)
+  return {
+    head: Object.fromEntries(fields) as Head,
+    commits: Number(commits),
+    clock_ms: Number(clock_ms),
+    isDurable: durability !== 'off',
+  }
+}

@@ -1,0 +1,235 @@
+import { lockOf } from '../../core/lease.ts'
+import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
+import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import { cursorOf, isBefore } from '../page.ts'
+import type { AnyRow, Base, Changes } from '../port.ts'
+
+/** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
+const REMEMBERED_MAX = 20_000
+
+/** A round trip costs as much as many rows: whoever wants a few gets some more. */
+const ROWS_MIN = 16
+/** Every ask of a batch takes one of these, and the next batch goes on behind them. */
+const CLAIMED_AHEAD = 4
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+
+interface Index {
+  table: TableName
+  group: (row: AnyRow) => string | null
+}
+
+/** The first rows of a group, in order; all there are if `done`. */
+interface Start {
+  rows: AnyRow[]
+  done: boolean
+}
+
+interface WantedPage {
+  index: IndexName
+  group: string
+  after: Cursor
+  limit: number
+}
+
+/** What to load: rows by key, starts of groups with how many rows, and pages behind a cursor. */
+export interface Wanted {
+  keys: Map<TableName, Set<string>>
+  groups: Map<IndexName, Map<string, number>>
+  pages: WantedPage[]
+}
+
+const indexesOf = (table: TableName) =>
+  (Object.keys(INDEXES) as IndexName[]).filter((index) => INDEXES[index].table === table)
+
+const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
+
+const pageKey = ({ index, group, after }: Omit<WantedPage, 'limit'>) =>
+  JSON.stringify([index, group, after.order, after.key])
+
+/**
+ * The committed rows that were loaded. What was never asked for is not known to be missing: asking
+ * for it throws `NotLoaded`. Kept from one batch to the next as long as nobody else commits.
+ */
+export class Known implements Base {
+  private readonly rows = Object.fromEntries(
+    TABLES.map((table) => [table, new Map<string, AnyRow | null>()]),
+  ) as Record<TableName, Map<string, AnyRow | null>>
+  private readonly starts = new Map<IndexName, Map<string, Start>>()
+  /** In which group of an index a row was seen. */
+  private readonly places = new Map<IndexName, Map<string, string>>()
+  private readonly pages = new Map<string, { rows: AnyRow[]; limit: number }>()
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    const row = this.rows[table].get(key)
+    if (row === undefined) throw new NotLoaded({ table, key })
+    return (row ?? undefined) as Tables[T] | undefined
+  }
+
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    const found = this.find(index, group, after, limit)
+    if (!found) throw new NotLoaded({ index, group, after, limit })
+    return found
+  }
+
+  private find(index: IndexName, group: string, after: Cursor | undefined, limit: number) {
+    const start = this.starts.get(index)?.get(group)
+    if (start) {
+      const from = after ? placeBehind(index, start.rows, after) : 0
+      if (start.done || start.rows.length - from >= limit) {
+        return start.rows.slice(from, from + limit)
+      }
+    }
+    const page = after && this.pages.get(pageKey({ index, group, after }))
+    const enough = page && (page.rows.length >= limit || page.rows.length < page.limit)
+    return enough ? page.rows.slice(0, limit) : undefined
+  }
+
+  /** Of `needs`, what is not known yet. */
+  lacking(needs: Need[]): Wanted {
+    const wanted: Wanted = { keys: new Map(), groups: new Map(), pages: [] }
+    for (const need of needs) {
+      if ('table' in need) this.wantRow(wanted, need)
+      else this.wantScan(wanted, need)
+    }
+    return wanted
+  }
+
+  private wantRow(wanted: Wanted, { table, key }: { table: TableName; key: string }): void {
+    if (this.rows[table].has(key)) return
+    const keys = wanted.keys.get(table)
+    if (keys) keys.add(key)
+    else wanted.keys.set(table, new Set([key]))
+  }
+
+  private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
+    const { index, group, after, limit: asked = ROWS_MIN } = need
+    if (this.find(index, group, after, asked)) return
+    const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * CLAIMED_AHEAD : asked)
+    if (after) {
+      wanted.pages.push({ index, group, after, limit })
+      return
+    }
+    const groups = wanted.groups.get(index) ?? new Map<string, number>()
+    wanted.groups.set(index, groups.set(group, Math.max(limit, groups.get(group) ?? 0)))
+  }
+
+  /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
+  learn(wanted: Wanted, found: { table: TableName; row: AnyRow }[]): void {
+    for (const [table, keys] of wanted.keys) for (const key of keys) this.rows[table].set(key, null)
+    for (const { table, row } of found) this.rows[table].set(keyIn(table, row), row)
+    for (const [index, groups] of wanted.groups) {
+      const limit = Math.max(...groups.values())
+      const rows = rowsIn(INDEXES[index].table, found)
+      this.learnGroups(index, [...groups.keys()], limit, rows)
+      // Their tasks and locks were loaded along; a lock that was not found was never held.
+      if (index === 'ready_in') {
+        for (const { task_id } of rows as Tables['ready'][]) this.learnMissing(lockOf(task_id))
+      }
+    }
+    for (const page of wanted.pages) {
+      const rows = rowsIn(INDEXES[page.index].table, found).filter(
+        (row) => groupOf(page.index, row) === page.group,
+      )
+      const behind = sorted(page.index, rows).filter((row) =>
+        isBefore(page.after, cursorOf(page.index, row)),
+      )
+      this.pages.set(pageKey(page), { rows: behind.slice(0, page.limit), limit: page.limit })
+    }
+  }
+
+  private learnMissing(lock: string): void {
+    if (!this.rows.lease.has(lock)) this.rows.lease.set(lock, null)
+  }
+
+  private learnGroups(index: IndexName, groups: string[], limit: number, rows: AnyRow[]): void {
+    const starts = this.starts.get(index) ?? new Map<string, Start>()
+    const places = this.places.get(index) ?? new Map<string, string>()
+    this.starts.set(index, starts)
+    this.places.set(index, places)
+    const byGroup = new Map<string, AnyRow[]>(groups.map((group) => [group, []]))
+    for (const row of rows) byGroup.get(groupOf(index, row) ?? '\0')?.push(row)
+    for (const [group, its] of byGroup) {
+      const unique = sorted(index, its)
+      starts.set(group, { rows: unique.slice(0, limit), done: unique.length < limit })
+      for (const row of unique) places.set(keyIn(INDEXES[index].table, row), group)
+    }
+  }
+
+  /** Takes in what was just committed. */
+  keep(changes: Changes): void {
+    this.pages.clear()
+    for (const table of TABLES) {
+      const rows = this.rows[table]
+      const changed = changes[table] as Map<string, AnyRow | null> | undefined
+      if (!changed) continue
+      if (rows.size > REMEMBERED_MAX) rows.clear()
+      for (const [key, row] of changed) {
+        // What is gone is seldom asked for again, and ready rows come and go with every claim.
+        if (row === null) rows.delete(key)
+        else rows.set(key, row)
+        for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
+      }
+    }
+  }
+
+  private move(index: IndexName, key: string, row: AnyRow | null): void {
+    const starts = this.starts.get(index)
+    const places = this.places.get(index)
+    if (!starts || !places) return
+    if (starts.size > REMEMBERED_MAX) {
+      starts.clear()
+      places.clear()
+      return
+    }
+    const left = places.get(key)
+    if (left !== undefined) {
+      places.delete(key)
+      const { rows } = starts.get(left)!
+      const at = rows.findIndex((each) => keyIn(INDEXES[index].table, each) === key)
+      if (at >= 0) rows.splice(at, 1)
+    }
+    const group = row && groupOf(index, row)
+    const start = typeof group === 'string' ? starts.get(group) : undefined
+    if (!row || !start || typeof group !== 'string') return
+    const at = placeBehind(index, start.rows, cursorOf(index, row))
+    // Behind the last one that is known there may be others that are not.
+    if (at === start.rows.length && !start.done) return
+    start.rows.splice(at, 0, row)
+    places.set(key, group)
+  }
+
+  forget(): void {
+    for (const table of TABLES) this.rows[table].clear()
+    this.starts.clear()
+    this.places.clear()
+    this.pages.clear()
+  }
+}
+
+const keyIn = (table: TableName, row: AnyRow): string => row[KEYS[table] as keyof AnyRow]
+
+const groupOf = (index: IndexName, row: AnyRow) => (INDEXES[index] as Index).group(row)
+
+function rowsIn(table: TableName, found: { table: TableName; row: AnyRow }[]): AnyRow[] {
+  return found.filter((each) => each.table === table).map(({ row }) => row)
+}
+
+/** In the order of the index, each once: several branches may have found the same row. */
+function sorted(index: IndexName, rows: AnyRow[]): AnyRow[] {
+  const { table } = INDEXES[index]
+  const inOrder = rows.toSorted((a, b) =>
+    isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1,
+  )
+  return inOrder.filter((row, i) => i === 0 || keyIn(table, row) !== keyIn(table, inOrder[i - 1]!))
+}
+
+/** How many of `rows` are not behind `cursor`. */
+function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
+  let [low, high] = [0, rows.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(cursor, cursorOf(index, rows[middle]!))) high = middle
+    else low = middle + 1
+  }
+  return low
+}

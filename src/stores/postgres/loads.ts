@@ -1,0 +1,131 @@
+import { lockOf } from '../../core/lease.ts'
+import { KEYS, type TableName } from '../../core/rows.ts'
+import { INDEXES, type IndexName } from '../../core/view.ts'
+import { CODECS, quoted, textArray } from './codec.ts'
+import type { Connection, TextRow, Value } from './driver.ts'
+import type { Known, Wanted } from './known.ts'
+import { SCANS } from './scans.ts'
+
+/** One part of the statement that loads: its text, and what to do with the rows it finds. */
+interface Branch {
+  table: TableName
+  /** `$1` and so on stand for `values`; `cols` for the columns of the table, as text. */
+  text: (cols: string, schema: string, first: number) => string
+  values: Value[]
+}
+
+/**
+ * Loads rows by key and groups of indexes, any number of either, in one round trip: a UNION ALL
+ * with a branch per table and index. Rows come as text, in as many columns as the widest has.
+ */
+export async function load(
+  db: Connection,
+  schema: string,
+  wanted: Wanted,
+  known: Known,
+): Promise<void> {
+  const branches = [...rowBranches(wanted), ...groupBranches(wanted), ...pageBranches(wanted)]
+  if (branches.length === 0) return
+  const width = Math.max(...branches.map(({ table }) => CODECS[table].names.length))
+  let first = 1
+  const texts = branches.map(({ table, text, values }, i) => {
+    const columns = CODECS[table].names.map((name) => `t.${quoted(name)}::text`)
+    while (columns.length < width) columns.push('NULL')
+    const part = text(`${i}, ${columns.join(', ')}`, schema, first)
+    first += values.length
+    return part
+  })
+  const text = texts.join('\nUNION ALL\n')
+  const values = branches.flatMap((branch) => branch.values)
+  const found = await db.query(text, values, nameOf(text))
+  known.learn(wanted, rowsByTable(found, branches))
+}
+
+function rowsByTable(found: TextRow[], branches: Branch[]) {
+  return found.map((values) => {
+    const { table } = branches[Number(values[0])]!
+    return { table, row: CODECS[table].decode(values, 1) }
+  })
+}
+
+function rowBranches({ keys }: Wanted): Branch[] {
+  return [...keys].map(([table, wanted]) => ({
+    table,
+    text: (cols, schema, first) =>
+      `SELECT ${cols} FROM ${schema}.${quoted(table)} AS t
+       WHERE t.${quoted(KEYS[table])} = ANY ($${first}::text[])`,
+    values: [textArray([...wanted])],
+  }))
+}
+
+function groupBranches({ groups }: Wanted): Branch[] {
+  return [...groups].flatMap(([index, wanted]) => {
+    const limit = Math.max(...wanted.values())
+    const { table } = INDEXES[index]
+    const text: Branch['text'] = (cols, schema, first) =>
+      `SELECT ${cols} FROM unnest($${first}::text[]) AS g
+       CROSS JOIN LATERAL (${scanText(index, schema, '', `$${first + 1}::bigint`)}) AS t`
+    const values = [textArray([...wanted.keys()]), limit]
+    const branches: Branch[] = [{ table, text, values }]
+    if (index === 'ready_in') branches.push(...tasksOf([...wanted.keys()], limit))
+    return branches
+  })
+}
+
+/** Whoever is shown tasks to choose from claims one: they and their locks come together. */
+function tasksOf(scopes: string[], limit: number): Branch[] {
+  const shown = (schema: string, first: number) =>
+    `SELECT r.task_id FROM unnest($${first}::text[]) AS g
+     CROSS JOIN LATERAL (${scanText('ready_in', schema, '', `$${first + 1}::bigint`)}) AS r`
+  const values = [textArray(scopes), limit]
+  return [
+    {
+      table: 'task',
+      text: (cols, schema, first) =>
+        `SELECT ${cols} FROM ${schema}.task AS t
+         WHERE t.id = ANY (ARRAY(${shown(schema, first)}))`,
+      values,
+    },
+    {
+      table: 'lease',
+      text: (cols, schema, first) =>
+        `SELECT ${cols} FROM ${schema}.lease AS t
+         WHERE t.name = ANY (ARRAY(SELECT '${lockOf('')}' || s.task_id
+           FROM (${shown(schema, first)}) AS s))`,
+      values,
+    },
+  ]
+}
+
+function pageBranches({ pages }: Wanted): Branch[] {
+  return pages.map(({ index, group, after, limit }) => ({
+    table: INDEXES[index].table,
+    text: (cols, schema, first) => {
+      const key = quoted(KEYS[INDEXES[index].table])
+      const { order, type } = SCANS[index]
+      const behind = `AND (${order}, ${key}) > ($${first + 1}::${type}, $${first + 2}::text)`
+      return `SELECT ${cols} FROM (SELECT $${first}::text AS g) AS one
+        CROSS JOIN LATERAL (${scanText(index, schema, behind, `$${first + 3}::bigint`)}) AS t`
+    },
+    values: [group, after.order, after.key, limit],
+  }))
+}
+
+function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
+  const { table } = INDEXES[index]
+  const { where, order } = SCANS[index]
+  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
+    ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
+}
+
+/** Statements that are likely to come again get a name; beyond so many, they are planned anew. */
+const NAMED_MAX = 300
+const names = new Map<string, string>()
+
+export function nameOf(text: string): string | undefined {
+  let name = names.get(text)
+  if (name === undefined && names.size < NAMED_MAX) {
+    names.set(text, (name = `leasehold_${names.size}`))
+  }
+  return name
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { Refusal } from '../../core/refusal.ts'
+import { EMPTY_HEAD } from '../head.ts'
+import type { Address } from './address.ts'
+import type { Connection } from './driver.ts'
+import { type Statements, statementsFor } from './statements.ts'
+
+/** Numbered scripts, each applied once. A released one is never edited; the next is added. */
+const SCRIPTS = ['001_begin.pg.sql'] as const
+
+export const SCHEMA_VERSION = SCRIPTS.length
+
+/**
+ * Asks the catalogue as a table: `to_regclass` may still say no after waiting for the one who made
+ * it, because it looks into a cache that is brought up to date when a table is locked.
+ */
+const FIND_SCHEMA = 'SELECT 1 FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1'
+const FIND_TABLE = `SELECT 1 FROM pg_catalog.pg_class AS c
+  JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1 AND c.relname = 'migration'`
+
+/** The version of our tables; 0 where there are none. Refuses those of a newer program. */
+export async function schemaVersion(db: Connection, address: Address): Promise<number> {
+  const { shown } = address
+  if ((await db.query(FIND_TABLE, [address.schema])).length === 0) return 0
+  const [row] = await db.run(statementsFor(address).version)
+  const found = Number(row?.[0])
+  if (found <= SCHEMA_VERSION) return found
+  throw new Refusal('unavailable', `${shown} was written by a newer leasehold (schema ${found})`, {
+    next: 'Upgrade leasehold; this version would not understand what it reads.',
+    details: { found, known: SCHEMA_VERSION },
+  })
+}
+
+/** Brings the schema up to this program's, under a lock; a current one is left as it is. */
+export async function migrate(db: Connection, address: Address): Promise<void> {
+  if ((await schemaVersion(db, address)) === SCHEMA_VERSION) return
+  const statements = statementsFor(address)
+  await db.run(statements.lockMigration)
+  try {
+    const found = await schemaVersion(db, address)
+    if (found === 0) {
+      // Where somebody made the schema for us, we may not be allowed to.
+      const made = await db.query(FIND_SCHEMA, [address.schema])
+      if (made.length === 0) await db.run(statements.makeSchema)
+      await db.run(statements.makeMigration)
+    }
+    for (let v = found; v < SCHEMA_VERSION; v += 1) {
+      const script = readFileSync(new URL(SCRIPTS[v]!, import.meta.url), 'utf8')
+      await db.run(`${statements.useSchema};\n${script}`)
+      if (v === 0) await begin(db, statements)
+      await db.query(statements.migrated, [v + 1])
+    }
+    await db.run('COMMIT')
+  } catch (error) {
+    await db.run('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}
+
+async function begin(db: Connection, statements: Statements): Promise<void> {
+  await db.query(statements.firstHead, [EMPTY_HEAD.hash])
+  await db.query(statements.firstCheckpoint, [EMPTY_HEAD.hash])
+}

@@ -1,0 +1,57 @@
+import type { IndexName } from '../../core/view.ts'
+
+interface Scan {
+  /** Which rows belong to the group `g`. */
+  where: string
+  order: string
+  type: 'text' | 'bigint' | 'float8'
+}
+
+const IN_SCOPE = 'key > g || chr(10) AND key < g || chr(11)'
+const OPEN = 'ready > 0 AND parked_on IS NULL'
+
+/** The indexes of src/core/view.ts as SQL; each has an index of its own in the migrations. */
+export const SCANS: Record<IndexName, Scan> = {
+  ready_in: { where: IN_SCOPE, order: 'key', type: 'text' },
+  ready_in_lane: { where: IN_SCOPE, order: 'key', type: 'text' },
+  shares_in_turn: { where: 'turn = g', order: 'vt', type: 'float8' },
+  shares_waiting: { where: 'waits', order: '"user"', type: 'text' },
+  shares_special: { where: '(weight <> 1 OR max IS NOT NULL)', order: '"user"', type: 'text' },
+  lanes_of: { where: `${OPEN} AND "user" = g`, order: 'head_rank', type: 'bigint' },
+  lanes_of_group: { where: `${OPEN} AND group_key = g`, order: 'head_rank', type: 'bigint' },
+  lanes_parked_at: {
+    where: `parked_on || chr(10) || "user" = g`,
+    order: 'head_rank',
+    type: 'bigint',
+  },
+  parkings_of: { where: '"user" = g', order: '"limit"', type: 'text' },
+  parkings_at: { where: `"limit" || chr(10) || turn = g`, order: 'vt', type: 'float8' },
+  limits: { where: 'true', order: 'key', type: 'text' },
+  limits_waking: { where: 'wakes = g', order: 'key', type: 'text' },
+  dispatchers: { where: 'true', order: 'id', type: 'text' },
+  queue_of: {
+    where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = g`,
+    order: 'rank',
+    type: 'bigint',
+  },
+  runs_newest: { where: 'dispatcher IS NOT NULL', order: '(-fence)', type: 'bigint' },
+  runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = g', order: 'id', type: 'text' },
+  line_of: { where: 'name = g', order: 'rank', type: 'bigint' },
+  dependents_of: { where: 'depends_on = g', order: 'task_id', type: 'text' },
+  leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
+  leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
+  leases_seated_at: { where: 'ended_at IS NULL AND seat = g', order: 'name', type: 'text' },
+  tickets: { where: 'true', order: 'rank', type: 'bigint' },
+  tickets_of: { where: 'node = g', order: 'asked_ms', type: 'bigint' },
+  tickets_under: { where: 'under_node = g', order: 'asked_ms', type: 'bigint' },
+  tasks: { where: 'true', order: 'created_at', type: 'text' },
+  tasks_with_status: { where: 'status = g', order: 'rank', type: 'bigint' },
+  runs_of: {
+    where: `id > g || '.' AND id < g || '/' AND task_id = g`,
+    order: 'started_at',
+    type: 'text',
+  },
+  agents: { where: 'true', order: 'id', type: 'text' },
+  tokens: { where: 'true', order: 'created_at', type: 'text' },
+  requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
+}

@@ -1,0 +1,72 @@
+import type { Address } from './address.ts'
+import type { Connection } from './driver.ts'
+import { isAway, shut, sqlState } from './errors.ts'
+
+/** How long the server lets a transaction of ours do nothing: then its lock is free again. */
+const IDLE_MS = 3_000
+const STATEMENT_MS = 20_000
+const PAUSE_MS_MIN = 20
+const PAUSE_MS_MAX = 400
+const CONNECT_MS_MAX = 5_000
+
+/**
+ * Every statement looks up rows by an index; a plan that was made while a table was small and reads
+ * all of it would be kept while the table grows.
+ */
+const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `SET ${name} = off`)
+
+/** A writer that was stopped, or whose host is gone, holds up the others for so long at most. */
+function settingsOf(lock_timeout_ms: number): string {
+  return [
+    ...PLANS,
+    'SET plan_cache_mode = force_generic_plan',
+    `SET lock_timeout = ${lock_timeout_ms}`,
+    `SET statement_timeout = ${STATEMENT_MS + lock_timeout_ms}`,
+    `SET idle_in_transaction_session_timeout = ${IDLE_MS}`,
+    `SET tcp_user_timeout = ${IDLE_MS}`,
+    `SET timezone = 'UTC'`,
+    // What is acknowledged must be on disk; a stronger setting of the database stays.
+    `SELECT set_config('synchronous_commit', 'on', false)
+     WHERE current_setting('synchronous_commit') IN ('off', 'local')`,
+  ].join(';\n')
+}
+
+/** Opens sessions at one address, and tries again while the server is away. */
+export class Sessions {
+  readonly address: Address
+  readonly busy_timeout_ms: number
+
+  constructor(address: Address, busy_timeout_ms: number) {
+    this.address = address
+    this.busy_timeout_ms = busy_timeout_ms
+  }
+
+  async open(): Promise<Connection> {
+    // Loaded when first needed: most who run a command have their store in a file.
+    const { connect } = await import('./driver.ts')
+    const { busy_timeout_ms, address } = this
+    const timeout_ms = Math.min(CONNECT_MS_MAX, Math.max(busy_timeout_ms, 100))
+    const settings = settingsOf(Math.ceil(busy_timeout_ms / 2))
+    return connect({ url: address.url, timeout_ms, settings }).catch((error: Error) => {
+      if (isAway(error) || sqlState(error)) throw error
+      throw shut(address.shown, error.message)
+    })
+  }
+
+  /**
+   * Runs `step` until the server is there. Gives up when it has been away for `busy_timeout_ms`;
+   * pauses are random, so that not all who lost it come back at once.
+   */
+  async patiently<T>(step: () => Promise<T>): Promise<T> {
+    const until = performance.now() + this.busy_timeout_ms
+    for (let pause_ms = PAUSE_MS_MIN; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)) {
+      try {
+        return await step()
+      } catch (error) {
+        if (!isAway(error) || performance.now() >= until) throw error
+      }
+      const wait_ms = pause_ms * (0.5 + Math.random() / 2)
+      await new Promise((resolve) => void setTimeout(resolve, wait_ms))
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import type { Address } from './address.ts'
+import { lockKey } from './address.ts'
+import { EVENT_CODEC, quoted } from './codec.ts'
+import { HEAD } from './writes.ts'
+
+/**
+ * Statements of the PostgreSQL store that do not depend on what is asked. Text is put together from
+ * names that the code owns and a schema that was checked, never from values; every value is bound.
+ */
+export function statementsFor(address: Address) {
+  const { quoted: schema } = address
+  const lock = (what: 'write' | 'migrate') =>
+    `BEGIN ISOLATION LEVEL READ COMMITTED;
+     SELECT pg_advisory_xact_lock(${lockKey(address.schema, what)})`
+  const columns = HEAD.map((name) => `${quoted(name)}::text`).join(', ')
+  // Beside the row: how often was committed, the database's clock, and whether commits are durable.
+  const head = `SELECT ${columns}, commits::text,
+    (extract(epoch FROM clock_timestamp()) * 1000)::text,
+    current_setting('synchronous_commit') FROM ${schema}.head`
+  const events = EVENT_CODEC.names.map(quoted).join(', ')
+  return {
+    lock: lock('write'),
+    // Statements of their own: the one that reads must begin when the lock is ours already.
+    beginWriting: `${lock('write')}; ${head}`,
+    beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
+    events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
+      ORDER BY position LIMIT $2`,
+    checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
+    oldEvent: `SELECT position, hash FROM ${schema}.event
+      WHERE position <= (SELECT position FROM ${schema}.head) - $1 OR at < $2
+      ORDER BY position DESC LIMIT 1`,
+    forgetEvents: `WITH gone AS (DELETE FROM ${schema}.event WHERE position <= $1 RETURNING 1)
+      SELECT count(*)::text FROM gone`,
+    setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
+    raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, commits = commits + 1`,
+    lockMigration: lock('migrate'),
+    version: `SELECT coalesce(max(number), 0)::text FROM ${schema}.migration`,
+    makeSchema: `CREATE SCHEMA ${schema}`,
+    makeMigration: `CREATE TABLE ${schema}.migration
+      (number bigint PRIMARY KEY, at timestamptz NOT NULL)`,
+    useSchema: `SET LOCAL search_path TO ${schema}`,
+    migrated: `INSERT INTO ${schema}.migration VALUES ($1, clock_timestamp())`,
+    firstHead: `INSERT INTO ${schema}.head VALUES (1, 0, 0, 0, 0, $1, '', 0, 0, 0)`,
+    firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
+    questions: QUESTIONS.map(([text, sentence]) => {
+      return { text: text.replaceAll('$schema', schema), sentence }
+    }),
+  }
+}
+
+export type Statements = ReturnType<typeof statementsFor>
+
+/** What the rules keep true of each other's rows. */
+const QUESTIONS = [
+  [
+    `SELECT id FROM $schema.task AS t
+     WHERE (status = 'todo' AND unmet = 0 AND lock_fence IS NULL)
+     = NOT EXISTS (SELECT 1 FROM $schema.ready WHERE ready.task_id = t.id) LIMIT 20`,
+    'tasks whose readiness is not what their rows say',
+  ],
+  [
+    `SELECT id FROM $schema.task AS t WHERE status = 'in_progress' AND NOT EXISTS (
+       SELECT 1 FROM $schema.lease WHERE name = 'task:' || t.id AND ended_at IS NULL) LIMIT 20`,
+    'tasks in progress without a lease',
+  ],
+  [
+    `SELECT id FROM $schema.run AS r WHERE ended_at IS NULL AND NOT EXISTS (
+       SELECT 1 FROM $schema.task WHERE task.id = r.task_id AND task.run_id = r.id) LIMIT 20`,
+    'open runs that no task knows of',
+  ],
+] as const

@@ -1,0 +1,87 @@
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import type { AnyRow, Commit, Head } from '../port.ts'
+import { type Codec, CODECS, EVENT_CODEC, quoted, textArray } from './codec.ts'
+import type { Connection, Value } from './driver.ts'
+import { nameOf } from './loads.ts'
+
+/** The columns of the head row; `commits` is ours, and counts up by itself. */
+export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
+  'epoch',
+  'fences',
+  'task_number',
+  'position',
+  'hash',
+  'boot',
+  'offset_ms',
+  'last_ms',
+]
+
+/**
+ * Writes a whole batch with one statement: parts that insert or update, parts that delete, the
+ * events, and last the head. False when somebody else has committed since the head was read, which
+ * the lock rules out as long as it is held.
+ */
+export async function write(
+  db: Connection,
+  schema: string,
+  { changes, events, head }: Commit,
+  commits: number,
+): Promise<boolean> {
+  const parts: string[] = []
+  const values: Value[] = []
+  for (const table of TABLES) {
+    const { rows, gone } = sides(changes[table])
+    if (rows.length > 0) {
+      parts.push(insertText(schema, table, CODECS[table], values.length + 1, upsert(table)))
+      CODECS[table].bind(rows, values as string[])
+    }
+    if (gone.length > 0) {
+      values.push(textArray(gone))
+      const key = quoted(KEYS[table])
+      parts.push(
+        `DELETE FROM ${schema}.${quoted(table)} WHERE ${key} = ANY ($${values.length}::text[])`,
+      )
+    }
+  }
+  if (events.length > 0) {
+    parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1, ''))
+    EVENT_CODEC.bind(events, values as string[])
+  }
+  const set = HEAD.map((name, i) => `${quoted(name)} = $${values.length + 1 + i}`)
+  for (const name of HEAD) values.push(head[name])
+  values.push(commits)
+  const last = `UPDATE ${schema}.head SET ${set.join(', ')}, commits = commits + 1
+    WHERE commits = $${values.length} RETURNING 1`
+  const withs = parts.map((part, i) => `w${i} AS (${part})`)
+  const text = withs.length > 0 ? `WITH ${withs.join(',\n')}\n${last}` : last
+  return (await db.query(text, values, nameOf(text))).length === 1
+}
+
+function sides(changed: Map<string, AnyRow | null> = new Map()) {
+  const rows: AnyRow[] = []
+  const gone: string[] = []
+  for (const [key, row] of changed) {
+    if (row) rows.push(row)
+    else gone.push(key)
+  }
+  return { rows, gone }
+}
+
+function insertText<Row>(
+  schema: string,
+  table: string,
+  codec: Codec<Row>,
+  first: number,
+  tail: string,
+): string {
+  const columns = codec.names.map((_, i) => `c${i + 1}`)
+  return `INSERT INTO ${schema}.${quoted(table)} (${codec.names.map(quoted).join(', ')})
+    SELECT ${codec.casts().join(', ')}
+    FROM unnest(${codec.parameters(first).join(', ')}) AS n(${columns.join(', ')})${tail}`
+}
+
+function upsert(table: TableName): string {
+  const rest = CODECS[table].names.filter((column) => column !== KEYS[table])
+  const updates = rest.map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
+  return ` ON CONFLICT (${quoted(KEYS[table])}) DO UPDATE SET ${updates.join(', ')}`
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest'
+import { openFile, openForgetful, openMemory, openSqlite } from '../helpers.ts'
+import { openPostgres } from '../postgres.ts'
+import { play } from './differential.ts'
+
+const STEPS = 150
+
+const STORES = {
+  'forgetful memory': { open: openForgetful, seeds: 20 },
+  SQLite: { open: openSqlite, seeds: 8 },
+  file: { open: openFile, seeds: 4 },
+  PostgreSQL: { open: openPostgres, seeds: 8 },
+}
+
+describe('the same history', () => {
+  test.each(Object.entries(STORES))('has the same answers on %s', async (_, { open, seeds }) => {
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const expected = await play(openMemory, seed, STEPS)
+      const played = await play(open, seed, STEPS)
+      expect(expected.answers.length).toBeGreaterThan(STEPS)
+      const at = played.answers.findIndex((answer, i) => answer !== expected.answers[i])
+      expect(`seed ${seed}, ${at}: ${played.answers[at]}`).toBe(
+        `seed ${seed}, -1: ${expected.answers[-1]}`,
+      )
+      expect(played.end).toBe(expected.end)
+    }
+  })
+})
