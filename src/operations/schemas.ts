@@ -140,21 +140,19 @@ export const hexDigest = () =>
   z.string('must be text').check(z.regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'))
 
 /** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
-export const process = () =>
-  z.strictObject({
-    host: plain(256),
-    seat: plain(256),
-    pid: whole(1, 2 ** 31),
-    start: whole(0, Number.MAX_SAFE_INTEGER),
-  })
+export const process = () => z.strictObject(processFields())
+
+const processFields = () => ({
+  host: plain(256),
+  seat: plain(256),
+  pid: whole(1, 2 ** 31),
+  start: whole(0, Number.MAX_SAFE_INTEGER),
+})
 
 /** A group that a runner started, with the mark by which what left it is found. */
 export const processGroup = () =>
   z.strictObject({
-    host: plain(256),
-    seat: plain(256),
-    pid: whole(1, 2 ** 31),
-    start: whole(0, Number.MAX_SAFE_INTEGER),
+    ...processFields(),
     mark: z.optional(plain(64)),
     grace_ms: z.optional(whole(0, 3600_000)),
   })
