@@ -3,6 +3,7 @@ import * as s from '../operations/schemas.ts'
 
 export const SLOTS_MAX = 1000
 const LIMIT_MAX = 100_000
+const BUSY_MS_MAX = 3600_000
 const RUN_SECONDS_MAX = 7 * 24 * 3600
 const LOG_BYTES_MAX = 10 * 1024 ** 3
 
@@ -78,6 +79,7 @@ const agent = () =>
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
+    busy_timeout_ms: s.or(s.whole(0, BUSY_MS_MAX), 5000),
     slots: filled({ max: s.or(s.whole(0, SLOTS_MAX), 4) }),
     per_user_serialization: filled({
       enabled: s.or(s.yesOrNo(), true),

@@ -3,6 +3,7 @@ import { plant, type Promised } from '../core/planted.ts'
 /** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
 export { Dispatcher } from './dispatcher.ts'
+export { readConfig } from './config.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 

@@ -1,4 +1,12 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { fileRefusal } from './errors.ts'
@@ -30,7 +38,7 @@ export interface Place {
 export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
   const folder = stateFolder(env, cwd)
   const said = env['LEASEHOLD_STORE'] ?? ''
-  const busy_timeout_ms = Number(env['LEASEHOLD_BUSY_TIMEOUT_MS'] ?? BUSY_TIMEOUT_MS)
+  const busy_timeout_ms = busyTimeout(env, folder)
   if (said === '') return { kind: 'sqlite', folder, path: join(folder, DATABASE), busy_timeout_ms }
   if (isPostgres(said)) {
     const { shown } = addressOf(said)
@@ -48,6 +56,22 @@ export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
   throw new Refusal('invalid', `LEASEHOLD_STORE is not a store: ${said}`, {
     next: 'Use sqlite:PATH, file:FOLDER or postgres://…, or unset it for the default.',
   })
+}
+
+/**
+ * Every command needs this, and only this, of the configuration: what is wrong with the file is for
+ * the daemon and the doctor to say.
+ */
+function busyTimeout(env: NodeJS.ProcessEnv, folder: string): number {
+  const { LEASEHOLD_BUSY_TIMEOUT_MS: said } = env
+  if (said !== undefined) return Number(said)
+  try {
+    const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as object
+    const { busy_timeout_ms } = config as { busy_timeout_ms?: unknown }
+    return Number.isInteger(busy_timeout_ms) ? Number(busy_timeout_ms) : BUSY_TIMEOUT_MS
+  } catch {
+    return BUSY_TIMEOUT_MS
+  }
 }
 
 /** Opens a store without touching it: the first write makes what is missing. */

@@ -44,6 +44,7 @@ describe('config.json', () => {
     for (const said of [undefined, {}, '\uFEFF{ }\n', { slots: {}, projects: {}, runs: {} }]) {
       const { agents, ...rest } = read(said)
       expect(rest).toEqual({
+        busy_timeout_ms: 5000,
         slots: { max: 4 },
         per_user_serialization: { enabled: true, lock_timeout_seconds: 3600 },
         projects: {},

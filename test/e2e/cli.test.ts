@@ -1,4 +1,12 @@
-import { cpSync, existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN, CLI, sandbox, TEST_CLI } from '../processes.ts'
@@ -266,5 +274,16 @@ describe('the store is private', () => {
     }
     await place.ok(['doctor'])
     expect(existsSync(place.state)).toBe(false)
+  })
+
+  test('the doctor says what is wrong with config.json, and goes on', async () => {
+    const place = sandbox()
+    mkdirSync(place.state, { mode: 0o700 })
+    writeFileSync(join(place.state, 'config.json'), '{ "slot": { "max": 2 } }')
+    const { code, out } = await place.cli(['doctor', '--json'])
+    expect(code).toBe(1)
+    const { findings } = JSON.parse(out) as { findings: { what: string; ok: boolean }[] }
+    expect(findings.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual(['config'])
+    expect(out).toContain('did you mean slots?')
   })
 })

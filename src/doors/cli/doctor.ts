@@ -16,7 +16,8 @@ interface Finding {
   next?: string
 }
 
-type Check = (context: Context) => Promise<Finding> | Finding
+type Looked = Omit<Finding, 'what'>
+type Check = (context: Context) => Promise<Looked> | Looked
 
 export function addDoctor(root: Command, enter: Enter): void {
   root
@@ -25,7 +26,7 @@ export function addDoctor(root: Command, enter: Enter): void {
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const findings: Finding[] = []
-      for (const check of CHECKS) findings.push(await guarded(check, context))
+      for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
       const ok = findings.every((finding) => finding.ok)
       print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
       if (!ok) process.exitCode = 1
@@ -33,12 +34,12 @@ export function addDoctor(root: Command, enter: Enter): void {
 }
 
 /** A check that itself fails is a finding too: the doctor always finishes. */
-async function guarded(check: Check, context: Context): Promise<Finding> {
+async function guarded(what: string, check: Check, context: Context): Promise<Finding> {
   try {
-    return await check(context)
+    return { what, ...(await check(context)) }
   } catch (error) {
     const next = error instanceof Refusal ? error.next : ''
-    return { what: 'store', ok: false, says: (error as Error).message, next }
+    return { what, ok: false, says: (error as Error).message, next }
   }
 }
 
@@ -48,41 +49,69 @@ function line({ what, ok, says, next }: Finding): string {
   return `${mark} ${what.padEnd(8)} ${says}${advice}`
 }
 
-const CHECKS: Check[] = [
-  () => {
-    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-    const ok = major > 20 || (major === 20 && minor >= 19)
-    return { what: 'node', ok, says: process.version, next: 'Install Node 20.19 or newer.' }
-  },
-  ({ caller }) => {
-    const says = caller.given ? caller.agent : `${caller.agent} (shared by all your terminals)`
-    return { what: 'agent', ok: true, says }
-  },
-  ({ place }) => {
-    const folder = folderOf(place)
-    const mode = statSync(folder, { throwIfNoEntry: false })?.mode
-    if (mode === undefined) {
-      return { what: 'folder', ok: true, says: `${folder} (made by the first write)` }
-    }
-    const ok = (mode & 0o077) === 0
-    const says = `${folder}${ok ? '' : ' can be read by other logins'}`
-    return { what: 'folder', ok, says, next: `chmod 700 ${folder}` }
-  },
-  ({ place }) => {
-    const folder = folderOf(place)
-    const tracked = existsSync(folder) && isTracked(folder)
-    const says = tracked ? `git tracks ${folder}` : 'not tracked'
-    return { what: 'git', ok: !tracked, says, next: `git rm -r --cached ${folder}, and ignore it` }
-  },
-  async ({ place }) => {
-    if (!storeExists(place)) return { what: 'store', ok: true, says: 'nothing written yet' }
-    const { ok, problems, events } = await checkStore(place)
-    const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-    return { what: 'store', ok, says, next: 'leasehold db restore BACKUP' }
-  },
-  async (context) => {
-    if (!storeExists(context.place)) return { what: 'writing', ok: true, says: 'not tried' }
-    await context.store().write(() => undefined)
-    return { what: 'writing', ok: true, says: 'the store takes writes' }
-  },
+const CHECKS: [what: string, check: Check][] = [
+  [
+    'node',
+    () => {
+      const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+      const ok = major > 20 || (major === 20 && minor >= 19)
+      return { ok, says: process.version, next: 'Install Node 20.19 or newer.' }
+    },
+  ],
+  [
+    'agent',
+    ({ caller }) => {
+      const says = caller.given ? caller.agent : `${caller.agent} (shared by all your terminals)`
+      return { ok: true, says }
+    },
+  ],
+  [
+    'folder',
+    ({ place }) => {
+      const folder = folderOf(place)
+      const mode = statSync(folder, { throwIfNoEntry: false })?.mode
+      if (mode === undefined) {
+        return { ok: true, says: `${folder} (made by the first write)` }
+      }
+      const ok = (mode & 0o077) === 0
+      const says = `${folder}${ok ? '' : ' can be read by other logins'}`
+      return { ok, says, next: `chmod 700 ${folder}` }
+    },
+  ],
+  [
+    'git',
+    ({ place }) => {
+      const folder = folderOf(place)
+      const tracked = existsSync(folder) && isTracked(folder)
+      const says = tracked ? `git tracks ${folder}` : 'not tracked'
+      return { ok: !tracked, says, next: `git rm -r --cached ${folder}, and ignore it` }
+    },
+  ],
+  [
+    'config',
+    async ({ place, env }) => {
+      const { readConfig } = await import('../../daemon/main.ts')
+      const { projects, slots } = readConfig(folderOf(place), env)
+      const names = Object.keys(projects)
+      const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
+      return { ok: true, says: `${says} (${slots.max} slots)` }
+    },
+  ],
+  [
+    'store',
+    async ({ place }) => {
+      if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
+      const { ok, problems, events } = await checkStore(place)
+      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
+      return { ok, says, next: 'leasehold db restore BACKUP' }
+    },
+  ],
+  [
+    'writing',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'not tried' }
+      await context.store().write(() => undefined)
+      return { ok: true, says: 'the store takes writes' }
+    },
+  ],
 ]
