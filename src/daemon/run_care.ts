@@ -8,6 +8,8 @@ import { readMeta, runFolder, type RunMeta, writeMeta } from './run_folder.ts'
 /** A runner whose run was ended by others learns it with its next word, and goes by itself. */
 export const RUNNER_MS = 2_000
 
+const FOLDERS_AT_ONCE = 50
+
 /**
  * A run of `task_id` may have ended without its runner: its `meta.json` is made true, and a runner
  * that is still there (stopped, or stuck) is ended once it had the time to go.
@@ -41,9 +43,15 @@ function correct(path: string, meta: RunMeta, run: Run): void {
 
 /** At a dispatcher's start: folders of runs that ended while nobody was there to see it. */
 export async function settleFolders(store: Store, folder: string): Promise<void> {
-  const open = runIds(folder).filter((id) => isUnsettled(readMeta(runFolder(folder, id))))
-  const runs = await store.read((view) => open.map((id) => view.get('run', id)))
-  for (const run of runs) if (run) settle(folder, run)
+  const ids = runIds(folder)
+  // A month of runs may be here: others are served meanwhile.
+  for (let from = 0; from < ids.length; from += FOLDERS_AT_ONCE) {
+    await new Promise<void>((resolve) => void setImmediate(resolve))
+    const some = ids.slice(from, from + FOLDERS_AT_ONCE)
+    const open = some.filter((id) => isUnsettled(readMeta(runFolder(folder, id))))
+    const runs = await store.read((view) => open.map((id) => view.get('run', id)))
+    for (const run of runs) if (run) settle(folder, run)
+  }
 }
 
 function isUnsettled(meta: RunMeta | undefined): boolean {
