@@ -78,7 +78,9 @@ export class Dispatcher {
     })
     this.forget = this.store.onCommit((events) => this.hear(events))
     await this.reload(readConfig(folder, env))
-    await settleFolders(this.store, folder)
+    void settleFolders(this.store, folder).catch((error: Error) => {
+      say(`could not look through old runs: ${error.message}`)
+    })
   }
 
   /** In a daemon: dispatches as soon as no other process does so on this host. */
