@@ -48,7 +48,8 @@ test('one user with 60 tasks beside five with 6: all are served alike at first',
   const summary = `${starts.length} runs in ${Math.round(took_ms)} ms, ${drained} of them contested`
   const index = `by count ${by_count.toFixed(4)}, by time ${by_time.toFixed(4)}`
   process.stderr.write(`${summary}; Jain index ${index} (${counts.join(' ')})\n`)
-  expect(drained).toBeGreaterThanOrEqual(30)
+  // Four rounds at least, or the indexes mean little. Starts are in the order they were written.
+  expect(drained).toBeGreaterThanOrEqual(4 * everybody.length)
   expect(by_count).toBeGreaterThanOrEqual(0.98)
   expect(by_time).toBeGreaterThanOrEqual(0.98)
   expect(took_ms).toBeLessThan(30_000)
