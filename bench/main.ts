@@ -9,7 +9,8 @@ const WORKLOADS: Record<string, string> = {
   core: 'claim + complete per second on SQLite, beside plainjob; and the cold start',
   http: 'claims per second over HTTP, beside the echo of the same server',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
-  postgres: 'claim + complete per second on PostgreSQL, by one and by several processes',
+  postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
+  scale: 'the arithmetic of docs/scale.md; no database',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

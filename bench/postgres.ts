@@ -1,113 +1,155 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { seeAgent } from '../src/core/agent.ts'
-import { claimNext } from '../src/core/claim.ts'
-import { moveTask } from '../src/core/move.ts'
-import { createTask } from '../src/core/task.ts'
-import { machine } from '../src/stores/machine.ts'
-import { addressOf } from '../src/stores/postgres/address.ts'
-import { PostgresBackend } from '../src/stores/postgres/backend.ts'
-import { Store } from '../src/stores/store.ts'
-import { startPostgres } from '../test/postgres_server.ts'
-import { callerOf } from './claims.ts'
-import { median, printTable, progress, whole } from './report.ts'
+import { spawnSync } from 'node:child_process'
+import { leftInGraphile } from './peers/graphile_worker.ts'
+import { measureBloat, printBloat } from './postgres_bloat.ts'
+import { fillPostgres } from './postgres_claims.ts'
+import { installPeers, PEER_NODE } from './postgres_peers.ts'
+import { type Bench, drain, type Drained, rateOf, startBench } from './postgres_server.ts'
+import { type Goal, median, printGoals, printTable, progress, whole } from './report.ts'
 
 const CALLERS = 128
-const PROCESSES = [1, 2, 4] as const
-const PAIRS = 8_000
+const TASKS = 20_000
+const USERS = 2_000
+/** Peers are given so many jobs, each in a queue of its own where those have names. */
+const JOBS = 100_000
+const JOBS_QUICK = 20_000
+const WINDOW_MS = 15_000
 const ROUNDS = 5
 const ROUNDS_QUICK = 2
-const ASK = { ttl_ms: 60_000, process: null, takeover: false }
-const FIELDS = { body: 'Do it.', project: null, user: null, priority: 5, group: null }
-const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
 
-/** Claims and completes with so many processes on one server, `CALLERS` callers in all. */
+/** Who is measured: from a copy of which database, by how many processes, and how. */
+interface Contender {
+  name: string
+  from: string
+  processes: number
+  args: (url: string) => string[]
+  node?: string
+}
+
+const each = (processes: number) => String(CALLERS / processes)
+
+function ours(kind: 'queue' | 'plain', processes: number): Contender {
+  const what = kind === 'queue' ? 'from the queue, one per user' : 'next ready task'
+  return {
+    name: `leasehold, ${what}, ${processes} × ${each(processes)}`,
+    from: kind,
+    processes,
+    args: (url) => ['postgres_claims', kind, url, each(processes), String(WINDOW_MS)],
+  }
+}
+
+function graphile(from: 'graphile' | 'graphile_named', processes: number): Contender {
+  const what = from === 'graphile' ? 'batched' : 'named queues'
+  return {
+    name: `graphile-worker, ${what}, ${processes} × ${each(processes)}`,
+    from,
+    processes,
+    args: (url) => ['graphile_drain', url, each(processes), String(WINDOW_MS)],
+    node: PEER_NODE,
+  }
+}
+
+function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
+  const how = from === 'pgboss' ? 'plain' : 'grouped'
+  return {
+    name: `pg-boss, batches of 5,000${how === 'plain' ? '' : ', groupConcurrency 1'}`,
+    from,
+    processes: 1,
+    args: (url) => ['pgboss_drain', url, how, String(WINDOW_MS)],
+    node: PEER_NODE,
+  }
+}
+
+const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
+const GRAPHILE = [graphile('graphile', 1), graphile('graphile', 4)]
+const GRAPHILE_NAMED = [graphile('graphile_named', 1), graphile('graphile_named', 4)]
+const CONTENDERS = [
+  ...OURS,
+  ...GRAPHILE,
+  ...GRAPHILE_NAMED,
+  pgboss('pgboss'),
+  pgboss('pgboss_grouped'),
+]
+
+/** Everybody in turn, round after round, on one server that syncs every commit. */
 export async function measurePostgres(quick: boolean) {
-  const server = await startPostgres({ fsync: true })
+  const missing = installPeers()
+  if (missing) throw new Error(missing)
+  const jobs = quick ? JOBS_QUICK : JOBS
+  const bench = await startBench()
   try {
-    const rates: Record<string, number> = {}
-    for (const processes of PROCESSES) {
-      const measured: number[] = []
-      for (let round = 0; round < (quick ? ROUNDS_QUICK : ROUNDS); round += 1) {
-        progress(`${processes} processes, round ${round + 1}`)
-        const url = `${server.url}?schema=p${processes}_${round}`
-        measured.push(await claimBy(processes, url))
+    await fillAll(bench, jobs)
+    const measured = new Map<string, Drained[]>(CONTENDERS.map(({ name }) => [name, []]))
+    for (let round = 0; round < (quick ? ROUNDS_QUICK : ROUNDS); round += 1) {
+      for (const contender of CONTENDERS) {
+        progress(`round ${round + 1}: ${contender.name}`)
+        measured.get(contender.name)!.push(await measureOne(bench, contender, jobs))
       }
-      rates[`${processes} × ${CALLERS / processes} callers`] = median(measured)
     }
+    const rates = Object.fromEntries(
+      [...measured].map(([name, all]) => [name, median(all.map(rateOf))]),
+    )
+    const p99_ms = Object.fromEntries(
+      [...measured].map(([name, all]) => [name, median(all.map((one) => one.p99_ms ?? 0))]),
+    )
+    const bloat = await measureBloat(bench, quick)
     progress('')
-    return { rates }
+    return { rates, p99_ms, jobs, bloat, goals: goalsOf(rates) }
   } finally {
-    await server.stop()
+    await bench.stop()
   }
 }
 
-export function printPostgres({ rates }: Awaited<ReturnType<typeof measurePostgres>>): void {
-  console.log('Claim + complete per second on PostgreSQL, durable:')
-  printTable(Object.entries(rates).map(([name, rate]) => [name, whole(rate)]))
+async function fillAll(bench: Bench, jobs: number): Promise<void> {
+  const byPeer = (...args: string[]) => {
+    const { status } = spawnSync(PEER_NODE, [process.argv[1]!, ...args], { stdio: 'inherit' })
+    if (status !== 0) throw new Error(`${args[0]} ended with ${status}`)
+    return Promise.resolve()
+  }
+  progress('filling')
+  const count = String(jobs)
+  await bench.template('queue', (url) => fillPostgres(url, 'queue', TASKS))
+  await bench.template('plain', (url) => fillPostgres(url, 'plain', TASKS))
+  await bench.template('graphile', (url) => byPeer('graphile_fill', url, count, 'plain'))
+  await bench.template('graphile_named', (url) => byPeer('graphile_fill', url, count, 'named'))
+  await bench.template('pgboss', (url) => byPeer('pgboss_fill', url, count, '0'))
+  await bench.template('pgboss_grouped', (url) => byPeer('pgboss_fill', url, count, String(USERS)))
 }
 
-async function claimBy(processes: number, url: string): Promise<number> {
-  await fill(url)
-  const callers = CALLERS / processes
-  const started = Array.from({ length: processes }, (_, i) => {
-    const args = [process.argv[1]!, 'postgres_claims', url, String(callers), String(i)]
-    return spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+async function measureOne(bench: Bench, contender: Contender, jobs: number): Promise<Drained> {
+  const { from, processes, args, node } = contender
+  const url = await bench.copyOf(from)
+  const drained = await drain({ args: args(url), processes, ...(node && { node }) })
+  if (from.startsWith('graphile')) {
+    const gone = jobs - (await leftInGraphile(url))
+    if (gone !== drained.done) throw new Error(`graphile-worker did ${drained.done}, not ${gone}`)
+  }
+  await bench.drop(url)
+  return drained
+}
+
+/** Our best number of processes beside their best. */
+function goalsOf(rates: Record<string, number>): Goal[] {
+  const best = (contenders: Contender[]) =>
+    Math.max(...contenders.map(({ name }) => rates[name] ?? 0))
+  const queue = best(OURS.slice(0, 2))
+  const goal = (name: string, ratio: number, least: number): Goal => {
+    return { name, ratio, goal: `≥ ${least}`, met: ratio >= least }
+  }
+  return [
+    goal('ours from the queue / graphile-worker batched', queue / best(GRAPHILE), 1),
+    goal('ours from the queue / graphile-worker, named', queue / best(GRAPHILE_NAMED), 5),
+  ]
+}
+
+export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
+  const { rates, p99_ms, jobs, bloat, goals } = measured
+  console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
+  const rows = Object.entries(rates).map(([name, rate]) => {
+    const p99 = p99_ms[name]
+    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '']
   })
-  await Promise.all(started.map(lineOf))
-  const start_ms = performance.now()
-  for (const each of started) each.stdin.end('go\n')
-  const claimed = await Promise.all(started.map(async (each) => Number(await lineOf(each))))
-  return (claimed.reduce((a, b) => a + b, 0) / (performance.now() - start_ms)) * 1000
-}
-
-async function lineOf({ stdout }: ChildProcess): Promise<string> {
-  const [line] = (await once(createInterface(stdout!), 'line')) as [string]
-  return line
-}
-
-function open(url: string): Store {
-  return new Store(
-    new PostgresBackend({ address: addressOf(url), busy_timeout_ms: 5_000 }),
-    machine,
-  )
-}
-
-async function fill(url: string): Promise<void> {
-  const store = open(url)
-  const titles = Array.from({ length: PAIRS }, (_, i) => `Task ${i}`)
-  const add = (title: string) => {
-    return store.write((view) => createTask(view, { title, ...FIELDS, ...REST }, callerOf(0)))
-  }
-  await Promise.all(titles.map(add))
-  await store.close()
-}
-
-/** `postgres_claims URL CALLERS NUMBER`: claims until nothing is ready, and says how many. */
-export async function claimOnPostgres(args: string[]): Promise<void> {
-  const [url, callers, number] = args as [string, string, string]
-  const store = open(url)
-  await store.write(() => undefined)
-  console.log('ready')
-  await once(process.stdin, 'data')
-  const counts = await Promise.all(
-    Array.from({ length: Number(callers) }, (_, i) => claimAll(store, Number(number) * 1000 + i)),
-  )
-  console.log(counts.reduce((a, b) => a + b, 0))
-  await store.close()
-}
-
-async function claimAll(store: Store, agent: number): Promise<number> {
-  const caller = callerOf(agent)
-  for (let claimed = 0; ; claimed += 1) {
-    const claim = await store.write((view) => {
-      seeAgent(view, caller)
-      return claimNext(view, {}, ASK, caller)
-    })
-    if (!claim) return claimed
-    const { task, lease } = claim
-    const move = { id: task.id, to: 'done' as const, fence: lease.fence, ...ASK }
-    await store.write((view) => moveTask(view, move, caller))
-  }
+  printTable([['', 'per second', ''], ...rows])
+  console.log(`Ours: ${whole(TASKS)} tasks of ${whole(USERS)} users. Peers: ${whole(jobs)} jobs.`)
+  printBloat(bloat)
+  printGoals(goals)
 }

@@ -3,16 +3,28 @@ import { measureColdStart, printColdStart } from './cold_start.ts'
 import { measureCore, printCore } from './core.ts'
 import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
-import { claimOnPostgres, measurePostgres, printPostgres } from './postgres.ts'
+import { drainGraphile, fillGraphile } from './peers/graphile_worker.ts'
+import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
+import { measurePostgres, printPostgres } from './postgres.ts'
+import { claimOnPostgres } from './postgres_claims.ts'
+import { printScale, simulateScale } from './postgres_scale.ts'
 import { measureQueue, printQueue } from './queue.ts'
 
 /** What `main.ts` starts, bundled as the program itself is: `run WORKLOAD QUICK JSON_FILE`. */
 const [, , workload, quick, file] = process.argv
 const isQuick = quick === 'true'
 
-/** `load` is what a workload starts beside itself, not one to be asked for. */
-if (workload === 'load') await load(process.argv.slice(3))
-else if (workload === 'postgres_claims') await claimOnPostgres(process.argv.slice(3))
+/** What a workload starts beside itself; not to be asked for. */
+const PARTS: Record<string, (args: string[]) => Promise<void>> = {
+  load,
+  postgres_claims: claimOnPostgres,
+  graphile_fill: fillGraphile,
+  graphile_drain: drainGraphile,
+  pgboss_fill: fillPgboss,
+  pgboss_drain: drainPgboss,
+}
+const part = PARTS[workload ?? '']
+if (part) await part(process.argv.slice(3))
 else await measure()
 
 async function measure(): Promise<void> {
@@ -24,8 +36,13 @@ async function measure(): Promise<void> {
   if (queue) printQueue(queue)
   const postgres = workload === 'postgres' ? await measurePostgres(isQuick) : undefined
   if (postgres) printPostgres(postgres)
-  const cold_start = http || queue || postgres ? undefined : measureColdStart(isQuick)
+  const scale = workload === 'scale' ? simulateScale() : undefined
+  if (scale) printScale(scale)
+  const cold_start = http || queue || postgres || scale ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
   if (file)
-    writeFileSync(file, `${JSON.stringify({ core, http, queue, postgres, cold_start }, null, 2)}\n`)
+    writeFileSync(
+      file,
+      `${JSON.stringify({ core, http, queue, postgres, scale, cold_start }, null, 2)}\n`,
+    )
 }

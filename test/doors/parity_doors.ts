@@ -7,6 +7,7 @@ import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Sandbox, sandbox } from '../processes.ts'
 import { callerOf } from '../helpers.ts'
+import { postgresUrl } from '../postgres.ts'
 import { type McpAgent, overHttp, overStdio } from './mcp_agent.ts'
 import { finish, type Json, type Reply, send, type Served, startDaemon } from './serving.ts'
 
@@ -30,12 +31,26 @@ export interface Opened {
   store: Store
 }
 
+/** Which store a door is opened on: this is all that a user changes. */
+export type Kind = 'sqlite' | 'postgres'
+
 const AGENTS = ['ada', 'bob', 'cy']
 
-function openedOn(place: Sandbox, door: Door): Opened {
-  const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
+export function placeOn(kind: Kind): Sandbox {
+  const place = sandbox()
+  if (kind === 'postgres') place.env['LEASEHOLD_STORE'] = postgresUrl(place.folder)
+  return place
+}
+
+/** The store of a place, as every program in that place would open it. */
+export function storeOf(place: Sandbox): Store {
+  const store = openStore(placeOf(place.env, place.folder))
   onTestFinished(() => store.close())
-  return { door, store }
+  return store
+}
+
+function openedOn(place: Sandbox, door: Door): Opened {
+  return { door, store: storeOf(place) }
 }
 
 /** The call that all doors end in, without any door. */
@@ -57,8 +72,14 @@ async function outcomeOf(asked: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-async function served(): Promise<{ place: Sandbox; daemon: Served; tokens: Map<string, string> }> {
-  const place = sandbox()
+interface Wire {
+  place: Sandbox
+  daemon: Served
+  tokens: Map<string, string>
+}
+
+async function served(kind: Kind): Promise<Wire> {
+  const place = placeOn(kind)
   onTestFinished(() => finish(place))
   const daemon = await startDaemon(place)
   const tokens = new Map<string, string>()
@@ -68,7 +89,7 @@ async function served(): Promise<{ place: Sandbox; daemon: Served; tokens: Map<s
 
 /** An agent's own token; what is for admins is asked by one who says whom it asks for. */
 function overWire(
-  { daemon, tokens }: Awaited<ReturnType<typeof served>>,
+  { daemon, tokens }: Wire,
   how: (operation: Operation, input: Json, token: string) => Promise<Reply>,
 ): Door {
   return {
@@ -147,16 +168,16 @@ async function agentsBy(
   return new Map(opened)
 }
 
-export const DOORS: Record<string, () => Promise<Opened>> = {
-  'HTTP, POST': async () => {
-    const wire = await served()
+export const DOORS: Record<string, (kind: Kind) => Promise<Opened>> = {
+  'HTTP, POST': async (kind) => {
+    const wire = await served(kind)
     const door = overWire(wire, ({ name }, input, token) =>
       wire.daemon.post(name, input, { token }),
     )
     return openedOn(wire.place, door)
   },
-  'HTTP, GET for reads': async () => {
-    const wire = await served()
+  'HTTP, GET for reads': async (kind) => {
+    const wire = await served(kind)
     const post = overWire(wire, ({ name }, input, token) =>
       wire.daemon.post(name, input, { token }),
     )
@@ -177,26 +198,26 @@ export const DOORS: Record<string, () => Promise<Opened>> = {
     }
     return openedOn(wire.place, door)
   },
-  'commands through the daemon': async () => {
-    const { place } = await served()
+  'commands through the daemon': async (kind) => {
+    const { place } = await served(kind)
     return openedOn(place, byCommand(place))
   },
-  'commands on the store': async () => {
-    const place = sandbox()
+  'commands on the store': async (kind) => {
+    const place = placeOn(kind)
     return openedOn(place, byCommand(place))
   },
-  'MCP over stdio': async () => {
-    const place = sandbox()
+  'MCP over stdio': async (kind) => {
+    const place = placeOn(kind)
     const agents = await agentsBy((agent) => overStdio(place, { flags: ['--agent', agent] }))
     return openedOn(place, byTool(agents))
   },
-  'MCP over HTTP': async () => {
-    const { place, daemon, tokens } = await served()
+  'MCP over HTTP': async (kind) => {
+    const { place, daemon, tokens } = await served(kind)
     const agents = await agentsBy((agent) => overHttp(daemon.url, tokens.get(agent)!))
     return openedOn(place, byTool(agents))
   },
-  'the SDK': async () => {
-    const { place, daemon, tokens } = await served()
+  'the SDK': async (kind) => {
+    const { place, daemon, tokens } = await served(kind)
     const { url, secret } = daemon
     const door: Door = {
       // A client for each ask: one that remembers fences would say more than it was told to.

@@ -10,7 +10,8 @@ import {
   restoreLastGoodState,
   restoreStore,
 } from '../../stores/care.ts'
-import { storeExists } from '../../stores/open.ts'
+import { type Copied, copyStore, type Progress } from '../../stores/copy.ts'
+import { type Place, placeOf, storeExists } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
@@ -24,6 +25,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     return context
   }
   addPrune(db, enter)
+  addCopy(db, enter)
   db.command('migrate')
     .description('Bring the store up to this version; makes it if there is none.')
     .action(async (_, self: Command) => {
@@ -84,6 +86,61 @@ function addPrune(db: Command, enter: Enter): void {
       const pruned = await pruneStore(context.place, { events, since })
       say(context, { pruned }, `${pruned} events forgotten`)
     })
+}
+
+function addCopy(db: Command, enter: Enter): void {
+  db.command('copy')
+    .description('Copy a whole store into an empty one of any kind; fences and events stay.')
+    .requiredOption('--from <store>', 'sqlite:PATH, file:FOLDER or postgres://…; nobody uses it')
+    .requiredOption('--to <store>', 'the same; it is empty, or not there yet')
+    .action(async (options: { from: string; to: string }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const from = storeAt(context, '--from', options.from)
+      const to = storeAt(context, '--to', options.to)
+      const isWatched = process.stderr.isTTY && !context.json
+      const copied = await copyStore(from, to, isWatched ? showProgress() : undefined).finally(
+        () => isWatched && process.stderr.write(CLEAR),
+      )
+      say(context, copied, copiedText(copied, from, to))
+    })
+}
+
+/** Refuses (`invalid`) what is no store, without repeating it: a password may be in it. */
+function storeAt({ env }: Context, option: string, text: string): Place {
+  const isKnown = /^(?:sqlite|file):/.test(text) || URL.canParse(text)
+  if (isKnown && /^(?:sqlite|file|postgres|postgresql):/i.test(text)) {
+    return placeOf({ ...env, LEASEHOLD_STORE: text }, process.cwd())
+  }
+  throw new Refusal('invalid', `${option} is not the address of a store`, {
+    next: 'Use sqlite:PATH, file:FOLDER or postgres://USER:PASSWORD@HOST/DATABASE.',
+  })
+}
+
+const PROGRESS_EVERY_MS = 100
+/** Back to the start of the line, and nothing on it. */
+const CLEAR = '\r\u001B[K'
+
+/** One line that is written over and over. */
+function showProgress(): Progress {
+  let shown_ms = 0
+  return (step, part, rows) => {
+    const now_ms = performance.now()
+    if (now_ms - shown_ms < PROGRESS_EVERY_MS) return
+    shown_ms = now_ms
+    process.stderr.write(`${CLEAR}${step} ${part} ${rows}`)
+  }
+}
+
+/** As one would write it into `LEASEHOLD_STORE`, but for the password. */
+const shownAt = ({ kind, path }: Place) => (kind === 'postgres' ? path : `${kind}:${path}`)
+
+function copiedText({ rows, events, shift_ms }: Copied, from: Place, to: Place): string {
+  const counts = Object.entries(rows).map(([table, count]) => `${table} ${count}`)
+  const shift = shift_ms === 0 ? '' : `\ntimes are by another clock now: ${shift_ms} ms were added`
+  return `${pc.green('copied and compared')}: ${[...counts, `event ${events}`].join(', ')}${shift}
+The source is as it was: let nobody use it any more. To go on with the copy:
+  was  ${shownAt(from)}
+  set  LEASEHOLD_STORE=${shownAt(to)}`
 }
 
 interface RestoreOptions {

@@ -91,7 +91,8 @@ Examples:
 Examples:
   leasehold db check                              integrity, and the chain of events
   leasehold db backup before-upgrade.db
-  leasehold db restore before-upgrade.db          fences rise, so nothing old is accepted`,
+  leasehold db restore before-upgrade.db          fences rise, so nothing old is accepted
+  leasehold db copy --from sqlite: --to postgres://db.example/leasehold`,
   },
 }
 

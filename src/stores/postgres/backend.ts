@@ -29,8 +29,13 @@ import { Sessions } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
-/** A round trip is dear, and shared by all asks of a batch. */
-const BATCH_MAX = 512
+/**
+ * A round trip is dear, and shared by all asks of a batch. But an ask looks through what those
+ * before it changed: in batches of 512, claims from the queue took nine times the processor time.
+ */
+const BATCH_MAX = 256
+/** The lanes of those whose turn it is, and what is in them. */
+const LEVELS_AHEAD = 2
 const POLL_MS = 1_000
 /** How often in a row a transaction may be cut short before its asks are told. */
 const CUT_SHORT_MAX = 8
@@ -99,7 +104,7 @@ export class PostgresBackend implements Backend {
       const found = headOf(await this.writer.run(this.statements.beginWriting), address.shown)
       this.isOpen = true
       if (!found.isDurable) throw notDurable(address)
-      if (found.commits !== this.commits) this.known.forget()
+      this.known.keepUnless(found.commits !== this.commits)
       this.commits = found.commits
       return this.clocked(found)
     } catch (error) {
@@ -131,8 +136,16 @@ export class PostgresBackend implements Backend {
   }
 
   async prefetch(needs: Need[]): Promise<void> {
+    const { quoted: schema } = this.options.address
     const wanted = this.known.lacking(needs)
-    await this.step((db) => load(db, this.options.address.quoted, wanted, this.known))
+    const lacked = wanted.keys.size + wanted.groups.size + wanted.pages.length > 0
+    await this.step(async (db) => {
+      await load(db, schema, wanted, this.known)
+      // Nothing, unless somebody has looked whose turn it is.
+      for (let level = 0; lacked && level < LEVELS_AHEAD; level += 1) {
+        await load(db, schema, this.known.lackingAhead(), this.known)
+      }
+    })
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
@@ -146,7 +159,8 @@ export class PostgresBackend implements Backend {
   async commit(commit: Commit): Promise<'done'> {
     const { quoted: schema } = this.options.address
     await this.step(async (db) => {
-      if (!(await write(db, schema, commit, this.commits))) throw new Again('another was first')
+      const done = await write(db, schema, commit, this.commits, this.known)
+      if (!done) throw new Again('another was first')
     })
     await this.finish()
     this.known.keep(commit.changes)

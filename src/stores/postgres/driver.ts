@@ -22,6 +22,8 @@ export interface Connection {
 interface ConnectOptions {
   url: string
   timeout_ms: number
+  /** A server that is silent for longer is out of reach: TCP alone would wait a quarter hour. */
+  silent_ms: number
   /** Run at the start of every session. */
   settings: string
 }
@@ -37,6 +39,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     connectionString: options.url,
     application_name: 'leasehold',
     connectionTimeoutMillis: options.timeout_ms,
+    query_timeout: options.silent_ms,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
   })
@@ -52,7 +55,11 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const ask = async (query: object): Promise<TextRow[]> => {
     // Several statements give several answers, which the driver's types do not know.
     const asked = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
-    const answer = (await client.query(asked)) as unknown as Answer | Answer[]
+    const answer = (await client.query(asked).catch((error: Error) => {
+      // Whatever is asked next would wait behind this one.
+      if (/read timeout/.test(error.message)) void client.end().catch(() => undefined)
+      throw error
+    })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
   try {

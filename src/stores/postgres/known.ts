@@ -3,6 +3,7 @@ import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
 import { cursorOf, isBefore } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
+import { neededFor, neededIn } from './ahead.ts'
 
 /** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
 const REMEMBERED_MAX = 20_000
@@ -10,7 +11,7 @@ const REMEMBERED_MAX = 20_000
 /** A round trip costs as much as many rows: whoever wants a few gets some more. */
 const ROWS_MIN = 16
 /** Every ask of a batch takes one of these, and the next batch goes on behind them. */
-const CLAIMED_AHEAD = 4
+const BATCHES_AHEAD = 4
 const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
 
 interface Index {
@@ -58,11 +59,29 @@ export class Known implements Base {
   /** In which group of an index a row was seen. */
   private readonly places = new Map<IndexName, Map<string, string>>()
   private readonly pages = new Map<string, { rows: AnyRow[]; limit: number }>()
+  /** For how many batches to load what they will claim. */
+  private ahead = BATCHES_AHEAD
+  /** Tables without any row; undefined before that was asked. */
+  private empty: Set<TableName> | undefined
+
+  get asksForEmpty(): boolean {
+    return this.empty === undefined
+  }
+
+  learnEmpty(tables: TableName[]): void {
+    this.empty = new Set(tables)
+  }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const row = this.rows[table].get(key)
+    if (row === undefined && this.empty?.has(table)) return undefined
     if (row === undefined) throw new NotLoaded({ table, key })
     return (row ?? undefined) as Tables[T] | undefined
+  }
+
+  /** The row as it was committed, if that is known. */
+  committed(table: TableName, key: string): AnyRow | null | undefined {
+    return this.rows[table].get(key)
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
@@ -72,6 +91,7 @@ export class Known implements Base {
   }
 
   private find(index: IndexName, group: string, after: Cursor | undefined, limit: number) {
+    if (this.empty?.has(INDEXES[index].table)) return []
     const start = this.starts.get(index)?.get(group)
     if (start) {
       const from = after ? placeBehind(index, start.rows, after) : 0
@@ -95,7 +115,7 @@ export class Known implements Base {
   }
 
   private wantRow(wanted: Wanted, { table, key }: { table: TableName; key: string }): void {
-    if (this.rows[table].has(key)) return
+    if (this.rows[table].has(key) || this.empty?.has(table)) return
     const keys = wanted.keys.get(table)
     if (keys) keys.add(key)
     else wanted.keys.set(table, new Set([key]))
@@ -104,13 +124,26 @@ export class Known implements Base {
   private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
     const { index, group, after, limit: asked = ROWS_MIN } = need
     if (this.find(index, group, after, asked)) return
-    const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * CLAIMED_AHEAD : asked)
+    const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * this.ahead : asked)
     if (after) {
       wanted.pages.push({ index, group, after, limit })
       return
     }
     const groups = wanted.groups.get(index) ?? new Map<string, number>()
     wanted.groups.set(index, groups.set(group, Math.max(limit, groups.get(group) ?? 0)))
+  }
+
+  /** What the next claims from the queue will look at, and is not known yet. */
+  lackingAhead(): Wanted {
+    const needs: Need[] = []
+    for (const { rows } of this.starts.get('shares_in_turn')?.values() ?? []) {
+      for (const share of rows as Tables['share'][]) {
+        needs.push(...neededFor(share))
+        const lanes = share.lanes > 1 ? this.starts.get('lanes_of')?.get(share.user)?.rows : []
+        for (const lane of (lanes ?? []) as Tables['lane'][]) needs.push(...neededIn(lane))
+      }
+    }
+    return this.lacking(needs)
   }
 
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
@@ -162,6 +195,7 @@ export class Known implements Base {
       const rows = this.rows[table]
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
       if (!changed) continue
+      this.empty?.delete(table)
       if (rows.size > REMEMBERED_MAX) rows.clear()
       for (const [key, row] of changed) {
         // What is gone is seldom asked for again, and ready rows come and go with every claim.
@@ -198,11 +232,18 @@ export class Known implements Base {
     places.set(key, group)
   }
 
+  /** Where others write too, what is loaded for later batches is forgotten before they come. */
+  keepUnless(othersWrote: boolean): void {
+    this.ahead = othersWrote ? 1 : BATCHES_AHEAD
+    if (othersWrote) this.forget()
+  }
+
   forget(): void {
     for (const table of TABLES) this.rows[table].clear()
     this.starts.clear()
     this.places.clear()
     this.pages.clear()
+    this.empty = undefined
   }
 }
 

@@ -1,6 +1,7 @@
 import { lockOf } from '../../core/lease.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
+import { OFTEN_EMPTY } from './ahead.ts'
 import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known, Wanted } from './known.ts'
@@ -26,7 +27,10 @@ export async function load(
 ): Promise<void> {
   const branches = [...rowBranches(wanted), ...groupBranches(wanted), ...pageBranches(wanted)]
   if (branches.length === 0) return
-  const width = Math.max(...branches.map(({ table }) => CODECS[table].names.length))
+  const width = Math.max(
+    OFTEN_EMPTY.length,
+    ...branches.map(({ table }) => CODECS[table].names.length),
+  )
   let first = 1
   const texts = branches.map(({ table, text, values }, i) => {
     const columns = CODECS[table].names.map((name) => `t.${quoted(name)}::text`)
@@ -35,10 +39,22 @@ export async function load(
     first += values.length
     return part
   })
+  const asks = known.asksForEmpty
+  if (asks) texts.push(emptyText(schema, width))
   const text = texts.join('\nUNION ALL\n')
   const values = branches.flatMap((branch) => branch.values)
   const found = await db.query(text, values, nameOf(text))
-  known.learn(wanted, rowsByTable(found, branches))
+  if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
+  known.learn(wanted, rowsByTable(asks ? found.slice(0, -1) : found, branches))
+}
+
+/** Which tables have no row: the last branch, so its row comes last. */
+function emptyText(schema: string, width: number): string {
+  const columns = OFTEN_EMPTY.map(
+    (table) => `(NOT EXISTS (SELECT 1 FROM ${schema}.${quoted(table)}))::text`,
+  )
+  while (columns.length < width) columns.push('NULL')
+  return `SELECT -1, ${columns.join(', ')}`
 }
 
 function rowsByTable(found: TextRow[], branches: Branch[]) {

@@ -8,12 +8,20 @@ const STATEMENT_MS = 20_000
 const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 400
 const CONNECT_MS_MAX = 5_000
+/** What a statement of ours may take beside waiting for a lock. */
+const SILENT_MS = 4_000
 
 /**
  * Every statement looks up rows by an index; a plan that was made while a table was small and reads
  * all of it would be kept while the table grows.
  */
-const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `SET ${name} = off`)
+const PLANS = [
+  'enable_seqscan',
+  'enable_bitmapscan',
+  'enable_hashjoin',
+  'enable_mergejoin',
+  'jit',
+].map((name) => `SET ${name} = off`)
 
 /** A writer that was stopped, or whose host is gone, holds up the others for so long at most. */
 function settingsOf(lock_timeout_ms: number): string {
@@ -46,8 +54,10 @@ export class Sessions {
     const { connect } = await import('./driver.ts')
     const { busy_timeout_ms, address } = this
     const timeout_ms = Math.min(CONNECT_MS_MAX, Math.max(busy_timeout_ms, 100))
-    const settings = settingsOf(Math.ceil(busy_timeout_ms / 2))
-    return connect({ url: address.url, timeout_ms, settings }).catch((error: Error) => {
+    const lock_timeout_ms = Math.ceil(busy_timeout_ms / 2)
+    const settings = settingsOf(lock_timeout_ms)
+    const silent_ms = lock_timeout_ms + SILENT_MS
+    return connect({ url: address.url, timeout_ms, silent_ms, settings }).catch((error: Error) => {
       if (isAway(error) || sqlState(error)) throw error
       throw shut(address.shown, error.message)
     })

@@ -1,0 +1,105 @@
+import { seeAgent } from '../src/core/agent.ts'
+import type { Caller } from '../src/core/caller.ts'
+import { claimNext } from '../src/core/claim.ts'
+import { moveTask } from '../src/core/move.ts'
+import { enqueueTask } from '../src/core/queue.ts'
+import { createTask } from '../src/core/task.ts'
+import type { View } from '../src/core/view.ts'
+import { machine } from '../src/stores/machine.ts'
+import { addressOf } from '../src/stores/postgres/address.ts'
+import { PostgresBackend } from '../src/stores/postgres/backend.ts'
+import { Store } from '../src/stores/store.ts'
+import { callerOf } from './claims.ts'
+import { awaitStart, type Drained } from './postgres_server.ts'
+import { claimTurn } from './queue_claims.ts'
+
+/**
+ * `queue`: whose turn it is, one task per user at a time. `plain`: the next ready task. `round`: as
+ * `queue`, and who completes a task adds another for the same user.
+ */
+export type Kind = 'queue' | 'plain' | 'round'
+
+const ASK = { ttl_ms: 60_000, process: null, takeover: false }
+const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0, lost: 0 }
+const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
+const USERS = 2_000
+
+function openPostgres(url: string): Store {
+  const address = addressOf(url)
+  return new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), machine)
+}
+
+function taskOf(n: number, kind: Kind) {
+  const user = kind !== 'plain' ? `user-${String(n % USERS).padStart(6, '0')}` : null
+  const project = kind !== 'plain' ? 'web' : null
+  const fields = { title: `Task ${n}`, body: 'Do it.', project, user, priority: 5, group: null }
+  return { ...fields, ...REST }
+}
+
+export async function fillPostgres(url: string, kind: Kind, tasks: number): Promise<void> {
+  const store = openPostgres(url)
+  const add = (n: number) =>
+    store.write((view) => {
+      if (kind === 'plain') createTask(view, taskOf(n, kind), callerOf(0))
+      else enqueueTask(view, { ...taskOf(n, kind), queue: QUEUED }, callerOf(0))
+    })
+  await Promise.all(Array.from({ length: tasks }, (_, n) => add(n)))
+  await store.close()
+}
+
+const next = { queue: claimTurn, round: claimTurn, plain: nextReady }
+
+function nextReady(view: View, caller: Caller) {
+  seeAgent(view, caller)
+  return claimNext(view, {}, ASK, caller)
+}
+
+/** `postgres_claims KIND URL CALLERS WINDOW_MS NUMBER`: until nothing is left or time is up. */
+export async function claimOnPostgres(args: string[]): Promise<void> {
+  const [kind, url, callers, window_ms, number] = args as [Kind, string, string, string, string]
+  const store = openPostgres(url)
+  await store.write(() => undefined)
+  await awaitStart()
+  const first_ms = Date.now()
+  const until_ms = first_ms + Number(window_ms)
+  const waits_ms: number[] = []
+  const counts = await Promise.all(
+    Array.from({ length: Number(callers) }, (_, i) => {
+      const caller = callerOf(Number(number) * 1000 + i)
+      return claimUntil(store, caller, kind, until_ms, waits_ms)
+    }),
+  )
+  const drained: Drained = {
+    done: counts.reduce((a, b) => a + b, 0),
+    first_ms,
+    last_ms: Date.now(),
+    p99_ms: waits_ms.toSorted((a, b) => a - b)[Math.floor(waits_ms.length * 0.99)] ?? 0,
+  }
+  await store.close()
+  console.log(JSON.stringify(drained))
+}
+
+async function claimUntil(
+  store: Store,
+  caller: Caller,
+  kind: Kind,
+  until_ms: number,
+  waits_ms: number[],
+): Promise<number> {
+  for (let done = 0; ; done += 1) {
+    if (Date.now() >= until_ms) return done
+    const asked_ms = performance.now()
+    const claim = await store.write((view) => next[kind](view, caller))
+    waits_ms.push(performance.now() - asked_ms)
+    if (!claim) return done
+    const { task, lease } = claim
+    const move = { id: task.id, to: 'done' as const, fence: lease.fence, ...ASK }
+    await store.write((view) => {
+      moveTask(view, move, caller)
+      if (kind !== 'round') return
+      const { title, body, project, user, priority, group } = task
+      const fields = { title, body, project, user, priority, group, queue: QUEUED }
+      enqueueTask(view, { ...fields, ...REST }, caller)
+    })
+  }
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Client } from 'pg'
+import { startPostgres } from '../test/postgres_server.ts'
+
+/** What a process did: how many jobs it completed, and when it began and ended, by one clock. */
+export interface Drained {
+  done: number
+  first_ms: number
+  last_ms: number
+  /** Milliseconds that one in a hundred waited for longer, where answers are waited for. */
+  p99_ms?: number
+}
+
+export interface Bench {
+  /** Makes a database, lets `fill` fill it, and keeps it as it is for `copyOf`. */
+  template(name: string, fill: (url: string) => Promise<void>): Promise<void>
+  /** A fresh copy, with nothing left to be written of what was there before. */
+  copyOf(name: string): Promise<string>
+  drop(url: string): Promise<void>
+  stop(): Promise<void>
+}
+
+/** One server for all who are compared; every round works on a copy of a filled database. */
+export async function startBench(): Promise<Bench> {
+  const server = await startPostgres({ fsync: true })
+  const admin = new Client({ connectionString: server.url })
+  await admin.connect()
+  const urlOf = (database: string) =>
+    Object.assign(new URL(server.url), { pathname: database }).href
+  let copies = 0
+  return {
+    template: async (name, fill) => {
+      await admin.query(`CREATE DATABASE ${name}`)
+      await fill(urlOf(name))
+      await ask(urlOf(name), 'VACUUM (ANALYZE)')
+    },
+    copyOf: async (name) => {
+      const copy = `${name}_${(copies += 1)}`
+      await admin.query(`CREATE DATABASE ${copy} TEMPLATE ${name}`)
+      await admin.query('CHECKPOINT')
+      return urlOf(copy)
+    },
+    drop: async (url) => {
+      await admin.query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+    },
+    stop: async () => {
+      await admin.end()
+      await server.stop()
+    },
+  }
+}
+
+/** One statement on a connection of its own. */
+export async function ask(url: string, text: string): Promise<unknown[][]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query({ text, rowMode: 'array' })
+    return rows as unknown[][]
+  } finally {
+    await client.end()
+  }
+}
+
+interface DrainOptions {
+  /** What `run.ts` is started with. */
+  args: string[]
+  processes: number
+  /** A newer Node, for peers that need one. */
+  node?: string
+}
+
+/** Starts processes, lets them begin together, and gathers what they did. */
+export async function drain({ args, processes, node }: DrainOptions): Promise<Drained> {
+  const started = Array.from({ length: processes }, (_, i) =>
+    spawn(node ?? process.execPath, [process.argv[1]!, ...args, String(i)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }),
+  )
+  try {
+    await Promise.all(started.map(lineOf))
+    for (const each of started) each.stdin.end('go\n')
+    const lines = await Promise.all(started.map(lineOf))
+    const parts = lines.map((line) => JSON.parse(line) as Drained)
+    return {
+      done: parts.reduce((sum, part) => sum + part.done, 0),
+      first_ms: Math.min(...parts.map((part) => part.first_ms)),
+      last_ms: Math.max(...parts.map((part) => part.last_ms)),
+      p99_ms: Math.max(...parts.map((part) => part.p99_ms ?? 0)),
+    }
+  } finally {
+    for (const each of started) each.kill()
+  }
+}
+
+async function lineOf(child: ChildProcess): Promise<string> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`a process of the benchmark ended with ${code}`)
+  })
+  const [line] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [
+    string,
+  ]
+  return line
+}
+
+/** The other side of `drain`: says that it is ready, and begins when all are. */
+export async function awaitStart(): Promise<void> {
+  console.log('ready')
+  await once(process.stdin, 'data')
+}
+
+export const rateOf = ({ done, first_ms, last_ms }: Drained) => (done / (last_ms - first_ms)) * 1000

@@ -1,0 +1,31 @@
+import type { TableName } from '../../core/rows.ts'
+
+/** Rows behind a key, in the order of keys, as SQLite and PostgreSQL both read it. */
+const BEHIND: Record<TableName, string> = {
+  task: 'SELECT * FROM task AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  dependency: 'SELECT * FROM dependency AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  ready: 'SELECT * FROM ready AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  lease: 'SELECT * FROM lease AS t WHERE name > ?1 ORDER BY name LIMIT ?2',
+  run: 'SELECT * FROM run AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  ticket: 'SELECT * FROM ticket AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  place: 'SELECT * FROM place AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  agent: 'SELECT * FROM agent AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  request: 'SELECT * FROM request AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  token: 'SELECT * FROM token AS t WHERE hash > ?1 ORDER BY hash LIMIT ?2',
+  share: 'SELECT * FROM share AS t WHERE "user" > ?1 ORDER BY "user" LIMIT ?2',
+  lane: 'SELECT * FROM lane AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  parking: 'SELECT * FROM parking AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  limit: 'SELECT * FROM "limit" AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  queue: 'SELECT * FROM queue AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  dispatcher: 'SELECT * FROM dispatcher AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+}
+
+/** The statement for the next rows. A key may be empty, so the first rows are not behind any. */
+export function readText(table: TableName, after: string | undefined): string {
+  return after === undefined ? BEHIND[table].replace('>', '>=') : BEHIND[table]
+}
+
+/** The same for PostgreSQL; rows come as JSON, by name, whatever the order of columns is there. */
+export function readJsonText(table: TableName, after: string | undefined): string {
+  return readText(table, after).replace('*', 'row_to_json(t)::text').replaceAll('?', '$')
+}

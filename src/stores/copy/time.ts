@@ -1,0 +1,86 @@
+import { readyKey } from '../../core/ready.ts'
+import type { Lease, Ready, TableName, Terms } from '../../core/rows.ts'
+import { instantOf } from '../clock.ts'
+import { machine } from '../machine.ts'
+import type { AnyRow, Head } from '../port.ts'
+import type { Side } from './side.ts'
+
+/** How store time goes on at the target. */
+export interface Course {
+  head: Head
+  /** What is added to every instant in the rows. */
+  shift_ms: number
+  /** Set when the machine was booted since the last commit, which was at `last_ms`. */
+  booted: { last_ms: number; now: number } | undefined
+}
+
+/**
+ * Store time of the source has to go on at the target so that no lease ends earlier than it would
+ * have. Between stores of one machine it is the same clock. A store that comes from a server gets
+ * an offset with which this machine's clock goes on from the server's. A server's clock cannot be
+ * set, so there all instants are shifted instead. Clocks are read in the order in which the time
+ * between the two looks makes leases longer.
+ */
+export async function courseOf(from: Side, to: Side): Promise<Course> {
+  const begun = await from.head()
+  const { clock_ms: _, ...head } = begun
+  const { now } = instantOf(begun, machine).instant
+  if (to.clock !== undefined) {
+    const ahead_ms = Math.ceil((await to.head()).clock_ms!) - now
+    const shift_ms = to.clock === from.clock ? 0 : ahead_ms
+    const isOld = from.clock === undefined && head.boot !== '' && head.boot !== machine.boot
+    const booted = isOld ? { last_ms: head.last_ms, now } : undefined
+    const last_ms = moved(head.last_ms, shift_ms)
+    return { head: { ...head, boot: '', offset_ms: 0, last_ms }, shift_ms, booted }
+  }
+  if (from.clock === undefined) return { head, shift_ms: 0, booted: undefined }
+  const offset_ms = Math.floor(now) - Math.ceil(machine.monotonicMs())
+  return { head: { ...head, boot: machine.boot, offset_ms }, shift_ms: 0, booted: undefined }
+}
+
+/** Fields that are instants of store time. Ranks are, less what a priority is worth. */
+const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
+  task: ['rank'],
+  ready: ['rank'],
+  lease: ['acquired_ms', 'expires_ms'],
+  ticket: ['asked_ms', 'rank', 'seen_ms', 'called_ms'],
+  place: ['rank'],
+  agent: ['last_seen_ms'],
+  request: ['at_ms'],
+  token: ['expires_ms'],
+  share: ['last_ms'],
+  lane: ['head_rank'],
+}
+
+/** Zero stands for never. */
+const moved = (ms: number, shift_ms: number) => (ms === 0 ? 0 : ms + shift_ms)
+
+/** A row of the source as it is at the target. */
+export function onCourse(table: TableName, row: AnyRow, { shift_ms, booted }: Course): AnyRow {
+  const given = table === 'lease' && booted ? afterBoot(row as Lease, booted) : row
+  if (shift_ms === 0 || !INSTANTS[table]) return given
+  const fields = { ...given } as unknown as Record<string, unknown>
+  for (const name of INSTANTS[table]) {
+    const ms = fields[name]
+    if (typeof ms !== 'number') continue
+    fields[name] = name.endsWith('_ms') ? moved(ms, shift_ms) : ms + shift_ms
+  }
+  if (table === 'ready') fields['key'] = keyOfReady(fields as unknown as Ready)
+  if (table === 'lease') fields['terms'] = shiftedTerms((given as Lease).terms, shift_ms)
+  return fields as unknown as AnyRow
+}
+
+const keyOfReady = ({ scope, rank, task_id }: Ready) => readyKey(scope, rank, task_id)
+
+function shiftedTerms(terms: Terms | null, shift_ms: number): Terms | null {
+  if (!terms) return null
+  const until_ms = terms.until_ms === null ? null : terms.until_ms + shift_ms
+  return { ...terms, since_ms: terms.since_ms + shift_ms, until_ms }
+}
+
+/** What the first write after a boot would do, which the source has not seen: one full TTL. */
+function afterBoot(lease: Lease, { last_ms, now }: NonNullable<Course['booted']>): Lease {
+  if (lease.ended_at !== null || lease.expires_ms <= last_ms) return lease
+  const until_ms = lease.terms?.until_ms ?? Number.POSITIVE_INFINITY
+  return { ...lease, expires_ms: Math.min(now + lease.ttl_ms, until_ms) }
+}

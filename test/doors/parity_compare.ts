@@ -1,0 +1,97 @@
+import { expect } from 'vitest'
+import { DOORS, directly, type Kind, type Outcome, placeOn, storeOf } from './parity_doors.ts'
+import type { Step } from './parity_player.ts'
+import { play } from './parity_script.ts'
+import type { Json } from './serving.ts'
+
+/** Facts about the process behind an agent, which a door may know or not. */
+const OF_PROCESS = new Set(['pid', 'host', 'process', 'kind', 'acquired_by_pid'])
+/** What differs between two stores without a difference in what happened. */
+const OF_TIME = new Set(['expires_in_seconds', 'last_seen_ms', 'rank'])
+/** What a daemon and the making of its tokens leave in lists. */
+const OTHERS = /^(?:daemon:|leasehold:|admin$|cli:)/
+
+/** A few hundred commands one after the other, on a machine that may be busy with other tests. */
+export const PATIENCE_MS = 240_000
+
+/** Higher than any that a script is granted. */
+const INVENTED = 900_000
+
+/** An outcome without what differs between two stores though the same happened on both. */
+class Plain {
+  private readonly first: number
+
+  /** Fences are counted from that of the first grant: a daemon was granted one before. */
+  constructor(first: number) {
+    this.first = first
+  }
+
+  fence(value: number): string {
+    return value > INVENTED ? 'invented' : `F${value - this.first}`
+  }
+
+  text(text: string): string {
+    return text
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+      .replaceAll(/ \(PID: \d+\)/g, '')
+      .replaceAll(/(fence |latest is |the lease |#)(\d+)/gi, (_, before: string, n) => {
+        return before + this.fence(Number(n))
+      })
+      .replaceAll(/[0-9a-f]{8}-?[0-9a-f]{4}[0-9a-f-]*/g, '<id>')
+  }
+
+  of(value: Json, key = ''): Json {
+    if (key.endsWith('fence') && typeof value === 'number') return this.fence(value)
+    if (OF_TIME.has(key)) return '<time>'
+    if (key === 'next' && typeof value === 'string' && !value.includes(' ')) return '<next>'
+    if (typeof value === 'string') return this.text(value)
+    if (Array.isArray(value)) {
+      return value
+        .filter((each) => !OTHERS.test(String(each?.created_by ?? each?.name ?? each?.id ?? '')))
+        .map((each) => this.of(each))
+    }
+    if (typeof value !== 'object' || value === null) return value
+    const kept = Object.entries(value).filter(([name]) => !OF_PROCESS.has(name))
+    return Object.fromEntries(kept.map(([name, each]) => [name, this.of(each, name)]))
+  }
+}
+
+/** The transcript as it may be compared, step by step. */
+function plain(steps: Step[]): { asked: string; name: string; outcome: Outcome | undefined }[] {
+  const [begin] = steps
+  const made = new Plain((begin!.outcome as { answer: { fence: number } }).answer.fence)
+  return steps.map(({ asked, name, outcome }) => ({
+    asked: asked.replaceAll(/"fence":\d+|"after":"[^"]*"/g, ''),
+    name,
+    outcome: outcome && made.of(outcome),
+  }))
+}
+
+/** The same calls without any door. */
+export async function reference(kind: Kind = 'sqlite'): Promise<Step[]> {
+  const store = storeOf(placeOn(kind))
+  return play({ door: directly(store), store })
+}
+
+/** Compares what came of the calls with what comes of them on SQLite without any door. */
+export async function expectSame(steps: Step[], isShort = false): Promise<void> {
+  const expected = plain(await reference())
+  const got = plain(steps)
+  expect(got.map(({ asked }) => asked)).toEqual(expected.map(({ asked }) => asked))
+  let compared = 0
+  for (const [i, { asked, outcome }] of got.entries()) {
+    if (outcome === undefined) continue
+    compared += 1
+    const wanted = expected[i]!.outcome!
+    // A tool may leave fields of an answer out to be short; what it says must be the same.
+    if (isShort && 'answer' in outcome && 'answer' in wanted) {
+      expect(wanted.answer, asked).toMatchObject(outcome.answer as object)
+    } else expect({ asked, outcome }).toEqual({ asked, outcome: wanted })
+  }
+  expect(compared).toBeGreaterThan(120)
+}
+
+/** Plays all calls through this door on a store of this kind, and compares. */
+export async function expectParity(door: string, kind: Kind): Promise<void> {
+  await expectSame(await play(await DOORS[door]!(kind)), door.startsWith('MCP'))
+}
