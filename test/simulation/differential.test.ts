@@ -9,7 +9,7 @@ const STORES = {
   'forgetful memory': { open: openForgetful, seeds: 20 },
   SQLite: { open: openSqlite, seeds: 8 },
   file: { open: openFile, seeds: 4 },
-  PostgreSQL: { open: openPostgres, seeds: 8 },
+  PostgreSQL: { open: openPostgres, seeds: 4 },
 }
 
 describe('the same history', () => {
