@@ -125,7 +125,7 @@ export class QueueVerbs extends Verbs {
   }
 
   cancel(id: string, caller: Caller = ADMIN) {
-    return this.store.write((view) => cancelTask(view, id, caller))
+    return this.store.write((view) => cancelTask(view, { id }, caller))
   }
 
   retry(id: string, caller: Caller = ADMIN) {

@@ -18,7 +18,7 @@ export interface Claim {
   run: Run
 }
 
-interface ClaimAsk extends Grant {
+export interface ClaimAsk extends Grant {
   takeover: boolean
   /** Whether enqueued tasks may be taken, which are for dispatchers otherwise. */
   queued?: boolean

@@ -17,6 +17,7 @@ import type {
   Status,
   Task,
 } from './rows.ts'
+import { expiryOf } from './standing.ts'
 import { getTask } from './task.ts'
 import { bindToken } from './token.ts'
 import type { View } from './view.ts'
@@ -74,9 +75,8 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
 function slacken(view: View, lease: Lease, slack_ms: number): Lease {
   const { terms } = lease
   if (!terms?.until_ms) return lease
-  const until_ms = terms.until_ms + slack_ms
-  const expires_ms = Math.min(view.now + lease.ttl_ms, until_ms)
-  return { ...lease, expires_ms, terms: { ...terms, until_ms } }
+  const slack = { ...terms, until_ms: terms.until_ms + slack_ms }
+  return { ...lease, terms: slack, expires_ms: expiryOf(view.now, lease.ttl_ms, slack) }
 }
 
 /** Runs of a dispatcher that are not over: also those that it started in a former life. */

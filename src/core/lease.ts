@@ -7,7 +7,7 @@ import { Refusal } from './refusal.ts'
 import type { Lease, ProcessRef, Task } from './rows.ts'
 import { closeRun, loseRun, outcomeOf } from './run.ts'
 import { putShare, shareOf, userOf } from './share.ts'
-import { holdingLease, standing } from './standing.ts'
+import { expiryOf, holdingLease, standing } from './standing.ts'
 import { planted } from './planted.ts'
 import { NeedsKill, type View } from './view.ts'
 
@@ -26,6 +26,8 @@ export const lockOf = (task_id: string) => `task:${task_id}`
 /** Writes a new lease of `name`. The caller has made sure that the lock may be taken. */
 export function grantLease(view: View, name: string, caller: Caller, ask: Grant): Lease {
   const last = view.get('lease', name)
+  // The same claim under a new fence counts as before, and ends when it was to end.
+  const terms = last?.ended_at === null ? last.terms : null
   const lease: Lease = {
     name,
     fence: planted('S3') ? (last?.fence ?? 1) : view.nextFence(),
@@ -38,13 +40,11 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
     acquired_at: view.at,
     acquired_ms: view.now,
     ttl_ms: ask.ttl_ms,
-    expires_ms: view.now + ask.ttl_ms,
+    expires_ms: expiryOf(view.now, ask.ttl_ms, terms),
     ended_at: null,
     reason: null,
-    // The same claim under a new fence counts as before, and ends when it was to end.
-    terms: last?.ended_at === null ? last.terms : null,
+    terms,
   }
-  if (lease.terms?.until_ms) lease.expires_ms = Math.min(lease.expires_ms, lease.terms.until_ms)
   view.put('lease', lease)
   countUser(view, lease)
   tieTask(view, name, lease.fence)
@@ -67,7 +67,11 @@ function countUser(view: View, lease: Lease): void {
   putShare(view, { ...share, running: [...share.running, lease.name] })
 }
 
-export type Ending = 'released' | 'force_released' | 'cancelled' | 'overdue' | 'expired' | 'died'
+const ENDINGS = ['released', 'force_released', 'cancelled', 'overdue', 'expired', 'died'] as const
+export type Ending = (typeof ENDINGS)[number]
+
+/** Whether an event of this type says that a lease has ended. */
+export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.${how}`)
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is

@@ -4,6 +4,7 @@ import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Limit, Share, Task, Terms } from './rows.ts'
 import { busyWith, isBusy, maxOf, putShare, queueOf, shareOf, userLock, userOf } from './share.ts'
+import { expiryOf } from './standing.ts'
 import type { View } from './view.ts'
 
 export const POOL = 'pool'
@@ -37,11 +38,10 @@ function wakesOf(limit: Limit): Limit['wakes'] {
   return limit.key.startsWith(unserved('')) ? 'unserved' : null
 }
 
-/** Whether one more claim fits. */
-export function hasRoom(limit: Limit): boolean {
-  if (limit.paused) return false
-  return limit.max === null || limit.used < limit.max
-}
+/** Whether the queue may start one more. */
+export const hasRoom = (limit: Limit) => !limit.paused && isBelowMax(limit)
+
+const isBelowMax = ({ max, used }: Limit) => max === null || used < max
 
 /** The counters, besides the user's, that a claim of `task` takes from. */
 function countersOf(task: Task): string[] {
@@ -61,8 +61,7 @@ export function fullCounter(view: View, task: Task): string | undefined {
 function fits(view: View, key: string, task: Task): boolean {
   const limit = view.get('limit', key)
   if (!limit || planted('S8')) return true
-  if (task.queue) return hasRoom(limit)
-  return limit.max === null || limit.used < limit.max
+  return task.queue ? hasRoom(limit) : isBelowMax(limit)
 }
 
 /** Any limit that keeps `task` from being claimed now, `user:NAME` among them. */
@@ -92,8 +91,7 @@ export function takeLimits(view: View, task: Task, lease: Lease): Lease {
   const charged_ms = chargeStart(view, task, lease.name)
   const until_ms = endOf(view, task)
   const terms: Terms = { limits, since_ms: view.now, until_ms, charged_ms }
-  const expires_ms = Math.min(lease.expires_ms, until_ms ?? lease.expires_ms)
-  const bound = { ...lease, terms, expires_ms }
+  const bound = { ...lease, terms, expires_ms: expiryOf(view.now, lease.ttl_ms, terms) }
   view.put('lease', bound)
   return bound
 }
@@ -138,10 +136,12 @@ export function returnLimits(view: View, lease: Lease): void {
   const { limits, since_ms, charged_ms, token_hash } = lease.terms
   if (token_hash !== undefined) view.remove('token', token_hash)
   for (const key of limits) {
-    if (key.startsWith('user:')) returnUser(view, key.slice(5), lease.name)
-    else count(view, key, -1)
+    const user = userOf(key)
+    if (user === undefined) count(view, key, -1)
+    else returnUser(view, user, lease.name)
   }
-  if (charged_ms !== null) chargeEnd(view, lease, view.now - since_ms, charged_ms)
+  const user = limits.map(userOf).find((each) => each !== undefined) ?? ''
+  if (charged_ms !== null) chargeEnd(view, user, view.now - since_ms, charged_ms)
 }
 
 /** One claim, or lock taken by hand, less for this user; whoever waits for its lock is called. */
@@ -152,8 +152,7 @@ export function returnUser(view: View, user: string, lock: string): void {
 }
 
 /** What was charged is made good for what the run really took, and the estimate learns from it. */
-function chargeEnd(view: View, lease: Lease, took_ms: number, charged_ms: number): void {
-  const user = lease.terms?.limits.find((key) => key.startsWith('user:'))?.slice(5) ?? ''
+function chargeEnd(view: View, user: string, took_ms: number, charged_ms: number): void {
   const share = shareOf(view, user)
   const cost_ms = Math.max(RUN_MS_MIN, took_ms)
   const vt = share.vt + (cost_ms - charged_ms) / share.weight

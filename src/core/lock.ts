@@ -20,6 +20,7 @@ import type { GroupRef, Lease, Ticket } from './rows.ts'
 import { isBusyUser, userOf } from './share.ts'
 import {
   busyLease,
+  expiryOf,
   holdingLease,
   isFree,
   isOrphaned,
@@ -288,8 +289,7 @@ export function renewLock(
 
 /** Renewals are not recorded as events: they change how long, never who. */
 export function extend(view: View, lease: Lease, ttl_ms: number): Lease {
-  const until_ms = lease.terms?.until_ms ?? Number.POSITIVE_INFINITY
-  const renewed = { ...lease, ttl_ms, expires_ms: Math.min(view.now + ttl_ms, until_ms) }
+  const renewed = { ...lease, ttl_ms, expires_ms: expiryOf(view.now, ttl_ms, lease.terms) }
   view.put('lease', renewed)
   return renewed
 }

@@ -120,7 +120,7 @@ function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved 
 function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void {
   const { status } = task
   if (status === 'done' && to !== 'done' && !(caller.admin && to === 'todo')) throw readOnly(task)
-  const revived = isOver(status) && to !== 'todo' && to !== status
+  const revived = isGivenUp(status) && to !== 'todo' && to !== status
   if (revived) {
     throw new Refusal('illegal_move', `Task ${task.id} is ${status}: it can only go back to todo`, {
       next: `leasehold task status ${task.id} todo`,
@@ -132,9 +132,10 @@ function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void
   }
 }
 
-const isOver = (status: Status) => status === 'failed' || status === 'cancelled'
+/** A task that was given up may only be put back, and then begins anew. */
+export const isGivenUp = (status: Status) => status === 'failed' || status === 'cancelled'
 
-/** Put back by somebody, a task begins anew: what went wrong before is forgotten. */
+/** What went wrong before is forgotten. */
 const afresh = (queue: Queued | null) => queue && { ...queue, failed: 0, lost: 0 }
 
 /** Writes a status that the caller may set. Under a running command the run goes on. */
@@ -154,7 +155,7 @@ export function setStatus(
     assignee: back ? null : task.assignee,
     assigned_at: back ? null : task.assigned_at,
     run_id: runs ? task.run_id : null,
-    queue: back && isOver(task.status) ? afresh(task.queue) : task.queue,
+    queue: back && isGivenUp(task.status) ? afresh(task.queue) : task.queue,
     version: task.version + 1,
     updated_at: view.at,
   })

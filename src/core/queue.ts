@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import { type Claim, startTask } from './claim.ts'
+import { type Claim, type ClaimAsk, claimNext, type Filter, startTask } from './claim.ts'
 import { parkLane, scopeOfLane, wakeLanes } from './lane.ts'
 import { type Grant, lockOf } from './lease.ts'
 import { fullCounter, hasRoom, limitOf, POOL, putLimit, unserved } from './limit.ts'
@@ -7,6 +7,7 @@ import { HIGH_STREAK_MAX } from './limits.ts'
 import { headOf } from './line.ts'
 import { blockedBy } from './lock.ts'
 import { isPending } from './ready.ts'
+import { Refusal } from './refusal.ts'
 import type { Lane, Queued, Share, Task, TaskFields } from './rows.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from './standing.ts'
@@ -18,8 +19,9 @@ import type { View } from './view.ts'
  *
  * Every user has a share with a virtual time: the run time it was charged, divided by its weight.
  * The share that is furthest behind is served next, at the start tag max(its time, the queue's
- * clock), and the clock moves to that tag; so whoever was idle gets its turn at once but no credit
- * for the past. A start is charged an estimate, corrected when the run has ended.
+ * clock). The clock is where the one furthest behind stood at the last start; so whoever was idle
+ * gets its turn at once but no credit for the past. A start is charged an estimate, which is
+ * corrected when the run has ended.
  *
  * High priority goes before others, but takes at most three of four starts that both want. Within a
  * share tasks come by rank, in which waiting counts as much as priority.
@@ -86,6 +88,29 @@ export function claimQueued(view: View, ask: QueuedAsk): Claim | undefined {
     }
     turns = new Turns(view, passed)
   }
+}
+
+/**
+ * What an agent gets that names no task: the next ready one and, if it takes enqueued ones too,
+ * whatever is next in the queue. Refuses `invalid` for a filter that the queue does not know.
+ */
+export function claimAny(
+  view: View,
+  filter: Filter,
+  ask: ClaimAsk,
+  caller: Caller,
+): Claim | undefined {
+  const ready = claimNext(view, filter, ask, caller)
+  if (ready || !ask.queued) return ready
+  const { project, label, priority } = filter
+  if (label !== undefined || priority !== undefined) throw unfiltered()
+  const projects = project === undefined ? undefined : new Set([project])
+  return claimQueued(view, { ...ask, projects, as: () => caller })
+}
+
+function unfiltered(): Refusal {
+  const what = 'The queue decides whose turn it is: it takes no label or priority'
+  return new Refusal('invalid', what, { next: 'Leave them out, or claim a task by its id.' })
 }
 
 /** An agent that asks for itself may also take what no dispatcher serves. */

@@ -1,8 +1,8 @@
-import { lockOf, timesOf } from './lease.ts'
+import { taskOf, timesOf } from './lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from './limits.ts'
 import type { Dispatcher } from './rows.ts'
-import { busyUsers, queueOf, userOf } from './share.ts'
+import { busyUsers, queueOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from './standing.ts'
 import type { View } from './view.ts'
@@ -78,7 +78,7 @@ function userLocks(view: View, busy: Map<string, string[]>) {
       return {
         user,
         lock_id: `user:${user}#${lease?.fence ?? 0}`,
-        task_id: userOf(name) === undefined ? name.slice(lockOf('').length) : null,
+        task_id: taskOf(name) ?? null,
         acquired_at: lease?.acquired_at ?? null,
         acquired_by_pid: lease?.group?.pid ?? lease?.process?.pid ?? null,
         expires_at: lease ? timesOf(view, lease).expires_at : null,

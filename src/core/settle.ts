@@ -1,46 +1,74 @@
-import type { Caller } from './caller.ts'
-import { endLease, isRunning, lockOf, revokeLease, settleLease, taskOf } from './lease.ts'
+import { admits, type Caller } from './caller.ts'
+import {
+  checkFence,
+  endLease,
+  isRunning,
+  lockOf,
+  revokeLease,
+  settleLease,
+  taskOf,
+} from './lease.ts'
 import { forceRelease } from './lock.ts'
-import { cancelHeld, setStatus } from './move.ts'
+import { cancelHeld, isGivenUp, setStatus } from './move.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, Run, Task } from './rows.ts'
-import { shareOf } from './share.ts'
+import type { Lease, Run, Status, Task } from './rows.ts'
+import { busyWith, shareOf, userOf } from './share.ts'
+import { busyLease, holdingLease } from './standing.ts'
 import { getTask } from './task.ts'
 import { NeedsKill, type View } from './view.ts'
 
+interface Cancel {
+  id: string
+  fence?: number | undefined
+}
+
 /**
  * Cancels a task, waiting or running. A command that we started for it is stopped first, and its
- * lock and limits come back when nothing of it is left. Refuses `forbidden` for whoever is neither
- * its holder, its creator nor an admin, and `illegal_move` when it is over already.
+ * lock and limits come back when nothing of it is left. A holder states its fence, as for every
+ * write under a lease. Refuses `forbidden` for whoever is neither its holder, its creator nor an
+ * admin, and `illegal_move` when it has ended already.
  */
-export function cancelTask(view: View, id: string, caller: Caller): Task {
+export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): Task {
   const lease = settleLease(view, lockOf(id))
   const task = getTask(view, id)
-  const runs = lease !== undefined && isRunning(view, lease)
-  if (task.status === 'cancelled' && !runs) return task
-  if (isOver(task) && !runs) {
+  const ended = ENDED.has(task.status)
+  if (ended && !(lease && isRunning(view, lease))) {
+    // Asked again after its command was stopped, it finds itself done.
+    if (task.status === 'cancelled') return task
     throw new Refusal('illegal_move', `Task ${id} is ${task.status}: there is nothing to cancel`, {
       next: `See it: leasehold task show ${id}`,
       details: { task_id: id, status: task.status },
     })
   }
+  if (fence !== undefined) checkFence(view, lockOf(id), fence, caller)
   if (!lease) return setStatus(view, task, 'cancelled', caller)
-  const mayCancel = caller.admin || [lease.holder, task.created_by].includes(caller.agent)
-  if (!mayCancel) {
-    throw new Refusal('forbidden', `Task ${id} is being worked on by ${lease.holder}`, {
-      next: `Its holder, its creator (${task.created_by}) or an admin (--force) may cancel it.`,
-      details: { task_id: id, holder: lease.holder, created_by: task.created_by },
-    })
-  }
-  if (!isOver(task) && task.status !== 'cancelled') {
-    return cancelHeld(view, task, lease, caller).task
-  }
+  refuseStranger(view, task, lease, caller, fence)
+  if (!ended) return cancelHeld(view, task, lease, caller).task
   // Its agent has moved it already; what is left to end is the command.
   revokeLease(view, lease, 'cancelled')
   return task
 }
 
-const isOver = (task: Task) => task.status === 'done' || task.status === 'failed'
+const ENDED: ReadonlySet<Status> = new Set(['done', 'failed', 'cancelled'])
+
+function refuseStranger(
+  view: View,
+  task: Task,
+  lease: Lease,
+  caller: Caller,
+  fence: number | undefined,
+): void {
+  const { id } = task
+  if (caller.admin || task.created_by === caller.agent) return
+  if (!admits(lease.holder, caller.agent)) {
+    throw new Refusal('forbidden', `Task ${id} is being worked on by ${lease.holder}`, {
+      next: `Its holder, its creator (${task.created_by}) or an admin (--force) may cancel it.`,
+      details: { task_id: id, holder: lease.holder, created_by: task.created_by },
+    })
+  }
+  // Another process of the same agent id is not the holder.
+  checkFence(view, lease.name, fence, caller)
+}
 
 /** Puts a failed or cancelled task back into the queue, as if it had never been run. */
 export function retryTask(view: View, id: string, caller: Caller): Task {
@@ -51,7 +79,7 @@ export function retryTask(view: View, id: string, caller: Caller): Task {
       details: { task_id: id },
     })
   }
-  if (task.status !== 'failed' && task.status !== 'cancelled') {
+  if (!isGivenUp(task.status)) {
     const now = task.status.replace('_', ' ')
     throw new Refusal('illegal_move', `Task ${id} cannot be tried again: it is ${now}`, {
       next: 'Only a task that failed or was cancelled can be.',
@@ -84,19 +112,43 @@ export function releaseUser(
   for (const name of found) {
     const id = taskOf(name)
     if (id !== undefined) cancelled.push(id)
-    takeFrom(view, name, id, caller)
+    withoutWaiting(() =>
+      id === undefined ? forceRelease(view, { name }, caller) : cancelTask(view, { id }, caller),
+    )
   }
   return cancelled
 }
 
-function takeFrom(view: View, name: string, id: string | undefined, caller: Caller): void {
+/**
+ * Takes a lease back without waiting for its command to end: whoever commits this stops that. For
+ * asks that would find nothing left to do if they were decided again.
+ */
+function withoutWaiting(take: () => unknown): void {
   try {
-    if (id === undefined) forceRelease(view, { name }, caller)
-    else cancelTask(view, id, caller)
+    take()
   } catch (stopped) {
-    // Whoever commits this stops the command. Asked again after that, nobody would be busy.
     if (!(stopped instanceof NeedsKill && stopped.commits)) throw stopped
   }
+}
+
+/** Frees a lock whoever holds it; that of a user whom a claim keeps busy, by cancelling that. */
+export function freeLock(
+  view: View,
+  ask: { name: string; reason?: string | undefined },
+  caller: Caller,
+): Lease {
+  const user = userOf(ask.name)
+  const busy = busyLease(view, ask.name)
+  const task_id = busyTask(view, ask.name)
+  if (user === undefined || !busy || task_id === undefined) return forceRelease(view, ask, caller)
+  releaseUser(view, { user, task_id }, caller)
+  return busy
+}
+
+/** The task that keeps a user busy, unless somebody holds the user's lock by hand. */
+export function busyTask(view: View, name: string): string | undefined {
+  const busy = holdingLease(view, name) ? undefined : busyWith(view, name)
+  return busy === undefined ? undefined : taskOf(busy)
 }
 
 export interface CleanUp {
@@ -131,12 +183,11 @@ function isOld(view: View, lease: Lease, { older_than_ms }: CleanUp): boolean {
 
 /**
  * The run is lost, and counts towards quarantine, or a task that always takes too long would be run
- * for ever. Whoever commits this stops its command.
+ * for ever.
  */
 function endLate(view: View, lease: Lease, caller: Caller): void {
   if (!isRunning(view, lease)) return endLease(view, lease, 'overdue', caller.agent)
-  const expires_ms = Math.min(lease.expires_ms, view.now)
-  view.put('lease', { ...lease, expires_ms, reason: 'overdue' })
+  withoutWaiting(() => revokeLease(view, lease, 'overdue'))
   const data = { fence: lease.fence, holder: lease.holder, reason: 'took too long' }
   const task = taskOf(lease.name) ?? null
   view.record({ type: 'lease.revoked', agent: caller.agent, lock: lease.name, task, data })

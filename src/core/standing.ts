@@ -1,5 +1,5 @@
 import { GRACE_MS } from './limits.ts'
-import type { Lease, ProcessRef } from './rows.ts'
+import type { Lease, ProcessRef, Terms } from './rows.ts'
 import { busyWith, isBusyUser } from './share.ts'
 import type { View } from './view.ts'
 
@@ -31,6 +31,11 @@ export function standing(view: View, lease: Lease): Standing {
     case 'unknown':
       return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'lingering'
   }
+}
+
+/** When a lease ends that is granted or renewed now: no later than its claim's own time. */
+export function expiryOf(now: number, ttl_ms: number, terms: Terms | null | undefined): number {
+  return Math.min(now + ttl_ms, terms?.until_ms ?? Number.POSITIVE_INFINITY)
 }
 
 /** The lease of `name` that is in force, if any. */

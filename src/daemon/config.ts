@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { CONFIG_FILE } from '../stores/open.ts'
 import { checkFile, type FileConfig, SLOTS_MAX } from './config_schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 
 export type { AgentConfig } from './presets.ts'
-
-export const CONFIG_FILE = 'config.json'
 
 /** All settings, with every default filled in. Its tables inherit nothing: any name is safe. */
 export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {

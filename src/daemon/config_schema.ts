@@ -25,10 +25,7 @@ const limit = () => s.or(s.nullable(s.whole(0, LIMIT_MAX)), null)
 const duration = () => s.optional(s.nullable(s.seconds(1, RUN_SECONDS_MAX)))
 
 /** Bounded below too: shares are divided by it. */
-const weight = () =>
-  s
-    .number()
-    .check(z.minimum(0.001, 'must be at least 0.001'), z.maximum(1000, 'must be at most 1000'))
+const weight = () => s.numberIn(0.001, 1000)
 
 const folder = () =>
   s.prose(4096).check(

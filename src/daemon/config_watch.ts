@@ -2,7 +2,8 @@ import { watch } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '../core/refusal.ts'
-import { type Config, CONFIG_FILE, readConfig } from './config.ts'
+import { CONFIG_FILE } from '../stores/open.ts'
+import { type Config, readConfig } from './config.ts'
 
 interface Listener {
   changed(config: Config): void

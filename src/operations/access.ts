@@ -1,4 +1,5 @@
 import { admits, type Caller } from '../core/caller.ts'
+import { isEnding } from '../core/lease.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
 import { sha256 } from '../stores/digest.ts'
@@ -15,7 +16,6 @@ export interface Bearer {
 /** A revocation through another process counts at the latest after this time. */
 const REMEMBER_MS = 1_000
 const REMEMBERED_MAX = 10_000
-const RUN_ENDS = /^(?:run\.ended|lease\.(?:expired|died|force_released|cancelled|overdue))$/
 
 /** Tells who may come in. Knows the admin secret of this daemon, and the tokens of the store. */
 export class Access {
@@ -29,7 +29,7 @@ export class Access {
     store.onCommit((events) => {
       if (events.some(({ type }) => type === 'token.revoked')) this.known.clear()
       for (const { type, agent, data } of events) {
-        if (RUN_ENDS.test(type)) this.forget([agent, data['holder']])
+        if (type === 'run.ended' || isEnding(type)) this.forget([agent, data['holder']])
       }
     })
   }

@@ -1,3 +1,4 @@
+import { isEnding } from '../core/lease.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
@@ -107,7 +108,7 @@ class Line {
 /** Whether a task may have become ready, or its lock free. */
 function mayFree({ type }: Event): boolean {
   if (type.startsWith('task.')) return type !== 'task.claimed'
-  return type.startsWith('lease.') && type !== 'lease.granted' && type !== 'lease.handed_off'
+  return isEnding(type)
 }
 
 const lines = new WeakMap<Store, Line>()

@@ -1,20 +1,12 @@
-import type { Caller } from '../core/caller.ts'
 import { expiredLease, showLease, taskOf, timesOf } from '../core/lease.ts'
 import { explainWaiter } from '../core/explain.ts'
 import { handOff } from '../core/handoff.ts'
 import { lineOf } from '../core/line.ts'
-import {
-  acquireLocks,
-  forceRelease,
-  nameGroup,
-  releaseLock,
-  renewLock,
-  type Waiting,
-} from '../core/lock.ts'
+import { acquireLocks, nameGroup, releaseLock, renewLock, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
-import { releaseUser } from '../core/settle.ts'
-import { busyWith, userOf } from '../core/share.ts'
+import { busyTask, freeLock } from '../core/settle.ts'
+import { userOf } from '../core/share.ts'
 import { busyLease, holdingLease, liveLease } from '../core/standing.ts'
 import type { Cursor, View } from '../core/view.ts'
 import * as f from './fields.ts'
@@ -137,20 +129,6 @@ export const forceReleaseLock = operation({
   },
 })
 
-/** A user whom a claim keeps busy is freed by cancelling that claim. */
-function freeLock(
-  view: View,
-  input: { name: string; reason?: string | undefined },
-  caller: Caller,
-) {
-  const user = userOf(input.name)
-  const task_id = busyTask(view, input.name)
-  const busy = busyLease(view, input.name)
-  if (user === undefined || task_id === undefined || !busy) return forceRelease(view, input, caller)
-  releaseUser(view, { user, task_id }, caller)
-  return busy
-}
-
 export const handOffLock = operation({
   name: 'lock.hand_off',
   effect: 'write',
@@ -213,12 +191,6 @@ export const lockStatus = operation({
     }
   },
 })
-
-/** The task that keeps a user busy, unless somebody holds the user's lock by hand. */
-function busyTask(view: View, name: string): string | undefined {
-  const busy = holdingLease(view, name) ? undefined : busyWith(view, name)
-  return busy === undefined ? undefined : taskOf(busy)
-}
 
 /** Who is behind a lease, where that is known: its process, and the task that keeps a user busy. */
 function behind(view: View, lease: Lease) {

@@ -1,10 +1,8 @@
-import type { Caller } from '../core/caller.ts'
-import { type Claim, claimNext, claimTask, type Filter, readyFor } from '../core/claim.ts'
+import { type Claim, claimTask, readyFor } from '../core/claim.ts'
 import { explainTask } from '../core/explain.ts'
 import { lockOf, showLease } from '../core/lease.ts'
 import { moveTask } from '../core/move.ts'
-import { claimQueued } from '../core/queue.ts'
-import { Refusal } from '../core/refusal.ts'
+import { claimAny } from '../core/queue.ts'
 import type { Lease, Run, Task } from '../core/rows.ts'
 import { createTask, editTask, getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
@@ -149,7 +147,7 @@ export const claim = operation({
     const { id, takeover, process, queued, ...filter } = input
     const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process, queued }
     const got: Claim | undefined =
-      id === undefined ? nextOf(view, filter, ask, caller) : claimTask(view, id, ask, caller)
+      id === undefined ? claimAny(view, filter, ask, caller) : claimTask(view, id, ask, caller)
     return got ? showClaim(view, got) : { task: null, lease: null, run: null }
   },
   // The task is read anew when it is asked for again, and may be a quarter of a megabyte.
@@ -161,31 +159,6 @@ export const claim = operation({
   },
   replay: (view, reply) => replayClaim(view, reply),
 })
-
-/** With `queued`, whatever is next: in the queue by fair turns, else of what agents claim. */
-function nextOf(
-  view: View,
-  filter: Filter,
-  ask: Parameters<typeof claimNext>[2],
-  caller: Caller,
-): Claim | undefined {
-  const plain = claimNext(view, filter, ask, caller)
-  if (plain || !ask.queued) return plain
-  const { project, label, priority } = filter
-  if (label !== undefined || priority !== undefined) throw unfiltered()
-  const projects = project === undefined ? undefined : new Set([project])
-  return claimQueued(view, { ...ask, projects, as: () => caller })
-}
-
-function unfiltered(): Refusal {
-  return new Refusal(
-    'invalid',
-    'The queue decides whose turn it is: it takes no label or priority',
-    {
-      next: 'Leave them out, or claim a task by its id.',
-    },
-  )
-}
 
 export const setStatus = operation({
   name: 'task.status',

@@ -1,3 +1,4 @@
+import { expiryOf } from '../core/standing.ts'
 import type { View } from '../core/view.ts'
 import type { Instant } from './layer.ts'
 import type { Head, Machine } from './port.ts'
@@ -35,8 +36,7 @@ function instantOfStore(head: Head, clock_ms: number): { instant: Instant; head:
 export function grantTimeAfterBoot(view: View, last_ms: number): void {
   for (const lease of [...view.scan('leases_by_expiry', '')]) {
     if (lease.expires_ms <= last_ms) continue
-    const until_ms = lease.terms?.until_ms ?? Number.POSITIVE_INFINITY
-    view.put('lease', { ...lease, expires_ms: Math.min(view.now + lease.ttl_ms, until_ms) })
+    view.put('lease', { ...lease, expires_ms: expiryOf(view.now, lease.ttl_ms, lease.terms) })
   }
 }
 

@@ -22,6 +22,7 @@ import { Store } from './store.ts'
 
 const DATABASE = 'leasehold.db'
 const BUSY_TIMEOUT_MS = 5_000
+export const CONFIG_FILE = 'config.json'
 
 /** Which store is meant, before anything is opened. */
 export interface Place {
@@ -66,7 +67,7 @@ function busyTimeout(env: NodeJS.ProcessEnv, folder: string): number {
   const { LEASEHOLD_BUSY_TIMEOUT_MS: said } = env
   if (said !== undefined) return Number(said)
   try {
-    const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as object
+    const config = JSON.parse(readFileSync(join(folder, CONFIG_FILE), 'utf8')) as object
     const { busy_timeout_ms } = config as { busy_timeout_ms?: unknown }
     return Number.isInteger(busy_timeout_ms) ? Number(busy_timeout_ms) : BUSY_TIMEOUT_MS
   } catch {

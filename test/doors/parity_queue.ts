@@ -95,6 +95,7 @@ async function busyUsers(p: Player): Promise<void> {
   await p.ask('queue.release_user', 'cy', { user: 'zoë' })
   await p.ask('queue.release_user', 'cy', { user: 'nobody' })
   await p.ask('queue.retry', 'ada', { id: claim.task.id })
+  await p.ask('queue.cancel', 'bob', { id: claim.task.id, fence: claim.lease.fence })
 }
 
 async function endings(p: Player): Promise<void> {
@@ -113,6 +114,8 @@ async function endings(p: Player): Promise<void> {
   }
   const second = await p.ask('task.claim', 'bob', { id: 'Q-2', queued: true })
   const fresh = { id: second.run.id as string, fence: second.lease.fence as number }
+  await p.ask('queue.cancel', 'bob', { id: 'Q-2', fence: 999_999 })
+  await p.ask('queue.cancel', 'ada', { id: 'Q-2', fence: fresh.fence })
   for (const verb of ['start', 'finish'] as const) {
     const more = verb === 'start' ? { process: PROCESS, group: PROCESS } : { exit_code: 0 }
     await p.ask(`run.${verb}`, 'bob', { ...fresh, ...more, id: 'none.1' })

@@ -219,6 +219,5 @@ const REASON_MAX = 500
 
 /** One line that the store takes, whatever an error said. */
 function plain(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what is not allowed in it
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').slice(0, REASON_MAX)
+  return text.replaceAll(/\p{Cc}+/gu, ' ').slice(0, REASON_MAX)
 }

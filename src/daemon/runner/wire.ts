@@ -1,7 +1,6 @@
 import { connect } from 'node:net'
 import type { Caller } from '../../core/caller.ts'
-import { type Details, Refusal, type RefusalCode } from '../../core/refusal.ts'
-import { Unanswered } from '../../doors/cli/remote.ts'
+import { answerOf, ascii, Unanswered } from '../../doors/cli/remote.ts'
 import type { Daemon } from '../../stores/server_file.ts'
 
 /**
@@ -18,26 +17,18 @@ export async function askBare(
 ): Promise<unknown> {
   const { agent, given, process, under, admin } = caller
   const body = JSON.stringify({ ...input, agent })
-  const about = JSON.stringify({ given, process, under, admin })
   const { hostname, port, host } = new URL(daemon.url)
   const head = [
     `POST /v1/${operation} HTTP/1.0`,
     `host: ${host}`,
     `authorization: Bearer ${daemon.secret}`,
-    `leasehold-caller: ${ascii(about)}`,
+    `leasehold-caller: ${ascii({ given, process, under, admin })}`,
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
   ]
   const request = `${head.join('\r\n')}\r\n\r\n${body}`
   const place = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) }
   return answerIn(await exchange(place, request, patience_ms))
-}
-
-/** Text that may stand in a header: a lock's name is in any script. */
-function ascii(text: string): string {
-  return text.replaceAll(/[^ -~]/g, (each) => {
-    return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
 }
 
 function exchange(
@@ -58,23 +49,9 @@ function exchange(
   })
 }
 
-/** The answer, or the refusal; an answer that was cut off is none. */
+/** An answer that was cut off is none. */
 function answerIn(text: string): unknown {
   const end = text.indexOf('\r\n\r\n')
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1])
-  let reply: unknown
-  try {
-    if (end === -1) throw new Error('no head')
-    reply = JSON.parse(text.slice(end + 4))
-  } catch {
-    throw new Unanswered('the server did not answer with JSON')
-  }
-  if (status === 200) return reply
-  const { error } = reply as {
-    error?: { code: RefusalCode; message: string; next: string; details: Details }
-  }
-  if (!error) throw new Refusal('unavailable', `The server answered ${status}`)
-  // It has done nothing, and is about to be gone: the same as if nobody had answered.
-  if (error.details['stopping'] === true) throw new Unanswered(error.message)
-  throw new Refusal(error.code, error.message, { next: error.next, details: error.details })
+  return answerOf(status, end === -1 ? '' : text.slice(end + 4))
 }

@@ -135,10 +135,7 @@ class Screen {
   }
 }
 
-// oxlint-disable-next-line no-control-regex -- nothing of a command's may move the cursor
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g
-
-/** The last line that a run printed, as plain text. */
+/** The last line that a run printed, as plain text: nothing of it may move the cursor. */
 function lastLine(folder: string): string {
   try {
     const file = openSync(join(folder, OUTPUT), 'r')
@@ -147,7 +144,11 @@ function lastLine(folder: string): string {
       const { size } = fstatSync(file)
       const read = readSync(file, buffer, 0, buffer.length, Math.max(0, size - buffer.length))
       const text = stripVTControlCharacters(buffer.toString('utf8', 0, read))
-      return text.trimEnd().split('\n').at(-1)!.replaceAll(CONTROL, ' ')
+      return text
+        .trimEnd()
+        .split('\n')
+        .at(-1)!
+        .replaceAll(/\p{Cc}/gu, ' ')
     } finally {
       closeSync(file)
     }

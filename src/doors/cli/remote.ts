@@ -20,6 +20,11 @@ export async function askDaemon(
   const about = daemon.isOurs && { 'leasehold-caller': ascii({ given, process, under, admin }) }
   const body = JSON.stringify(named)
   const { status, text } = await post(daemon, `/v1/${operation}`, body, signal, about || {})
+  return answerOf(status, text)
+}
+
+/** What a daemon answered, or the refusal that it was; `Unanswered` if it is not from us. */
+export function answerOf(status: number, text: string): unknown {
   const reply = parse(text)
   if (status === 200) return reply
   const refusal = refusalIn(reply, status)
@@ -29,7 +34,7 @@ export async function askDaemon(
 }
 
 /** JSON that may stand in a header: a lock's name is in any script. */
-function ascii(value: unknown): string {
+export function ascii(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[^ -~]/g, (each) => {
     return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
