@@ -1,7 +1,11 @@
 import type { Task } from '../core/rows.ts'
 import { limitKey, type QueueSettings } from '../core/settings.ts'
 import { Refusal } from '../core/refusal.ts'
+import { host } from '../stores/process.ts'
 import type { AgentConfig, Config } from './config.ts'
+
+/** There is one dispatcher per host: the lock that makes it the only one is also its name. */
+export const dispatcherId = `leasehold:dispatcher:${host}`
 
 /** The agent that a task asks for, or that of its project. */
 export function agentNameFor(config: Config, task: Task): string {

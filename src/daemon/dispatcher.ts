@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import type { Claim } from '../core/claim.ts'
+import { isEnding } from '../core/lease.ts'
 import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
-import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
 import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
@@ -12,7 +12,8 @@ import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { type Config, readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
-import { agentNameFor, settingsOf } from './dispatch_plan.ts'
+import { agentNameFor, dispatcherId, settingsOf } from './dispatch_plan.ts'
+import { Elected } from './elected.ts'
 import { Role } from './role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
 import { slackOf, startRunner } from './start_runner.ts'
@@ -34,9 +35,6 @@ const RETRY_MS = 1_000
 const MOVES =
   /^(?:task\.(?:enqueued|moved|edited)|lease\.|run\.ended|ticket\.(?:left|broken)|queue\.)/
 
-/** Ways in which a run may end without its runner telling. */
-const ENDS = /^lease\.(?:expired|died|force_released|cancelled|overdue)$/
-
 /**
  * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It acts on events
  * and never looks in vain. It may die at any time: what it claimed and had not started is free
@@ -45,7 +43,7 @@ const ENDS = /^lease\.(?:expired|died|force_released|cancelled|overdue)$/
 export class Dispatcher {
   private readonly store: Store
   private readonly options: DispatcherOptions
-  private readonly role: Role
+  private readonly elected: Elected
   private readonly folder: string
   private config: Config
   private stopWatching = () => {}
@@ -57,21 +55,32 @@ export class Dispatcher {
   constructor(store: Store, options: DispatcherOptions) {
     this.store = store
     this.options = options
-    this.role = new Role(store, `leasehold:dispatcher:${host}`, 'dispatcher')
+    const role = new Role(store, dispatcherId, 'dispatcher')
+    const duty = { begin: () => this.begin(), end: () => this.end() }
+    this.elected = new Elected(store, role, duty, options.say)
     this.folder = folderOf(options.place)
     this.config = readConfig(this.folder, options.env)
   }
 
   /** Takes the role of this host's dispatcher, or refuses with `held` while another has it. */
-  async start(): Promise<void> {
-    await this.role.take()
-    this.active = true
-    this.role.keep((why) => {
-      this.active = false
-      this.options.say(`no longer dispatching: ${why}`)
-    })
+  start(): Promise<void> {
+    return this.elected.start()
+  }
+
+  /** In a daemon: dispatches as soon as no other process does so on this host. */
+  startOrStandBy(): Promise<void> {
+    return this.elected.startOrStandBy()
+  }
+
+  /** Starts nothing more. Runs go on: whoever dispatches next counts them as its own. */
+  stop(): Promise<void> {
+    return this.elected.stop()
+  }
+
+  private async begin(): Promise<void> {
     const { env, say } = this.options
     const { folder } = this
+    this.active = true
     this.stopWatching = watchConfig(folder, env, {
       changed: (config) => void this.reloadPatiently(config),
       failed: (refusal) => say(`kept the former configuration: ${refusal.message}`),
@@ -83,41 +92,11 @@ export class Dispatcher {
     })
   }
 
-  /** In a daemon: dispatches as soon as no other process does so on this host. */
-  async startOrStandBy(): Promise<void> {
-    try {
-      await this.start()
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'held') throw error
-      this.options.say(`standing by: ${error.message}`)
-      this.standBy()
-    }
-  }
-
-  /** Tries again when the role has come free, and once now: it may have done so just before. */
-  private standBy(): void {
-    const retry = () => {
-      void this.start().then(
-        () => forget(),
-        (error: Error) => {
-          if (!(error instanceof Refusal) || error.code !== 'held') this.options.say(error.message)
-        },
-      )
-    }
-    const forget = this.store.onCommit((events) => {
-      if (events.some(({ lock, type }) => lock === this.role.name && ENDED.test(type))) retry()
-    })
-    this.forget = forget
-    retry()
-  }
-
-  /** Starts nothing more. Runs go on: whoever dispatches next counts them as its own. */
-  async stop(): Promise<void> {
+  private async end(): Promise<void> {
     this.active = false
     this.stopWatching()
     this.forget()
     await this.filling
-    await this.role.release()
   }
 
   /** A store in trouble gets over it, and the new configuration counts then. */
@@ -134,7 +113,7 @@ export class Dispatcher {
   private async reload(config: Config): Promise<void> {
     this.config = config
     const dispatcher = {
-      id: this.role.name,
+      id: dispatcherId,
       host,
       pid: process.pid,
       slots_max: config.slots.max,
@@ -152,7 +131,8 @@ export class Dispatcher {
     if (events.some(({ type }) => MOVES.test(type))) this.fill()
     for (const { type, task } of events) {
       if (task === null) continue
-      if (ENDS.test(type)) void this.settle(task)
+      // Its runner may not have been there to tell.
+      if (isEnding(type)) void this.settle(task)
       // Its runner wrote that down itself, unless it died before it could.
       if (type === 'run.ended') setTimeout(() => void this.settle(task), RUNNER_MS).unref()
     }
@@ -191,7 +171,7 @@ export class Dispatcher {
     step('dispatcher:idle')
     const claim = await this.store.write((view) =>
       dispatchNext(view, {
-        dispatcher: this.role.name,
+        dispatcher: dispatcherId,
         ttl_ms: this.config.runs.ttl_seconds * 1000,
         process: ownProcess(),
         agentFor: (task: Task) => agentNameFor(this.config, task),
@@ -217,9 +197,8 @@ export class Dispatcher {
     const { task, lease } = claim
     const forget = this.store.onCommit((events) => {
       const ended = events.some((event) => {
-        return (
-          event.task === task.id && ENDS.test(event.type) && event.data['fence'] === lease.fence
-        )
+        const { fence } = event.data
+        return event.task === task.id && isEnding(event.type) && fence === lease.fence
       })
       if (ended) setTimeout(() => runner.kill('SIGKILL'), RUNNER_MS).unref()
     })
@@ -245,5 +224,3 @@ export class Dispatcher {
     await this.store.write((view) => finishRun(view, ended, caller))
   }
 }
-
-const ENDED = /^lease\.(?:released|expired|died|force_released)$/

@@ -1,8 +1,10 @@
 import type { Caller } from '../core/caller.ts'
+import { isEnding } from '../core/lease.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import { ownProcess } from '../stores/process.ts'
+import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 
 const TTL_MS = 30_000
@@ -18,6 +20,8 @@ export class Role {
   private lease: Lease | undefined
   private timer: NodeJS.Timeout | undefined
   private forget: () => void = () => undefined
+  private kept = false
+  private renewing: Promise<void> = Promise.resolve()
 
   constructor(store: Store, name: string, kind: string) {
     this.store = store
@@ -39,32 +43,51 @@ export class Role {
     this.lease = (got as Lease[])[0]
   }
 
-  /** Keeps the lock until `release`; `lost` is told when another process has it. */
+  /** Keeps the lock until `release`; `lost` is told, once, that another process has it now. */
   keep(lost: (why: string) => void): void {
-    this.timer = setInterval(() => void this.renew(lost), TTL_MS / 3)
-    // A restore ends every lease, ours too, though we serve the restored store as before.
+    const renew = () => (this.renewing = this.renewing.then(() => this.renew(lost)))
+    this.kept = true
+    this.timer = setInterval(() => void renew(), TTL_MS / 3)
     this.forget = this.store.onCommit(
-      () => undefined,
-      () => void this.renew(lost),
+      (events) => {
+        if (events.some((event) => this.isEndedBy(event))) void renew()
+      },
+      // A restore ends every lease, ours too, though we serve the restored store as before.
+      () => void renew(),
     )
+  }
+
+  /** Whether this event says that the lock has come free, whoever held it. */
+  isEndedBy({ lock, type }: Event): boolean {
+    return lock === this.name && isEnding(type)
   }
 
   private async renew(lost: (why: string) => void): Promise<void> {
     const { name } = this
     const { fence } = this.lease!
     try {
+      if (!this.kept) return
       await this.store
         .write((view) => renewLock(view, { name, fence }, this.caller))
         .catch((error) => (isOver(error) ? this.take() : Promise.reject(error as Error)))
     } catch (error) {
       // A store in trouble is not a successor: only one that has the lock is.
-      if (error instanceof Refusal && error.details['pid'] !== undefined) lost(error.message)
+      if (!(error instanceof Refusal) || error.details['pid'] === undefined) return
+      this.letGo()
+      lost(error.message)
     }
   }
 
-  async release(): Promise<void> {
+  private letGo(): void {
+    this.kept = false
     clearInterval(this.timer)
     this.forget()
+  }
+
+  async release(): Promise<void> {
+    this.letGo()
+    // A renewal that is under way could take the lock anew just after we gave it back.
+    await this.renewing
     if (!this.lease) return
     const { name } = this
     const { fence } = this.lease

@@ -1,10 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BRIEF, dispatching, HELD, killAll, script } from '../dispatching.ts'
+import { freeLock } from '../../src/core/settle.ts'
+import { openStore, placeOf } from '../../src/stores/open.ts'
+import { BRIEF, type Dispatching, dispatching, HELD, killAll, script } from '../dispatching.ts'
+import { callerOf } from '../helpers.ts'
 import { isAlive, until } from '../processes.ts'
 
 const AGENTS = { held: script(HELD), brief: script(BRIEF) }
+
+/** An admin on the store itself: a daemon that is paused cannot be asked. */
+async function forceRelease(all: Dispatching, name: string): Promise<void> {
+  const store = openStore(placeOf({ LEASEHOLD_DIR: all.place.state }, all.place.folder))
+  const ask = { name, reason: 'it does not answer' }
+  await store.write((view) => freeLock(view, ask, callerOf('test', { admin: true })))
+  await store.close()
+}
 
 describe('config.json changed while the daemon runs', () => {
   test('more slots: what waited for one starts, without a restart', async () => {
@@ -180,5 +191,23 @@ describe('leasehold dispatch, without a daemon', () => {
     await running.ended
     await all.add('ada-1', 'ada')
     expect(await all.become('ada-1', 'done')).toMatchObject({ attempts: 1 })
+  })
+
+  test('one that lost its role while it was paused gets it back when it can', async () => {
+    const all = dispatching({ agents: { brief: AGENTS.brief } })
+    await all.serve()
+    const { pid } = all.daemon.running
+    const [one] = (await all.daemon.ok('queue.status')).dispatchers
+    expect(one.pid).toBe(pid)
+    process.kill(pid, 'SIGSTOP')
+    await forceRelease(all, one.id)
+    const second = await all.dispatch()
+    process.kill(pid, 'SIGCONT')
+    await all.daemon.running.said(/standing by: .*dispatcher/)
+    await killAll([second.pid])
+    await all.add('ada-1', 'ada')
+    expect(await all.become('ada-1', 'done')).toMatchObject({ attempts: 1 })
+    const [now] = (await all.daemon.ok('queue.status')).dispatchers
+    expect(now.pid).toBe(pid)
   })
 })

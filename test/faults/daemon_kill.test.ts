@@ -149,6 +149,19 @@ describe('kill -9 of the daemon under load', () => {
     },
   )
 
+  // reason: a command gives a silent daemon 20 s, which is too long for every day
+  test.skipIf(ROUNDS === 1)(
+    'paused, it is not waited for: commands go on by themselves',
+    async () => {
+      const place = servingPlace()
+      const daemon = await startDaemon(place)
+      process.kill(daemon.running.pid, 'SIGSTOP')
+      expect(await place.ok(['lock', 'acquire', 'build'])).toMatchObject({ name: 'build' })
+      process.kill(daemon.running.pid, 'SIGCONT')
+      expect(await daemon.ok('lock.status', { name: 'build' })).toMatchObject({ is_locked: true })
+    },
+  )
+
   test('the check fails when request ids are ignored (planted S7)', async () => {
     const { faults } = await killed(1, 'S7')
     expect(faults.join('\n')).toMatch(/S7: agent-\d \d+ is there \d+ times/)

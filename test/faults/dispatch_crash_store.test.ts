@@ -23,7 +23,7 @@ async function occupy(all: Dispatching): Promise<() => void> {
   return () => db.exec('ROLLBACK')
 }
 
-/** Long enough for several tries in vain. */
+/** Nobody says that a runner tries in vain: this is long enough for several tries. */
 async function letTry(): Promise<void> {
   const since = performance.now()
   await eventually('it was tried in vain', () => performance.now() - since > 1_500)
@@ -39,7 +39,7 @@ test('a store that is busy while config.json changes: the change counts when it 
   await all.serve({ LEASEHOLD_BUSY_TIMEOUT_MS: '100' })
   const release = await occupy(all)
   all.configure({ slots: { max: 2 } })
-  await letTry()
+  await all.daemon.running.said(/the new configuration has to wait/)
   release()
   expectAlive(all)
   await all.add('ada-1', 'ada')

@@ -5,11 +5,12 @@ import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
 import type { Run } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
+import { dispatcherId } from '../../daemon/dispatch_plan.ts'
 import { OUTPUT } from '../../daemon/output_log.ts'
 import { runFolder } from '../../daemon/run_folder.ts'
 import { startSweeper } from '../../daemon/sweeper.ts'
 import { folderOf } from '../../stores/open.ts'
-import { host, processFact, processRef } from '../../stores/process.ts'
+import { processFact, processRef } from '../../stores/process.ts'
 import { readServer } from '../../stores/server_file.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Context, refuseWithToken } from './context.ts'
@@ -119,7 +120,7 @@ class Screen {
 
   private async draw(): Promise<void> {
     const { runs, now } = await this.store.read((view) => ({
-      runs: [...view.scan('runs_dispatched_by', `leasehold:dispatcher:${host}`)],
+      runs: [...view.scan('runs_dispatched_by', dispatcherId)],
       now: view.wall,
     }))
     this.clear()

@@ -6,6 +6,12 @@ import type { Daemon } from '../../stores/server_file.ts'
 /** Nobody answered: there is no daemon, or it went away in the middle of the call. */
 export class Unanswered extends Error {}
 
+/**
+ * A daemon that is paused says nothing for ever; one that stops a command first takes its grace.
+ * The store itself may be asked after that: the request id sees to it that nothing is done twice.
+ */
+const SILENCE_MS = 20_000
+
 /** Calls an operation over HTTP. Throws `Unanswered` when there is no answer at all. */
 export async function askDaemon(
   daemon: Daemon,
@@ -19,7 +25,10 @@ export async function askDaemon(
   const named = daemon.isOurs || given ? { ...input, agent } : input
   const about = daemon.isOurs && { 'leasehold-caller': ascii({ given, process, under, admin }) }
   const body = JSON.stringify(named)
-  const { status, text } = await post(daemon, `/v1/${operation}`, body, signal, about || {})
+  const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
+  const timeout = SILENCE_MS + wait_ms
+  const how = { headers: about || {}, timeout, ...(signal && { signal }) }
+  const { status, text } = await post(daemon, `/v1/${operation}`, body, how)
   return answerOf(status, text)
 }
 
@@ -60,8 +69,7 @@ function post(
   daemon: Daemon,
   path: string,
   body: string,
-  signal: AbortSignal | undefined,
-  more: Record<string, string>,
+  how: { headers: Record<string, string>; timeout: number; signal?: AbortSignal },
 ): Promise<{ status: number; text: string }> {
   // Loaded here: a command that finds no daemon does without.
   const http = globalThis.process.getBuiltinModule('node:http')
@@ -70,11 +78,11 @@ function post(
       authorization: `Bearer ${daemon.secret}`,
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
-      ...more,
+      ...how.headers,
     }
     const request: ClientRequest = http.request(
       new URL(path, daemon.url),
-      { method: 'POST', headers, ...(signal && { signal }) },
+      { ...how, method: 'POST', headers },
       (response) => {
         void collect(response).then(
           (text) => resolve({ status: response.statusCode ?? 0, text }),
@@ -82,6 +90,8 @@ function post(
         )
       },
     )
+    const silent = `no answer for ${how.timeout / 1000} s`
+    request.on('timeout', () => request.destroy(new Error(silent)))
     request.on('error', (error) => reject(new Unanswered(error.message)))
     request.end(body)
   })

@@ -1,0 +1,107 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Store } from '../stores/store.ts'
+import type { Role } from './role.ts'
+
+/** What only the holder of a role does. */
+export interface Duty {
+  begin: () => Promise<void>
+  end: () => Promise<void>
+}
+
+const RETRY_MS = 1_000
+
+/**
+ * Does its duty while this process has the role. Another process may get it: while this one was
+ * paused, say. Then it stands by, and begins again when the role comes free.
+ */
+export class Elected {
+  private readonly store: Store
+  private readonly role: Role
+  private readonly duty: Duty
+  private readonly say: (sentence: string) => void
+  private serving = false
+  private stopped = false
+  private starting: Promise<void> | undefined
+  private forget = () => {}
+
+  constructor(store: Store, role: Role, duty: Duty, say: (sentence: string) => void) {
+    this.store = store
+    this.role = role
+    this.duty = duty
+    this.say = say
+  }
+
+  /** Takes the role and begins, or refuses with `held` while another process has it. */
+  start(): Promise<void> {
+    return (this.starting ??= this.begin().finally(() => (this.starting = undefined)))
+  }
+
+  /** Begins now, or as soon as no other process has the role. */
+  async startOrStandBy(): Promise<void> {
+    try {
+      await this.start()
+    } catch (error) {
+      if (!isHeld(error)) throw error
+      this.say(`standing by: ${error.message}`)
+      this.standBy()
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true
+    this.forget()
+    await this.starting?.catch(() => undefined)
+    if (this.serving) await this.end()
+    await this.role.release()
+  }
+
+  private async begin(): Promise<void> {
+    await this.role.take()
+    if (this.stopped) return
+    this.serving = true
+    this.role.keep((why) => {
+      this.say(`standing by: ${why}`)
+      void this.end().then(() => this.standBy())
+    })
+    try {
+      await this.duty.begin()
+    } catch (error) {
+      // Somebody else may manage.
+      await this.end()
+      await this.role.release()
+      throw error
+    }
+  }
+
+  private async end(): Promise<void> {
+    this.serving = false
+    await this.duty.end()
+  }
+
+  /** Tries again when the role has come free, and once now: it may have done so just before. */
+  private standBy(): void {
+    if (this.stopped) return
+    this.forget = this.store.onCommit((events) => {
+      if (events.some((event) => this.role.isEndedBy(event))) void this.retry()
+    })
+    void this.retry()
+  }
+
+  private async retry(): Promise<void> {
+    // One that is under way may have looked just before the role came free.
+    await this.starting?.catch(() => undefined)
+    if (this.serving || this.stopped) return
+    try {
+      await this.start()
+      this.forget()
+    } catch (error) {
+      if (isHeld(error)) return
+      this.say((error as Error).message)
+      setTimeout(() => void this.retry(), RETRY_MS).unref()
+    }
+  }
+}
+
+function isHeld(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'held'
+}
