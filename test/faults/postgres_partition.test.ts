@@ -12,7 +12,7 @@ const TTL_MS = TTL_SECONDS * 1000
  * All longer than a lease here. The longer nothing came through, the longer TCP waits before it
  * tries again: after 20 s, for another 5; after 26 s, for another 25.
  */
-const APART_MS = ROUNDS === 1 ? [20_000] : [6_000, 9_000, 13_000, 20_000, 30_000, 45_000]
+const APART_MS = ROUNDS === 1 ? [9_000] : [6_000, 9_000, 13_000, 20_000, 30_000, 45_000]
 /** By then a daemon has said that it does not reach its database. */
 const SAID_MS = 19_000
 const BACK_MS = 5_000
