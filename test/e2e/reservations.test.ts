@@ -18,7 +18,7 @@ function repository(place: Sandbox): string {
 }
 
 describe('leasehold reserve', () => {
-  test('keeps two agents apart, whatever folder each is in, and warns across worktrees', async () => {
+  test('keeps agents apart, whatever folder each is in, and warns across worktrees', async () => {
     const place = sandbox()
     const repo = repository(place)
     const ada = { cwd: repo, env: { LEASEHOLD_AGENT: 'ada' } }
