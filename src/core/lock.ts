@@ -181,7 +181,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
   }
   joinLines(view, ticket)
   const cycle = findCycle(view, ticket)
-  if (cycle) throw deadlocked(cycle.sentences)
+  if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
   view.record({
     type: 'ticket.joined',
     agent: caller.agent,
@@ -219,10 +219,14 @@ function positionIn(view: View, ticket: Ticket): number {
   return Math.max(...ticket.names.map((name) => positionOf(view, name, ticket.id)))
 }
 
-function deadlocked(cycle: string[]): Refusal {
+/** `found` by whoever just asked: recorded, so that people see which agents would wait for ever. */
+function deadlocked(cycle: string[], found?: { lock: string; by: string }): Refusal {
   return new Refusal('deadlock', `Waiting would never end: ${cycle.join('; ')}`, {
     next: 'Release what you hold, let the others finish, then ask for all of them in one call.',
     details: { cycle },
+    ...(found && {
+      leaves: { type: 'deadlock.found', lock: found.lock, data: { by: found.by, cycle } },
+    }),
   })
 }
 

@@ -126,6 +126,9 @@ export const after = field(
   '--after <next>',
 )
 
+export const peekedTasks = field(() => s.optional(s.ids()), 'Only these tasks.')
+export const peekedLocks = field(s.anyNames, 'The locks.')
+
 export const queued = field(
   () => s.or(s.yesOrNo(), false),
   'Also take enqueued tasks, which are for dispatchers otherwise.',

@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import type { Caller } from '../core/caller.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
 import type { Need, View } from '../core/view.ts'
+import type { Store } from '../stores/store.ts'
 
 export type Role = 'viewer' | 'agent' | 'admin'
 
@@ -46,8 +47,10 @@ export interface Operation<
   waits?: 'line' | 'task'
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
+  /** For reads of what no view holds, the past and what runs wrote: `decide` gets it as `found`. */
+  finds?(store: Store, input: Input<F>): Promise<unknown>
   /** `ticket_id` is given when the caller would wait in line rather than be refused. */
-  decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string): Output
+  decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string, found?: unknown): Output
   /** The tool's name for agents that come by MCP; without one it is no tool. */
   tool?: string
   /** The part of a reply that `replay` needs; undefined when there was no effect to remember. */

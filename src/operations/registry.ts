@@ -1,4 +1,5 @@
 import * as agents from './agents.ts'
+import * as events from './events.ts'
 import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
 import * as queue from './queue.ts'
@@ -43,6 +44,11 @@ export const registry = [
   tokens.create,
   tokens.list,
   tokens.revoke,
+  events.list,
+  runs.output,
+  tasks.peek,
+  locks.peek,
+  locks.waiters,
 ] as const
 
 export type Registered = (typeof registry)[number]

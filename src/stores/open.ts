@@ -77,7 +77,7 @@ function busyTimeout(env: NodeJS.ProcessEnv, folder: string): number {
 
 /** Opens a store without touching it: the first write makes what is missing. */
 export function openStore(place: Place, on: Machine = machine): Store {
-  return new Store(backendOf(place), on)
+  return new Store(backendOf(place), on, folderOf(place))
 }
 
 function backendOf(place: Place): Backend {

@@ -16,6 +16,7 @@ import {
   type Machine,
   NotBegun,
 } from './port.ts'
+import { type Output, readOutput } from './run_output.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
@@ -42,6 +43,8 @@ type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
  */
 export class Store {
   readonly machine: Machine
+  /** Where runs of this machine leave what they write; undefined for a store without a place. */
+  private readonly folder: string | undefined
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -52,9 +55,10 @@ export class Store {
   private readonly batch_max: number
   private looked_ms = Number.NEGATIVE_INFINITY
 
-  constructor(backend: Backend, machine: Machine) {
+  constructor(backend: Backend, machine: Machine, folder?: string) {
     this.backend = backend
     this.machine = machine
+    this.folder = folder
     this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
@@ -81,6 +85,11 @@ export class Store {
 
   events(after: number, limit: number): Promise<Event[]> | Event[] {
     return this.backend.events(after, limit)
+  }
+
+  /** What the command of a run wrote on this machine; undefined if nothing of it is here. */
+  output(run_id: string, after: string | undefined, bytes: number): Output | undefined {
+    return this.folder === undefined ? undefined : readOutput(this.folder, run_id, after, bytes)
   }
 
   head(): Promise<Head> {

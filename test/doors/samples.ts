@@ -88,6 +88,11 @@ export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name
     'token.create': { secret_hash: sha256(`another-${name}`), role: 'viewer' },
     'token.list': {},
     'token.revoke': { id: token },
+    'event.list': { limit: 5 },
+    'run.output': { id: run.id },
+    'task.peek': { ids: [task] },
+    'lock.peek': { names: [name] },
+    'lock.waiters': { limit: 5 },
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

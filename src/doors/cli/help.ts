@@ -77,6 +77,14 @@ Examples:
   leasehold agent list
   leasehold agent heartbeat --agent builder-1     renews all its leases at once`,
   },
+  event: {
+    about: 'See what happened.',
+    examples: `
+Examples:
+  leasehold event list --since 10m
+  leasehold event list --lock git:web             who held it, who waited, how it ended
+  leasehold event list --task 42 --json`,
+  },
   token: {
     about: 'Say who may come in through HTTP and MCP.',
     examples: `

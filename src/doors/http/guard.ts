@@ -31,7 +31,7 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
     }
     await next()
     c.res.headers.set('x-content-type-options', 'nosniff')
-    c.res.headers.set('cache-control', 'no-store')
+    if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
     c.res.headers.set('referrer-policy', 'no-referrer')
     if (!c.res.headers.has('content-security-policy')) {
       c.res.headers.set('content-security-policy', "default-src 'none'; frame-ancestors 'none'")

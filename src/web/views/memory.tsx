@@ -1,0 +1,1 @@
+export function Memory() { return <p>todo</p> }

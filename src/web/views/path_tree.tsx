@@ -1,0 +1,3 @@
+export function PathTree({ wanted }: { wanted: string }) {
+  return <p>{wanted}</p>
+}
