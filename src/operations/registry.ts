@@ -1,6 +1,8 @@
 import * as agents from './agents.ts'
 import * as events from './events.ts'
+import * as conflicts from './conflicts.ts'
 import * as locks from './locks.ts'
+import * as memory from './memory.ts'
 import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
@@ -55,6 +57,15 @@ export const registry = [
   tasks.peek,
   locks.peek,
   locks.waiters,
+  memory.put,
+  memory.get,
+  memory.list,
+  memory.history,
+  memory.diff,
+  memory.remove,
+  memory.prune,
+  conflicts.list,
+  conflicts.resolve,
 ] as const
 
 export type Registered = (typeof registry)[number]
