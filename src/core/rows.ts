@@ -3,6 +3,8 @@
  * `*_at` is ISO 8601 UTC for people; `*_ms` is the store's own clock, the only one rules compare.
  */
 
+import type { Alert, Stat } from './stat_rows.ts'
+
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
   host: string
@@ -326,6 +328,8 @@ export interface Tables {
   limit: Limit
   queue: Queue
   dispatcher: Dispatcher
+  stat: Stat
+  alert: Alert
 }
 
 export type TableName = keyof Tables
@@ -348,6 +352,8 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   limit: 'key',
   queue: 'key',
   dispatcher: 'id',
+  stat: 'key',
+  alert: 'key',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

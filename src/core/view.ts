@@ -137,6 +137,8 @@ export const INDEXES = {
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
   tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
+  stats_of: index({ table: 'stat', group: (row) => row.scale, order: (row) => row.start_at }),
+  alerts: index({ table: 'alert', group: () => '', order: (row) => row.since_at }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

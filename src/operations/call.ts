@@ -91,9 +91,13 @@ function reused(name: string): Refusal {
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  return new Refusal('unavailable', `${name} needs a database: a file store has no queue`, {
-    next: 'Unset LEASEHOLD_STORE to use SQLite.',
-  })
+  return new Refusal(
+    'unavailable',
+    `${name} needs a database: a file store has no queue, and counts nothing`,
+    {
+      next: 'Unset LEASEHOLD_STORE to use SQLite.',
+    },
+  )
 }
 
 function adminOnly(name: string): Refusal {

@@ -3,6 +3,7 @@ import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
+import * as stats from './stats.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -43,6 +44,8 @@ export const registry = [
   tokens.create,
   tokens.list,
   tokens.revoke,
+  stats.get,
+  stats.listAlerts,
 ] as const
 
 export type Registered = (typeof registry)[number]

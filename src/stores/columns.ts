@@ -157,6 +157,18 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     projects: 'json',
     started_at: 'text',
   },
+  stat: { key: 'text', scale: 'text', start_at: 'text', counts: 'json' },
+  alert: {
+    key: 'text',
+    rule: 'text',
+    subject: 'text',
+    message: 'text',
+    since_at: 'text',
+    quiet_ms: 'int',
+    ended_at: 'text',
+    told: 'bool',
+    told_end: 'bool',
+  },
 }
 
 export const EVENT_COLUMNS: ColumnsOf<Event> = {

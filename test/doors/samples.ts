@@ -88,6 +88,8 @@ export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name
     'token.create': { secret_hash: sha256(`another-${name}`), role: 'viewer' },
     'token.list': {},
     'token.revoke': { id: token },
+    'stats.get': { since_seconds: 60 },
+    'alert.list': {},
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -18,6 +18,8 @@ const BEHIND: Record<TableName, string> = {
   limit: 'SELECT * FROM "limit" AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   queue: 'SELECT * FROM queue AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   dispatcher: 'SELECT * FROM dispatcher AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  stat: 'SELECT * FROM stat AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  alert: 'SELECT * FROM alert AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
 }
 
 /** The statement for the next rows. A key may be empty, so the first rows are not behind any. */

@@ -50,6 +50,7 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   token: ['expires_ms'],
   share: ['last_ms'],
   lane: ['head_rank'],
+  alert: ['quiet_ms'],
 }
 
 /** Zero stands for never. */

@@ -54,4 +54,6 @@ export const SCANS: Record<IndexName, Scan> = {
   agents: { where: 'true', order: 'id', type: 'text' },
   tokens: { where: 'true', order: 'created_at', type: 'text' },
   requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
+  stats_of: { where: 'scale = g', order: 'start_at', type: 'text' },
+  alerts: { where: 'true', order: 'since_at', type: 'text' },
 }

@@ -47,6 +47,8 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   agents: { where: `'' = ?`, order: 'id' },
   tokens: { where: `'' = ?`, order: 'created_at' },
   requests_by_age: { where: `'' = ?`, order: 'at_ms' },
+  stats_of: { where: 'scale = ?', order: 'start_at' },
+  alerts: { where: `'' = ?`, order: 'since_at' },
 }
 
 /** Rows written per statement. Fewer, larger statements are faster; the last one takes the rest. */
