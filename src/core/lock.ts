@@ -57,7 +57,7 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   const blocked = names.map((name) => blockedBy(view, name, ask, caller)).find((b) => b)
   if (!blocked) {
     if (ticket) dropTicket(view, ticket)
-    return names.map((name) => takeLock(view, name, ask, caller))
+    return names.map((name) => takeLock(view, name, ask, caller, ticket))
   }
   if (ask.ticket_id === undefined) {
     if (planted('S5')) return takeSome(view, names, ask, caller)
@@ -128,7 +128,13 @@ function mayRetake(view: View, lease: Lease, ask: { takeover: boolean }, caller:
   return caller.given && (lease.process === null || sameProcess(lease.process, caller.process))
 }
 
-function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): Lease {
+function takeLock(
+  view: View,
+  name: string,
+  ask: AcquireLocks,
+  caller: Caller,
+  ticket?: Ticket,
+): Lease {
   const lease = grantLease(view, name, caller, ask)
   keepRun(view, lease)
   view.record({
@@ -136,7 +142,11 @@ function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): 
     agent: caller.agent,
     lock: name,
     task: null,
-    data: { fence: lease.fence, ttl_seconds: lease.ttl_ms / 1000 },
+    data: {
+      fence: lease.fence,
+      ttl_seconds: lease.ttl_ms / 1000,
+      ...(ticket && { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }),
+    },
   })
   breakCyclesThrough(view, nodeOfLease(lease))
   return lease

@@ -11,6 +11,7 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
+import type { Alert, Stat } from './stat_rows.ts'
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -364,6 +365,8 @@ export interface Tables {
   memory_conflict: MemoryConflict
   memory_usage: MemoryUsage
   memory_settings: MemorySettings
+  stat: Stat
+  alert: Alert
 }
 
 export type TableName = keyof Tables
@@ -392,6 +395,8 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   memory_conflict: 'id',
   memory_usage: 'key',
   memory_settings: 'key',
+  stat: 'key',
+  alert: 'key',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

@@ -198,6 +198,8 @@ export const INDEXES = {
     group: (row) => row.memory_id,
     order: (row) => row.opened_ms,
   }),
+  stats_of: index({ table: 'stat', group: (row) => row.scale, order: (row) => row.start_at }),
+  alerts: index({ table: 'alert', group: () => '', order: (row) => row.since_at }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

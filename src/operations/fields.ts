@@ -202,3 +202,24 @@ export const endReason = field(
   () => s.or(s.nullable(s.plain(500)), null),
   'Why the runner ended it, or could not begin it.',
 )
+
+export const since = field(
+  () => s.or(s.seconds(1, 60 * 86_400), 86_400),
+  'How far back to look (default 24h); up to 2h by the minute, beyond that by the hour.',
+  '--since <duration>',
+)
+export const fromTime = field(
+  () => s.optional(s.instant()),
+  'Begin at this time instead.',
+  '--from <time>',
+)
+export const toTime = field(
+  () => s.optional(s.instant()),
+  'End at this time (default: now).',
+  '--to <time>',
+)
+export const top = field(
+  () => s.or(s.whole(1, 50), 10),
+  'At most so many locks, waits and users.',
+  '--limit <n>',
+)

@@ -7,6 +7,7 @@ import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
+import * as stats from './stats.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -66,6 +67,8 @@ export const registry = [
   memory.prune,
   conflicts.list,
   conflicts.resolve,
+  stats.get,
+  stats.listAlerts,
 ] as const
 
 export type Registered = (typeof registry)[number]

@@ -129,6 +129,12 @@ export const numberIn = (min: number, max: number) =>
     z.maximum(max, `must be at most ${max}`),
   )
 
+/** A time as the wire has it; any that JavaScript reads is understood. */
+export const instant = () =>
+  text(40).check(
+    z.refine((value) => !Number.isNaN(Date.parse(value)), 'must be a time: 2026-11-15T09:00:00Z'),
+  )
+
 export const number = () => z.number('must be a number')
 export const ttl = () => seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
 export const count = () => whole(1, Number.MAX_SAFE_INTEGER)

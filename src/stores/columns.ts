@@ -215,6 +215,18 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
   },
   memory_usage: { key: 'text', versions: 'int', bytes: 'int' },
   memory_settings: { key: 'text', strategies: 'json', quotas: 'json' },
+  stat: { key: 'text', scale: 'text', start_at: 'text', counts: 'json' },
+  alert: {
+    key: 'text',
+    rule: 'text',
+    subject: 'text',
+    message: 'text',
+    since_at: 'text',
+    quiet_ms: 'int',
+    ended_at: 'text',
+    told: 'bool',
+    told_end: 'bool',
+  },
 }
 
 export const EVENT_COLUMNS: ColumnsOf<Event> = {

@@ -1,5 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, Lease } from '../core/rows.ts'
+import { countCommit, type RefusedWrite } from '../core/stat.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
@@ -7,6 +8,7 @@ import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { Meter } from './meter.ts'
 import {
   Again,
   type Backend,
@@ -45,6 +47,8 @@ export class Store {
   readonly machine: Machine
   /** Where runs of this machine leave what they write; undefined for a store without a place. */
   private readonly folder: string | undefined
+  /** What this process saw of the store. */
+  readonly meter = new Meter()
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -212,8 +216,11 @@ export class Store {
           const lacks = outcome instanceof NotLoaded
           outcomes.push(lacks ? await this.loadThenDecide(batch, asks.slice(i)) : outcome)
         }
+        const refused = refusalsIn(outcomes)
+        await this.count(batch, asks.length, refused)
         const events = await this.commit(batch)
         if (events === 'again') continue
+        this.meter.answered(asks.length, refused, events.length > 0)
         if (looks) this.looked_ms = batch.instant.now
         if (events.length > 0) this.tell(events)
         for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) {
@@ -240,6 +247,7 @@ export class Store {
   private async prefetch(begun: Head, asks: Ask[]): Promise<void> {
     const needs = asks.flatMap((ask) => ask.reads)
     if (this.backend.isRemote) {
+      needs.push({ table: 'stat', key: 'open' })
       const guesses = new Guesses(this.backend)
       guesses.tryOut(() => this.open(guesses, begun, asks.length))
       needs.push(...guesses.needs)
@@ -322,6 +330,22 @@ export class Store {
     return guesses.needs
   }
 
+  /** Counts what this batch does, in its own transaction; see `countCommit`. */
+  private async count(batch: Batch, asks: number, now: RefusedWrite[]): Promise<void> {
+    if (!this.backend.isDatabase || batch.drafts.length === 0) return
+    const refused = [...this.meter.unwritten, ...now]
+    for (;;) {
+      const layer = new Layer(batch)
+      try {
+        countCommit(layer, { drafts: batch.drafts, asks, refused })
+        return batch.adopt(layer)
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error
+        await this.backend.prefetch([error.need])
+      }
+    }
+  }
+
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
     if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
       await this.backend.rollback()
@@ -350,6 +374,15 @@ function revokedIn(batch: Batch, outcomes: Outcome[]): Lease[] {
     if (over && lease.group && !awaited.has(lease.fence)) found.push(lease)
   }
   return found
+}
+
+function refusalsIn(outcomes: Outcome[]): RefusedWrite[] {
+  return outcomes.flatMap((outcome) => {
+    if (!('refused' in outcome) || !(outcome.refused instanceof Refusal)) return []
+    const { code, details } = outcome.refused
+    const { name } = details
+    return [{ code, lock: typeof name === 'string' ? name : null }]
+  })
 }
 
 function isRefusal(error: unknown, code: Refusal['code']): boolean {

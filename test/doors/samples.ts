@@ -116,6 +116,8 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'memory.prune': { scope: 'project:none' },
     'conflict.list': { id: memory.conflict },
     'conflict.resolve': { id: memory.conflict, choose: 'theirs' },
+    'stats.get': { since_seconds: 60 },
+    'alert.list': {},
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

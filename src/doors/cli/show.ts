@@ -8,6 +8,7 @@ import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
 import { RESERVATION_PRINTERS } from './show_reservations.ts'
+import { STATS_PRINTERS } from './show_stats.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -25,6 +26,7 @@ export function print(text: string): void {
 const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
   ...RESERVATION_PRINTERS,
+  ...STATS_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,

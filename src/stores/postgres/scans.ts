@@ -72,4 +72,6 @@ export const SCANS: Record<IndexName, Scan> = {
   versions_of: { where: 'memory_id = g', order: '(-version)', type: 'bigint' },
   conflicts: { where: 'status = g', order: 'opened_ms', type: 'bigint' },
   conflicts_of: { where: 'memory_id = g', order: 'opened_ms', type: 'bigint' },
+  stats_of: { where: 'scale = g', order: 'start_at', type: 'text' },
+  alerts: { where: 'true', order: 'since_at', type: 'text' },
 }

@@ -12,6 +12,7 @@ const SCRIPTS = [
   '003_queue.sql',
   '004_reservations.sql',
   '005_memory.sql',
+  '006_stats.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

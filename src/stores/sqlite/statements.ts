@@ -64,6 +64,8 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   versions_of: { where: 'memory_id = ?', order: '-version' },
   conflicts: { where: 'status = ?', order: 'opened_ms' },
   conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
+  stats_of: { where: 'scale = ?', order: 'start_at' },
+  alerts: { where: `'' = ?`, order: 'since_at' },
 }
 
 /** Rows written per statement. Fewer, larger statements are faster; the last one takes the rest. */
