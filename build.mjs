@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -95,6 +95,7 @@ try {
   if (!test) {
     keepCode(fresh)
     await buildSdk(fresh)
+    await buildWeb(fresh)
   }
 } finally {
   rmSync(fresh, { recursive: true })
@@ -131,6 +132,18 @@ async function buildSdk(folder) {
   rmSync(`${out}/sdk`, { recursive: true, force: true })
   renameSync(`${folder}/sdk`, `${out}/sdk`)
   if (process.argv.includes('--types')) writeTypes()
+}
+
+/** The dashboard: static files whose names change with what is in them. */
+async function buildWeb(folder) {
+  const { build: bundle } = await import('vite')
+  await bundle({
+    configFile: 'src/web/vite.config.ts',
+    build: { outDir: resolve(folder, 'web'), emptyOutDir: true },
+    logLevel: 'warn',
+  })
+  rmSync(`${out}/web`, { recursive: true, force: true })
+  renameSync(`${folder}/web`, `${out}/web`)
 }
 
 function writeTypes() {

@@ -68,12 +68,7 @@ const PRINTERS: Record<string, (result: never) => string> = {
   'lock.waiters': ({ items }: { items: ShownWaiter[] }) =>
     table(
       ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
-      items.map((each) => [
-        each.agent,
-        each.names.join(' '),
-        String(each.priority),
-        each.asked_at,
-      ]),
+      items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
       'Nobody waits for a lock.',
     ),
   'event.list': ({ items, next }: { items: ShownEvent[]; next: string | null }) =>

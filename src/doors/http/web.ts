@@ -46,6 +46,8 @@ export function addWeb(app: Hono): void {
     c.header('cache-control', keep)
     c.header('content-type', file.type)
     c.header('content-security-policy', POLICY)
+    // With no referrer at all, a browser would not say either where our own requests come from.
+    c.header('referrer-policy', 'same-origin')
     c.header('vary', 'accept-encoding')
     const isPacked = c.req.header('accept-encoding')?.includes('gzip') ?? false
     if (isPacked) c.header('content-encoding', 'gzip')

@@ -13,7 +13,10 @@ listen({
     const fresh = events.toReversed()
     feed.value = [...fresh, ...feed.value].slice(0, KEPT_MAX)
   },
-  reset: () => void loadFeed(),
+  reset: () => {
+    feed.value = []
+    void loadFeed()
+  },
 })
 
 /** Some of the past, so that a page that was just opened is not empty. */

@@ -59,7 +59,8 @@ class Reading {
     if (type === 'ticket.left' || type === 'ticket.broken') return this.leave(event, at)
     if (lock === null) return
     const fence = typeof data['fence'] === 'number' ? data['fence'] : null
-    if (type === 'lease.granted' || type === 'task.claimed') return this.grant(lock, agent, at, fence)
+    if (type === 'lease.granted' || type === 'task.claimed')
+      return this.grant(lock, agent, at, fence)
     if (type === 'lease.handed_off') {
       this.end(lock, String(data['from']), at, 'handed off')
       return this.grant(lock, String(data['to']), at, fence)

@@ -41,7 +41,9 @@ export function Agents() {
     <Page
       title="Agents"
       class="is-full"
-      aside={<Search label="Find an agent" value={wanted.value} change={(t) => (wanted.value = t)} />}
+      aside={
+        <Search label="Find an agent" value={wanted.value} change={(t) => (wanted.value = t)} />
+      }
     >
       <Trouble refusal={asked.refusal.value} />
       <p class="dim">{count(all.length, 'agent')} ever seen here</p>

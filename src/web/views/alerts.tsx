@@ -1,4 +1,5 @@
-import { now } from '../data/asked.ts'
+import { ask } from '../ask.ts'
+import { now, useAsked } from '../data/asked.ts'
 import { feed } from '../data/feed.ts'
 import type { ShownEvent } from '../data/live.ts'
 import { waiters } from '../data/locks.ts'
@@ -10,6 +11,7 @@ import { hrefOf } from '../route.ts'
 const RECENT_SECONDS = 3600
 const LONG_WAIT_SECONDS = 60
 const SHOWN_MAX = 8
+const LOOK_MS = 10_000
 
 interface Alert {
   key: string
@@ -20,7 +22,11 @@ interface Alert {
 
 /** What went wrong in the last hour, and who waits too long now. */
 export function Alerts() {
-  const alerts = [...longWaits(), ...troubles()].slice(0, SHOWN_MAX)
+  const asked = useAsked('alerts', () => ask('alert.list'), { every_ms: LOOK_MS })
+  const standing = (asked.value.value?.items ?? []).map(({ id, message, since }) => {
+    return { key: id, says: message, when: ago(since, now.value), href: hrefOf('events') }
+  })
+  const alerts = [...standing, ...longWaits(), ...troubles()].slice(0, SHOWN_MAX)
   return (
     <Panel title="Alerts" aside={<span class="number">{alerts.length}</span>}>
       {alerts.length === 0 ? (

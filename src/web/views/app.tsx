@@ -135,8 +135,8 @@ function Lost() {
   if (!isLost) return null
   return (
     <div class="banner" role="alert">
-      <Icon name="lost" /> The server does not answer. What you see is from before; this page connects
-      by itself as soon as it is back.
+      <Icon name="lost" /> The server does not answer. What you see is from before; this page
+      connects by itself as soon as it is back.
     </div>
   )
 }

@@ -101,7 +101,9 @@ export function EventRow({ event }: { event: ShownEvent }) {
 }
 
 function toneOf(type: string): string {
-  if (/expired|died|lost|overdue|fenced|quarantin|deadlock|broken|revoked|force/.test(type)) {
+  if (
+    /expired|died|lost|overdue|fenced|quarantin|deadlock|broken|revoked|force|conflicted/.test(type)
+  ) {
     return 'is-bad'
   }
   return /granted|claimed|started|created|resolved/.test(type) ? 'is-good' : ''

@@ -25,7 +25,11 @@ export function Locks() {
       title="Locks"
       class="is-full"
       aside={
-        <Search label="Find a lock or holder" value={wanted.value} change={(t) => (wanted.value = t)} />
+        <Search
+          label="Find a lock or holder"
+          value={wanted.value}
+          change={(t) => (wanted.value = t)}
+        />
       }
     >
       <Tabs label="Locks" tabs={TABS} chosen={tab} choose={(key) => adjust({ tab: key })} />

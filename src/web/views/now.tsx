@@ -42,7 +42,10 @@ function RunningTasks() {
   return (
     <Panel title="Running" aside={<span class="number">{list.length}</span>}>
       {list.length === 0 ? (
-        <Empty title="Nothing runs right now" command='leasehold queue add "…" --project P --user U'>
+        <Empty
+          title="Nothing runs right now"
+          command='leasehold queue add "…" --project P --user U'
+        >
           Enqueue a task for a dispatcher, or let an agent claim one: leasehold task claim
         </Empty>
       ) : (
@@ -91,11 +94,7 @@ function Tiles({ queue }: { queue: Asked<QueueStatus> }) {
         value={status?.pending.total ?? 0}
         says={`${status?.pending.high ?? 0} high priority, ${count(users, 'user')}`}
       />
-      <Tile
-        name="Queue"
-        value={status?.paused ? 'Paused' : 'Open'}
-        says={pausedIn(status)}
-      />
+      <Tile name="Queue" value={status?.paused ? 'Paused' : 'Open'} says={pausedIn(status)} />
     </div>
   )
 }

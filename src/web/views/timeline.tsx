@@ -14,7 +14,7 @@ import { route } from '../route.ts'
 import { theme } from '../theme.ts'
 import { draw, HEAD, LANE, NAMES, type Lane, spanAt, type Window } from './timeline_draw.ts'
 
-const RANGES = { '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
+const RANGES = { '1m': 60, '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
 const EVENTS_MAX = 20_000
 type By = 'lock' | 'agent' | 'user'
 
@@ -38,9 +38,9 @@ export function Timeline() {
   const { params } = route.value
   const by = useSignal<By>((params.get('by') as By | null) ?? 'lock')
   const wanted = useSignal(params.get('q') ?? '')
-  const range = useSignal<keyof typeof RANGES>('15m')
+  const range = useSignal((params.get('time') ?? '15m') as keyof typeof RANGES)
   const frame = useSignal<Window | null>(null)
-  const seconds = RANGES[range.value]
+  const seconds = RANGES[range.value] ?? RANGES['15m']
   const past = useAsked(range.value, () => pastOf(seconds), {
     affects: ({ type }) => /^(?:lease|ticket|task|run)\./.test(type),
   })

@@ -24,7 +24,10 @@ interface Drawing {
   now_ms: number
 }
 
-type Colours = Record<'text' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'killed' | 'handed', string>
+type Colours = Record<
+  'text' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'killed' | 'handed',
+  string
+>
 
 /** Colours of the theme, as the style sheet has them. */
 function colours(): Colours {
@@ -68,7 +71,7 @@ function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours
     pen.fillStyle = ink.line
     pen.fillRect(x, HEAD - 8, 1, height)
     pen.fillStyle = ink.dim
-    pen.fillText(clockOf(at), x + 4, 15)
+    if (x < width - 60) pen.fillText(clockOf(at), x + 4, 15)
   }
 }
 
@@ -100,8 +103,7 @@ function drawLane(
   }
 }
 
-const isBad = ({ ending }: Span) =>
-  ending === 'expired' || ending === 'died' || ending === 'killed'
+const isBad = ({ ending }: Span) => ending === 'expired' || ending === 'died' || ending === 'killed'
 
 function drawEnd(pen: CanvasRenderingContext2D, x: number, y: number, ink: Colours): void {
   pen.fillStyle = ink.bad

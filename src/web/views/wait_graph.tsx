@@ -35,7 +35,10 @@ export function WaitGraph() {
           <span class="dim">{count(waiters.value.length, 'waiter')}</span>
         </header>
         {edges.length === 0 ? (
-          <Empty title="Nobody waits for anybody" command="leasehold lock acquire git:web --wait 1m">
+          <Empty
+            title="Nobody waits for anybody"
+            command="leasehold lock acquire git:web --wait 1m"
+          >
             Whoever waits for a lock shows up here, with an arrow to its holder.
           </Empty>
         ) : (
@@ -95,13 +98,21 @@ function Graph({ edges, label, isCycle = false }: GraphProps) {
         role="img"
         aria-label={edges.map((e) => `${e.from} waits for ${e.lock}, held by ${e.to}`).join('; ')}
       >
-        <marker id={mark} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+        <marker
+          id={mark}
+          viewBox="0 0 8 8"
+          refX="7"
+          refY="4"
+          markerWidth="7"
+          markerHeight="7"
+          orient="auto"
+        >
           <path d="M0 0L8 4L0 8z" />
         </marker>
         {lines.map(({ key, path, x, y, text }) => (
           <g key={key}>
-            <path class="edge" d={path} markerEnd={`url(#${mark})`} />
-            <text class="edge-name" x={x} y={y} textAnchor="middle">
+            <path class="edge" d={path} marker-end={`url(#${mark})`} />
+            <text class="edge-name" x={x} y={y} text-anchor="middle">
               {text}
             </text>
           </g>
@@ -109,7 +120,7 @@ function Graph({ edges, label, isCycle = false }: GraphProps) {
         {nodes.map(({ name, x, y, w }) => (
           <g key={name}>
             <rect class="node" x={x - w / 2} y={y - 16} width={w} height={32} rx={8} />
-            <text class="node-name" x={x} y={y + 4.5} textAnchor="middle">
+            <text class="node-name" x={x} y={y + 4.5} text-anchor="middle">
               {name}
             </text>
           </g>
