@@ -137,6 +137,43 @@ export const INDEXES = {
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
   tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
+  memories: index({
+    table: 'memory',
+    group: (row) => (row.live ? '' : null),
+    order: (row) => row.id,
+  }),
+  memories_in: index({
+    table: 'memory',
+    group: (row) => (row.live ? row.scope : null),
+    order: (row) => row.key,
+  }),
+  /** All that still has versions, deleted or not: what was not touched for longest comes first. */
+  memories_by_age: index({
+    table: 'memory',
+    group: (row) => (row.heads.length > 0 ? '' : null),
+    order: (row) => row.updated_ms,
+  }),
+  memories_by_expiry: index({
+    table: 'memory',
+    group: (row) => (row.live && row.expires_ms !== null ? '' : null),
+    order: (row) => row.expires_ms ?? 0,
+  }),
+  /** The newest first: a version comes before all that it grew from. */
+  versions_of: index({
+    table: 'memory_version',
+    group: (row) => row.memory_id,
+    order: (row) => -row.version,
+  }),
+  conflicts: index({
+    table: 'memory_conflict',
+    group: (row) => row.status,
+    order: (row) => row.opened_ms,
+  }),
+  conflicts_of: index({
+    table: 'memory_conflict',
+    group: (row) => row.memory_id,
+    order: (row) => row.opened_ms,
+  }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

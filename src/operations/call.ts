@@ -91,8 +91,9 @@ function reused(name: string): Refusal {
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  return new Refusal('unavailable', `${name} needs a database: a file store has no queue`, {
-    next: 'Unset LEASEHOLD_STORE to use SQLite.',
+  const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
+  return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
+    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy takes along what is here.',
   })
 }
 

@@ -1,5 +1,7 @@
 import * as agents from './agents.ts'
+import * as conflicts from './conflicts.ts'
 import * as locks from './locks.ts'
+import * as memory from './memory.ts'
 import type { Operation } from './operation.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
@@ -43,6 +45,15 @@ export const registry = [
   tokens.create,
   tokens.list,
   tokens.revoke,
+  memory.put,
+  memory.get,
+  memory.list,
+  memory.history,
+  memory.diff,
+  memory.remove,
+  memory.prune,
+  conflicts.list,
+  conflicts.resolve,
 ] as const
 
 export type Registered = (typeof registry)[number]

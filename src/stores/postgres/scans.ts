@@ -54,4 +54,15 @@ export const SCANS: Record<IndexName, Scan> = {
   agents: { where: 'true', order: 'id', type: 'text' },
   tokens: { where: 'true', order: 'created_at', type: 'text' },
   requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
+  memories: { where: 'live', order: 'id', type: 'text' },
+  memories_in: { where: 'live AND scope = g', order: 'key', type: 'text' },
+  memories_by_age: { where: `heads::text <> '[]'`, order: 'updated_ms', type: 'bigint' },
+  memories_by_expiry: {
+    where: 'live AND expires_ms IS NOT NULL',
+    order: 'expires_ms',
+    type: 'bigint',
+  },
+  versions_of: { where: 'memory_id = g', order: '(-version)', type: 'bigint' },
+  conflicts: { where: 'status = g', order: 'opened_ms', type: 'bigint' },
+  conflicts_of: { where: 'memory_id = g', order: 'opened_ms', type: 'bigint' },
 }
