@@ -11,6 +11,7 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
+import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -341,6 +342,10 @@ export interface Tables {
   memory_conflict: MemoryConflict
   memory_usage: MemoryUsage
   memory_settings: MemorySettings
+  background_job: BackgroundJob
+  vector: Vector
+  embedding: Embedding
+  duplicate: Duplicate
 }
 
 export type TableName = keyof Tables
@@ -369,6 +374,10 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   memory_conflict: 'id',
   memory_usage: 'key',
   memory_settings: 'key',
+  background_job: 'key',
+  vector: 'key',
+  embedding: 'key',
+  duplicate: 'id',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

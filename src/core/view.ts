@@ -174,6 +174,25 @@ export const INDEXES = {
     group: (row) => row.memory_id,
     order: (row) => row.opened_ms,
   }),
+  background_jobs_due: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? row.kind : null),
+    order: (row) => row.next_ms,
+  }),
+  /** Those that are claimed, and those that were put aside. */
+  background_jobs_in: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? null : row.state),
+    order: (row) => row.key,
+  }),
+  /** The most alike first. */
+  duplicates_with: index({
+    table: 'duplicate',
+    group: (row) => row.status,
+    order: (row) => -row.similarity,
+  }),
+  duplicates_of: index({ table: 'duplicate', group: (row) => row.a, order: (row) => row.id }),
+  duplicates_to: index({ table: 'duplicate', group: (row) => row.b, order: (row) => row.id }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

@@ -1,10 +1,13 @@
 import * as agents from './agents.ts'
 import * as conflicts from './conflicts.ts'
+import * as duplicates from './duplicates.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
 import type { Operation } from './operation.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
+import * as search from './search.ts'
+import * as searchStatus from './search_status.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -54,6 +57,12 @@ export const registry = [
   memory.prune,
   conflicts.list,
   conflicts.resolve,
+  search.search,
+  search.context,
+  searchStatus.status,
+  searchStatus.retry,
+  duplicates.list,
+  duplicates.resolve,
 ] as const
 
 export type Registered = (typeof registry)[number]

@@ -16,5 +16,10 @@ const TEXT_MAX = 2_000
 
 /** The part of a text that is embedded: equal beginnings of this length count as equal. */
 export function embedded(text: string): string {
-  return text.slice(0, TEXT_MAX).toWellFormed().trim() || '.'
+  return (
+    text
+      .slice(0, TEXT_MAX)
+      .replaceAll(/\p{Cs}/gu, '')
+      .trim() || '.'
+  )
 }

@@ -53,6 +53,7 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   memory: ['updated_ms', 'expires_ms'],
   memory_version: ['created_ms', 'expires_ms'],
   memory_conflict: ['opened_ms'],
+  background_job: ['next_ms'],
 }
 
 /** Zero stands for never. */

@@ -6,7 +6,7 @@ import type { Connection } from './driver.ts'
 import { type Statements, statementsFor } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
-const SCRIPTS = ['001_begin.pg.sql', '003_memory.pg.sql'] as const
+const SCRIPTS = ['001_begin.pg.sql', '003_memory.pg.sql', '005_search.pg.sql'] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
 const numberOf = (script: string) => Number.parseInt(script, 10)

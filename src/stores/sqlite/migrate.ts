@@ -6,7 +6,13 @@ import { beginPatiently, patiently } from './busy.ts'
 import type { Database } from './driver.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
-const SCRIPTS = ['001_begin.sql', '002_tokens.sql', '003_queue.sql', '005_memory.sql'] as const
+const SCRIPTS = [
+  '001_begin.sql',
+  '002_tokens.sql',
+  '003_queue.sql',
+  '005_memory.sql',
+  '007_search.sql',
+] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
 const numberOf = (script: string) => Number.parseInt(script, 10)
