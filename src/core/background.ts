@@ -56,17 +56,12 @@ export function claimBackground(
     if (waiting.next_ms > view.now || due.length === limit) break
     due.push(waiting)
   }
-  return due.map((waiting) => {
-    const { fence } = duty
-    const claimed: BackgroundJob = {
-      ...waiting,
-      state: 'claimed',
-      attempts: waiting.attempts + 1,
-      fence,
-    }
-    view.put('background_job', claimed)
-    return claimed
-  })
+  const { fence } = duty
+  for (const waiting of due) {
+    const attempts = waiting.attempts + 1
+    view.put('background_job', { ...waiting, state: 'claimed', attempts, fence })
+  }
+  return due
 }
 
 /** Whether it is still this claim: not asked for again, not taken back. */

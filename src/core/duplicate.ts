@@ -31,7 +31,7 @@ export function isThere(view: View, id: string): Memory | undefined {
 
 /**
  * Records what a note was found to be alike. A pair is reported once; an open one whose notes have
- * grown apart is withdrawn, one that somebody has resolved stays so. Refuses what `checkFence` does.
+ * grown apart is withdrawn, one that somebody has resolved stays so. Refuses as `checkFence` does.
  */
 export function recordAlike(
   view: View,
@@ -45,8 +45,9 @@ export function recordAlike(
     if (!isThere(view, subject) || !isThere(view, other)) continue
     const { a, b, id } = pairOf(tools, subject, other)
     const known = view.get('duplicate', id)
-    if (labels && known?.label == null) askInBackground(view, 'label', keyOf(a, b))
-    if (!is_duplicate && known?.label == null) continue
+    const label = known?.label ?? null
+    if (labels && label === null) askInBackground(view, 'label', keyOf(a, b))
+    if (!is_duplicate && label === null) continue
     kept.add(id)
     if (known) {
       if (known.status === 'open') view.put('duplicate', { ...known, similarity })

@@ -64,7 +64,8 @@ export const search = operation({
     const scopes = scope === undefined ? undefined : [scope]
     return findNotes(store, { query, scopes, mode, pool })
   },
-  decide: (view, { query, newer_than_seconds, limit, mode: _, ...said }, _caller, _id, found) => {
+  decide: (view, { mode: _, ...asked }, _caller, _id, found) => {
+    const { query, newer_than_seconds, limit, ...said } = asked
     const newer_than_ms = newer_than_seconds === undefined ? undefined : newer_than_seconds * 1000
     const terms = termsOf(query)
     const items = []

@@ -79,12 +79,12 @@ export interface TextAsk {
   limit: number
 }
 
-/** The vector of one version that is the present of a note. */
+/** One version that is the present of a note, and its vector where there is one yet. */
 export interface VectorRow {
   /** Of the version. */
   id: string
   scope: string
-  bytes: Uint8Array
+  bytes: Uint8Array | null
 }
 
 /** How far what is done behind notes has come. */
@@ -92,7 +92,7 @@ export interface MemoryTally {
   notes: number
   /** Notes behind a cursor: those that were not asked for yet. */
   behind: number
-  /** Background jobs that wait or are being done: all, and those that embed; and those put aside. */
+  /** Background jobs that wait or are being done: all, and those that embed; those put aside. */
   waiting: number
   embedding: number
   dead: number
@@ -108,7 +108,7 @@ export interface Finder {
    * that very many notes have, only the newest notes are looked at.
    */
   searchText(ask: TextAsk): Promise<Hit[]>
-  /** Vectors of all live notes behind the id of one, in the order of ids. */
+  /** Of so many live notes behind the id of one, in the order of ids. */
   vectors(provider: string, after: string, limit: number): Promise<VectorRow[]>
   vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]>
   tallyMemory(cursor: string | null): Promise<MemoryTally>

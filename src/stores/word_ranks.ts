@@ -1,9 +1,9 @@
 import type { Hit } from '../core/search.ts'
 
-/** Notes looked at for one word: of one that more have, the newest. It bounds what a search costs. */
+/** Notes looked at for one word: of one that more have, the newest. It bounds the cost. */
 export const NOTES_MAX = 2_000
 
-/** What one word found: how well each note fits it, and whether there are more than were looked at. */
+/** What one word found: how well each note fits it, and whether more have it than this. */
 export interface WordHits {
   hits: Hit[]
   isCommon: boolean

@@ -24,5 +24,6 @@ async function answer({ id, texts }: EmbedAsk): Promise<EmbedAnswer> {
 }
 
 parentPort?.on('message', (ask: EmbedAsk) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window, a thread
   void answer(ask).then((said) => parentPort?.postMessage(said))
 })

@@ -97,7 +97,7 @@ export class Nearest {
     this.free.push(place)
   }
 
-  /** The nearest vectors, best first: at least `least` alike, of `group` only where one is named. */
+  /** The nearest vectors, best first: at least `least` alike, of one `group` if named. */
   near(query: Packed, limit: number, { group, least = -1 }: NearOptions = {}): Near[] {
     const found = new Best(limit, least)
     const wide = Int32Array.from(query.parts)
@@ -207,7 +207,7 @@ export class Nearest {
     const sides = twoMeans(vectors)
     const halves = [this.newLeaf(), this.newLeaf()] as const
     leaf.places.forEach((place, i) => {
-      const half = halves[sides[i]!]!
+      const half = halves[sides[i]!]
       half.places.push(place)
       addTo(half.middle, vectors[i]!)
       this.leaves[place] = half
@@ -220,7 +220,7 @@ export class Nearest {
     const sides = twoMeans(branch.children.map(({ middle }) => middle))
     const halves = [this.newBranch(), this.newBranch()] as const
     branch.children.forEach((child, i) => {
-      const side = halves[sides[i]!]!
+      const side = halves[sides[i]!]
       side.children.push(child)
       child.parent = side
       addTo(side.middle, child.middle)

@@ -82,7 +82,8 @@ export class PostgresFinder implements Finder {
       async (db) => {
         const found = await db.query(text, values)
         return found.map(([id, scope, bytes]) => {
-          return { id: id!, scope: scope!, bytes: Buffer.from(bytes!.slice(2), 'hex') }
+          const raw = bytes ? Buffer.from(bytes.slice(2), 'hex') : null
+          return { id: id!, scope: scope!, bytes: raw }
         })
       },
       () => [],

@@ -54,7 +54,7 @@ function searchingFor(schema: string) {
   const vectors = `SELECT v.id, m.scope, x.bytes::text FROM m
     CROSS JOIN LATERAL json_array_elements_text(m.heads) AS h
     JOIN ${schema}.memory_version AS v ON v.id = m.id || chr(10) || h AND v.kept
-    JOIN ${schema}.vector AS x ON x.key = $1::text || chr(10) || v.hash ORDER BY m.id`
+    LEFT JOIN ${schema}.vector AS x ON x.key = $1::text || chr(10) || v.hash ORDER BY m.id`
   return {
     forgetWords: `DELETE FROM ${schema}.memory_words WHERE id = ANY ($1::text[])`,
     addWords: `INSERT INTO ${schema}.memory_words

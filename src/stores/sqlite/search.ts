@@ -27,12 +27,12 @@ const VECTORS = `SELECT v.id, m.scope, x.bytes FROM
   (SELECT id, scope, heads FROM memory WHERE live = 1 AND id > ?2 ORDER BY id LIMIT ?3) AS m
   CROSS JOIN json_each(m.heads) AS h
   CROSS JOIN memory_version AS v ON v.id = m.id || char(10) || h.value
-  CROSS JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1 ORDER BY m.id`
+  LEFT JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1 ORDER BY m.id`
 const VECTORS_OF = `SELECT v.id, m.scope, x.bytes FROM json_each(?2) AS each
   CROSS JOIN memory AS m ON m.id = each.value AND m.live = 1
   CROSS JOIN json_each(m.heads) AS h
   CROSS JOIN memory_version AS v ON v.id = m.id || char(10) || h.value
-  CROSS JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1`
+  LEFT JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1`
 const TALLY = `SELECT (SELECT count(*) FROM memory WHERE live = 1) AS notes,
   (SELECT count(*) FROM memory WHERE live = 1 AND id > ?1) AS behind,
   (SELECT count(*) FROM background_job WHERE state <> 'dead') AS waiting,
