@@ -21,6 +21,9 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 const test = process.argv.includes('--test')
 const out = test ? 'dist/test' : 'dist'
 
+/** The files of the bundle, the program last. */
+const PARTS = ['embedder', 'postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']
+
 /** Commander loads child_process for a feature we do not use; that alone costs 4 ms per start. */
 const lean = {
   name: 'lean',
@@ -61,6 +64,7 @@ try {
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
+      embedder: 'src/daemon/jobs/embedder.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -72,7 +76,7 @@ try {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
-    external: ['@photostructure/sqlite', 'pg-native'],
+    external: ['@photostructure/sqlite', 'pg-native', '@energetic-ai/*'],
     banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
@@ -89,7 +93,7 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
+  for (const name of PARTS) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {

@@ -1,3 +1,4 @@
+import { askInBackground } from './background.ts'
 import type { Caller } from './caller.ts'
 import type { Memory, MemoryVersion } from './memory_rows.ts'
 import { countUsage } from './memory_settings.ts'
@@ -99,6 +100,7 @@ function prune(
   if (isHistory) return pruned
   for (const { id } of [...view.scan('conflicts_of', memory.id)]) view.remove('memory_conflict', id)
   view.put('memory', { ...memory, heads: [], live: false, tags: [], size: 0, expires_ms: null })
+  askInBackground(view, 'embed', memory.id)
   return pruned
 }
 

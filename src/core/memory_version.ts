@@ -1,3 +1,4 @@
+import { askInBackground } from './background.ts'
 import { headsOf, versionId } from './memory_history.ts'
 import type { Memory, MemoryVersion } from './memory_rows.ts'
 import { countUsage } from './memory_settings.ts'
@@ -105,5 +106,6 @@ function putHeads(view: View, before: Memory, heads: number[]): Memory {
     expires_ms: ends.length === 0 || ends.includes(null) ? null : Math.max(...(ends as number[])),
   }
   view.put('memory', memory)
+  askInBackground(view, 'embed', memory.id)
   return memory
 }

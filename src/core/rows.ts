@@ -12,6 +12,7 @@ import type {
   MemoryVersion,
 } from './memory_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
+import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -367,6 +368,10 @@ export interface Tables {
   memory_settings: MemorySettings
   stat: Stat
   alert: Alert
+  background_job: BackgroundJob
+  vector: Vector
+  embedding: Embedding
+  duplicate: Duplicate
 }
 
 export type TableName = keyof Tables
@@ -397,6 +402,10 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   memory_settings: 'key',
   stat: 'key',
   alert: 'key',
+  background_job: 'key',
+  vector: 'key',
+  embedding: 'key',
+  duplicate: 'id',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

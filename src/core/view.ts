@@ -200,6 +200,25 @@ export const INDEXES = {
   }),
   stats_of: index({ table: 'stat', group: (row) => row.scale, order: (row) => row.start_at }),
   alerts: index({ table: 'alert', group: () => '', order: (row) => row.since_at }),
+  background_jobs_due: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? row.kind : null),
+    order: (row) => row.next_ms,
+  }),
+  /** Those that are claimed, and those that were put aside. */
+  background_jobs_in: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? null : row.state),
+    order: (row) => row.key,
+  }),
+  /** The most alike first. */
+  duplicates_with: index({
+    table: 'duplicate',
+    group: (row) => row.status,
+    order: (row) => -row.similarity,
+  }),
+  duplicates_of: index({ table: 'duplicate', group: (row) => row.a, order: (row) => row.id }),
+  duplicates_to: index({ table: 'duplicate', group: (row) => row.b, order: (row) => row.id }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

@@ -26,7 +26,7 @@ export async function call<F extends Fields, O>(
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'read') {
-    const found = await operation.finds?.(store, input)
+    const found = await operation.lookup?.(store, input, caller)
     const look = (view: View) => operation.decide(view, input, caller, undefined, found)
     return store.read(look) as Promise<Settled<O>>
   }

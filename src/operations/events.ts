@@ -45,8 +45,8 @@ export const list = operation({
     after: f.after,
   },
   command: 'event list',
-  finds: (store, input): Promise<Past> => walkBack(store, input),
-  decide: (_view, _input, _caller, _ticket, found) => found as Past,
+  lookup: (store, input): Promise<Past> => walkBack(store, input),
+  decide: (_view, _input, _caller, _ticket, found) => found!,
 })
 
 /** Positions have no gaps, so the past is read page by page from its end. */

@@ -5,7 +5,6 @@ import type { View } from '../core/view.ts'
 import * as f from './fields.ts'
 import { field, operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
-import type { Output } from '../stores/run_output.ts'
 import * as s from './schemas.ts'
 
 /** A run as doors show it: with whom it was for, and whether its lock has come back. */
@@ -131,10 +130,10 @@ export const output = operation({
       '--after <next>',
     ),
   },
-  finds: async (store, { id, bytes, after }) => store.output(id, after, bytes),
+  lookup: async (store, { id, bytes, after }) => store.output(id, after, bytes),
   decide: (view, { id }, _caller, _ticket, found) => {
     const run = getRun(view, id)
-    const { text, next, skipped } = (found as Output | undefined) ?? NOTHING
+    const { text, next, skipped } = found ?? NOTHING
     return { id, text, next, skipped, is_kept: found !== undefined, ended_at: run.ended_at }
   },
 })

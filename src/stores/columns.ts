@@ -1,8 +1,11 @@
 import type { TableName, Tables } from '../core/rows.ts'
 import type { Event } from '../core/view.ts'
 
-/** How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1. */
-export type ColumnKind = 'text' | 'int' | 'real' | 'json' | 'bool'
+/**
+ * How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1, `bytes` for what
+ * the field spells as `\\x` and hex digits.
+ */
+export type ColumnKind = 'text' | 'int' | 'real' | 'json' | 'bool' | 'bytes'
 
 type ColumnsOf<Row> = { [Field in keyof Row]: ColumnKind }
 
@@ -227,6 +230,37 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     told: 'bool',
     told_end: 'bool',
   },
+  background_job: {
+    key: 'text',
+    kind: 'text',
+    subject: 'text',
+    state: 'text',
+    attempts: 'int',
+    next_ms: 'int',
+    fence: 'int',
+    error: 'text',
+    asked_at: 'text',
+  },
+  vector: { key: 'text', provider: 'text', hash: 'text', bytes: 'bytes' },
+  embedding: {
+    key: 'text',
+    provider: 'text',
+    dimensions: 'int',
+    since_at: 'text',
+    cursor: 'text',
+  },
+  duplicate: {
+    id: 'text',
+    a: 'text',
+    b: 'text',
+    similarity: 'real',
+    label: 'text',
+    status: 'text',
+    action: 'text',
+    found_at: 'text',
+    resolved_by: 'text',
+    resolved_at: 'text',
+  },
 }
 
 export const EVENT_COLUMNS: ColumnsOf<Event> = {
@@ -240,5 +274,5 @@ export const EVENT_COLUMNS: ColumnsOf<Event> = {
   hash: 'text',
 }
 
-/** Tables of long texts: nobody remembers their rows from one batch to the next. */
-export const TEXTS: ReadonlySet<TableName> = new Set(['memory_text'])
+/** Tables of long values: nobody remembers their rows from one batch to the next. */
+export const TEXTS: ReadonlySet<TableName> = new Set(['memory_text', 'vector'])

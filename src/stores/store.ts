@@ -1,6 +1,7 @@
 import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, Lease } from '../core/rows.ts'
 import { countCommit, type RefusedWrite } from '../core/stat.ts'
+import type { Hit } from '../core/search.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
@@ -14,6 +15,7 @@ import {
   type Backend,
   type Base,
   CommitUnknown,
+  type Finder,
   type Head,
   type Machine,
   NotBegun,
@@ -34,6 +36,14 @@ interface Ask {
   unstoppable: Set<string>
 }
 
+/** Who knows what texts mean: a model, and an index of vectors. */
+export interface Meaning {
+  /** Notes that mean much the same, the best first; or why that cannot be told now. */
+  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
+  /** The provider whose vectors count here. */
+  readonly provider: string
+}
+
 type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
 
 /**
@@ -49,6 +59,8 @@ export class Store {
   private readonly folder: string | undefined
   /** What this process saw of the store. */
   readonly meter = new Meter()
+  /** Finds notes by their meaning, where this process has somebody who can. */
+  meaning: Meaning | undefined
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -114,6 +126,11 @@ export class Store {
     const follower = new Follower(this, this.listeners, await this.head(), poll_ms)
     this.follower = follower
     this.backend.listen?.(() => void follower.look())
+  }
+
+  /** Finds notes by their words; undefined where a store has no memory. */
+  get finder(): Finder | undefined {
+    return this.backend.finder
   }
 
   get isDatabase(): boolean {

@@ -26,6 +26,10 @@ const BEHIND: Record<TableName, string> = {
   memory_settings: 'SELECT * FROM memory_settings AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   stat: 'SELECT * FROM stat AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   alert: 'SELECT * FROM alert AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  background_job: 'SELECT * FROM background_job AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  vector: 'SELECT * FROM vector AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  embedding: 'SELECT * FROM embedding AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  duplicate: 'SELECT * FROM duplicate AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
 }
 
 /** The statement for the next rows. A key may be empty, so the first rows are not behind any. */

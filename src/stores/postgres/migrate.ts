@@ -11,6 +11,7 @@ const SCRIPTS = [
   '002_reservations.pg.sql',
   '003_memory.pg.sql',
   '004_stats.pg.sql',
+  '005_search.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

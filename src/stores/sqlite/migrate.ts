@@ -13,6 +13,7 @@ const SCRIPTS = [
   '004_reservations.sql',
   '005_memory.sql',
   '006_stats.sql',
+  '007_search.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

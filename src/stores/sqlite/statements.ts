@@ -66,6 +66,11 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
   stats_of: { where: 'scale = ?', order: 'start_at' },
   alerts: { where: `'' = ?`, order: 'since_at' },
+  background_jobs_due: { where: `state = 'waiting' AND kind = ?`, order: 'next_ms' },
+  background_jobs_in: { where: `state <> 'waiting' AND state = ?`, order: 'key' },
+  duplicates_with: { where: 'status = ?', order: '-similarity' },
+  duplicates_of: { where: 'a = ?', order: 'id' },
+  duplicates_to: { where: 'b = ?', order: 'id' },
 }
 
 /** Rows written per statement. Fewer, larger statements are faster; the last one takes the rest. */
