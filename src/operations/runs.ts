@@ -130,7 +130,7 @@ export const output = operation({
       '--after <next>',
     ),
   },
-  lookup: async (store, { id, bytes, after }) => store.output(id, after, bytes),
+  lookup: async (store, { id, bytes, after }) => store.output?.(id, after, bytes),
   decide: (view, { id }, _caller, _ticket, found) => {
     const run = getRun(view, id)
     const { text, next, skipped } = found ?? NOTHING

@@ -19,13 +19,20 @@ export function runFolder(stateFolder: string, runId: string): string {
 }
 
 /** A piece of what a run wrote. */
-export interface Output {
+interface Output {
   text: string
   /** Where the next piece begins: the file by its number on disk, and an offset in it. */
   next: string
   /** Whether something between the piece before and this one is gone. */
   skipped: boolean
 }
+
+/** Of a run, behind a place, at most so many bytes. */
+export type ReadOutput = (
+  runId: string,
+  after: string | undefined,
+  bytes: number,
+) => Output | undefined
 
 /**
  * At most `bytes` of what a run wrote: behind `after`, or without one the last of it. Two files

@@ -6,6 +6,7 @@ import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
@@ -20,7 +21,7 @@ import {
   type Machine,
   NotBegun,
 } from './port.ts'
-import { type Output, readOutput } from './run_output.ts'
+import type { ReadOutput } from './run_output.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
@@ -55,8 +56,8 @@ type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
  */
 export class Store {
   readonly machine: Machine
-  /** Where runs of this machine leave what they write; undefined for a store without a place. */
-  private readonly folder: string | undefined
+  /** Reads what runs of this machine wrote; undefined for a store without a place of its own. */
+  output: ReadOutput | undefined
   /** What this process saw of the store. */
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
@@ -71,10 +72,9 @@ export class Store {
   private readonly batch_max: number
   private looked_ms = Number.NEGATIVE_INFINITY
 
-  constructor(backend: Backend, machine: Machine, folder?: string) {
+  constructor(backend: Backend, machine: Machine) {
     this.backend = backend
     this.machine = machine
-    this.folder = folder
     this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
@@ -101,11 +101,6 @@ export class Store {
 
   events(after: number, limit: number): Promise<Event[]> | Event[] {
     return this.backend.events(after, limit)
-  }
-
-  /** What the command of a run wrote on this machine; undefined if nothing of it is here. */
-  output(run_id: string, after: string | undefined, bytes: number): Output | undefined {
-    return this.folder === undefined ? undefined : readOutput(this.folder, run_id, after, bytes)
   }
 
   head(): Promise<Head> {
@@ -399,18 +394,5 @@ function refusalsIn(outcomes: Outcome[]): RefusedWrite[] {
     const { code, details } = outcome.refused
     const { name } = details
     return [{ code, lock: typeof name === 'string' ? name : null }]
-  })
-}
-
-function isRefusal(error: unknown, code: Refusal['code']): boolean {
-  return error instanceof Refusal && error.code === code
-}
-
-function explained(error: unknown): unknown {
-  if (error instanceof NotBegun) return error.cause
-  if (!(error instanceof CommitUnknown)) return error
-  return new Refusal('unavailable', `Nobody can say whether this was written: ${error.message}`, {
-    next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
-    details: { outcome: 'unknown' },
   })
 }

@@ -56,6 +56,16 @@ export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {})
   return { value, refusal, again: () => again.current() }
 }
 
+/** What somebody types, when they have paused. */
+export function useCalm(text: string): string {
+  const calm = useSignal(text)
+  useEffect(() => {
+    const timer = setTimeout(() => (calm.value = text), CALM_MS / 2)
+    return () => clearTimeout(timer)
+  }, [text])
+  return calm.value
+}
+
 /** Does something at once, but never twice at a time, and with calm in between. */
 export class Repeated {
   isOver = false

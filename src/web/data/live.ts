@@ -7,8 +7,8 @@ export type { ShownEvent }
 
 /** What a listener is told: events in order; or that all it knows may be out of date. */
 export interface Listener {
-  events(events: ShownEvent[]): void
-  reset?(): void
+  events: (events: ShownEvent[]) => void
+  reset?: () => void
 }
 
 export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')

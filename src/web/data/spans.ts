@@ -1,3 +1,4 @@
+import { holderIn } from './about.ts'
 import type { ShownEvent } from './live.ts'
 
 /** How a span of time ended, or that it has not. */
@@ -66,7 +67,7 @@ class Reading {
       return this.grant(lock, String(data['to']), at, fence)
     }
     const ending = type === 'task.moved' && data['released'] === true ? 'released' : ENDINGS[type]
-    if (ending) this.end(lock, String(data['holder'] ?? agent), at, ending)
+    if (ending) this.end(lock, holderIn(event), at, ending)
   }
 
   private grant(lock: string, agent: string, at: number, fence: number | null): void {

@@ -1,4 +1,5 @@
 import { ask } from '../ask.ts'
+import { holderIn } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { feed } from '../data/feed.ts'
 import type { ShownEvent } from '../data/live.ts'
@@ -58,9 +59,9 @@ function longWaits(): Alert[] {
 }
 
 const SAYS: Record<string, (event: ShownEvent) => string> = {
-  'lease.expired': ({ lock, data }) => `${data['holder']} let ${lock} expire`,
-  'lease.died': ({ lock, data }) => `${data['holder']} died holding ${lock}`,
-  'lease.overdue': ({ lock, data }) => `${data['holder']} took too long with ${lock}`,
+  'lease.expired': (event) => `${holderIn(event)} let ${event.lock} expire`,
+  'lease.died': (event) => `${holderIn(event)} died holding ${event.lock}`,
+  'lease.overdue': (event) => `${holderIn(event)} took too long with ${event.lock}`,
   'agent.lost': ({ agent }) => `${agent} was lost`,
   'task.quarantined': ({ task }) => `Task ${task} was put aside after too many lost runs`,
   'deadlock.found': ({ agent, lock }) => `${agent} would have waited for ever for ${lock}`,

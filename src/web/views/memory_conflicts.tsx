@@ -2,13 +2,13 @@ import { useSignal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
 import type { showConflictWhole } from '../../operations/memory_show.ts'
 import { ask, change } from '../ask.ts'
+import { aboutMemory } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { ago } from '../parts/words.ts'
 import { adjust, route } from '../route.ts'
 import { mayWork } from '../session.ts'
-import { aboutMemory } from './memory.tsx'
 
 type Conflict = OutputOf<'conflict.list'>['items'][number]
 type WholeConflict = ReturnType<typeof showConflictWhole>

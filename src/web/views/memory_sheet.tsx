@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
+import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
 import { Trouble } from '../parts/empty.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { dayOf } from '../parts/words.ts'
 import { adjust } from '../route.ts'
-import { aboutMemory } from './memory.tsx'
 
 type Version = OutputOf<'memory.history'>['items'][number]
 

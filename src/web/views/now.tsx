@@ -1,9 +1,8 @@
 import { useComputed } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
 import { editLimit, pauseQueue } from '../actions.ts'
 import { ask } from '../ask.ts'
+import { aboutQueue, type QueueStatus } from '../data/about.ts'
 import { type Asked, useAsked } from '../data/asked.ts'
-import type { ShownEvent } from '../data/live.ts'
 import { changed, running } from '../data/tasks.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Panel } from '../parts/frame.tsx'
@@ -12,10 +11,6 @@ import { isAdmin } from '../session.ts'
 import { Alerts } from './alerts.tsx'
 import { RunningTask } from './running_task.tsx'
 import { UserShares } from './user_shares.tsx'
-
-export type QueueStatus = OutputOf<'queue.status'>
-
-const aboutQueue = ({ type }: ShownEvent) => /^(?:task|run|queue|dispatcher|lease)\./.test(type)
 
 export function Now() {
   const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })

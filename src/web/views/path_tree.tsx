@@ -21,7 +21,7 @@ const LOOK_MS = 10_000
 async function allReserved(): Promise<Reservation[]> {
   const { items } = await ask('reserve.list', { limit: 1000 })
   const at = Date.now()
-  return items.map((each) => ({ ...each, until_ms: at + each.expires_in_seconds * 1000 }))
+  return items.map((each) => Object.assign(each, { until_ms: at + each.expires_in_seconds * 1000 }))
 }
 
 /** Reserved paths, as the tree of files that people know. */

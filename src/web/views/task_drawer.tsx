@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { OutputOf } from '../../client/calls.ts'
 import { cancelTask, retryTask } from '../actions.ts'
 import { ask } from '../ask.ts'
+import { aboutTask, type WholeTask } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
-import type { ShownEvent } from '../data/live.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Tabs } from '../parts/frame.tsx'
@@ -16,17 +15,12 @@ import { TaskEdit } from './task_edit.tsx'
 import { TaskOverview } from './task_overview.tsx'
 import { TaskRuns } from './task_runs.tsx'
 
-export type WholeTask = OutputOf<'task.get'>
-
-export const isAbout = (id: string) => (event: ShownEvent) =>
-  event.task === id || event.lock === `task:${id}`
-
 const TABS = { overview: 'Overview', runs: 'Runs and log', history: 'History', edit: 'Edit' }
 type Tab = keyof typeof TABS
 
 /** One task, beside the board. */
 export function TaskDrawer({ id }: { id: string }) {
-  const asked = useAsked(id, () => ask('task.get', { id }), { affects: isAbout(id) })
+  const asked = useAsked(id, () => ask('task.get', { id }), { affects: aboutTask(id) })
   const tab = useSignal<Tab>('overview')
   const box = useRef<HTMLElement>(null)
   useEffect(() => box.current!.focus(), [])
@@ -102,7 +96,7 @@ function TaskActions({ task }: { task: WholeTask }) {
 
 function History({ id }: { id: string }) {
   const past = useAsked(id, () => ask('event.list', { task_id: id, limit: 200 }), {
-    affects: isAbout(id),
+    affects: aboutTask(id),
   })
   const events = past.value.value?.items ?? []
   return (

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { forceRelease } from '../actions.ts'
 import { ask } from '../ask.ts'
+import type { WholeTask } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
 import { locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
 import { changed, tasks } from '../data/tasks.ts'
@@ -9,7 +10,6 @@ import { Countdown } from '../parts/countdown.tsx'
 import { dayOf } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
-import type { WholeTask } from './task_drawer.tsx'
 
 const LOOK_MS = 5_000
 

@@ -3,11 +3,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { OutputOf } from '../../client/calls.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
+import { aboutTask, type WholeTask } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { RunBadge } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { dayOf, plain, secondsSince, span } from '../parts/words.ts'
-import { isAbout, type WholeTask } from './task_drawer.tsx'
 
 type ShownRun = OutputOf<'run.list'>['items'][number]
 
@@ -17,7 +17,7 @@ const TEXT_MAX = 400_000
 
 export function TaskRuns({ task }: { task: WholeTask }) {
   const asked = useAsked(task.id, () => ask('run.list', { task_id: task.id, limit: 1000 }), {
-    affects: isAbout(task.id),
+    affects: aboutTask(task.id),
   })
   const chosen = useSignal<string | null>(null)
   const runs = (asked.value.value?.items ?? []).toReversed()

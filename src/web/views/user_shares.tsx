@@ -1,8 +1,8 @@
 import { editLimit, pauseQueue, releaseUser } from '../actions.ts'
+import type { QueueStatus } from '../data/about.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
-import type { QueueStatus } from './now.tsx'
 
 const SHOWN_MAX = 50
 

@@ -8,7 +8,7 @@ import { Empty } from '../parts/empty.tsx'
 import { ago, count } from '../parts/words.ts'
 
 const SHOWN_MAX = 80
-const isCycle = ({ type }: ShownEvent) => type === 'deadlock.found' || type === 'ticket.broken'
+const isDeadlock = ({ type }: ShownEvent) => type === 'deadlock.found' || type === 'ticket.broken'
 const DAY = 86_400
 
 /** Who waits for whom now, and the newest deadlock that was found and broken. */
@@ -23,9 +23,9 @@ export function WaitGraph() {
     )
   }).value
   const past = useAsked('cycles', () => ask('event.list', { since_seconds: DAY, limit: 1000 }), {
-    affects: isCycle,
+    affects: isDeadlock,
   })
-  const found = past.value.value?.items.find(isCycle)
+  const found = past.value.value?.items.find(isDeadlock)
   return (
     <div class="stack pad-top">
       {found && <FoundCycle event={found} />}
