@@ -24,7 +24,7 @@ export async function begin(): Promise<void> {
     return signIn(secret)
   }
   await get('/v1/session').then(
-    (found) => (who.value = found as Who),
+    (found) => (who.value = found as Who | null),
     (error: unknown) => {
       who.value = null
       if (isRefusal(error, 'unavailable')) signInTrouble.value = error

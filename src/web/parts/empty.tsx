@@ -32,8 +32,3 @@ export function Trouble({ refusal }: { refusal: Refusal | null }) {
     </div>
   )
 }
-
-/** Shown where the server does not know an operation that a view is made of. */
-export function isMissing(refusal: Refusal | null): boolean {
-  return refusal?.code === 'not_found' && refusal.message.startsWith('There is no POST /v1/')
-}

@@ -16,12 +16,12 @@ const RANGES: Record<string, number> = { '1h': 3600, '6h': 21_600, '1d': 86_400,
 const LOOK_MS = 15_000
 
 /** Charts are a large part of the page, and for this view only. */
-const charts = signal<typeof import('./stats_chart.tsx') | null>(null)
+const charting = signal<typeof import('./stats_chart.tsx').Chart | null>(null)
 
 export function Stats() {
   useEffect(() => {
-    if (charts.value) return
-    void import('./stats_chart.tsx').then((loaded) => (charts.value = loaded))
+    if (charting.value) return
+    void import('./stats_chart.tsx').then(({ Chart }) => (charting.value = Chart))
   }, [])
   const range = useSignal('1h')
   const seconds = RANGES[range.value]!
@@ -54,6 +54,7 @@ export function Stats() {
 
 function Sheet({ report }: { report: Report }) {
   const { locks, tasks, stale_writes, agents, series } = report
+  const Chart = charting.value
   const tiles: [string, number, string][] = [
     ['Acquisitions', locks.acquisitions, `${locks.refused} refused, ${locks.waits} waited`],
     ['Expired', locks.expired + locks.died, `${count(agents.lost, 'agent')} lost`],
@@ -77,7 +78,7 @@ function Sheet({ report }: { report: Report }) {
             {series.length < 2 ? (
               <Empty title="Not enough to draw yet">Counts are kept minute by minute.</Empty>
             ) : (
-              charts.value && <charts.value.Chart points={series} lines={lines} title={title} />
+              Chart && <Chart points={series} lines={lines} title={title} />
             )}
           </Panel>
         ))}

@@ -75,7 +75,7 @@ function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours
   }
 }
 
-export function xOf(at_ms: number, shown: Window, width: number): number {
+function xOf(at_ms: number, shown: Window, width: number): number {
   return NAMES + ((at_ms - shown.from_ms) / (shown.to_ms - shown.from_ms)) * (width - NAMES)
 }
 
