@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -20,6 +20,9 @@ const id = randomBytes(16).toString('hex')
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 const test = process.argv.includes('--test')
 const out = test ? 'dist/test' : 'dist'
+
+/** The files of the bundle, the program last. */
+const PARTS = ['embedder', 'postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']
 
 /** Commander loads child_process for a feature we do not use; that alone costs 4 ms per start. */
 const lean = {
@@ -61,6 +64,7 @@ try {
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
+      embedder: 'src/daemon/jobs/embedder.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -72,7 +76,7 @@ try {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
-    external: ['@photostructure/sqlite', 'pg-native'],
+    external: ['@photostructure/sqlite', 'pg-native', '@energetic-ai/*'],
     banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
@@ -89,12 +93,13 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
+  for (const name of PARTS) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {
     keepCode(fresh)
     await buildSdk(fresh)
+    await buildWeb(fresh)
   }
 } finally {
   rmSync(fresh, { recursive: true })
@@ -131,6 +136,18 @@ async function buildSdk(folder) {
   rmSync(`${out}/sdk`, { recursive: true, force: true })
   renameSync(`${folder}/sdk`, `${out}/sdk`)
   if (process.argv.includes('--types')) writeTypes()
+}
+
+/** The dashboard: static files whose names change with what is in them. */
+async function buildWeb(folder) {
+  const { build: bundle } = await import('vite')
+  await bundle({
+    configFile: 'src/web/vite.config.ts',
+    build: { outDir: resolve(folder, 'web'), emptyOutDir: true },
+    logLevel: 'warn',
+  })
+  rmSync(`${out}/web`, { recursive: true, force: true })
+  renameSync(`${folder}/web`, `${out}/web`)
 }
 
 function writeTypes() {

@@ -8,9 +8,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
-import { readMeta, runFolder, type RunMeta } from '../src/daemon/run_folder.ts'
+import { readMeta, type RunMeta } from '../src/daemon/run_folder.ts'
 import { type Json, type Served, servingPlace, startDaemon } from './doors/serving.ts'
 import { CLI, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
+import { runFolder } from '../src/stores/run_output.ts'
 
 /** A line that an agent wrote about itself. The order of lines is the order of what happened. */
 export interface Line {

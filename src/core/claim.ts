@@ -4,7 +4,7 @@ import { followGroup } from './lane.ts'
 import { type Grant, grantLease, lockOf } from './lease.ts'
 import { fullLimit, takeLimits } from './limit.ts'
 import { blockedBy } from './lock.ts'
-import { ANY, forAgent, inProject, putTask, withLabel } from './ready.ts'
+import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
 import { openRun } from './run.ts'
@@ -72,7 +72,12 @@ export function startTask(
     agent: caller.agent,
     lock: lease.name,
     task: task.id,
-    data: { fence: lease.fence, run: claim.run.id, ttl_seconds: lease.ttl_ms / 1000 },
+    data: {
+      fence: lease.fence,
+      run: claim.run.id,
+      ttl_seconds: lease.ttl_ms / 1000,
+      ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
+    },
   })
   breakCyclesThrough(view, nodeOfLease(lease))
   return claim

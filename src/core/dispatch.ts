@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 import type { Claim } from './claim.ts'
-import { checkFence, closeLease, endLease, lockOf, refuseWhileRunning } from './lease.ts'
+import { checkFence, closeLease, endLease, heldFor, lockOf, refuseWhileRunning } from './lease.ts'
 import { putLimit, unserved } from './limit.ts'
 import { setStatus } from './move.ts'
 import { planted } from './planted.ts'
@@ -128,7 +128,8 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
   view.put('lease', { ...lease, process, seat: process.seat, group })
   const started = { ...run, begun_at: view.at, host: group.host, pid: group.pid }
   view.put('run', started)
-  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host }
+  const launch_ms = view.now - lease.acquired_ms
+  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host, launch_ms }
   const { task_id: task } = run
   view.record({ type: 'run.started', agent: caller.agent, lock: lease.name, task, data })
   return started
@@ -187,7 +188,16 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
   const status: RunStatus = to === undefined ? closed.status : well ? 'completed' : 'failed'
   const over = { ...closed, status, outcome: ended }
   view.put('run', over)
-  const data = { run: run.id, fence: ask.fence, status: over.status, exit_code, signal, reason }
+  const data = {
+    run: run.id,
+    fence: ask.fence,
+    status: over.status,
+    exit_code,
+    signal,
+    reason,
+    // Where the task was moved just now, that event has it.
+    ...(to === undefined && heldFor(view, lease)),
+  }
   const { task_id } = run
   view.record({ type: 'run.ended', agent: caller.agent, lock: lease.name, task: task_id, data })
   return over

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 import { breakCyclesThrough } from './deadlock.ts'
-import { checkFence, grantLease, refuseWhileRunning, taskOf } from './lease.ts'
+import { checkFence, grantLease, heldFor, refuseWhileRunning, taskOf } from './lease.ts'
 import { refuseSecondUser } from './lock.ts'
 import { putTask } from './ready.ts'
 import type { Lease } from './rows.ts'
@@ -46,7 +46,13 @@ export function handOff(view: View, ask: HandOff, caller: Caller): Lease {
     agent: caller.agent,
     lock: ask.name,
     task: task?.id ?? null,
-    data: { fence: lease.fence, from: old.holder, from_fence: old.fence, to: ask.to },
+    data: {
+      fence: lease.fence,
+      from: old.holder,
+      from_fence: old.fence,
+      to: ask.to,
+      ...heldFor(view, old),
+    },
   })
   breakCyclesThrough(view, nodeOfLease(lease))
   return lease

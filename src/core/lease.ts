@@ -92,10 +92,17 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
       holder: lease.holder,
       ...(reason && { reason }),
       ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
+      ...heldFor(view, lease),
     },
   })
   closeLease(view, lease, how)
   if (how === 'expired') noticeLoss(view, lease)
+}
+
+/** How long a lease was held, and for which user it ran. An event that says so ends a hold. */
+export function heldFor(view: View, { acquired_ms, terms }: Lease) {
+  const user = terms?.limits.map(userOf).find((each) => each !== undefined)
+  return { held_ms: view.now - acquired_ms, ...(user !== undefined && { user }) }
 }
 
 /** The same without an event of its own, for a change whose event says it all. */

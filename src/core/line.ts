@@ -32,12 +32,15 @@ export function leaveLines(view: View, ticket: Ticket): void {
   for (const name of ticket.names) callHead(view, name)
 }
 
-/** A dispatcher passed over what was promised to this waiter, and has to look again. */
+/**
+ * The waiter is gone without what it waited for. A dispatcher may have passed over what was
+ * promised to it, and has to look again: such a lock is the one that is named.
+ */
 function forgetTicket(view: View, ticket: Ticket): void {
   dropTicket(view, ticket)
-  const held = ticket.names.find((name) => /^(?:task|user):/.test(name))
-  if (held === undefined) return
-  const data = { ticket: ticket.id }
+  const queued = ticket.names.find((name) => /^(?:task|user):/.test(name))
+  const held = queued ?? ticket.names[0] ?? null
+  const data = { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }
   view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
 }
 

@@ -57,7 +57,7 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   const blocked = names.map((name) => blockedBy(view, name, ask, caller)).find((b) => b)
   if (!blocked) {
     if (ticket) dropTicket(view, ticket)
-    return names.map((name) => takeLock(view, name, ask, caller))
+    return names.map((name) => takeLock(view, name, ask, caller, ticket))
   }
   if (ask.ticket_id === undefined) {
     if (planted('S5')) return takeSome(view, names, ask, caller)
@@ -128,7 +128,13 @@ function mayRetake(view: View, lease: Lease, ask: { takeover: boolean }, caller:
   return caller.given && (lease.process === null || sameProcess(lease.process, caller.process))
 }
 
-function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): Lease {
+function takeLock(
+  view: View,
+  name: string,
+  ask: AcquireLocks,
+  caller: Caller,
+  ticket?: Ticket,
+): Lease {
   const lease = grantLease(view, name, caller, ask)
   keepRun(view, lease)
   view.record({
@@ -136,7 +142,11 @@ function takeLock(view: View, name: string, ask: AcquireLocks, caller: Caller): 
     agent: caller.agent,
     lock: name,
     task: null,
-    data: { fence: lease.fence, ttl_seconds: lease.ttl_ms / 1000 },
+    data: {
+      fence: lease.fence,
+      ttl_seconds: lease.ttl_ms / 1000,
+      ...(ticket && { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }),
+    },
   })
   breakCyclesThrough(view, nodeOfLease(lease))
   return lease
@@ -181,7 +191,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
   }
   joinLines(view, ticket)
   const cycle = findCycle(view, ticket)
-  if (cycle) throw deadlocked(cycle.sentences)
+  if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
   view.record({
     type: 'ticket.joined',
     agent: caller.agent,
@@ -219,10 +229,14 @@ function positionIn(view: View, ticket: Ticket): number {
   return Math.max(...ticket.names.map((name) => positionOf(view, name, ticket.id)))
 }
 
-function deadlocked(cycle: string[]): Refusal {
+/** `found` by whoever just asked: recorded, so that people see which agents would wait for ever. */
+function deadlocked(cycle: string[], found?: { lock: string; by: string }): Refusal {
   return new Refusal('deadlock', `Waiting would never end: ${cycle.join('; ')}`, {
     next: 'Release what you hold, let the others finish, then ask for all of them in one call.',
     details: { cycle },
+    ...(found && {
+      leaves: { type: 'deadlock.found', lock: found.lock, data: { by: found.by, cycle } },
+    }),
   })
 }
 

@@ -11,6 +11,7 @@ import {
   checkFence,
   closeLease,
   expiredLease,
+  heldFor,
   isRunning,
   lockOf,
   revokeLease,
@@ -171,6 +172,7 @@ export function setStatus(
       to,
       version: moved.version,
       ...(held && { fence: held.lease.fence, released: held.releases }),
+      ...(held?.releases && heldFor(view, held.lease)),
     },
   })
   return moved

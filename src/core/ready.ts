@@ -13,6 +13,9 @@ export function rankOf(created_ms: number, priority: number): number {
   return created_ms - priority * TASK_AGING_MS
 }
 
+/** How long ago a task was enqueued, before its first run. */
+export const queuedFor = (view: View, task: Task) => view.now - task.rank + rankOf(0, task.priority)
+
 /** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
 export const readyKey = (scope: string, rank: number, id: string) =>
   keyOf(scope, String(RANK_BASE + rank), id)

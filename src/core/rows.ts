@@ -3,6 +3,17 @@
  * `*_at` is ISO 8601 UTC for people; `*_ms` is the store's own clock, the only one rules compare.
  */
 
+import type {
+  Memory,
+  MemoryConflict,
+  MemorySettings,
+  MemoryText,
+  MemoryUsage,
+  MemoryVersion,
+} from './memory_rows.ts'
+import type { Alert, Stat } from './stat_rows.ts'
+import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
+
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
   host: string
@@ -349,6 +360,18 @@ export interface Tables {
   limit: Limit
   queue: Queue
   dispatcher: Dispatcher
+  memory: Memory
+  memory_version: MemoryVersion
+  memory_text: MemoryText
+  memory_conflict: MemoryConflict
+  memory_usage: MemoryUsage
+  memory_settings: MemorySettings
+  stat: Stat
+  alert: Alert
+  background_job: BackgroundJob
+  vector: Vector
+  embedding: Embedding
+  duplicate: Duplicate
 }
 
 export type TableName = keyof Tables
@@ -371,6 +394,18 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   limit: 'key',
   queue: 'key',
   dispatcher: 'id',
+  memory: 'id',
+  memory_version: 'id',
+  memory_text: 'id',
+  memory_conflict: 'id',
+  memory_usage: 'key',
+  memory_settings: 'key',
+  stat: 'key',
+  alert: 'key',
+  background_job: 'key',
+  vector: 'key',
+  embedding: 'key',
+  duplicate: 'id',
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]

@@ -161,6 +161,64 @@ export const INDEXES = {
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
   tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
+  memories: index({
+    table: 'memory',
+    group: (row) => (row.live ? '' : null),
+    order: (row) => row.id,
+  }),
+  memories_in: index({
+    table: 'memory',
+    group: (row) => (row.live ? row.scope : null),
+    order: (row) => row.key,
+  }),
+  /** All that still has versions, deleted or not: what was not touched for longest comes first. */
+  memories_by_age: index({
+    table: 'memory',
+    group: (row) => (row.heads.length > 0 ? '' : null),
+    order: (row) => row.updated_ms,
+  }),
+  memories_by_expiry: index({
+    table: 'memory',
+    group: (row) => (row.live && row.expires_ms !== null ? '' : null),
+    order: (row) => row.expires_ms ?? 0,
+  }),
+  /** The newest first: a version comes before all that it grew from. */
+  versions_of: index({
+    table: 'memory_version',
+    group: (row) => row.memory_id,
+    order: (row) => -row.version,
+  }),
+  conflicts: index({
+    table: 'memory_conflict',
+    group: (row) => row.status,
+    order: (row) => row.opened_ms,
+  }),
+  conflicts_of: index({
+    table: 'memory_conflict',
+    group: (row) => row.memory_id,
+    order: (row) => row.opened_ms,
+  }),
+  stats_of: index({ table: 'stat', group: (row) => row.scale, order: (row) => row.start_at }),
+  alerts: index({ table: 'alert', group: () => '', order: (row) => row.since_at }),
+  background_jobs_due: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? row.kind : null),
+    order: (row) => row.next_ms,
+  }),
+  /** Those that are claimed, and those that were put aside. */
+  background_jobs_in: index({
+    table: 'background_job',
+    group: (row) => (row.state === 'waiting' ? null : row.state),
+    order: (row) => row.key,
+  }),
+  /** The most alike first. */
+  duplicates_with: index({
+    table: 'duplicate',
+    group: (row) => row.status,
+    order: (row) => -row.similarity,
+  }),
+  duplicates_of: index({ table: 'duplicate', group: (row) => row.a, order: (row) => row.id }),
+  duplicates_to: index({ table: 'duplicate', group: (row) => row.b, order: (row) => row.id }),
 } as const
 
 export type IndexName = keyof typeof INDEXES

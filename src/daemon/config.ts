@@ -30,11 +30,24 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
       `the environment variable LEASEHOLD_SLOTS_MAX must be a whole number from 0 to ${SLOTS_MAX}`,
     )
   }
-  problems.push(...agentProblems(raw))
+  problems.push(...agentProblems(raw), ...memoryProblems(said, env))
   if (!said || problems.length > 0) throw broken(file, problems)
   const config = configOf(said, dirname(dirname(file)), env['HOME'] || homedir())
   if (slots !== undefined) config.slots.max = Number(slots)
+  if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
+}
+
+function memoryProblems(said: FileConfig | undefined, env: NodeJS.ProcessEnv): string[] {
+  const problems: string[] = []
+  const { provider, url, model } = said?.memory.embeddings ?? {}
+  if (provider === 'openai' && (url === undefined || model === undefined)) {
+    problems.push('memory.embeddings needs url and model for the provider "openai"')
+  }
+  if (!['off', '', undefined].includes(env['LEASEHOLD_EMBEDDINGS'])) {
+    problems.push('the environment variable LEASEHOLD_EMBEDDINGS can only say off')
+  }
+  return problems
 }
 
 /** Names of projects and users come from callers: one like `constructor` must find nothing. */

@@ -73,6 +73,31 @@ const agent = () =>
     silence_seconds: duration(),
   })
 
+const address = () =>
+  s
+    .plain(2000)
+    .check(z.refine((value) => /^https?:\/\/[^@]+$/.test(value), 'must be an http(s) address'))
+
+/** How notes become vectors. `local` is the model inside the package. */
+const embeddings = () => ({
+  provider: s.or(
+    z.enum(['local', 'openai', 'off'], 'must be "local", "openai" or "off"'),
+    'local' as const,
+  ),
+  url: s.optional(address()),
+  model: s.optional(s.plain(200)),
+  api_key_env: s.optional(variable()),
+  dimensions: s.optional(s.whole(8, 8192)),
+  duplicates_at: s.optional(s.numberIn(0, 1)),
+})
+
+/** A chat model that says how two notes that are alike belong together. */
+const labels = () => ({
+  url: address(),
+  model: s.plain(200),
+  api_key_env: s.optional(variable()),
+})
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -100,6 +125,7 @@ const fileSchema = () =>
       grace_seconds: s.or(s.seconds(0, 3600), 10),
       log_bytes_max: s.or(s.whole(1024, LOG_BYTES_MAX), 10 * 1024 ** 2),
     }),
+    memory: filled({ embeddings: filled(embeddings()), labels: s.optional(section(labels())) }),
   })
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>

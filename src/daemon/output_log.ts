@@ -1,9 +1,7 @@
 import { closeSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { OUTPUT, OUTPUT_OLDER } from '../stores/run_output.ts'
 import { openPrivate } from './run_folder.ts'
-
-export const OUTPUT = 'output.log'
-export const OUTPUT_OLDER = 'output.log.1'
 
 /**
  * What a command says, in two files of bounded size: when one is full it takes the place of the

@@ -30,6 +30,11 @@ export class Role {
     this.caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
   }
 
+  /** Of the lease that this process has, or had last. */
+  get fence(): number {
+    return this.lease!.fence
+  }
+
   /** Refuses with `held` while another process has it. */
   async take(): Promise<void> {
     const ask = {

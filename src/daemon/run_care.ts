@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { ProcessRef, Run } from '../core/rows.ts'
 import { host, processFact, seat } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
-import { readMeta, runFolder, type RunMeta, writeMeta } from './run_folder.ts'
+import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
+import { runFolder } from '../stores/run_output.ts'
 
 /** A runner whose run was ended by others learns it with its next word, and goes by itself. */
 export const RUNNER_MS = 2_000

@@ -12,7 +12,6 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { RunStatus } from '../core/rows.ts'
-import { sha256 } from '../stores/digest.ts'
 
 /** What `meta.json` of a run says: who, where, since when, and how it ended. */
 export interface RunMeta {
@@ -39,18 +38,6 @@ export interface RunMeta {
   /** Why we ended it, or why it could not begin; null when it ended by itself. */
   reason: string | null
   time_limit_seconds: number | null
-}
-
-/** Harmless as the name of a folder. Elsewhere than on Linux, `A` and `a` may be the same name. */
-const HARMLESS = new RegExp(
-  '^[a-z0-9_-][a-z0-9._-]{0,99}$',
-  process.platform === 'linux' ? 'i' : '',
-)
-
-/** `runs/<run id>`; an id that could mean another place is named by its hash. */
-export function runFolder(stateFolder: string, runId: string): string {
-  const name = HARMLESS.test(runId) ? runId : `sha256-${sha256(runId)}`
-  return join(stateFolder, 'runs', name)
 }
 
 /**

@@ -16,6 +16,8 @@ import type { Store } from '../stores/store.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatcher.ts'
+// reason: the room for background jobs
+import { NoteKeeper } from './jobs/keeper.ts'
 import { takeDaemonRole } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -61,7 +63,10 @@ export async function serve(
     const { url, close } = await openDoors(store, place, port, version, bounds)
     address.url = url
     await dispatcher?.startOrStandBy()
+    const keeper = store.isDatabase ? keeperOf(store, place) : undefined
+    await keeper?.start()
     const stop = async () => {
+      await keeper?.stop()
       await dispatcher?.stop()
       await close()
       await release()
@@ -73,8 +78,13 @@ export async function serve(
   }
 }
 
+function keeperOf(store: Store, place: Place): NoteKeeper {
+  return new NoteKeeper(store, { place, env: process.env, say })
+}
+
+const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
+
 function dispatcherOf(store: Store, place: Place, url: () => string | undefined): Dispatcher {
-  const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
   return new Dispatcher(store, { place, env: process.env, url, say })
 }
 

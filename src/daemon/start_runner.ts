@@ -6,8 +6,8 @@ import { folderOf, type Place } from '../stores/open.ts'
 import type { Config } from './config.ts'
 import { planOf } from './dispatch_plan.ts'
 import { planLaunch } from './launch.ts'
-import { runFolder } from './run_folder.ts'
 import type { RunSpec } from './runner/spec.ts'
+import { runFolder } from '../stores/run_output.ts'
 
 const PROMPT = 'prompt.txt'
 const SLACK_MS = 15_000

@@ -26,7 +26,9 @@ export async function call<F extends Fields, O>(
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'read') {
-    return store.read((view) => operation.decide(view, input, caller)) as Promise<Settled<O>>
+    const found = await operation.lookup?.(store, input, caller)
+    const look = (view: View) => operation.decide(view, input, caller, undefined, found)
+    return store.read(look) as Promise<Settled<O>>
   }
   const request = requestOf(operation.name, input, caller)
   const decide = (view: View, ticket_id?: string) => {
@@ -91,8 +93,9 @@ function reused(name: string): Refusal {
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  return new Refusal('unavailable', `${name} needs a database: a file store has no queue`, {
-    next: 'Unset LEASEHOLD_STORE to use SQLite.',
+  const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
+  return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
+    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy takes along what is here.',
   })
 }
 

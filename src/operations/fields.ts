@@ -127,6 +127,9 @@ export const after = field(
   '--after <next>',
 )
 
+export const peekedTasks = field(() => s.optional(s.ids()), 'Only these tasks.')
+export const peekedLocks = field(s.anyNames, 'The locks.')
+
 export const queued = field(
   () => s.or(s.yesOrNo(), false),
   'Also take enqueued tasks, which are for dispatchers otherwise.',
@@ -198,4 +201,25 @@ export const isLost = field(
 export const endReason = field(
   () => s.or(s.nullable(s.plain(500)), null),
   'Why the runner ended it, or could not begin it.',
+)
+
+export const since = field(
+  () => s.or(s.seconds(1, 60 * 86_400), 86_400),
+  'How far back to look (default 24h); up to 2h by the minute, beyond that by the hour.',
+  '--since <duration>',
+)
+export const fromTime = field(
+  () => s.optional(s.instant()),
+  'Begin at this time instead.',
+  '--from <time>',
+)
+export const toTime = field(
+  () => s.optional(s.instant()),
+  'End at this time (default: now).',
+  '--to <time>',
+)
+export const top = field(
+  () => s.or(s.whole(1, 50), 10),
+  'At most so many locks, waits and users.',
+  '--limit <n>',
 )

@@ -1,7 +1,7 @@
 import { expiredLease, showLease, taskOf, timesOf } from '../core/lease.ts'
 import { explainWaiter } from '../core/explain.ts'
 import { handOff } from '../core/handoff.ts'
-import { lineOf } from '../core/line.ts'
+import { isGone, lineOf } from '../core/line.ts'
 import { acquireLocks, nameGroup, releaseLock, renewLock, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
@@ -262,3 +262,38 @@ export const explainLock = operation({
   command: 'lock explain name',
   decide: (view, { name }, caller) => explainWaiter(view, name, caller.agent),
 })
+
+/** For those who watch many locks: just the ones that something happened to. */
+export const peek = operation({
+  name: 'lock.peek',
+  effect: 'read',
+  role: 'viewer',
+  refuses: [],
+  doc: 'Some locks at a glance: those of them that are held.',
+  input: { names: f.peekedLocks },
+  decide: (view, { names }) => {
+    const items = names.flatMap((name) => {
+      const lease = holdingLease(view, name) ?? busyLease(view, name)
+      return lease ? [{ ...showLease(view, lease), ...behind(view, lease) }] : []
+    })
+    return { items, next: null }
+  },
+})
+
+export const waiters = operation({
+  name: 'lock.waiters',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Everybody who waits for a lock, whoever comes first in front.',
+  input: { limit: f.limit, after: f.after },
+  command: 'lock waiters',
+  decide: (view, { limit, after }) =>
+    pageOf(view.scan('tickets', '', cursorIn(after)), 'tickets', limit, (ticket) => {
+      if (ticket.cycle || isGone(view, ticket)) return null
+      const { id, agent, names, priority, asked_at } = ticket
+      return { id, agent, names, priority, asked_at, called: ticket.called_ms !== null }
+    }),
+})
+
+export type ShownWaiter = ReturnType<typeof waiters.decide>['items'][number]

@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import type { Caller } from '../core/caller.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
 import type { Need, View } from '../core/view.ts'
+import type { Store } from '../stores/store.ts'
 
 export type Role = 'viewer' | 'agent' | 'admin'
 
@@ -31,6 +32,7 @@ export interface Operation<
   F extends Fields = Fields,
   Output = unknown,
   Name extends OperationName = OperationName,
+  Found = unknown,
 > {
   name: Name
   effect: 'read' | 'write'
@@ -46,8 +48,22 @@ export interface Operation<
   waits?: 'line' | 'task'
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
-  /** `ticket_id` is given when the caller would wait in line rather than be refused. */
-  decide(view: View, input: Input<F>, caller: Caller, ticket_id?: string): Output
+  /**
+   * What rows by key and by index cannot tell: found before a read is decided, and a moment old
+   * then. `decide` looks at the rows themselves again.
+   */
+  lookup?(store: Store, input: Input<F>, caller: Caller): Promise<Found>
+  /**
+   * `ticket_id` is given when the caller would wait in line rather than be refused, `found` is what
+   * `lookup` found.
+   */
+  decide(
+    view: View,
+    input: Input<F>,
+    caller: Caller,
+    ticket_id?: string,
+    found?: NoInfer<Found>,
+  ): Output
   /** The tool's name for agents that come by MCP; without one it is no tool. */
   tool?: string
   /** The part of a reply that `replay` needs; undefined when there was no effect to remember. */
@@ -56,9 +72,9 @@ export interface Operation<
   replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
 }
 
-export function operation<const N extends OperationName, F extends Fields, O>(
-  record: Operation<F, O, N>,
-): Operation<F, O, N> {
+export function operation<const N extends OperationName, F extends Fields, O, L = unknown>(
+  record: Operation<F, O, N, L>,
+): Operation<F, O, N, L> {
   return record
 }
 

@@ -1,9 +1,16 @@
 import * as agents from './agents.ts'
+import * as events from './events.ts'
+import * as conflicts from './conflicts.ts'
+import * as duplicates from './duplicates.ts'
 import * as locks from './locks.ts'
+import * as memory from './memory.ts'
 import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
+import * as stats from './stats.ts'
+import * as search from './search.ts'
+import * as searchStatus from './search_status.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -49,6 +56,28 @@ export const registry = [
   tokens.create,
   tokens.list,
   tokens.revoke,
+  events.list,
+  runs.output,
+  tasks.peek,
+  locks.peek,
+  locks.waiters,
+  memory.put,
+  memory.get,
+  memory.list,
+  memory.history,
+  memory.diff,
+  memory.remove,
+  memory.prune,
+  conflicts.list,
+  conflicts.resolve,
+  stats.get,
+  stats.listAlerts,
+  search.search,
+  search.context,
+  searchStatus.status,
+  searchStatus.retry,
+  duplicates.list,
+  duplicates.resolve,
 ] as const
 
 export type Registered = (typeof registry)[number]

@@ -3,8 +3,9 @@ import { lockOf } from '../core/lease.ts'
 import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import * as f from './fields.ts'
-import { operation } from './operation.ts'
+import { field, operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
+import * as s from './schemas.ts'
 
 /** A run as doors show it: with whom it was for, and whether its lock has come back. */
 function showRun(view: View, run: Run) {
@@ -106,3 +107,35 @@ export const finish = operation({
   reads: runAndLock,
   decide: (view, { request_id: _, ...ask }, caller) => showRun(view, finishRun(view, ask, caller)),
 })
+
+/** What a page of output holds at most; a line of it is enough for a glance. */
+const OUTPUT_MAX = 256 * 1024
+
+export const output = operation({
+  name: 'run.output',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'not_found'],
+  doc: 'What a run wrote, as far as it is kept on this machine: the end of it, or what came since.',
+  input: {
+    id: f.runId,
+    bytes: field(
+      () => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024),
+      'At most so many bytes.',
+      '--bytes <n>',
+    ),
+    after: field(
+      () => s.optional(s.outputPlace()),
+      'Go on behind the last piece: its `next`.',
+      '--after <next>',
+    ),
+  },
+  lookup: async (store, { id, bytes, after }) => store.output?.(id, after, bytes),
+  decide: (view, { id }, _caller, _ticket, found) => {
+    const run = getRun(view, id)
+    const { text, next, skipped } = found ?? NOTHING
+    return { id, text, next, skipped, is_kept: found !== undefined, ended_at: run.ended_at }
+  },
+})
+
+const NOTHING = { text: '', next: null, skipped: false }

@@ -67,6 +67,9 @@ export const lockNames = () =>
     .array(lockName(), 'must be a list of names')
     .check(z.minLength(1, 'must name at least one lock'), entries())
 
+/** Names of any kind of lock, also of those that are taken by other means. */
+export const anyNames = () => z.array(plain(NAME_MAX), 'must be a list of names').check(entries())
+
 export const id = () =>
   z
     .string('must be text')
@@ -80,6 +83,9 @@ export const runId = () =>
   z
     .string('must be text')
     .check(atMost(ID_MAX + 12), z.regex(RUN_ID, 'must be a task and an attempt: 42.1'))
+
+export const outputPlace = () =>
+  z.string('must be text').check(z.regex(/^\d{1,20}-\d{1,15}$/, 'must be the `next` of a piece'))
 
 export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUSES.join(', ')}`)
 
@@ -121,6 +127,12 @@ export const numberIn = (min: number, max: number) =>
   number().check(
     z.minimum(min, `must be at least ${min}`),
     z.maximum(max, `must be at most ${max}`),
+  )
+
+/** A time as the wire has it; any that JavaScript reads is understood. */
+export const instant = () =>
+  text(40).check(
+    z.refine((value) => !Number.isNaN(Date.parse(value)), 'must be a time: 2026-11-15T09:00:00Z'),
   )
 
 export const number = () => z.number('must be a number')

@@ -1,8 +1,11 @@
 import type { TableName, Tables } from '../core/rows.ts'
 import type { Event } from '../core/view.ts'
 
-/** How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1. */
-export type ColumnKind = 'text' | 'int' | 'real' | 'json' | 'bool'
+/**
+ * How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1, `bytes` for what
+ * the field spells as `\\x` and hex digits.
+ */
+export type ColumnKind = 'text' | 'int' | 'real' | 'json' | 'bool' | 'bytes'
 
 type ColumnsOf<Row> = { [Field in keyof Row]: ColumnKind }
 
@@ -158,6 +161,106 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     projects: 'json',
     started_at: 'text',
   },
+  memory: {
+    id: 'text',
+    scope: 'text',
+    key: 'text',
+    version: 'int',
+    heads: 'json',
+    live: 'bool',
+    author: 'text',
+    confidence: 'real',
+    tags: 'json',
+    size: 'int',
+    created_at: 'text',
+    updated_at: 'text',
+    updated_ms: 'int',
+    expires_ms: 'int',
+  },
+  memory_version: {
+    id: 'text',
+    memory_id: 'text',
+    version: 'int',
+    parents: 'json',
+    kind: 'text',
+    strategy: 'text',
+    author: 'text',
+    task_id: 'text',
+    fence: 'int',
+    confidence: 'real',
+    tags: 'json',
+    hash: 'text',
+    size: 'int',
+    kept: 'bool',
+    created_at: 'text',
+    created_ms: 'int',
+    expires_ms: 'int',
+  },
+  memory_text: { id: 'text', content: 'text' },
+  memory_conflict: {
+    id: 'text',
+    memory_id: 'text',
+    scope: 'text',
+    key: 'text',
+    ours: 'int',
+    theirs: 'int',
+    base: 'int',
+    status: 'text',
+    strategy: 'text',
+    why: 'text',
+    opened_by: 'text',
+    opened_at: 'text',
+    opened_ms: 'int',
+    closed_by: 'text',
+    closed_at: 'text',
+    result: 'int',
+    replaced_by: 'text',
+  },
+  memory_usage: { key: 'text', versions: 'int', bytes: 'int' },
+  memory_settings: { key: 'text', strategies: 'json', quotas: 'json' },
+  stat: { key: 'text', scale: 'text', start_at: 'text', counts: 'json' },
+  alert: {
+    key: 'text',
+    rule: 'text',
+    subject: 'text',
+    message: 'text',
+    since_at: 'text',
+    quiet_ms: 'int',
+    ended_at: 'text',
+    told: 'bool',
+    told_end: 'bool',
+  },
+  background_job: {
+    key: 'text',
+    kind: 'text',
+    subject: 'text',
+    state: 'text',
+    attempts: 'int',
+    next_ms: 'int',
+    fence: 'int',
+    error: 'text',
+    asked_at: 'text',
+  },
+  vector: { key: 'text', provider: 'text', hash: 'text', bytes: 'bytes' },
+  embedding: {
+    key: 'text',
+    provider: 'text',
+    dimensions: 'int',
+    since_at: 'text',
+    cursor: 'text',
+  },
+  duplicate: {
+    id: 'text',
+    a: 'text',
+    b: 'text',
+    similarity: 'real',
+    label: 'text',
+    status: 'text',
+    action: 'text',
+    found_at: 'text',
+    resolved_by: 'text',
+    resolved_at: 'text',
+  },
 }
 
 export const EVENT_COLUMNS: ColumnsOf<Event> = {
@@ -170,3 +273,6 @@ export const EVENT_COLUMNS: ColumnsOf<Event> = {
   data: 'json',
   hash: 'text',
 }
+
+/** Tables of long values: nobody remembers their rows from one batch to the next. */
+export const TEXTS: ReadonlySet<TableName> = new Set(['memory_text', 'vector'])

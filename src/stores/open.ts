@@ -17,6 +17,7 @@ import { makePrivateFolder, refuseLaxStore } from './privacy.ts'
 import type { Backend, Machine } from './port.ts'
 import { addressOf, isPostgres } from './postgres/address.ts'
 import { PostgresBackend } from './postgres/backend.ts'
+import { readOutput } from './run_output.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
 import { Store } from './store.ts'
 
@@ -77,7 +78,9 @@ function busyTimeout(env: NodeJS.ProcessEnv, folder: string): number {
 
 /** Opens a store without touching it: the first write makes what is missing. */
 export function openStore(place: Place, on: Machine = machine): Store {
-  return new Store(backendOf(place), on)
+  const store = new Store(backendOf(place), on)
+  store.output = (...asked) => readOutput(folderOf(place), ...asked)
+  return store
 }
 
 function backendOf(place: Place): Backend {

@@ -1,4 +1,5 @@
 import type { GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { Hit } from '../core/search.ts'
 import type { Cursor, Event, Fact, IndexName, Need } from '../core/view.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
@@ -64,9 +65,53 @@ export interface Backend extends Base {
   /** A snapshot for reading, beside any writer. */
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
   events(after: number, limit: number): Promise<Event[]> | Event[]
+  /** Notes by their words and meaning; a store without these has no memory. */
+  readonly finder?: Finder
   /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
   listen?(hint: () => void): void
   close(): Promise<void> | void
+}
+
+export interface TextAsk {
+  /** Words, as `termsOf` leaves them. */
+  terms: string[]
+  scope?: string | undefined
+  limit: number
+}
+
+/** One version that is the present of a note, and its vector where there is one yet. */
+export interface VectorRow {
+  /** Of the version. */
+  id: string
+  scope: string
+  bytes: Uint8Array | null
+}
+
+/** How far what is done behind notes has come. */
+export interface MemoryTally {
+  notes: number
+  /** Notes behind a cursor: those that were not asked for yet. */
+  behind: number
+  /** Background jobs that wait or are being done: all, and those that embed; those put aside. */
+  waiting: number
+  embedding: number
+  dead: number
+}
+
+/**
+ * What rows by key and by index cannot tell. It may show what was committed a moment before or
+ * after a view: whoever uses it looks at the rows themselves again.
+ */
+export interface Finder {
+  /**
+   * Notes that have any of the words, the best first. The cost is bounded at any size: of words
+   * that very many notes have, only the newest notes are looked at.
+   */
+  searchText(ask: TextAsk): Promise<Hit[]>
+  /** Of so many live notes behind the id of one, in the order of ids. */
+  vectors(provider: string, after: string, limit: number): Promise<VectorRow[]>
+  vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]>
+  tallyMemory(cursor: string | null): Promise<MemoryTally>
 }
 
 /** The store cannot say whether a commit took effect. The door answers `unavailable`. */

@@ -1,21 +1,27 @@
 import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, Lease } from '../core/rows.ts'
+import { countCommit, type RefusedWrite } from '../core/stat.ts'
+import type { Hit } from '../core/search.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { Meter } from './meter.ts'
 import {
   Again,
   type Backend,
   type Base,
   CommitUnknown,
+  type Finder,
   type Head,
   type Machine,
   NotBegun,
 } from './port.ts'
+import type { ReadOutput } from './run_output.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
@@ -31,6 +37,14 @@ interface Ask {
   unstoppable: Set<string>
 }
 
+/** Who knows what texts mean: a model, and an index of vectors. */
+export interface Meaning {
+  /** Notes that mean much the same, the best first; or why that cannot be told now. */
+  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
+  /** The provider whose vectors count here. */
+  readonly provider: string
+}
+
 type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
 
 /**
@@ -42,6 +56,12 @@ type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
  */
 export class Store {
   readonly machine: Machine
+  /** Reads what runs of this machine wrote; undefined for a store without a place of its own. */
+  output: ReadOutput | undefined
+  /** What this process saw of the store. */
+  readonly meter = new Meter()
+  /** Finds notes by their meaning, where this process has somebody who can. */
+  meaning: Meaning | undefined
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -101,6 +121,11 @@ export class Store {
     const follower = new Follower(this, this.listeners, await this.head(), poll_ms)
     this.follower = follower
     this.backend.listen?.(() => void follower.look())
+  }
+
+  /** Finds notes by their words; undefined where a store has no memory. */
+  get finder(): Finder | undefined {
+    return this.backend.finder
   }
 
   get isDatabase(): boolean {
@@ -203,8 +228,11 @@ export class Store {
           const lacks = outcome instanceof NotLoaded
           outcomes.push(lacks ? await this.loadThenDecide(batch, asks.slice(i)) : outcome)
         }
+        const refused = refusalsIn(outcomes)
+        await this.count(batch, asks.length, refused)
         const events = await this.commit(batch)
         if (events === 'again') continue
+        this.meter.answered(asks.length, refused, events.length > 0)
         if (looks) this.looked_ms = batch.instant.now
         if (events.length > 0) this.tell(events)
         for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) {
@@ -231,6 +259,7 @@ export class Store {
   private async prefetch(begun: Head, asks: Ask[]): Promise<void> {
     const needs = asks.flatMap((ask) => ask.reads)
     if (this.backend.isRemote) {
+      needs.push({ table: 'stat', key: 'open' })
       const guesses = new Guesses(this.backend)
       guesses.tryOut(() => this.open(guesses, begun, asks.length))
       needs.push(...guesses.needs)
@@ -313,6 +342,22 @@ export class Store {
     return guesses.needs
   }
 
+  /** Counts what this batch does, in its own transaction; see `countCommit`. */
+  private async count(batch: Batch, asks: number, now: RefusedWrite[]): Promise<void> {
+    if (!this.backend.isDatabase || batch.drafts.length === 0) return
+    const refused = [...this.meter.unwritten, ...now]
+    for (;;) {
+      const layer = new Layer(batch)
+      try {
+        countCommit(layer, { drafts: batch.drafts, asks, refused })
+        return batch.adopt(layer)
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error
+        await this.backend.prefetch([error.need])
+      }
+    }
+  }
+
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
     if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
       await this.backend.rollback()
@@ -343,15 +388,11 @@ function revokedIn(batch: Batch, outcomes: Outcome[]): Lease[] {
   return found
 }
 
-function isRefusal(error: unknown, code: Refusal['code']): boolean {
-  return error instanceof Refusal && error.code === code
-}
-
-function explained(error: unknown): unknown {
-  if (error instanceof NotBegun) return error.cause
-  if (!(error instanceof CommitUnknown)) return error
-  return new Refusal('unavailable', `Nobody can say whether this was written: ${error.message}`, {
-    next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
-    details: { outcome: 'unknown' },
+function refusalsIn(outcomes: Outcome[]): RefusedWrite[] {
+  return outcomes.flatMap((outcome) => {
+    if (!('refused' in outcome) || !(outcome.refused instanceof Refusal)) return []
+    const { code, details } = outcome.refused
+    const { name } = details
+    return [{ code, lock: typeof name === 'string' ? name : null }]
   })
 }

@@ -10,9 +10,10 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { OutputLog } from '../../src/daemon/output_log.ts'
-import { makeRunFolder, readMeta, runFolder, writeWhole } from '../../src/daemon/run_folder.ts'
+import { makeRunFolder, readMeta, writeWhole } from '../../src/daemon/run_folder.ts'
 import { temporaryFolder } from '../helpers.ts'
 import { runners } from './runner_agent.ts'
+import { runFolder } from '../../src/stores/run_output.ts'
 
 const sizeIn = (folder: string) =>
   readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)

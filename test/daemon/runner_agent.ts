@@ -4,13 +4,14 @@ import { expect, onTestFinished } from 'vitest'
 import { dispatchNext, getRun, registerDispatcher } from '../../src/core/dispatch.ts'
 import { enqueueTask } from '../../src/core/queue.ts'
 import type { Queued, Run, Task } from '../../src/core/rows.ts'
-import { readMeta, runFolder, type RunMeta } from '../../src/daemon/run_folder.ts'
+import { readMeta, type RunMeta } from '../../src/daemon/run_folder.ts'
 import type { RunSpec } from '../../src/daemon/runner/spec.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { host, ownProcess } from '../../src/stores/process.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { callerOf } from '../helpers.ts'
 import { type Running, sandbox, type Sandbox, stateOf, until } from '../processes.ts'
+import { runFolder } from '../../src/stores/run_output.ts'
 
 export const RUNNER = fileURLToPath(new URL('../../dist/test/runner.cjs', import.meta.url))
 const DISPATCHER = `dispatcher:${host}`

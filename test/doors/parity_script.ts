@@ -12,9 +12,11 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'lock.hand_off': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
   ...Object.fromEntries(
-    (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit'] as const).map((name) => {
-      return [name, { unavailable: 'only on a file store: e2e/queue shows it' }]
-    }),
+    (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit', 'stats.get'] as const).map(
+      (name) => {
+        return [name, { unavailable: 'only on a file store: e2e/queue shows it' }]
+      },
+    ),
   ),
 }
 
@@ -27,6 +29,7 @@ export async function play(opened: Opened): Promise<Step[]> {
 
 async function locks(p: Player): Promise<void> {
   const x = await p.ask('lock.acquire', 'ada', { names: ['x'], ttl_seconds: 600 })
+  await p.ask('alert.list', 'ada')
   await p.ask('lock.acquire', 'bob', { names: ['x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 120.5 })
@@ -156,6 +159,9 @@ async function lists(p: Player): Promise<void> {
   }
   await p.ask('lock.list', 'ada')
   await p.ask('agent.list', 'ada')
+  // Of a time when nothing was: what is counted now differs with who else is at work.
+  await p.ask('stats.get', 'ada', { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z' })
+  await p.ask('stats.get', 'ada', { from: '2020-01-02T00:00:00Z', to: '2020-01-01T00:00:00Z' })
 }
 
 async function tokens(p: Player): Promise<void> {

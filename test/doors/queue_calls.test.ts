@@ -330,6 +330,7 @@ describe('a file store', () => {
       'queue.pause',
       'queue.resume',
       'queue.limit',
+      'stats.get',
     ])
     for (const operation of needing) {
       const input = operation.name === 'queue.add' ? { ...WEB, user: 'alice' } : {}

@@ -16,6 +16,8 @@ interface Scene {
   group: ProcessRef
   /** A user that is kept busy by a run of ada's, and what waits in its queue. */
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
+  /** A note with two versions that disagree. */
+  memory: { key: string; conflict: string }
 }
 
 /** Puts in what the samples need, with ada as the holder. */
@@ -28,7 +30,8 @@ export async function prepare(daemon: Served, group: ProcessRef): Promise<Scene>
   const secret_hash = sha256(mark)
   const { id: token } = await daemon.ok('token.create', { secret_hash, role: 'viewer' })
   const queue = await prepareQueue(daemon, `user-${mark}`)
-  return { held: { name, fence }, task, token, group, queue }
+  const memory = await prepareMemory(daemon, `note-${mark}`)
+  return { held: { name, fence }, task, token, group, queue, memory }
 }
 
 async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue']> {
@@ -44,11 +47,17 @@ async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue'
   return { user, run: run.id, fence: lease.fence, waiting, cancelled }
 }
 
+async function prepareMemory(daemon: Served, key: string): Promise<Scene['memory']> {
+  await daemon.ok('memory.put', { key, content: 'one' })
+  const { conflict } = await daemon.ok('memory.put', { key, content: 'two', agent: 'bob' })
+  return { key, conflict: conflict.id }
+}
+
 /**
  * For every operation an input that ada may ask with success: what then refuses it is what the test
  * is about. The type asks for a sample as soon as an operation is added.
  */
-export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name, object> {
+export function samplesFor({ held, task, token, group, queue, memory }: Scene): Map<Name, object> {
   const { name } = held
   const { user, waiting, cancelled } = queue
   const run = { id: queue.run, fence: queue.fence }
@@ -93,6 +102,22 @@ export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name
     'token.create': { secret_hash: sha256(`another-${name}`), role: 'viewer' },
     'token.list': {},
     'token.revoke': { id: token },
+    'event.list': { limit: 5 },
+    'run.output': { id: run.id },
+    'task.peek': { ids: [task] },
+    'lock.peek': { names: [name] },
+    'lock.waiters': { limit: 5 },
+    'memory.put': { key: `fresh-${name}`, content: 'Learned', scope: 'project:web' },
+    'memory.get': { key: memory.key },
+    'memory.list': { limit: 5 },
+    'memory.history': { key: memory.key },
+    'memory.diff': { key: memory.key, from: 1, to: 2 },
+    'memory.delete': { key: memory.key, based_on: 1 },
+    'memory.prune': { scope: 'project:none' },
+    'conflict.list': { id: memory.conflict },
+    'conflict.resolve': { id: memory.conflict, choose: 'theirs' },
+    'stats.get': { since_seconds: 60 },
+    'alert.list': {},
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { runFolder } from '../../src/daemon/run_folder.ts'
 import { RUNNER } from '../daemon/runner_agent.ts'
 import {
   dispatching,
@@ -14,6 +13,7 @@ import {
 } from '../dispatching.ts'
 
 import { isAlive, stateOf, TEST_CLI, until } from '../processes.ts'
+import { runFolder } from '../../src/stores/run_output.ts'
 
 const RUNS = { ttl_seconds: 2, grace_seconds: 0.3 }
 /** Deaf to TERM, and with a child in another session. */

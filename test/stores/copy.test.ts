@@ -53,7 +53,9 @@ async function expectSame(from: Place, to: Place, shift_ms: number): Promise<Who
   const events = a.events.slice(to.kind === 'file' ? -1_000 : 0)
   expect(b.events).toEqual(events)
   expect(chainFault(b.events, b.checkpoint, b.head)).toBeUndefined()
-  expect(shifted(b.rows, 0)).toEqual(shifted(a.rows, shift_ms))
+  // A file store counts nothing.
+  const rows = to.kind === 'file' ? { ...a.rows, stat: new Map() } : a.rows
+  expect(shifted(b.rows, 0)).toEqual(shifted(rows, shift_ms))
   return b
 }
 

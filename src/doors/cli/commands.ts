@@ -55,9 +55,11 @@ function add(
   doc: string,
   fixed: Record<string, unknown>,
 ): void {
-  const [noun, verb, ...positional] = usage.split(' ') as [string, string, ...string[]]
-  const command = groups(noun).command(verb).description(doc)
-  const examples = EXAMPLES[`${noun} ${verb}`]
+  const [noun, verb, ...positional] = usage.split(' ') as [string, ...string[]]
+  // A command of one word is its noun.
+  const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
+  const words = verb === undefined ? noun : `${noun} ${verb}`
+  const examples = EXAMPLES[words]
   if (examples) command.addHelpText('after', examples)
   const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
   for (const [i, word] of positional.entries()) {
@@ -86,7 +88,7 @@ function add(
       if (given !== undefined) input[name] = valueOf(given, flag)
     }
     await answer(context, operation, input).catch((error: unknown) => {
-      throw context.json ? error : withHelp(error, `${noun} ${verb}`)
+      throw context.json ? error : withHelp(error, words)
     })
   })
 }

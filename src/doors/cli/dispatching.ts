@@ -6,8 +6,6 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Run } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
 import { dispatcherId } from '../../daemon/dispatch_plan.ts'
-import { OUTPUT } from '../../daemon/output_log.ts'
-import { runFolder } from '../../daemon/run_folder.ts'
 import { startSweeper } from '../../daemon/sweeper.ts'
 import { folderOf } from '../../stores/open.ts'
 import { processFact, processRef } from '../../stores/process.ts'
@@ -16,6 +14,7 @@ import type { Store } from '../../stores/store.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
 import { span } from './table.ts'
+import { OUTPUT, runFolder } from '../../stores/run_output.ts'
 
 const FOLLOW_MS = 100
 const DRAW_MS = 1_000

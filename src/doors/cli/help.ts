@@ -91,6 +91,20 @@ Examples:
   leasehold agent list
   leasehold agent heartbeat --agent builder-1     renews all its leases at once`,
   },
+  event: {
+    about: 'See what happened.',
+    examples: `
+Examples:
+  leasehold event list --since 10m
+  leasehold event list --lock git:web             who held it, who waited, how it ended
+  leasehold event list --task 42 --json`,
+  },
+  alert: {
+    about: 'See what somebody should know of now.',
+    examples: `
+Examples:
+  leasehold alert list`,
+  },
   token: {
     about: 'Say who may come in through HTTP and MCP.',
     examples: `
@@ -112,6 +126,17 @@ Examples:
 
 /** What the help of one command shows below its flags. */
 export const EXAMPLES: Record<string, string> = {
+  stats: `
+From counters that are kept with every commit: by the minute for 2 hours, by the hour for 60 days.
+Percentiles are read off histograms whose bounds are about 1-2-5 apart. Refusals (REFUSED) are
+added with the next commit, so a crash may lose the last ones; all else is exact.
+
+Examples:
+  leasehold stats                                 the last 24 hours
+  leasehold stats --since 15m --limit 5
+  leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
+  'alert list': `
+Raised by the daemon; where they are sent, and the bounds, config.json says (docs/observe.md).`,
   'queue add': `
 The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
 for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the

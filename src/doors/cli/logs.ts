@@ -1,13 +1,12 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
-import { OUTPUT, OUTPUT_OLDER } from '../../daemon/output_log.ts'
-import { runFolder } from '../../daemon/run_folder.ts'
 import * as runs from '../../operations/runs.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { folderOf } from '../../stores/open.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
+import { OUTPUT, OUTPUT_OLDER, runFolder } from '../../stores/run_output.ts'
 
 const CHUNK = 64 * 1024
 /** A run that ended elsewhere changes no file here; so often its state is asked for. */

@@ -3,6 +3,7 @@ import { plant, type Promised } from '../../core/planted.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
+import { addDashboard } from './dashboard.ts'
 import { addDatabase } from './db.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
@@ -71,6 +72,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addDatabase(groups('db'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
+  addDashboard(root, enter)
   addMcp(root, enter)
   addTokens(groups('token'), enter)
   return root

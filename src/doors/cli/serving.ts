@@ -9,6 +9,7 @@ import { folderOf } from '../../stores/open.ts'
 import { processFact, processRef } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
+import { linkHint, makeLink } from './dashboard.ts'
 import { print } from './show.ts'
 
 const DEFAULT_PORT = '4747'
@@ -39,13 +40,21 @@ export function addServing(root: Command, enter: Enter): void {
     .command('up')
     .description('Start the server in the background, unless it runs already.')
     .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
-    .action(async ({ port }: { port: string }, self: Command) => {
+    .option('--viewer', 'print a link for someone who may look, and change nothing')
+    .action(async ({ port, viewer }: { port: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const server = (await running(context)) ?? (await startBehind(context, portOf(port)))
       const { pid, url } = server
-      if (context.json) print(JSON.stringify({ pid, url }))
-      else print(`${pc.green('serving')} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
+      if (context.json) return print(JSON.stringify({ pid, url }))
+      print(`${pc.green('serving')} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
+      await printLink(context, viewer ? 'viewer' : 'admin')
     })
+}
+
+/** Whoever may not make a link is served all the same. */
+async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
+  const made = await makeLink(context, role).catch(() => undefined)
+  if (made) print(`  dashboard  ${pc.bold(made.link)}\n${pc.dim(linkHint(role))}`)
 }
 
 function portOf(text: string): number {
@@ -62,7 +71,10 @@ async function serveHere(context: Context, port: number): Promise<void> {
   const served = await serve(context.place, port, VERSION)
   const { url } = served
   if (context.json) print(JSON.stringify({ pid: process.pid, url }))
-  else print(welcome(context.place.path, url))
+  else {
+    print(welcome(context.place.path, url))
+    await printLink(context, 'admin')
+  }
   const stopped = new Promise<undefined>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => resolve(undefined))

@@ -2,11 +2,13 @@ import pc from 'picocolors'
 import type { Explanation } from '../../core/explain.ts'
 import type { Run } from '../../core/rows.ts'
 import type { ShownAgent } from '../../operations/agents.ts'
-import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
+import type { ShownEvent } from '../../operations/events.ts'
+import type { ShownLease, ShownStatus, ShownWaiter } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
 import { RESERVATION_PRINTERS } from './show_reservations.ts'
+import { STATS_PRINTERS } from './show_stats.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -24,6 +26,7 @@ export function print(text: string): void {
 const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
   ...RESERVATION_PRINTERS,
+  ...STATS_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
@@ -62,6 +65,18 @@ const PRINTERS: Record<string, (result: never) => string> = {
       items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
       'No agent has been here yet.',
     ),
+  'lock.waiters': ({ items }: { items: ShownWaiter[] }) =>
+    table(
+      ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
+      items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
+      'Nobody waits for a lock.',
+    ),
+  'event.list': ({ items, next }: { items: ShownEvent[]; next: string | null }) =>
+    table(
+      ['AT', 'EVENT', 'AGENT', 'LOCK OR TASK'],
+      items.map(({ at, type, agent, lock, task }) => [at, type, agent, lock ?? task ?? '']),
+      'Nothing has happened.',
+    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
   'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
 }

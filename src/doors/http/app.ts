@@ -9,11 +9,13 @@ import type { Operation } from '../../operations/operation.ts'
 import type { Store } from '../../stores/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
-import { callerHeader } from './caller.ts'
+import { askedWith, callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
 import { guard, readJson, refuseLong } from './guard.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { inputFromQuery } from './query.ts'
+import { addSessions } from './session.ts'
+import { addWeb } from './web.ts'
 
 export interface Doors {
   store: Store
@@ -47,14 +49,16 @@ export function httpApp(doors: Doors): Hono {
     c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
     return c.html(referencePage(doors.version))
   })
+  addWeb(app)
+  addSessions(app, doors)
   app.get('/v1/events', async (c) => {
-    await doors.access.bearerOf(secretOf(c))
+    await doors.access.bearerOf(askedWith(c))
     doors.stopping.throwIfAborted()
     const last = c.req.header('last-event-id') ?? c.req.query('after')
     return doors.hub.stream(last, c.req.raw.signal, () => outgoingOf(c)?.destroy())
   })
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
-    const bearer = await doors.access.bearerOf(secretOf(c))
+    const bearer = await doors.access.bearerOf(askedWith(c))
     const operation = operationOf(c)
     refuseRole(bearer, operation)
     if (open >= OPEN_MAX) throw tooMany()
@@ -77,11 +81,11 @@ export function httpApp(doors: Doors): Hono {
   })
   // All that a call costs except its operation: what `npm run bench -- http` compares with.
   app.post('/echo', async (c) => {
-    await doors.access.bearerOf(secretOf(c))
+    await doors.access.bearerOf(askedWith(c))
     return c.json(await readJson(c.req.raw))
   })
   app.all('/mcp', async (c) => {
-    const bearer = await doors.access.bearerOf(secretOf(c))
+    const bearer = await doors.access.bearerOf(askedWith(c))
     await refuseLong(c.req.raw, toolBodyMax())
     return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()
   })
@@ -91,10 +95,6 @@ export function httpApp(doors: Doors): Hono {
 /** The connection itself, to cut off a client that takes nothing any more. */
 function outgoingOf(c: Context): ServerResponse | undefined {
   return (c.env as { outgoing?: ServerResponse } | undefined)?.outgoing
-}
-
-function secretOf(c: Context): string | undefined {
-  return /^Bearer (\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1]
 }
 
 function operationOf(c: Context): Operation {

@@ -8,6 +8,7 @@ import type { Connection } from '../postgres/driver.ts'
 import { isMissing, refusalFor } from '../postgres/errors.ts'
 import { headOf } from '../postgres/head.ts'
 import { Known } from '../postgres/known.ts'
+import { indexAllWords } from '../postgres/search.ts'
 import { Sessions } from '../postgres/session.ts'
 import { type Statements, statementsFor } from '../postgres/statements.ts'
 import { HEAD, write } from '../postgres/writes.ts'
@@ -125,6 +126,7 @@ export class PostgresSide implements Side {
   async finish(head: Head, { position, hash }: Mark): Promise<void> {
     this.started = head
     await this.put({}, [])
+    await this.attempt(() => indexAllWords(this.db, this.statements))
     await this.attempt(() => this.db.query(this.statements.setCheckpoint, [position, hash]))
   }
 

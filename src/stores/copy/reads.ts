@@ -18,6 +18,18 @@ const BEHIND: Record<TableName, string> = {
   limit: 'SELECT * FROM "limit" AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   queue: 'SELECT * FROM queue AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   dispatcher: 'SELECT * FROM dispatcher AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  memory: 'SELECT * FROM memory AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  memory_version: 'SELECT * FROM memory_version AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  memory_text: 'SELECT * FROM memory_text AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  memory_conflict: 'SELECT * FROM memory_conflict AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  memory_usage: 'SELECT * FROM memory_usage AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  memory_settings: 'SELECT * FROM memory_settings AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  stat: 'SELECT * FROM stat AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  alert: 'SELECT * FROM alert AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  background_job: 'SELECT * FROM background_job AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  vector: 'SELECT * FROM vector AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  embedding: 'SELECT * FROM embedding AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
+  duplicate: 'SELECT * FROM duplicate AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
 }
 
 /** The statement for the next rows. A key may be empty, so the first rows are not behind any. */

@@ -6,6 +6,7 @@ import { CODECS } from '../sqlite/codec.ts'
 import { type Database, openDatabase } from '../sqlite/driver.ts'
 import { refusalFor } from '../sqlite/errors.ts'
 import { schemaVersion } from '../sqlite/migrate.ts'
+import { indexAllWords } from '../sqlite/search.ts'
 import { readHead } from '../sqlite/snapshot.ts'
 import { Statements } from '../sqlite/statements.ts'
 import { readText } from './reads.ts'
@@ -93,6 +94,7 @@ export class SqliteSide implements Side {
     const values = [epoch, fences, task_number, position, hash, boot, offset_ms, last_ms]
     this.attempt(() => {
       this.statements.sql(SET_HEAD).run(...values)
+      indexAllWords(this.statements)
       const set = this.statements.sql('UPDATE checkpoint SET position = ?, hash = ?')
       set.run(checkpoint.position, checkpoint.hash)
     })

@@ -50,6 +50,11 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   token: ['expires_ms'],
   share: ['last_ms'],
   lane: ['head_rank'],
+  memory: ['updated_ms', 'expires_ms'],
+  memory_version: ['created_ms', 'expires_ms'],
+  memory_conflict: ['opened_ms'],
+  alert: ['quiet_ms'],
+  background_job: ['next_ms'],
 }
 
 /** Zero stands for never. */

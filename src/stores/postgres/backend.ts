@@ -26,6 +26,7 @@ import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool } from './pool.ts'
 import { Sessions } from './session.ts'
+import { indexWords, PostgresFinder } from './search.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
@@ -62,6 +63,7 @@ export class PostgresBackend implements Backend {
   readonly isRemote = true
   readonly batch_max = BATCH_MAX
   readonly poll_ms = POLL_MS
+  readonly finder: PostgresFinder
   private readonly options: PostgresOptions
   private readonly statements: Statements
   private readonly sessions: Sessions
@@ -80,6 +82,7 @@ export class PostgresBackend implements Backend {
     this.statements = statementsFor(options.address)
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)
+    this.finder = new PostgresFinder((use, none) => this.reading(use, none), this.statements)
   }
 
   async begin(): Promise<Head> {
@@ -161,6 +164,8 @@ export class PostgresBackend implements Backend {
     await this.step(async (db) => {
       const done = await write(db, schema, commit, this.commits, this.known)
       if (!done) throw new Again('another was first')
+      const notes = commit.changes.memory
+      if (notes) await indexWords(db, this.statements, [...notes.keys()])
     })
     await this.finish()
     this.known.keep(commit.changes)

@@ -13,6 +13,7 @@ const BOUND: Record<ColumnKind, { type: string; cast: string }> = {
   real: { type: 'float8[]', cast: '' },
   json: { type: 'text[]', cast: '::json' },
   bool: { type: 'boolean[]', cast: '' },
+  bytes: { type: 'bytea[]', cast: '' },
 }
 
 /** Rows never change in place, so empty lists and objects can be shared. */
@@ -64,14 +65,14 @@ export class Codec<Row> {
 
 function valueOf(kind: ColumnKind, text: string | null): unknown {
   if (text === null) return null
-  if (kind === 'text') return text
+  if (kind === 'text' || kind === 'bytes') return text
   if (kind === 'json') return EMPTY[text] ?? JSON.parse(text)
   return kind === 'bool' ? text === 'true' : Number(text)
 }
 
 function elementOf(kind: ColumnKind, value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
-  if (kind === 'text') return inArray(value as string)
+  if (kind === 'text' || kind === 'bytes') return inArray(value as string)
   if (kind === 'json') return inArray(JSON.stringify(value))
   return `${value as number | boolean}`
 }

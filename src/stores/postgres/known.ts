@@ -1,6 +1,7 @@
 import { lockOf } from '../../core/lease.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import { TEXTS } from '../columns.ts'
 import { cursorOf, isBefore } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
 import { neededFor, neededIn } from './ahead.ts'
@@ -194,13 +195,14 @@ export class Known implements Base {
     for (const table of TABLES) {
       const rows = this.rows[table]
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
+      if (TEXTS.has(table)) rows.clear()
       if (!changed) continue
       this.empty?.delete(table)
       if (rows.size > REMEMBERED_MAX) rows.clear()
       for (const [key, row] of changed) {
         // What is gone is seldom asked for again, and ready rows come and go with every claim.
         if (row === null) rows.delete(key)
-        else rows.set(key, row)
+        else if (!TEXTS.has(table)) rows.set(key, row)
         for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
       }
     }

@@ -6,9 +6,18 @@ import type { Connection } from './driver.ts'
 import { type Statements, statementsFor } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
-const SCRIPTS = ['001_begin.pg.sql', '002_reservations.pg.sql'] as const
+const SCRIPTS = [
+  '001_begin.pg.sql',
+  '002_reservations.pg.sql',
+  '003_memory.pg.sql',
+  '004_stats.pg.sql',
+  '005_search.pg.sql',
+] as const
 
-export const SCHEMA_VERSION = SCRIPTS.length
+/** A script is known by its number, not by its place: some were written side by side. */
+const numberOf = (script: string) => Number.parseInt(script, 10)
+
+export const SCHEMA_VERSION = Math.max(...SCRIPTS.map(numberOf))
 
 /**
  * Asks the catalogue as a table: `to_regclass` may still say no after waiting for the one who made
@@ -45,11 +54,11 @@ export async function migrate(db: Connection, address: Address): Promise<void> {
       if (made.length === 0) await db.run(statements.makeSchema)
       await db.run(statements.makeMigration)
     }
-    for (let v = found; v < SCHEMA_VERSION; v += 1) {
-      const script = readFileSync(new URL(SCRIPTS[v]!, import.meta.url), 'utf8')
+    for (const name of SCRIPTS.filter((each) => numberOf(each) > found)) {
+      const script = readFileSync(new URL(name, import.meta.url), 'utf8')
       await db.run(`${statements.useSchema};\n${script}`)
-      if (v === 0) await begin(db, statements)
-      await db.query(statements.migrated, [v + 1])
+      if (numberOf(name) === 1) await begin(db, statements)
+      await db.query(statements.migrated, [numberOf(name)])
     }
     await db.run('COMMIT')
   } catch (error) {

@@ -42,9 +42,48 @@ export function statementsFor(address: Address) {
     migrated: `INSERT INTO ${schema}.migration VALUES ($1, clock_timestamp())`,
     firstHead: `INSERT INTO ${schema}.head VALUES (1, 0, 0, 0, 0, $1, '', 0, 0, 0)`,
     firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
+    ...searchingFor(schema),
     questions: QUESTIONS.map(([text, sentence]) => {
       return { text: text.replaceAll('$schema', schema), sentence }
     }),
+  }
+}
+
+/** Notes by their words, and the vectors of those that live. */
+function searchingFor(schema: string) {
+  const vectors = `SELECT v.id, m.scope, x.bytes::text FROM m
+    CROSS JOIN LATERAL json_array_elements_text(m.heads) AS h
+    JOIN ${schema}.memory_version AS v ON v.id = m.id || chr(10) || h AND v.kept
+    LEFT JOIN ${schema}.vector AS x ON x.key = $1::text || chr(10) || v.hash ORDER BY m.id`
+  return {
+    forgetWords: `DELETE FROM ${schema}.memory_words WHERE id = ANY ($1::text[])`,
+    addWords: `INSERT INTO ${schema}.memory_words
+      SELECT m.id, m.scope, setweight(${schema}.words_of(m.key), 'A')
+        || setweight(${schema}.words_of(m.tags::text), 'B')
+        || setweight(${schema}.words_of(coalesce((SELECT string_agg(left(t.content, 65536), ' ')
+             FROM json_array_elements_text(m.heads) AS h
+             JOIN ${schema}.memory_text AS t ON t.id = m.id || chr(10) || h), '')), 'C')
+      FROM ${schema}.memory AS m WHERE m.live AND m.id = ANY ($1::text[])`,
+    allWords: `SELECT id FROM ${schema}.memory WHERE live AND id > $1 ORDER BY id LIMIT $2`,
+    someNotes: `SELECT count(*) FROM (SELECT 1 FROM ${schema}.memory_words LIMIT $1::bigint) AS s`,
+    hasWord: `SELECT word.n::text, found.id, found.rank::text
+      FROM unnest($1::text[]) WITH ORDINALITY AS word(term, n)
+      CROSS JOIN LATERAL (SELECT w.id,
+          ts_rank('{0.1, 0.25, 0.5, 1.0}', w.words, plainto_tsquery('pg_catalog.english', term), 1)
+            AS rank
+        FROM ${schema}.memory_words AS w
+        WHERE w.words @@ plainto_tsquery('pg_catalog.english', term)
+          AND ($2::text IS NULL OR w.scope = $2::text) LIMIT $3::bigint) AS found`,
+    vectors: `WITH m AS (SELECT id, scope, heads FROM ${schema}.memory WHERE live AND id > $2::text
+      ORDER BY id LIMIT $3::bigint) ${vectors}`,
+    vectorsOf: `WITH m AS (SELECT id, scope, heads FROM ${schema}.memory
+      WHERE live AND id = ANY ($2::text[])) ${vectors}`,
+    tallyMemory: `SELECT json_build_object(
+      'notes', (SELECT count(*) FROM ${schema}.memory WHERE live),
+      'behind', (SELECT count(*) FROM ${schema}.memory WHERE live AND id > $1::text),
+      'waiting', count(*) FILTER (WHERE state <> 'dead'),
+      'embedding', count(*) FILTER (WHERE state <> 'dead' AND kind = 'embed'),
+      'dead', count(*) FILTER (WHERE state = 'dead')) FROM ${schema}.background_job`,
   }
 }
 

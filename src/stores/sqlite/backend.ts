@@ -20,6 +20,7 @@ import { Cache } from './cache.ts'
 import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
 import { type Change, Statements } from './statements.ts'
 
@@ -50,6 +51,7 @@ interface SqliteOptions {
  */
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
+  readonly finder = new SqliteFinder(async () => (await this.openReader())?.statements)
   private readonly options: SqliteOptions
   private writer: Connection | undefined
   private reader: Connection | undefined
@@ -172,6 +174,7 @@ export class SqliteBackend implements Backend {
       for (const table of TABLES) {
         this.write(statements, table, changes[table])
       }
+      if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements

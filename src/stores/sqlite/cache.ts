@@ -1,5 +1,6 @@
 import { TABLES, type TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
+import { TEXTS } from '../columns.ts'
 import type { AnyRow, Changes } from '../port.ts'
 
 /** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
@@ -54,6 +55,7 @@ export class Cache {
         else rows.set(key, row)
         if (row !== null) this.empty.set(table, false)
       }
+      if (TEXTS.has(table)) rows.clear()
     }
     for (const [index, groups] of this.barren) {
       const { table, group } = INDEXES[index] as Index

@@ -38,6 +38,7 @@ export class Codec<Row> {
     if (value === null || value === undefined) return null
     const kind = this.kinds[i]
     if (kind === 'json') return JSON.stringify(value)
+    if (kind === 'bytes') return Buffer.from((value as string).slice(2), 'hex')
     return kind === 'bool' ? (value ? 1 : 0) : (value as Value)
   }
 
@@ -62,11 +63,17 @@ export class Codec<Row> {
       const value = values[i]
       const kind = this.kinds[i]
       if (kind === 'bool') row[this.names[i]!] = value === 1
+      else if (kind === 'bytes') row[this.names[i]!] = spelled(value as Uint8Array)
       else if (kind !== 'json' || value === null) row[this.names[i]!] = value
       else row[this.names[i]!] = EMPTY[value as string] ?? JSON.parse(value as string)
     }
     return row as Row
   }
+}
+
+/** Bytes as PostgreSQL spells them. */
+function spelled(bytes: Uint8Array): string {
+  return String.raw`\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}`
 }
 
 export const CODECS = Object.fromEntries(

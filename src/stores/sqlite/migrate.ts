@@ -11,9 +11,15 @@ const SCRIPTS = [
   '002_tokens.sql',
   '003_queue.sql',
   '004_reservations.sql',
+  '005_memory.sql',
+  '006_stats.sql',
+  '007_search.sql',
 ] as const
 
-export const SCHEMA_VERSION = SCRIPTS.length
+/** A script is known by its number, not by its place: some were written side by side. */
+const numberOf = (script: string) => Number.parseInt(script, 10)
+
+export const SCHEMA_VERSION = Math.max(...SCRIPTS.map(numberOf))
 
 export function schemaVersion(db: Database): number {
   return Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
@@ -34,9 +40,10 @@ export async function migrate(
   await patiently(db, busy_timeout_ms, () => db.exec('PRAGMA journal_mode = WAL'))
   await beginPatiently(db, busy_timeout_ms)
   try {
-    for (let v = refuseNewer(db, options.path); v < SCHEMA_VERSION; v += 1) {
-      db.exec(readFileSync(new URL(SCRIPTS[v]!, import.meta.url), 'utf8'))
-      if (v === 0) begin(db, options.path)
+    const applied = refuseNewer(db, options.path)
+    for (const script of SCRIPTS.filter((each) => numberOf(each) > applied)) {
+      db.exec(readFileSync(new URL(script, import.meta.url), 'utf8'))
+      if (numberOf(script) === 1) begin(db, options.path)
     }
     db.exec('COMMIT')
   } catch (error) {

@@ -54,6 +54,23 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   agents: { where: `'' = ?`, order: 'id' },
   tokens: { where: `'' = ?`, order: 'created_at' },
   requests_by_age: { where: `'' = ?`, order: 'at_ms' },
+  memories: { where: `live = 1 AND '' = ?`, order: 'id' },
+  memories_in: { where: 'live = 1 AND scope = ?', order: 'key' },
+  memories_by_age: { where: `heads <> '[]' AND '' = ?`, order: 'updated_ms' },
+  memories_by_expiry: {
+    where: `live = 1 AND expires_ms IS NOT NULL AND '' = ?`,
+    order: 'expires_ms',
+  },
+  versions_of: { where: 'memory_id = ?', order: '-version' },
+  conflicts: { where: 'status = ?', order: 'opened_ms' },
+  conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
+  stats_of: { where: 'scale = ?', order: 'start_at' },
+  alerts: { where: `'' = ?`, order: 'since_at' },
+  background_jobs_due: { where: `state = 'waiting' AND kind = ?`, order: 'next_ms' },
+  background_jobs_in: { where: `state <> 'waiting' AND state = ?`, order: 'key' },
+  duplicates_with: { where: 'status = ?', order: '-similarity' },
+  duplicates_of: { where: 'a = ?', order: 'id' },
+  duplicates_to: { where: 'b = ?', order: 'id' },
 }
 
 /** Rows written per statement. Fewer, larger statements are faster; the last one takes the rest. */

@@ -22,6 +22,7 @@ export function exerciseHandOff(begin: Begin): void {
         from: 'ada',
         from_fence: old.fence,
         to: 'bob',
+        held_ms: expect.any(Number),
       })
       await verbs.release('a', bob, lease.fence)
     })

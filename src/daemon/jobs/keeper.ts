@@ -1,0 +1,205 @@
+import { claimBackground, type Duty, nextDue, takeBack } from '../../core/background.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Event } from '../../core/view.ts'
+import { folderOf, type Place } from '../../stores/open.ts'
+import type { Store } from '../../stores/store.ts'
+import { type Config, readConfig } from '../config.ts'
+import { watchConfig } from '../config_watch.ts'
+import { Role } from '../role.ts'
+import { step } from '../steps.ts'
+import { findDuplicates } from './duplicates.ts'
+import { type Desk, embedNotes } from './embed.ts'
+import { labelPair } from './label.ts'
+import { IndexedMeaning } from './meaning.ts'
+import type { Provider } from './provider.ts'
+import { labelModel, openProvider } from './providers.ts'
+import { adoptProvider, askForMore } from './reembed.ts'
+
+/** How many are claimed at once: what a crash makes to be done again. */
+const EMBED_MAX = 16
+const PAIRS_MAX = 16
+const LABEL_MAX = 4
+/** After trouble of the store or the provider; a failure of one job has a pause of its own. */
+const RETRY_MS = 5_000
+
+const ROLE = 'leasehold:memory'
+const ENDED = /^lease\.(?:released|expired|died|force_released)$/
+/** Changes that leave something to be done behind them. */
+const LEAVES = /^memory\.(?!embedded)/
+
+export interface KeeperOptions {
+  place: Place
+  env: NodeJS.ProcessEnv
+  say: (sentence: string) => void
+}
+
+/**
+ * Does what is asked for behind notes: embeds them, finds duplicates, has pairs labelled. One per
+ * store, by a lock of its own; all others only search. It acts on events, and on the clock when
+ * something has to wait. It may die at any time: what it had claimed is done by the next one.
+ */
+export class NoteKeeper {
+  private readonly store: Store
+  private readonly options: KeeperOptions
+  private readonly role: Role
+  private config: Config
+  private provider: Provider | undefined
+  private meaning: IndexedMeaning | undefined
+  private active = false
+  private isOpen = false
+  private takenBack: number | undefined
+  private again = false
+  private working: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+  private stops: (() => void)[] = []
+
+  constructor(store: Store, options: KeeperOptions) {
+    this.store = store
+    this.options = options
+    this.role = new Role(store, ROLE, 'memory')
+    this.config = readConfig(folderOf(options.place), options.env)
+  }
+
+  /** Searches by meaning from now on, and works as soon as no other process does. */
+  async start(): Promise<void> {
+    const { place, env, say } = this.options
+    this.isOpen = true
+    this.stops = [
+      this.store.onCommit((events) => this.hear(events)),
+      watchConfig(folderOf(place), env, {
+        changed: (config) => void this.change(config),
+        failed: () => undefined,
+      }),
+    ]
+    await this.openMeaning().catch((error: Error) => say(`embeddings: ${error.message}`))
+    await this.elect()
+  }
+
+  async stop(): Promise<void> {
+    this.isOpen = false
+    this.active = false
+    clearTimeout(this.timer)
+    for (const stop of this.stops) stop()
+    await this.working
+    await this.role.release()
+    await this.closeMeaning()
+  }
+
+  private async openMeaning(): Promise<void> {
+    if (this.provider) return
+    this.provider = await openProvider(this.config, this.options.env)
+    if (!this.provider) return
+    this.meaning = new IndexedMeaning(this.store, this.provider)
+    this.store.meaning = this.meaning
+  }
+
+  private async closeMeaning(): Promise<void> {
+    const { provider } = this
+    this.meaning?.stop()
+    this.store.meaning = undefined
+    this.meaning = undefined
+    this.provider = undefined
+    await provider?.close()
+  }
+
+  /** Another provider: its vectors are made behind the scenes, and found as they come. */
+  private async change(config: Config): Promise<void> {
+    const before = JSON.stringify(this.config.memory)
+    this.config = config
+    if (JSON.stringify(config.memory) === before) return
+    await this.working
+    await this.closeMeaning()
+    this.wake()
+  }
+
+  private async elect(): Promise<void> {
+    try {
+      await this.role.take()
+      this.active = true
+      this.role.keep(() => (this.active = false))
+      this.wake()
+    } catch (error) {
+      // Its end is an event, and brings us back.
+      if (!(error instanceof Refusal) || error.code !== 'held') {
+        this.options.say(`notes are not embedded: ${(error as Error).message}`)
+      }
+    }
+  }
+
+  private hear(events: Event[]): void {
+    if (events.some(({ type }) => LEAVES.test(type))) this.wake()
+    const free = events.some(({ lock, type }) => lock === ROLE && ENDED.test(type))
+    if (free && !this.active && this.isOpen) void this.elect()
+  }
+
+  private wake(): void {
+    this.again = true
+    if (!this.active) return
+    this.working ??= this.work().finally(() => (this.working = undefined))
+  }
+
+  private wakeIn(ms: number): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.wake(), ms).unref()
+  }
+
+  private async work(): Promise<void> {
+    while (this.active && this.again) {
+      this.again = false
+      try {
+        await this.openMeaning()
+        if (!this.provider || !this.meaning) return
+        await this.begin(this.provider)
+        while (this.active && (await this.next(this.provider, this.meaning)));
+        const due = await this.store.read((view) => {
+          const at = nextDue(view)
+          return at === null ? null : Math.max(0, at - view.now)
+        })
+        if (due !== null) this.wakeIn(due)
+      } catch (error) {
+        if (!this.active) return
+        this.options.say(`what is behind notes has to wait: ${(error as Error).message}`)
+        this.wakeIn(RETRY_MS)
+      }
+    }
+  }
+
+  private duty(): Duty {
+    return { name: this.role.name, fence: this.role.fence, caller: this.role.caller }
+  }
+
+  /** What the former one left; and a provider that the store does not know yet. */
+  private async begin(provider: Provider): Promise<void> {
+    const duty = this.duty()
+    if (this.takenBack !== duty.fence) {
+      await this.store.write((view) => takeBack(view, duty))
+      this.takenBack = duty.fence
+    }
+    await this.store.write((view) => adoptProvider(view, provider, duty))
+  }
+
+  /** Does some of what is due. False when nothing is. */
+  private async next(provider: Provider, meaning: IndexedMeaning): Promise<boolean> {
+    step('worker:idle')
+    const { store } = this
+    const desk: Desk = { store, provider, duty: () => this.duty() }
+    const claim = (kind: 'embed' | 'duplicates' | 'label', limit: number) =>
+      store.write((view) => claimBackground(view, kind, limit, this.duty()))
+    const notes = await claim('embed', EMBED_MAX)
+    if (notes.length > 0) {
+      await embedNotes(desk, notes)
+      return true
+    }
+    if (await store.write((view) => askForMore(view, provider, this.duty()))) return true
+    const model = labelModel(this.config, this.options.env)
+    const pairs = await claim('duplicates', PAIRS_MAX)
+    if (pairs.length > 0) {
+      await findDuplicates(desk, meaning, pairs, model !== undefined)
+      return true
+    }
+    if (!model) return false
+    const near = await claim('label', LABEL_MAX)
+    for (const each of near) await labelPair(desk, model, each)
+    return near.length > 0
+  }
+}

@@ -1,0 +1,106 @@
+import { Worker } from 'node:worker_threads'
+import type { EmbedAnswer, EmbedAsk } from './embedder.ts'
+import { embedded, type Provider } from './provider.ts'
+
+/** Texts per message: an urgent one waits for at most so many, about 0.2 s. */
+const TEXTS_MAX = 8
+/** The model takes about 200 MB: a thread that was not asked for so long is let go. */
+const IDLE_MS = 120_000
+
+interface Pending {
+  texts: string[]
+  urgent: boolean
+  resolve: (vectors: Float32Array[]) => void
+  reject: (error: Error) => void
+}
+
+/**
+ * The model inside the package (Universal Sentence Encoder lite, English): no network, no key. It
+ * runs in a worker thread that is started when first needed.
+ */
+export class LocalProvider implements Provider {
+  readonly name = 'local:use-lite-en@0.2'
+  readonly dimensions = 512
+  readonly alike: number
+  readonly near = 0.7
+  private readonly file: URL
+  private readonly waiting: Pending[] = []
+  private thread: Worker | undefined
+  private current: (Pending & { id: number }) | undefined
+  private asked = 0
+  private idle: NodeJS.Timeout | undefined
+
+  /** `alike` was chosen on pairs labelled by hand (test/memory/held), apart from those reported. */
+  constructor(alike = 0.81, file = new URL('embedder.cjs', import.meta.url)) {
+    this.alike = alike
+    this.file = file
+  }
+
+  async embed(texts: string[], urgent = false): Promise<Float32Array[]> {
+    const parts: Promise<Float32Array[]>[] = []
+    for (let from = 0; from < texts.length; from += TEXTS_MAX) {
+      parts.push(this.enqueue(texts.slice(from, from + TEXTS_MAX).map(embedded), urgent))
+    }
+    return (await Promise.all(parts)).flat()
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.idle)
+    const { thread } = this
+    this.thread = undefined
+    await thread?.terminate()
+    this.fail(new Error('the model was closed'))
+  }
+
+  private enqueue(texts: string[], urgent: boolean): Promise<Float32Array[]> {
+    return new Promise((resolve, reject) => {
+      const pending = { texts, urgent, resolve, reject }
+      const behind = urgent ? this.waiting.findIndex((each) => !each.urgent) : -1
+      if (behind === -1) this.waiting.push(pending)
+      else this.waiting.splice(behind, 0, pending)
+      this.next()
+    })
+  }
+
+  private next(): void {
+    if (this.current) return
+    const pending = this.waiting.shift()
+    clearTimeout(this.idle)
+    if (!pending) {
+      // Nobody waits: the thread keeps no process alive.
+      this.thread?.unref()
+      this.idle = setTimeout(() => void this.close(), IDLE_MS).unref()
+      return
+    }
+    this.thread ??= this.start()
+    this.thread.ref()
+    this.asked += 1
+    this.current = { ...pending, id: this.asked }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window, a thread
+    this.thread.postMessage({ id: this.asked, texts: pending.texts } satisfies EmbedAsk)
+  }
+
+  private start(): Worker {
+    const thread = new Worker(this.file)
+    thread.on('message', (answer: EmbedAnswer) => {
+      const { current } = this
+      if (current?.id !== answer.id) return
+      this.current = undefined
+      if ('error' in answer) current.reject(new Error(answer.error))
+      else current.resolve(answer.vectors)
+      this.next()
+    })
+    thread.on('error', (error) => {
+      if (this.thread !== thread) return
+      this.thread = undefined
+      this.fail(error)
+    })
+    return thread
+  }
+
+  private fail(error: Error): void {
+    const failed = [this.current, ...this.waiting.splice(0)]
+    this.current = undefined
+    for (const each of failed) each?.reject(error)
+  }
+}

@@ -1,0 +1,78 @@
+import type { Resolution } from '../core/memory_resolve.ts'
+import { getConflict, resolveConflict } from '../core/memory_resolve.ts'
+import { Refusal } from '../core/refusal.ts'
+import * as f from './fields.ts'
+import * as m from './memory_fields.ts'
+import { showConflict, showConflictWhole } from './memory_show.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { textTools } from './text_merge.ts'
+
+export const list = operation({
+  name: 'conflict.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'not_found', 'unavailable'],
+  needs: 'database',
+  doc: 'Notes that disagree. With an id: both contents, and a draft of a merge.',
+  tool: 'conflicts_list',
+  input: {
+    id: m.conflictIdOptional,
+    scope: m.scopeOptional,
+    status: m.conflictStatus,
+    limit: f.limit,
+    after: f.after,
+  },
+  command: 'memory conflicts',
+  decide: (view, { id, scope, status, limit, after }) => {
+    if (id !== undefined) {
+      return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
+    }
+    const rows = view.scan('conflicts', status, cursorIn(after))
+    return pageOf(rows, 'conflicts', limit, (row) =>
+      scope === undefined || scope === row.scope ? showConflict(row) : null,
+    )
+  },
+})
+
+export const resolve = operation({
+  name: 'conflict.resolve',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
+  needs: 'database',
+  doc: 'End a conflict: choose a side, or give a content made of both, or one that replaces both.',
+  tool: 'conflict_resolve',
+  input: {
+    id: m.conflictId,
+    choose: m.choose,
+    content: m.resolution,
+    supersede: m.supersede,
+    request_id: f.requestId,
+  },
+  command: 'memory resolve id',
+  decide: (view, { id, ...said }, caller) => {
+    const resolved = resolveConflict(view, id, resolutionOf(said), caller, textTools)
+    const { scope, key } = resolved.memory
+    const { version, parents, kind } = resolved.version
+    const open = resolved.memory.heads.length - 1
+    return { id, scope, key, version, parents, kind, strategy: resolved.version.strategy, open }
+  },
+})
+
+interface Said {
+  choose?: string | number | undefined
+  content?: string | undefined
+  supersede: boolean
+}
+
+function resolutionOf({ choose, content, supersede }: Said): Resolution {
+  if (content !== undefined && choose === undefined) return { content, supersede }
+  if (choose !== undefined && content === undefined && !supersede) {
+    const word = String(choose)
+    return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
+  }
+  throw new Refusal('invalid', 'Say how it ends: choose a side, or give a content', {
+    next: 'For example: memory resolve ID --choose theirs, or memory resolve ID --content TEXT',
+  })
+}

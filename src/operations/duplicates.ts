@@ -1,0 +1,64 @@
+import { resolveDuplicate } from '../core/duplicate.ts'
+import { isThere } from '../core/duplicate.ts'
+import { headsOf } from '../core/memory_history.ts'
+import { textOf } from '../core/memory_version.ts'
+import { excerptOf } from '../core/search.ts'
+import type { Duplicate } from '../core/search_rows.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+import * as d from './search_fields.ts'
+import { textTools } from './text_merge.ts'
+
+/** One side of a pair: where it is, who wrote it, and how it begins. */
+function showSide(view: View, id: string) {
+  const memory = isThere(view, id)
+  if (!memory) return null
+  const { scope, key, author, updated_at } = memory
+  const text = headsOf(view, memory).map((head) => textOf(view, head))
+  return { scope, key, author, updated_at, excerpt: excerptOf(text.find(Boolean) ?? '', []) }
+}
+
+function showPair(view: View, pair: Duplicate) {
+  const { a: first, b: second, ...rest } = pair
+  return { ...rest, a: showSide(view, first), b: showSide(view, second) }
+}
+
+export const list = operation({
+  name: 'duplicate.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'unavailable'],
+  needs: 'database',
+  doc: 'Pairs of notes that say much the same, the most alike first.',
+  tool: 'duplicates_list',
+  input: { scope: d.scope, status: d.pairStatus, limit: f.limit, after: f.after },
+  command: 'memory duplicates',
+  decide: (view, { scope, status, limit, after }) => {
+    const rows = view.scan('duplicates_with', status, cursorIn(after))
+    return pageOf(rows, 'duplicates_with', limit, (row) => {
+      const pair = showPair(view, row)
+      // One of them is gone: nothing is left to decide.
+      if (status === 'open' && (!pair.a || !pair.b)) return null
+      const isIn = scope === undefined || pair.a?.scope === scope || pair.b?.scope === scope
+      return isIn ? pair : null
+    })
+  },
+})
+
+export const resolve = operation({
+  name: 'duplicate.resolve',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
+  needs: 'database',
+  doc: 'Settle a pair: keep both, delete one, or merge them.',
+  tool: 'duplicate_resolve',
+  input: { id: d.pairId, action: d.action, content: d.mergedContent, request_id: f.requestId },
+  command: 'memory dedupe id',
+  decide: (view, { request_id: _, ...ask }, caller) => {
+    const { id, status, action } = resolveDuplicate(view, ask, caller, textTools)
+    return { id, status, action }
+  },
+})

@@ -1,0 +1,97 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Event } from '../core/view.ts'
+import type { Store } from '../stores/store.ts'
+import * as f from './fields.ts'
+import { field, operation } from './operation.ts'
+import * as s from './schemas.ts'
+
+const PAGE = 500
+/** So many events are looked at per call; `next` goes on from there, also when few of them fit. */
+const WALK_MAX = 10_000
+
+/** An event without the hash that chains it to the one before. */
+export type ShownEvent = Omit<Event, 'hash'>
+
+interface Past {
+  items: ShownEvent[]
+  next: string | null
+}
+
+interface Wanted {
+  lock?: string | undefined
+  task_id?: string | undefined
+  by?: string | undefined
+  since_seconds?: number | undefined
+  limit: number
+  after?: string | undefined
+}
+
+export const list = operation({
+  name: 'event.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'What happened, the newest first: of a lock, a task or an agent, or all of it.',
+  input: {
+    lock: field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>'),
+    task_id: f.onlyTask,
+    by: field(() => s.optional(s.plain(256)), 'Only what this agent did.', '--by <agent>'),
+    since_seconds: field(
+      () => s.optional(s.seconds(1, 365 * 86_400)),
+      'Only what happened in the last so many seconds.',
+      '--since <duration>',
+    ),
+    limit: f.limit,
+    after: f.after,
+  },
+  command: 'event list',
+  lookup: (store, input): Promise<Past> => walkBack(store, input),
+  decide: (_view, _input, _caller, _ticket, found) => found!,
+})
+
+/** Positions have no gaps, so the past is read page by page from its end. */
+async function walkBack(store: Store, wanted: Wanted): Promise<Past> {
+  const { position: newest } = await store.head()
+  const since = sinceOf(store, wanted)
+  const items: ShownEvent[] = []
+  let end = Math.min(newest, positionIn(wanted.after) - 1)
+  for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
+    const begin = Math.max(0, end - PAGE)
+    const page = await store.events(begin, end - begin)
+    for (const event of page.toReversed()) {
+      if (event.at < since) return { items, next: null }
+      if (!isWanted(event, wanted)) continue
+      if (items.length === wanted.limit) return { items, next: String(event.position + 1) }
+      const { hash: _, ...shown } = event
+      items.push(shown)
+    }
+    // What is missing at the beginning of a page was pruned, and all before it too.
+    if (page.length < end - begin) return { items, next: null }
+    end = begin
+  }
+  return { items, next: end > 0 ? String(end + 1) : null }
+}
+
+function sinceOf(store: Store, { since_seconds }: Wanted): string {
+  if (since_seconds === undefined) return ''
+  return new Date(store.machine.wallMs() - since_seconds * 1000).toISOString()
+}
+
+function isWanted(event: Event, { lock, task_id, by }: Wanted): boolean {
+  if (by !== undefined && event.agent !== by) return false
+  if (task_id !== undefined && event.task !== task_id && event.lock !== `task:${task_id}`) {
+    return false
+  }
+  const names = event.data['names']
+  const isIn = Array.isArray(names) && names.includes(lock)
+  return lock === undefined || event.lock === lock || isIn
+}
+
+/** The event in front of which to go on. */
+function positionIn(after: string | undefined): number {
+  if (after === undefined) return Number.MAX_SAFE_INTEGER
+  if (/^\d{1,15}$/.test(after)) return Number(after)
+  throw new Refusal('invalid', 'after is not the `next` of a page', {
+    next: 'Leave it out to begin at the newest event.',
+  })
+}

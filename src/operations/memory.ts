@@ -1,0 +1,236 @@
+import { deleteMemory, getMemory, putMemory } from '../core/memory.ts'
+import { openConflicts } from '../core/memory_conflict.ts'
+import { headsOf, versionOf } from '../core/memory_history.ts'
+import { pruneMemories } from '../core/memory_prune.ts'
+import type { Memory, MemoryVersion } from '../core/memory_rows.ts'
+import { usageKeys } from '../core/memory_settings.ts'
+import { isExpired, memoryAt, textOf } from '../core/memory_version.ts'
+import type { Caller } from '../core/caller.ts'
+import { lockOf } from '../core/lease.ts'
+import { Refusal } from '../core/refusal.ts'
+import { keyOf } from '../core/rows.ts'
+import type { Need, View } from '../core/view.ts'
+import * as f from './fields.ts'
+import * as m from './memory_fields.ts'
+import {
+  showItem,
+  showMemory,
+  type ShownPut,
+  showPut,
+  showVersion,
+  showWhole,
+} from './memory_show.ts'
+import { operation } from './operation.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { textTools, unifiedDiff } from './text_merge.ts'
+
+interface Named {
+  scope: string
+  key: string
+  task_id?: string | undefined
+}
+
+const reads = ({ scope, key, task_id }: Named, { agent }: Caller): Need[] => [
+  { table: 'memory', key: keyOf(scope, key) },
+  { table: 'memory_settings', key: 'memory' },
+  ...usageKeys(scope, agent).map((each) => ({ table: 'memory_usage' as const, key: each })),
+  ...(task_id === undefined ? [] : [{ table: 'lease' as const, key: lockOf(task_id) }]),
+]
+
+/** A content may be a megabyte, and is in the store already: replies are remembered without it. */
+const keeps = (reply: ShownPut): ShownPut => {
+  const { conflict } = reply
+  return { ...reply, conflict: conflict && { ...conflict, with: without(conflict.with) } }
+}
+const without = <T extends { content: string | null }>(shown: T): T => ({ ...shown, content: null })
+const replay = (view: View, reply: ShownPut): ShownPut => {
+  const { conflict, scope, key } = reply
+  if (!conflict) return reply
+  const row = versionOf(view, keyOf(scope, key), conflict.with.version)
+  const content = row ? textOf(view, row) : null
+  return { ...reply, conflict: { ...conflict, with: { ...conflict.with, content } } }
+}
+
+export const put = operation({
+  name: 'memory.put',
+  effect: 'write',
+  role: 'agent',
+  refuses: [
+    'invalid',
+    'not_found',
+    'too_large',
+    'held',
+    'fence_stale',
+    'lease_expired',
+    'unavailable',
+  ],
+  needs: 'database',
+  doc: 'Write a shared note. If another says otherwise, both are kept and the answer says so.',
+  tool: 'memory_put',
+  input: {
+    key: m.key,
+    content: m.text,
+    scope: m.scope,
+    based_on: m.basedOn,
+    confidence: m.confidence,
+    tags: m.tags,
+    ttl_seconds: m.ttlSeconds,
+    task_id: m.taskId,
+    fence: m.fence,
+    request_id: f.requestId,
+  },
+  command: 'memory put key content',
+  reads,
+  decide: (view, { request_id: _, ttl_seconds, ...said }, caller) => {
+    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
+    return showPut(view, putMemory(view, { ...said, ttl_ms }, caller, textTools))
+  },
+  keeps,
+  replay,
+})
+
+export const get = operation({
+  name: 'memory.get',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found', 'unavailable'],
+  needs: 'database',
+  doc: 'A shared note, with the versions that disagree with it.',
+  tool: 'memory_get',
+  input: { key: m.key, scope: m.scope, version: m.version },
+  command: 'memory get key',
+  decide: (view, { scope, key, version }) => {
+    if (version === undefined) {
+      const memory = getMemory(view, scope, key)
+      return showMemory(view, memory, openConflicts(view, memory.id))
+    }
+    const row = versionAt(view, scope, key, version)
+    return { scope, key, ...showWhole(view, row), siblings: [], conflicts: [] }
+  },
+})
+
+function versionAt(view: View, scope: string, key: string, version: number): MemoryVersion {
+  const row = versionOf(view, keyOf(scope, key), version)
+  if (row) return row
+  throw new Refusal('not_found', `There is no version ${version} of ${key} in ${scope}`, {
+    next: 'See which there are: leasehold memory history KEY',
+    details: { scope, key, version },
+  })
+}
+
+export const list = operation({
+  name: 'memory.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'unavailable'],
+  needs: 'database',
+  doc: 'Notes by scope and key, without their contents.',
+  input: { scope: m.scopeOptional, tag: m.tag, limit: f.limit, after: f.after },
+  command: 'memory list',
+  decide: (view, { scope, tag, limit, after }) => {
+    const show = (memory: Memory) => {
+      if (isExpired(view, memory)) return null
+      return tag === undefined || memory.tags.includes(tag) ? showItem(view, memory) : null
+    }
+    const cursor = cursorIn(after)
+    return scope === undefined
+      ? pageOf(view.scan('memories', '', cursor), 'memories', limit, show)
+      : pageOf(view.scan('memories_in', scope, cursor), 'memories_in', limit, show)
+  },
+})
+
+export const history = operation({
+  name: 'memory.history',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'not_found', 'unavailable'],
+  needs: 'database',
+  doc: 'Every version of a note, the newest first: who wrote it, and what it grew from.',
+  input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
+  command: 'memory history key',
+  decide: (view, { scope, key, limit, after }) => {
+    const memory = memoryAt(view, scope, key) ?? getMemory(view, scope, key)
+    const rows = view.scan('versions_of', memory.id, cursorIn(after))
+    return pageOf(rows, 'versions_of', limit, (row) => {
+      return { ...showVersion(view, row), head: memory.heads.includes(row.version) }
+    })
+  },
+})
+
+export const diff = operation({
+  name: 'memory.diff',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['not_found', 'too_large', 'unavailable'],
+  needs: 'database',
+  doc: 'What changed between two versions of a note, line by line.',
+  input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
+  command: 'memory diff key',
+  decide: (view, { scope, key, ...asked }) => {
+    const newest = () => headsOf(view, getMemory(view, scope, key))[0]!
+    const to = asked.to === undefined ? newest() : versionAt(view, scope, key, asked.to)
+    const before = asked.from ?? to.parents[0]
+    const from = before === undefined ? undefined : versionAt(view, scope, key, before)
+    const texts = [from, to].map((row) => (row ? (textOf(view, row) ?? '') : ''))
+    const found = unifiedDiff(texts[0]!, texts[1]!)
+    if (found) return { scope, key, from: before ?? null, to: to.version, ...found }
+    throw new Refusal('too_large', 'These versions are too long to be compared line by line', {
+      next: 'Get both with --version, and compare them with a tool of your own.',
+    })
+  },
+})
+
+export const remove = operation({
+  name: 'memory.delete',
+  effect: 'write',
+  role: 'agent',
+  refuses: [
+    'invalid',
+    'not_found',
+    'conflict',
+    'held',
+    'fence_stale',
+    'lease_expired',
+    'unavailable',
+  ],
+  needs: 'database',
+  doc: 'Delete a note; its history stays until it is pruned.',
+  input: {
+    key: m.key,
+    scope: m.scope,
+    based_on: m.deletedVersion,
+    task_id: m.taskId,
+    fence: m.fence,
+    request_id: f.requestId,
+  },
+  command: 'memory delete key',
+  reads,
+  decide: (view, { request_id: _, ...said }, caller) =>
+    showPut(view, deleteMemory(view, said, caller, textTools)),
+  keeps,
+  replay,
+})
+
+export const prune = operation({
+  name: 'memory.prune',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'Take notes away for good: deleted and expired ones, and those described. Dry run first.',
+  input: {
+    scope: m.scopeOptional,
+    older_than_seconds: m.olderThan,
+    expired: m.expired,
+    below_confidence: m.belowConfidence,
+    history: m.history,
+    dry_run: m.dryRun,
+    request_id: f.requestId,
+  },
+  command: 'memory prune',
+  decide: (view, { request_id: _, older_than_seconds, ...said }, caller) => {
+    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
+    const { items, more } = pruneMemories(view, { ...said, older_than_ms }, caller)
+    return { dry_run: said.dry_run, items, more }
+  },
+})

@@ -1,0 +1,121 @@
+import { sideOf } from '../core/memory_conflict.ts'
+import type { Put } from '../core/memory.ts'
+import { headsOf, versionOf } from '../core/memory_history.ts'
+import { draftOf } from '../core/memory_merge.ts'
+import type { Memory, MemoryConflict, MemoryVersion } from '../core/memory_rows.ts'
+import { textOf } from '../core/memory_version.ts'
+import type { View } from '../core/view.ts'
+import { textTools } from './text_merge.ts'
+
+/** When a note is forgotten, on the clock that people read. */
+function expiryOf(view: View, expires_ms: number | null): string | null {
+  if (expires_ms === null) return null
+  const apart_ms = Math.round((view.wall - view.now) / 1000) * 1000
+  return new Date(expires_ms + apart_ms).toISOString()
+}
+
+/** A version without its text. */
+export function showVersion(view: View, row: MemoryVersion) {
+  const { version, parents, kind, strategy, author, created_at, confidence, tags } = row
+  const { task_id, fence, size, hash, expires_ms, kept } = row
+  return {
+    version,
+    parents,
+    kind,
+    strategy,
+    author,
+    created_at,
+    confidence,
+    tags,
+    task_id,
+    fence,
+    size,
+    hash,
+    expires_at: expiryOf(view, expires_ms),
+    kept,
+  }
+}
+
+/** A version with its text; `content` is null where it is a deletion, or its text was pruned. */
+export function showWhole(view: View, row: MemoryVersion) {
+  return { ...showVersion(view, row), content: textOf(view, row) }
+}
+
+export type ShownVersion = ReturnType<typeof showWhole>
+
+/** A note as a list shows it. */
+export function showItem(view: View, memory: Memory) {
+  const { scope, key, version, heads, author, confidence, tags, size, updated_at } = memory
+  const expires_at = expiryOf(view, memory.expires_ms)
+  const conflict = heads.length > 1
+  return { scope, key, version, author, confidence, tags, size, updated_at, expires_at, conflict }
+}
+
+export type ShownItem = ReturnType<typeof showItem>
+
+/** A note, whole: the first of its heads that has a text, and the siblings that disagree with it. */
+export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict[]) {
+  const { scope, key } = memory
+  const heads = headsOf(view, memory)
+  const shown = heads.find(({ kept }) => kept) ?? heads[0]!
+  const siblings = heads.filter((each) => each !== shown).map((each) => showWhole(view, each))
+  const ids = conflicts.map(({ id }) => id)
+  return { scope, key, ...showWhole(view, shown), siblings, conflicts: ids }
+}
+
+export type ShownMemory = ReturnType<typeof showMemory>
+
+/** A conflict as a list shows it. */
+export function showConflict(conflict: MemoryConflict) {
+  const { memory_id: _, opened_ms: _ms, ...shown } = conflict
+  return shown
+}
+
+/** A conflict with both contents side by side, what they grew from, and a draft to begin with. */
+export function showConflictWhole(view: View, conflict: MemoryConflict) {
+  const { memory_id, ours, theirs, base } = conflict
+  // A note that was pruned has no versions left; its conflicts went with it.
+  const sides = [ours, theirs].map((each) => sideOf(view, memory_id, each))
+  const [mine, other] = sides as [(typeof sides)[0], (typeof sides)[0]]
+  const basis = base === null ? undefined : versionOf(view, memory_id, base)
+  const before = basis ? textOf(view, basis) : null
+  return {
+    ...showConflict(conflict),
+    sides: { ours: showWhole(view, mine.row), theirs: showWhole(view, other.row) },
+    base_content: before,
+    draft: conflict.status === 'open' ? draftOf(before, mine, other, textTools) : null,
+  }
+}
+
+/** What a put came to: its version, and what it disagrees with, told at once. */
+export function showPut(view: View, { memory, version, written, conflict }: Put) {
+  const { scope, key } = memory
+  return {
+    scope,
+    key,
+    version: version.version,
+    written,
+    conflict: conflict && showDisagreement(view, memory.id, conflict, version),
+  }
+}
+
+function showDisagreement(
+  view: View,
+  memory_id: string,
+  { id, status, strategy, why, ours, theirs, base }: MemoryConflict,
+  mine: MemoryVersion,
+) {
+  const other = mine.version === ours ? theirs : ours
+  return {
+    id,
+    status,
+    strategy,
+    why,
+    ours,
+    theirs,
+    base,
+    with: showWhole(view, versionOf(view, memory_id, other)!),
+  }
+}
+
+export type ShownPut = ReturnType<typeof showPut>

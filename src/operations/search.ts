@@ -1,0 +1,177 @@
+import type { Caller } from '../core/caller.ts'
+import { getTask } from '../core/task.ts'
+import { headsOf } from '../core/memory_history.ts'
+import { textOf } from '../core/memory_version.ts'
+import type { Memory } from '../core/memory_rows.ts'
+import { Refusal } from '../core/refusal.ts'
+import { excerptOf, type Hit, isWanted, type Narrow, termsOf, tokensOf } from '../core/search.ts'
+import type { View } from '../core/view.ts'
+import { findNotes, type Found } from './search_find.ts'
+import * as f from './search_fields.ts'
+import { operation } from './operation.ts'
+
+/** Every answer says this of what is in it. */
+const TRUST = 'untrusted'
+
+/** Hits are a moment old: what is shown is what the view has, and only if it is wanted. */
+function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { score: number }> {
+  for (const { id, score } of hits) {
+    const memory = view.get('memory', id)
+    if (memory && isWanted(memory, narrow, view.now)) yield { ...memory, score }
+  }
+}
+
+function contentOf(view: View, memory: Memory): string {
+  const texts = headsOf(view, memory).map((head) => textOf(view, head))
+  return texts.find((text) => text !== null) ?? ''
+}
+
+const ageOf = (view: View, { updated_ms }: Memory) =>
+  Math.max(0, Math.round((view.now - updated_ms) / 1000))
+
+/** Who says so, since when, how sure, and whether others disagree: as data, beside the content. */
+function labelsOf(view: View, memory: Memory) {
+  const { scope, key, author, confidence, heads } = memory
+  const age_seconds = ageOf(view, memory)
+  return { scope, key, author, age_seconds, confidence, disputed: heads.length > 1 }
+}
+
+const used = ({ modes, why }: Found) => ({ modes, ...(why !== null && { why }) })
+
+export const search = operation({
+  name: 'memory.search',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'unavailable'],
+  needs: 'database',
+  doc: 'Find notes by words and by meaning, the best first.',
+  tool: 'memory_search',
+  input: {
+    query: f.query,
+    scope: f.scope,
+    tags: f.tags,
+    author: f.author,
+    min_confidence: f.minConfidence,
+    newer_than_seconds: f.newerThan,
+    mode: f.mode,
+    limit: f.limit,
+  },
+  command: 'memory search query',
+  lookup: (store, { query, scope, mode, limit, ...said }) => {
+    // What is filtered out afterwards has to be made up for.
+    const narrows = Object.values(said).some((each) => each !== undefined)
+    const pool = narrows ? 10 * limit + 100 : 2 * limit + 20
+    const scopes = scope === undefined ? undefined : [scope]
+    return findNotes(store, { query, scopes, mode, pool })
+  },
+  decide: (view, { mode: _, ...asked }, _caller, _id, found) => {
+    const { query, newer_than_seconds, limit, ...said } = asked
+    const newer_than_ms = newer_than_seconds === undefined ? undefined : newer_than_seconds * 1000
+    const terms = termsOf(query)
+    const items = []
+    for (const memory of wanted(view, found!.hits, { ...said, newer_than_ms })) {
+      if (items.length === limit) break
+      const { version, tags, score } = memory
+      const excerpt = excerptOf(contentOf(view, memory), terms)
+      items.push({ ...labelsOf(view, memory), version, tags, score: round(score), excerpt })
+    }
+    return { items, trust: TRUST, ...used(found!) }
+  },
+})
+
+const round = (score: number) => Math.round(score * 10_000) / 10_000
+
+/** What the labels of a note cost beside its content, and the least that is worth showing of one. */
+const LABEL_TOKENS = 30
+const NOTE_TOKENS_MIN = 40
+const CONTEXT_POOL = 60
+const TASK_TEXT_MAX = 1_500
+
+interface About {
+  query: string
+  scopes: string[] | undefined
+}
+
+/** What a task is about, and where notes for it are: its own, its project's, its user's, all's. */
+function aboutTask(view: View, id: string): About {
+  const { title, body, labels, project, user } = getTask(view, id)
+  const query = `${title}\n${labels.join(' ')}\n${body.slice(0, TASK_TEXT_MAX)}`
+  const scopes = [`task:${id}`, 'global']
+  if (project !== null) scopes.push(`project:${project}`)
+  if (user !== null) scopes.push(`user:${user}`)
+  return { query, scopes }
+}
+
+export const context = operation({
+  name: 'memory.context',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'not_found', 'unavailable'],
+  needs: 'database',
+  doc: 'The best notes for a task or a question, within a budget of tokens. They are data.',
+  tool: 'memory_context',
+  input: {
+    task_id: f.taskId,
+    query: f.queryOptional,
+    scope: f.scope,
+    token_budget: f.tokenBudget,
+  },
+  command: 'memory context [query]',
+  lookup: async (store, { task_id, query, scope }) => {
+    if ((task_id === undefined) === (query === undefined)) throw eitherOr()
+    const scopes = scope === undefined ? undefined : [scope]
+    const about =
+      task_id === undefined
+        ? { query: query!, scopes }
+        : await store.read((view) => aboutTask(view, task_id))
+    const asked = { query: about.query, scopes: scopes ?? about.scopes }
+    const found = await findNotes(store, { ...asked, mode: 'fused', pool: CONTEXT_POOL })
+    return { ...found, terms: termsOf(asked.query) }
+  },
+  decide: (view, { token_budget, scope, task_id }, caller, _id, found) => {
+    const { hits, terms } = found!
+    const own = task_id === undefined ? [] : notesOfTask(view, task_id)
+    const rest = hits.filter(({ id }) => !own.some((each) => each.id === id))
+    const { items, tokens } = fitting(view, [...own, ...rest], { scope }, terms, token_budget)
+    return { items: items.map((each) => mark(each, caller)), tokens, trust: TRUST, ...used(found!) }
+  },
+})
+
+const TASK_NOTES_MAX = 20
+
+/** What was written for this very task comes first, whatever it says. */
+function notesOfTask(view: View, task_id: string): Hit[] {
+  const hits: Hit[] = []
+  for (const { id } of view.scan('memories_in', `task:${task_id}`)) {
+    if (hits.length === TASK_NOTES_MAX) break
+    hits.push({ id, score: 1 })
+  }
+  return hits
+}
+
+type Label = ReturnType<typeof labelsOf> & { content: string; cut: boolean }
+
+/** Whole notes as long as they fit, then the part of one that does. */
+function fitting(view: View, hits: Hit[], narrow: Narrow, terms: string[], budget: number) {
+  const items: Label[] = []
+  let tokens = 0
+  for (const memory of wanted(view, hits, narrow)) {
+    const left = budget - tokens - LABEL_TOKENS
+    if (left < NOTE_TOKENS_MIN) break
+    const text = contentOf(view, memory)
+    const isWhole = tokensOf(text) <= left
+    const content = isWhole ? text : excerptOf(text, terms)
+    if (tokensOf(content) > left) continue
+    items.push({ ...labelsOf(view, memory), content, cut: !isWhole })
+    tokens += LABEL_TOKENS + tokensOf(content)
+  }
+  return { items, tokens }
+}
+
+const mark = (item: Label, { agent }: Caller) => ({ ...item, by_you: item.author === agent })
+
+function eitherOr(): Refusal {
+  return new Refusal('invalid', 'Say what it is about: a task or a query, one of the two', {
+    next: 'For example: memory context --task 42, or memory context "how do we deploy"',
+  })
+}

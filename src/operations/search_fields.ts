@@ -1,0 +1,64 @@
+import * as z from 'zod/mini'
+import { DUPLICATE_ACTIONS } from '../core/duplicate.ts'
+import * as m from './memory_fields.ts'
+import { field } from './operation.ts'
+import * as s from './schemas.ts'
+import { MODES } from './search_find.ts'
+
+/** The fields of searching, and of pairs of notes that are alike. */
+
+const QUERY_MAX = 2_000
+
+export const query = field(
+  () => s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
+  'Words, or a question.',
+)
+export const queryOptional = field(
+  () => s.optional(s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
+  'A question, in place of a task.',
+)
+export const scope = m.scopeOptional
+export const tags = field(m.tags.schema, 'Only with all of these tags.', '--tag <tag...>')
+export const author = field(
+  () => s.optional(s.plain(256)),
+  'Only by this agent.',
+  '--author <agent>',
+)
+export const minConfidence = field(
+  () => s.optional(s.numberIn(0, 1)),
+  'Only of at least this confidence.',
+  '--min-confidence <n>',
+)
+export const newerThan = field(
+  () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
+  'Only what was written within this time.',
+  '--newer-than <duration>',
+)
+export const mode = field(
+  () => s.or(z.enum(MODES, `must be one of ${MODES.join(', ')}`), 'fused'),
+  'text, meaning, or both (fused, the default).',
+  '--mode <mode>',
+)
+export const limit = field(() => s.or(s.whole(1, 100), 10), 'How many (default 10).', '--limit <n>')
+export const taskId = field(() => s.optional(s.id()), 'What the notes are for.', '--task <id>')
+export const tokenBudget = field(
+  () => s.or(s.whole(100, 100_000), 2000),
+  'At most so many tokens (default 2000).',
+  '--tokens <n>',
+)
+export const pairId = field(() => s.plain(64), 'The pair.')
+export const pairStatus = field(
+  () => s.or(z.enum(['open', 'resolved'], 'must be open or resolved'), 'open'),
+  'Those that are open (the default) or resolved.',
+  '--status <status>',
+)
+export const action = field(
+  () => z.enum(DUPLICATE_ACTIONS, `must be one of ${DUPLICATE_ACTIONS.join(', ')}`),
+  'keep_both, delete_a, delete_b, or merge (content replaces a, b goes).',
+  '--action <action>',
+)
+export const mergedContent = field(
+  m.resolution.schema,
+  'For merge: a text made of both.',
+  '--content <text>',
+)

@@ -1,0 +1,68 @@
+import { Refusal } from '../core/refusal.ts'
+import { fuse, type Hit, termsOf } from '../core/search.ts'
+import type { Store } from '../stores/store.ts'
+
+export const MODES = ['fused', 'text', 'meaning'] as const
+export type Mode = (typeof MODES)[number]
+
+interface Asked {
+  query: string
+  scopes: string[] | undefined
+  mode: Mode
+  /** So many of each list are looked at. */
+  pool: number
+}
+
+export interface Found {
+  hits: Hit[]
+  /** The ways in which was looked, and why one that was asked for was not among them. */
+  modes: ('text' | 'meaning')[]
+  why: string | null
+}
+
+const best = (hits: Hit[], limit: number) =>
+  hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
+
+/**
+ * Notes by words, by meaning, or by both. Words can always be looked for; meaning where a model is
+ * at hand. Refuses `unavailable` when meaning alone was asked for and cannot be told.
+ */
+export async function findNotes(store: Store, asked: Asked): Promise<Found> {
+  const { mode } = asked
+  const [text, meaning] = await Promise.all([
+    mode === 'meaning' ? [] : searchText(store, asked),
+    mode === 'text' ? [] : searchMeaning(store, asked),
+  ])
+  if (typeof meaning === 'string') {
+    if (mode === 'meaning') throw withoutMeaning(meaning)
+    return { hits: text, modes: ['text'], why: meaning }
+  }
+  if (mode === 'text') return { hits: text, modes: ['text'], why: null }
+  if (mode === 'meaning') return { hits: meaning, modes: ['meaning'], why: null }
+  return { hits: fuse({ text, meaning }), modes: ['text', 'meaning'], why: null }
+}
+
+async function searchText(store: Store, { query, scopes, pool }: Asked): Promise<Hit[]> {
+  const { finder } = store
+  const terms = termsOf(query)
+  if (!finder || terms.length === 0) return []
+  const lists = (scopes ?? [undefined]).map((scope) =>
+    finder.searchText({ terms, scope, limit: pool }),
+  )
+  return best((await Promise.all(lists)).flat(), pool)
+}
+
+async function searchMeaning(
+  store: Store,
+  { query, scopes, pool }: Asked,
+): Promise<Hit[] | string> {
+  const { meaning } = store
+  if (!meaning) return 'no model here: a running server has one (leasehold up)'
+  return meaning.search(query, scopes, pool)
+}
+
+function withoutMeaning(why: string): Refusal {
+  return new Refusal('unavailable', `Notes cannot be found by meaning: ${why}`, {
+    next: 'Search by words: mode text, or leave the mode out.',
+  })
+}

@@ -1,0 +1,63 @@
+import { retryDead } from '../core/background.ts'
+import type { BackgroundJob } from '../core/search_rows.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+
+const DEAD_MAX = 20
+const RETRIED_MAX = 1_000
+
+function showDead({ kind, subject, attempts, error, asked_at }: BackgroundJob) {
+  return { kind, subject: subject.replaceAll('\n', ' '), attempts, error, asked_at }
+}
+
+export const status = operation({
+  name: 'memory.status',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'How far notes are embedded, what waits behind them, and what was put aside and why.',
+  input: {},
+  command: 'memory status',
+  lookup: async (store) => {
+    const embedding = await store.read((view) => view.get('embedding', 'embedding'))
+    const tally = await store.finder?.tallyMemory(embedding?.cursor ?? null)
+    return { tally, model: store.meaning?.provider ?? null }
+  },
+  decide: (view, _input, _caller, _id, found) => {
+    const { notes = 0, behind = 0, waiting = 0, embedding = 0, dead = 0 } = found?.tally ?? {}
+    const now = view.get('embedding', 'embedding')
+    const embedded = now ? Math.max(0, notes - behind - embedding) : 0
+    return {
+      notes,
+      embedded,
+      provider: now?.provider ?? null,
+      dimensions: now?.dimensions ?? null,
+      since: now?.since_at ?? null,
+      model: found?.model ?? null,
+      waiting: waiting + behind,
+      put_aside: dead,
+      problems: [...firstOf(view.scan('background_jobs_in', 'dead'))].map(showDead),
+    }
+  },
+})
+
+function* firstOf<T>(rows: Iterable<T>): Generator<T> {
+  let left = DEAD_MAX
+  for (const row of rows) {
+    if (left-- === 0) return
+    yield row
+  }
+}
+
+export const retry = operation({
+  name: 'memory.retry',
+  effect: 'write',
+  role: 'admin',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'Try again what was put aside behind notes.',
+  input: { request_id: f.requestId },
+  command: 'memory retry',
+  decide: (view) => ({ retried: retryDead(view, RETRIED_MAX) }),
+})

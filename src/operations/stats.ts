@@ -1,0 +1,37 @@
+import { activeAlerts, showAlert } from '../core/alert.ts'
+import { Refusal } from '../core/refusal.ts'
+import { reportStats } from '../core/stat_report.ts'
+import * as f from './fields.ts'
+import { operation } from './operation.ts'
+
+export const get = operation({
+  name: 'stats.get',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'unavailable'],
+  needs: 'database',
+  doc: 'What happened over a time: contention, waits, holds, expiries, stale writes, fairness.',
+  input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
+  command: 'stats',
+  decide: (view, { since_seconds, from, to, limit }) => {
+    const to_ms = to === undefined ? view.wall : Date.parse(to)
+    const from_ms = from === undefined ? to_ms - since_seconds * 1000 : Date.parse(from)
+    if (from_ms < to_ms) return reportStats(view, { from_ms, to_ms, limit })
+    throw new Refusal('invalid', 'from must be before to', {
+      next: 'Give a time that ends after it begins.',
+    })
+  },
+})
+
+export const listAlerts = operation({
+  name: 'alert.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: [],
+  doc: 'What somebody should know of now: expired locks, lost agents, long waits, an old queue.',
+  input: {},
+  command: 'alert list',
+  decide: (view) => ({ items: [...activeAlerts(view)].map(showAlert), next: null }),
+})
+
+export type ShownAlert = ReturnType<typeof showAlert>

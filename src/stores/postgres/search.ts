@@ -1,0 +1,111 @@
+import type { Hit } from '../../core/search.ts'
+import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
+import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
+import { textArray } from './codec.ts'
+import type { Connection } from './driver.ts'
+import type { Statements } from './statements.ts'
+
+type Read = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
+
+/** Words are found by an index that can only be read as a bitmap, which sessions have off. */
+const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_bitmapscan = on'
+
+const IDS_PER_STEP = 256
+
+/** Brings the index of words in step with notes that were written in this transaction. */
+export async function indexWords(
+  db: Connection,
+  statements: Statements,
+  memory_ids: string[],
+): Promise<void> {
+  const ids = textArray(memory_ids)
+  await db.query(statements.forgetWords, [ids])
+  await db.query(statements.addWords, [ids])
+}
+
+/** The same for all notes, where they came in by another way. */
+export async function indexAllWords(db: Connection, statements: Statements): Promise<void> {
+  for (let after = ''; ;) {
+    const found = await db.query(statements.allWords, [after, IDS_PER_STEP])
+    const ids = found.map(([id]) => id!)
+    await indexWords(db, statements, ids)
+    if (ids.length < IDS_PER_STEP) return
+    after = ids.at(-1)!
+  }
+}
+
+/** Finds notes, on connections for reading. */
+export class PostgresFinder implements Finder {
+  private readonly read: Read
+  private readonly statements: Statements
+
+  constructor(read: Read, statements: Statements) {
+    this.read = read
+    this.statements = statements
+  }
+
+  searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
+    const { hasWord, someNotes } = this.statements
+    return this.read(
+      async (db) => {
+        await db.run(BEGIN)
+        try {
+          const [sum] = await db.query(someNotes, [10 * NOTES_MAX])
+          const values = [textArray(terms), scope ?? null, NOTES_MAX + 1]
+          const found = await db.query(hasWord, values, 'leasehold_has_word')
+          const words = terms.map((_, i) => {
+            const hits = found.filter(([word]) => Number(word) === i + 1)
+            return ranked(
+              hits.map(([, id, score]) => ({ id: id!, score: Number(score) })),
+              Number(sum?.[0]),
+            )
+          })
+          return rankWords(words, []).slice(0, limit)
+        } finally {
+          await db.run('ROLLBACK').catch(() => undefined)
+        }
+      },
+      () => [],
+    )
+  }
+
+  vectors(provider: string, after: string, limit: number): Promise<VectorRow[]> {
+    return this.vectorsBy(this.statements.vectors, [provider, after, limit])
+  }
+
+  vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]> {
+    return this.vectorsBy(this.statements.vectorsOf, [provider, textArray(memory_ids)])
+  }
+
+  private vectorsBy(text: string, values: (string | number)[]): Promise<VectorRow[]> {
+    return this.read(
+      async (db) => {
+        const found = await db.query(text, values)
+        return found.map(([id, scope, bytes]) => {
+          const raw = bytes ? Buffer.from(bytes.slice(2), 'hex') : null
+          return { id: id!, scope: scope!, bytes: raw }
+        })
+      },
+      () => [],
+    )
+  }
+
+  tallyMemory(cursor: string | null): Promise<MemoryTally> {
+    return this.read(
+      async (db) => {
+        const [row] = await db.query(this.statements.tallyMemory, [cursor])
+        return JSON.parse(row![0]!) as MemoryTally
+      },
+      () => ({ notes: 0, behind: 0, waiting: 0, embedding: 0, dead: 0 }),
+    )
+  }
+}
+
+/** A rare word says more than one that many notes have; PostgreSQL's ranks do not know that. */
+function ranked(hits: Hit[], notes: number): WordHits {
+  if (hits.length > NOTES_MAX) {
+    return { hits: hits.map(({ id }) => ({ id, score: COMMON_SCORE })), isCommon: true }
+  }
+  const rarity = Math.log(1 + (notes - hits.length + 0.5) / (hits.length + 0.5))
+  return { hits: hits.map(({ id, score }) => ({ id, score: score * rarity })), isCommon: false }
+}

@@ -1,0 +1,84 @@
+import type { InputOf, OutputOf } from '../client/calls.ts'
+import { toldBy } from '../client/sse.ts'
+import type { Told } from '../client/transport.ts'
+import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import type { Registered } from '../operations/registry.ts'
+
+export type Name = Registered['name']
+
+/** The server says something every 15 s: one that is silent for longer than this is gone. */
+const SILENT_MS = 45_000
+
+/** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
+export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<OutputOf<N>> {
+  return post(`/v1/${name}`, input ?? {}) as Promise<OutputOf<N>>
+}
+
+/** A change under an id of its own: asked twice because a reply was lost, it is done once. */
+export function change<N extends Name>(name: N, input: InputOf<N>): Promise<OutputOf<N>> {
+  return ask(name, { request_id: crypto.randomUUID(), ...input })
+}
+
+export async function post(path: string, body: object): Promise<unknown> {
+  return answerOf(
+    await send(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  )
+}
+
+export async function get(path: string): Promise<unknown> {
+  return answerOf(await send(path, {}))
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, init)
+  } catch {
+    throw new Refusal('unavailable', 'The server does not answer', {
+      next: 'Start it (leasehold up). This page connects by itself.',
+    })
+  }
+}
+
+async function answerOf(response: Response): Promise<unknown> {
+  const reply = (await response.json().catch(() => ({}))) as {
+    error?: { code: RefusalCode; message: string; next: string; details: Details }
+  }
+  if (response.ok) return reply
+  const { error } = reply
+  if (!error) throw new Refusal('unavailable', `The server answered ${response.status}`)
+  throw new Refusal(error.code, error.message, { next: error.next, details: error.details })
+}
+
+/** What happens from now on, or behind `after`, as long as the connection lasts. */
+export async function* follow(after: string | undefined): AsyncGenerator<Told> {
+  const ending = new AbortController()
+  const headers = after === undefined ? {} : { 'last-event-id': after }
+  const response = await send('/v1/events', { headers, signal: ending.signal })
+  if (!response.ok) await answerOf(response)
+  try {
+    yield* toldBy(textOf(response.body!, () => ending.abort()))
+  } finally {
+    ending.abort()
+  }
+}
+
+async function* textOf(body: ReadableStream<Uint8Array>, cut: () => void): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  const reader = body.getReader()
+  let silence = setTimeout(cut, SILENT_MS)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      clearTimeout(silence)
+      silence = setTimeout(cut, SILENT_MS)
+      yield decoder.decode(value, { stream: true })
+    }
+  } finally {
+    clearTimeout(silence)
+  }
+}

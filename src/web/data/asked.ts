@@ -1,0 +1,100 @@
+import { type ReadonlySignal, signal, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { Refusal } from '../../core/refusal.ts'
+import { listen, type ShownEvent } from './live.ts'
+
+/** However fast things happen, nothing is asked again sooner than this. */
+const CALM_MS = 400
+
+export interface Asked<T> {
+  value: ReadonlySignal<T | undefined>
+  refusal: ReadonlySignal<Refusal | null>
+  again(): void
+}
+
+interface How {
+  /** What makes the answer out of date; nothing unless told. */
+  affects?: (event: ShownEvent) => boolean
+  /** For what changes without an event: asked so often while the page is looked at. */
+  every_ms?: number
+}
+
+/** Asks when shown and when `key` changes, and again when something happens to what was asked. */
+export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {}): Asked<T> {
+  const value = useSignal<T | undefined>(undefined)
+  const refusal = useSignal<Refusal | null>(null)
+  const latest = useRef({ fetch, how })
+  latest.current = { fetch, how }
+  const again = useRef<() => void>(() => undefined)
+  useEffect(() => {
+    const asking = new Repeated(async () => {
+      try {
+        const got = await latest.current.fetch()
+        if (!asking.isOver) [value.value, refusal.value] = [got, null]
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        if (!asking.isOver) refusal.value = error
+      }
+    })
+    again.current = () => asking.soon()
+    const { how: first } = latest.current
+    const unlisten = listen({
+      events: (events) => {
+        const { affects } = latest.current.how
+        if (affects && events.some(affects)) asking.soon()
+      },
+      reset: () => asking.soon(),
+    })
+    const timer = setInterval(() => document.hidden || asking.soon(), first.every_ms ?? 2 ** 30)
+    asking.soon()
+    return () => {
+      asking.isOver = true
+      unlisten()
+      clearInterval(timer)
+    }
+  }, [key])
+  return { value, refusal, again: () => again.current() }
+}
+
+/** What somebody types, when they have paused. */
+export function useCalm(text: string): string {
+  const calm = useSignal(text)
+  useEffect(() => {
+    const timer = setTimeout(() => (calm.value = text), CALM_MS / 2)
+    return () => clearTimeout(timer)
+  }, [text])
+  return calm.value
+}
+
+/** Does something at once, but never twice at a time, and with calm in between. */
+export class Repeated {
+  isOver = false
+  private isBusy = false
+  private isWanted = false
+  private readonly work: () => Promise<void>
+
+  constructor(work: () => Promise<void>) {
+    this.work = work
+  }
+
+  soon(): void {
+    this.isWanted = true
+    if (!this.isBusy && !this.isOver) void this.run()
+  }
+
+  private async run(): Promise<void> {
+    this.isBusy = true
+    while (this.isWanted && !this.isOver) {
+      this.isWanted = false
+      await this.work().catch((error: unknown) => console.error(error))
+      await new Promise((resolve) => setTimeout(resolve, CALM_MS))
+    }
+    this.isBusy = false
+  }
+}
+
+/** One clock for all that counts down, standing still while nobody looks. */
+export const now = signal(Date.now())
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now()
+}, 1_000)

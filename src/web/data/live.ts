@@ -1,0 +1,65 @@
+import { signal } from '@preact/signals'
+import type { ShownEvent } from '../../client/transport.ts'
+import { follow } from '../ask.ts'
+import { isRefusal, who } from '../session.ts'
+
+export type { ShownEvent }
+
+/** What a listener is told: events in order; or that all it knows may be out of date. */
+export interface Listener {
+  events: (events: ShownEvent[]) => void
+  reset?: () => void
+}
+
+export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')
+
+const listeners = new Set<Listener>()
+const RETRY_MS = { first: 250, last: 2_000 }
+/** A page that nobody looks at has no frames; it keeps up this often. */
+const HIDDEN_MS = 1_000
+
+let last: string | undefined
+let waiting: ShownEvent[] = []
+let isDue = false
+
+export function listen(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Follows events for as long as somebody is signed in; goes on where it was cut off. */
+export async function keepFollowing(): Promise<void> {
+  let pause_ms = RETRY_MS.first
+  while (who.value) {
+    try {
+      for await (const { id, what, event } of follow(last)) {
+        last = id
+        pause_ms = RETRY_MS.first
+        connection.value = 'live'
+        if (what === 'reset') for (const each of listeners) each.reset?.()
+        if (event) take(event)
+      }
+    } catch (error) {
+      if (isRefusal(error, 'unauthorized')) return void (who.value = null)
+      connection.value = 'lost'
+      await new Promise((resolve) => setTimeout(resolve, pause_ms))
+      pause_ms = Math.min(pause_ms * 2, RETRY_MS.last)
+    }
+  }
+}
+
+/** Told together, once per frame, however many came in between. */
+function take(event: ShownEvent): void {
+  waiting.push(event)
+  if (isDue) return
+  isDue = true
+  if (document.hidden) setTimeout(tell, HIDDEN_MS)
+  else requestAnimationFrame(tell)
+}
+
+function tell(): void {
+  const events = waiting
+  waiting = []
+  isDue = false
+  for (const { events: hear } of listeners) hear(events)
+}

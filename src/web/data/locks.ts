@@ -1,0 +1,94 @@
+import { signal } from '@preact/signals'
+import type { OutputOf } from '../../client/calls.ts'
+import { ask } from '../ask.ts'
+import { Repeated } from './asked.ts'
+import { listen, type ShownEvent } from './live.ts'
+
+type ShownLock = OutputOf<'lock.peek'>['items'][number]
+export type Waiter = OutputOf<'lock.waiters'>['items'][number]
+
+/** A held lock, and when it expires on the clock of this page: clocks of others do not matter. */
+export type HeldLock = ShownLock & { until_ms: number }
+
+const PAGE = 1_000
+const NAMED_MAX = 100
+const KEPT_MAX = 20_000
+/** Renewing leaves no event: a lock that was not looked at for so long may last longer by now. */
+const STALE_MS = 10_000
+const LOOK_MS = 5_000
+
+export const locks = new Map<string, HeldLock>()
+export const locksChanged = signal(0)
+export const waiters = signal<Waiter[]>([])
+
+const dirty = new Set<string>()
+const looked = new Map<string, number>()
+const asking = new Repeated(askForDirty)
+const askingWaiters = new Repeated(async () => {
+  const { items } = await ask('lock.waiters', { limit: PAGE })
+  waiters.value = items
+})
+
+listen({ events: noteLocks, reset: () => void loadLocks() })
+setInterval(() => {
+  if (!document.hidden && waiters.value.length > 0) askingWaiters.soon()
+}, LOOK_MS)
+
+function noteLocks(events: ShownEvent[]): void {
+  for (const { lock, type, data } of events) {
+    if (lock !== null) dirty.add(lock)
+    const { user } = data
+    if (typeof user === 'string') dirty.add(`user:${user}`)
+    if (type.startsWith('ticket.') || waiters.value.length > 0) askingWaiters.soon()
+  }
+  if (dirty.size > 0) asking.soon()
+}
+
+async function askForDirty(): Promise<void> {
+  while (dirty.size > 0) {
+    const names = [...dirty].slice(0, NAMED_MAX)
+    for (const name of names) dirty.delete(name)
+    const { items } = await ask('lock.peek', { names })
+    const held = new Set(items.map(({ name }) => name))
+    for (const name of names) if (!held.has(name)) locks.delete(name)
+    keep(items)
+  }
+}
+
+function keep(items: ShownLock[]): void {
+  const at = Date.now()
+  for (const lock of items) {
+    locks.set(lock.name, { ...lock, until_ms: at + lock.expires_in_seconds * 1000 })
+    looked.set(lock.name, at)
+  }
+  locksChanged.value += 1
+}
+
+export async function loadLocks(): Promise<void> {
+  locks.clear()
+  looked.clear()
+  let after: string | null = null
+  do {
+    const page: OutputOf<'lock.list'> = await ask('lock.list', {
+      limit: PAGE,
+      ...(after !== null && { after }),
+    })
+    keep(page.items)
+    after = page.next
+  } while (after !== null && locks.size < KEPT_MAX)
+  askingWaiters.soon()
+}
+
+/** Called by what shows these locks: looks again at those whose end may have moved meanwhile. */
+export function watch(names: string[]): void {
+  const at = Date.now()
+  for (const name of names) {
+    const lock = locks.get(name)
+    if (!lock || at - (looked.get(name) ?? 0) < STALE_MS) continue
+    const left_ms = lock.until_ms - at
+    if (left_ms < (lock.ttl_seconds * 1000) / 2) dirty.add(name)
+  }
+  if (dirty.size > 0) asking.soon()
+}
+
+export const waitersOf = (name: string) => waiters.value.filter(({ names }) => names.includes(name))

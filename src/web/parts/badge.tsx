@@ -1,0 +1,42 @@
+import type { ComponentChildren } from 'preact'
+import type { RunStatus, Status } from '../../core/rows.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+export const STATUS_NAMES: Record<Status, string> = {
+  todo: 'To do',
+  in_progress: 'In progress',
+  review: 'Review',
+  done: 'Done',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+}
+
+/** A status is always an icon and a word; colour only helps. */
+export function StatusBadge({ status }: { status: Status }) {
+  return (
+    <span class={`badge is-${status}`}>
+      <Icon name={status} size={13} /> {STATUS_NAMES[status]}
+    </span>
+  )
+}
+
+const RUN_ICONS: Record<RunStatus, [IconName, Status]> = {
+  running: ['in_progress', 'in_progress'],
+  completed: ['done', 'done'],
+  failed: ['failed', 'failed'],
+  cancelled: ['cancelled', 'cancelled'],
+  lost: ['lost', 'failed'],
+}
+
+export function RunBadge({ status }: { status: RunStatus }) {
+  const [icon, tone] = RUN_ICONS[status]
+  return (
+    <span class={`badge is-${tone}`}>
+      <Icon name={icon} size={13} /> {status}
+    </span>
+  )
+}
+
+export function Tag({ children, tone = '' }: { children: ComponentChildren; tone?: string }) {
+  return <span class={`tag ${tone}`}>{children}</span>
+}

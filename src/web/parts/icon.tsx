@@ -1,0 +1,38 @@
+/** Drawn on a grid of 16; lines take the colour of the text around them. */
+const PATHS = {
+  now: 'M1.5 8h3l2-5 3 10 2-5h3',
+  tasks: 'M2.5 3h3v10h-3zM7 3h3v6H7zM11.5 3h2v8h-2z',
+  locks: 'M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7h10v6.5H3z',
+  timeline: 'M2 4h6M5 8h8M3 12h5',
+  memory: 'M3 2.5h7l3 3v8H3zM5.5 8h5M5.5 10.5h5',
+  agents: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4',
+  events: 'M2.5 4h1M5.5 4h8M2.5 8h1M5.5 8h8M2.5 12h1M5.5 12h8',
+  stats: 'M2.5 13.5V9M6.5 13.5V4M10.5 13.5V7M14 13.5H2',
+  todo: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11z',
+  in_progress: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 5v3l2 1.5',
+  review:
+    'M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8zM8 9.5a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3z',
+  done: 'M3 8.5l3.200 3.200L13 4.800',
+  failed: 'M4 4l8 8M12 4l-8 8',
+  cancelled: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM4.200 11.800l7.600-7.600',
+  lost: 'M8 2L14.5 13.5h-13zM8 6.5v3.200M8 11.600v.4',
+  close: 'M4 4l8 8M12 4l-8 8',
+  search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.300 10.300L14 14',
+  sun: 'M8 5.200a2.800 2.800 0 1 0 0 5.600 2.800 2.800 0 0 0 0-5.600zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1',
+  moon: 'M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 13 9.5z',
+  folder: 'M1.5 4h4.5l1.5 1.5h7v7.5h-13z',
+  file: 'M4 2h5l3 3v9H4z',
+  out: 'M6 2.5H2.5v11H6M7 8h7M11 5l3 3-3 3',
+  arrow: 'M6 3.5L10.5 8 6 12.5',
+  help: 'M5.5 6a2.5 2.5 0 1 1 3.5 2.300c-.7.300-1 .7-1 1.700M8 12v.5',
+} as const
+
+export type IconName = keyof typeof PATHS
+
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg class="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  )
+}

@@ -1,0 +1,24 @@
+import { signal } from '@preact/signals'
+
+const SHOWN_MS = 6_000
+const said = signal<{ id: number; text: string }[]>([])
+let next = 0
+
+/** Says what was done; read out, and gone after a while. */
+export function toast(text: string): void {
+  const id = (next += 1)
+  said.value = [...said.value, { id, text }]
+  setTimeout(() => (said.value = said.value.filter((each) => each.id !== id)), SHOWN_MS)
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {said.value.map(({ id, text }) => (
+        <div key={id} class="toast">
+          {text}
+        </div>
+      ))}
+    </div>
+  )
+}

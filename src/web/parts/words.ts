@@ -1,0 +1,38 @@
+/** 125 → `2m 05s`: easier to judge at a glance than a time of day. */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  if (whole < 60) return `${whole}s`
+  const minutes = Math.floor(whole / 60)
+  if (minutes < 60) return `${minutes}m ${String(whole % 60).padStart(2, '0')}s`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 48) return `${hours}h ${String(minutes % 60).padStart(2, '0')}m`
+  return `${Math.floor(hours / 24)}d ${hours % 24}h`
+}
+
+export const secondsSince = (at: string, now_ms: number) => (now_ms - Date.parse(at)) / 1000
+
+/** `12s ago`, or the day for what is long past. */
+export function ago(at: string, now_ms: number): string {
+  const seconds = secondsSince(at, now_ms)
+  if (seconds < 1) return 'just now'
+  return seconds < 2 * 86_400 ? `${span(seconds)} ago` : dayOf(at)
+}
+
+export const dayOf = (at: string) =>
+  new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+export const clockOf = (at: string | number) =>
+  new Date(at).toLocaleTimeString(undefined, { hour12: false })
+
+export const count = (n: number, one: string, many = `${one}s`) =>
+  `${n.toLocaleString()} ${n === 1 ? one : many}`
+
+/** What commands print to move the cursor or to colour means nothing here. */
+export const plain = (text: string) =>
+  // oxlint-disable-next-line no-control-regex -- these are what is taken out
+  text.replaceAll(/\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007]*(?:\u0007|\u001B\\)|[@-_])/g, '')
+
+export const lastLine = (text: string) =>
+  plain(text)
+    .split(/[\r\n]/)
+    .findLast((line) => line.trim() !== '') ?? ''

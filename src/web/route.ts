@@ -1,0 +1,45 @@
+import { signal } from '@preact/signals'
+
+export const VIEWS = [
+  'now',
+  'tasks',
+  'locks',
+  'timeline',
+  'memory',
+  'agents',
+  'events',
+  'stats',
+] as const
+export type ViewName = (typeof VIEWS)[number]
+
+export interface Route {
+  view: ViewName
+  params: URLSearchParams
+}
+
+/** Where the page is: `#/tasks?id=42`. Behind the # nothing reaches the server or its logs. */
+export const route = signal<Route>(routeIn(location.hash))
+
+window.addEventListener('hashchange', () => (route.value = routeIn(location.hash)))
+
+function routeIn(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
+  const view = VIEWS.find((each) => each === path) ?? 'now'
+  return { view, params: new URLSearchParams(query) }
+}
+
+export function hrefOf(view: ViewName, params: Record<string, string | null> = {}): string {
+  const said = Object.entries(params).filter(([, value]) => value !== null && value !== '')
+  const query = new URLSearchParams(said as [string, string][]).toString()
+  return `#/${view}${query === '' ? '' : `?${query}`}`
+}
+
+export function go(view: ViewName, params: Record<string, string | null> = {}): void {
+  location.hash = hrefOf(view, params)
+}
+
+/** Changes parameters of the view that is shown; what is null goes away. */
+export function adjust(params: Record<string, string | null>): void {
+  const { view, params: before } = route.value
+  go(view, { ...Object.fromEntries(before), ...params })
+}

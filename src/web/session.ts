@@ -1,0 +1,54 @@
+import { signal } from '@preact/signals'
+import { Refusal } from '../core/refusal.ts'
+import { get, post } from './ask.ts'
+
+/** Who this page is signed in as. */
+export interface Who {
+  role: 'viewer' | 'agent' | 'admin'
+  agent: string
+}
+
+/** Undefined while we look; null when nobody is signed in. */
+export const who = signal<Who | null | undefined>(undefined)
+export const signInTrouble = signal<Refusal | null>(null)
+
+export const mayWork = () => who.value?.role === 'agent' || who.value?.role === 'admin'
+export const isAdmin = () => who.value?.role === 'admin'
+
+/** Uses the link that the page was opened with, if it was, and finds out who we are. */
+export async function begin(): Promise<void> {
+  const secret = new URLSearchParams(location.hash.slice(1)).get('link')
+  if (secret !== null) {
+    // Before anything else: a link does not belong into the history of a browser.
+    history.replaceState(null, '', '#/now')
+    return signIn(secret)
+  }
+  await get('/v1/session').then(
+    (found) => (who.value = found as Who | null),
+    (error: unknown) => {
+      who.value = null
+      if (isRefusal(error, 'unavailable')) signInTrouble.value = error
+    },
+  )
+}
+
+/** With the secret of a link, or a token. */
+export async function signIn(secret: string): Promise<void> {
+  signInTrouble.value = null
+  try {
+    who.value = (await post('/v1/session', { secret })) as Who
+  } catch (error) {
+    who.value = null
+    if (!(error instanceof Refusal)) throw error
+    signInTrouble.value = error
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await post('/v1/session/end', {}).catch(() => undefined)
+  who.value = null
+}
+
+export function isRefusal(error: unknown, code: Refusal['code']): error is Refusal {
+  return error instanceof Refusal && error.code === code
+}

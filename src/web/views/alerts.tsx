@@ -1,0 +1,81 @@
+import { ask } from '../ask.ts'
+import { holderIn } from '../data/about.ts'
+import { now, useAsked } from '../data/asked.ts'
+import { feed } from '../data/feed.ts'
+import type { ShownEvent } from '../data/live.ts'
+import { waiters } from '../data/locks.ts'
+import { Icon } from '../parts/icon.tsx'
+import { Panel } from '../parts/frame.tsx'
+import { ago, secondsSince, span } from '../parts/words.ts'
+import { hrefOf } from '../route.ts'
+
+const RECENT_SECONDS = 3600
+const LONG_WAIT_SECONDS = 60
+const SHOWN_MAX = 8
+const LOOK_MS = 10_000
+
+interface Alert {
+  key: string
+  says: string
+  when: string
+  href: string
+}
+
+/** What went wrong in the last hour, and who waits too long now. */
+export function Alerts() {
+  const asked = useAsked('alerts', () => ask('alert.list'), { every_ms: LOOK_MS })
+  const standing = (asked.value.value?.items ?? []).map(({ id, message, since }) => {
+    return { key: id, says: message, when: ago(since, now.value), href: hrefOf('events') }
+  })
+  const alerts = [...standing, ...longWaits(), ...troubles()].slice(0, SHOWN_MAX)
+  return (
+    <Panel title="Alerts" aside={<span class="number">{alerts.length}</span>}>
+      {alerts.length === 0 ? (
+        <p class="fine">
+          <Icon name="done" /> Nothing needs a person.
+        </p>
+      ) : (
+        <ul class="rows">
+          {alerts.map(({ key, says, when, href }) => (
+            <li key={key} class="row alert">
+              <Icon name="lost" />
+              <a href={href}>{says}</a>
+              <span class="dim number">{when}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}
+
+function longWaits(): Alert[] {
+  return waiters.value.flatMap(({ id, agent, names, asked_at }) => {
+    const seconds = secondsSince(asked_at, now.value)
+    if (seconds < LONG_WAIT_SECONDS) return []
+    const says = `${agent} waits for ${names.join(', ')}`
+    return [{ key: id, says, when: span(seconds), href: hrefOf('locks', { q: names[0]! }) }]
+  })
+}
+
+const SAYS: Record<string, (event: ShownEvent) => string> = {
+  'lease.expired': (event) => `${holderIn(event)} let ${event.lock} expire`,
+  'lease.died': (event) => `${holderIn(event)} died holding ${event.lock}`,
+  'lease.overdue': (event) => `${holderIn(event)} took too long with ${event.lock}`,
+  'agent.lost': ({ agent }) => `${agent} was lost`,
+  'task.quarantined': ({ task }) => `Task ${task} was put aside after too many lost runs`,
+  'deadlock.found': ({ agent, lock }) => `${agent} would have waited for ever for ${lock}`,
+  'ticket.broken': ({ agent }) => `${agent} was let go to break a deadlock`,
+  'write.fenced_off': ({ agent, lock }) => `A stale write of ${agent} under ${lock} was refused`,
+}
+
+function troubles(): Alert[] {
+  return feed.value.flatMap((event) => {
+    const say = SAYS[event.type]
+    if (!say || secondsSince(event.at, now.value) > RECENT_SECONDS) return []
+    const href = event.task
+      ? hrefOf('tasks', { id: event.task })
+      : hrefOf('events', { q: event.lock ?? event.agent })
+    return [{ key: `${event.position}`, says: say(event), when: ago(event.at, now.value), href }]
+  })
+}

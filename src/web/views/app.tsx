@@ -1,0 +1,142 @@
+import { useEffect } from 'preact/hooks'
+import { connection } from '../data/live.ts'
+import { ConfirmDialog } from '../parts/dialog.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { toast, Toasts } from '../parts/toast.tsx'
+import { helpOpen } from '../keys.ts'
+import { hrefOf, route, type ViewName, VIEWS } from '../route.ts'
+import { signOut, who } from '../session.ts'
+import { theme, toggleTheme } from '../theme.ts'
+import { Agents } from './agents.tsx'
+import { Events } from './events.tsx'
+import { Help } from './help.tsx'
+import { Locks } from './locks.tsx'
+import { Memory } from './memory.tsx'
+import { Now } from './now.tsx'
+import { SignIn } from './sign_in.tsx'
+import { Stats } from './stats.tsx'
+import { Tasks } from './tasks.tsx'
+import { Timeline } from './timeline.tsx'
+
+const PAGES: Record<ViewName, { title: string; Show: () => preact.JSX.Element }> = {
+  now: { title: 'Now', Show: Now },
+  tasks: { title: 'Tasks', Show: Tasks },
+  locks: { title: 'Locks', Show: Locks },
+  timeline: { title: 'Timeline', Show: Timeline },
+  memory: { title: 'Memory', Show: Memory },
+  agents: { title: 'Agents', Show: Agents },
+  events: { title: 'Events', Show: Events },
+  stats: { title: 'Stats', Show: Stats },
+}
+
+export function App() {
+  if (who.value === undefined) return <p class="loading">Signing in…</p>
+  if (who.value === null) return <SignIn />
+  const { view } = route.value
+  const { title, Show } = PAGES[view]
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={skipToMain}>
+        Skip to content
+      </a>
+      <Menu view={view} />
+      <main id="main" class="main" tabIndex={-1}>
+        <PageTitle title={title} />
+        <Lost />
+        <Show key={view} />
+      </main>
+      <ConfirmDialog />
+      {helpOpen.value && <Help />}
+      <Toasts />
+    </div>
+  )
+}
+
+/** The part behind the # says which view is shown, so a plain link into the page would leave it. */
+function skipToMain(event: Event): void {
+  event.preventDefault()
+  document.querySelector<HTMLElement>('#main')?.focus()
+}
+
+function PageTitle({ title }: { title: string }) {
+  useEffect(() => {
+    document.title = `${title} · Leasehold`
+  }, [title])
+  return null
+}
+
+function Menu({ view }: { view: ViewName }) {
+  return (
+    <header class="menu">
+      <a class="brand" href="#/now" aria-label="Leasehold">
+        <img src="/favicon.svg" width="24" height="24" alt="" />
+        <span>Leasehold</span>
+      </a>
+      <nav aria-label="Views">
+        {VIEWS.map((each) => (
+          <a key={each} href={hrefOf(each)} aria-current={each === view ? 'page' : undefined}>
+            <Icon name={each} />
+            <span>{PAGES[each].title}</span>
+          </a>
+        ))}
+      </nav>
+      <Standing />
+    </header>
+  )
+}
+
+function Standing() {
+  const { role, agent } = who.value!
+  const dark = theme() === 'dark'
+  const isLive = connection.value === 'live'
+  return (
+    <div class="standing">
+      <span class={`connection ${isLive ? 'is-live' : 'is-lost'}`} role="status">
+        {isLive ? 'Live' : connection.value === 'lost' ? 'Reconnecting…' : 'Connecting…'}
+      </span>
+      <span class="who" title={`Signed in as ${agent}`}>
+        {role}
+      </span>
+      <button
+        type="button"
+        class="icon-button"
+        onClick={toggleTheme}
+        aria-label={dark ? 'Light colours' : 'Dark colours'}
+      >
+        <Icon name={dark ? 'sun' : 'moon'} />
+      </button>
+      <button
+        type="button"
+        class="icon-button"
+        onClick={() => (helpOpen.value = true)}
+        aria-label="Keyboard help"
+      >
+        <Icon name="help" />
+      </button>
+      <button
+        type="button"
+        class="icon-button"
+        onClick={() => void signOut()}
+        aria-label="Sign out"
+      >
+        <Icon name="out" />
+      </button>
+    </div>
+  )
+}
+
+/** Says that the server is away; and, when it is back, that nothing was missed. */
+function Lost() {
+  const isLost = connection.value === 'lost'
+  useEffect(() => {
+    if (!isLost) return undefined
+    return () => toast('Connected again: nothing was missed')
+  }, [isLost])
+  if (!isLost) return null
+  return (
+    <div class="banner" role="alert">
+      <Icon name="lost" /> The server does not answer. What you see is from before; this page
+      connects by itself as soon as it is back.
+    </div>
+  )
+}

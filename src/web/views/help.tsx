@@ -1,0 +1,32 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { helpOpen, KEYS } from '../keys.ts'
+
+export function Help() {
+  const box = useRef<HTMLDialogElement>(null)
+  useEffect(() => box.current!.showModal(), [])
+  return (
+    <dialog
+      ref={box}
+      class="dialog"
+      aria-labelledby="help-title"
+      onClose={() => (helpOpen.value = false)}
+    >
+      <h2 id="help-title">Keys</h2>
+      <dl class="keys">
+        {KEYS.map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="dialog-buttons">
+        <button type="button" class="button" onClick={() => box.current!.close()}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,114 @@
+import { useSignal } from '@preact/signals'
+import type { OutputOf } from '../../client/calls.ts'
+import { ask } from '../ask.ts'
+import { aboutMemory } from '../data/about.ts'
+import { useAsked, useCalm } from '../data/asked.ts'
+import { Tag } from '../parts/badge.tsx'
+import { Empty, Trouble } from '../parts/empty.tsx'
+import { Page, Search, Tabs } from '../parts/frame.tsx'
+import { ago } from '../parts/words.ts'
+import { adjust, route } from '../route.ts'
+import { Duplicates } from './duplicates.tsx'
+import { MemoryConflicts } from './memory_conflicts.tsx'
+import { MemorySheet } from './memory_sheet.tsx'
+
+const TABS = { notes: 'Notes', conflicts: 'Conflicts', duplicates: 'Duplicates' }
+type Tab = keyof typeof TABS
+
+export function Memory() {
+  const { params } = route.value
+  const tab = (params.get('tab') ?? 'notes') as Tab
+  const wanted = useSignal('')
+  const conflicts = useAsked('conflicts', () => ask('conflict.list', { limit: 1000 }), {
+    affects: aboutMemory,
+  })
+  const calm = useCalm(wanted.value.trim())
+  const open = conflicts.value.value?.items.length ?? 0
+  const tabs = { ...TABS, conflicts: open === 0 ? 'Conflicts' : `Conflicts (${open})` }
+  return (
+    <Page
+      title="Memory"
+      class="is-full"
+      aside={
+        <Search label="Search notes" value={wanted.value} change={(t) => (wanted.value = t)} />
+      }
+    >
+      <Tabs
+        label="Memory"
+        tabs={tabs}
+        chosen={tab}
+        choose={(key) => adjust({ tab: key, id: null, scope: null })}
+      />
+      <Trouble refusal={conflicts.refusal.value} />
+      {tab === 'notes' && <Notes wanted={calm} />}
+      {tab === 'conflicts' && <MemoryConflicts items={conflicts.value.value?.items ?? []} />}
+      {tab === 'duplicates' && <Duplicates />}
+    </Page>
+  )
+}
+
+type Item = OutputOf<'memory.list'>['items'][number]
+
+/** A note as a list shows it; from a search, with the place that fits. */
+type Found = Pick<Item, 'scope' | 'key' | 'author' | 'tags' | 'version'> & {
+  says: string
+  conflict: boolean
+}
+
+async function notesLike(text: string): Promise<Found[]> {
+  if (text === '') {
+    const { items } = await ask('memory.list', { limit: 1000 })
+    return items.map((item) => Object.assign(item, { says: ago(item.updated_at, Date.now()) }))
+  }
+  const { items } = await ask('memory.search', { query: text, limit: 50 })
+  return items.map((item) => Object.assign(item, { says: item.excerpt, conflict: item.disputed }))
+}
+
+function Notes({ wanted }: { wanted: string }) {
+  const asked = useAsked(`notes ${wanted}`, () => notesLike(wanted), { affects: aboutMemory })
+  const { params } = route.value
+  const [scope, key] = [params.get('scope'), params.get('id')]
+  const items = asked.value.value ?? []
+  if (asked.refusal.value) return <Trouble refusal={asked.refusal.value} />
+  if (asked.value.value && items.length === 0 && wanted !== '') {
+    return <Empty title="No note fits">Notes are found by their words and by their meaning.</Empty>
+  }
+  if (asked.value.value && items.length === 0) {
+    return (
+      <Empty title="No note yet" command='leasehold memory put build.command "npm run build"'>
+        Agents keep here what others should know; nothing is overwritten silently.
+      </Empty>
+    )
+  }
+  return (
+    <div class="split pad-top">
+      <ul class="panel rows is-list scrolls" tabIndex={0} aria-label="Notes">
+        {items.map((item) => (
+          <NoteRow key={`${item.scope} ${item.key}`} item={item} isOpen={item.key === key} />
+        ))}
+      </ul>
+      {key !== null && scope !== null && (
+        <MemorySheet key={`${scope} ${key}`} scope={scope} of={key} />
+      )}
+    </div>
+  )
+}
+
+function NoteRow({ item, isOpen }: { item: Found; isOpen: boolean }) {
+  const { scope, key, author, version, says, tags, conflict } = item
+  return (
+    <li class={`row note ${isOpen ? 'is-open' : ''}`}>
+      <button type="button" class="row-button" onClick={() => adjust({ scope, id: key })}>
+        <strong>{key}</strong>
+        <span class="dim">
+          {scope}, version {version} by {author}
+        </span>
+        <span class="dim">{says}</span>
+      </button>
+      {conflict && <Tag tone="is-bad">conflict</Tag>}
+      {tags.slice(0, 3).map((tag) => (
+        <Tag key={tag}>{tag}</Tag>
+      ))}
+    </li>
+  )
+}

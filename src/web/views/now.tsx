@@ -1,0 +1,137 @@
+import { useComputed } from '@preact/signals'
+import { editLimit, pauseQueue } from '../actions.ts'
+import { ask } from '../ask.ts'
+import { aboutQueue, type QueueStatus } from '../data/about.ts'
+import { type Asked, useAsked } from '../data/asked.ts'
+import { changed, running } from '../data/tasks.ts'
+import { Empty, Trouble } from '../parts/empty.tsx'
+import { Page, Panel } from '../parts/frame.tsx'
+import { count } from '../parts/words.ts'
+import { isAdmin } from '../session.ts'
+import { Alerts } from './alerts.tsx'
+import { RunningTask } from './running_task.tsx'
+import { UserShares } from './user_shares.tsx'
+
+export function Now() {
+  const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })
+  return (
+    <Page title="Now" aside={<QueueSwitch queue={queue} />}>
+      <Tiles queue={queue} />
+      <div class="now-grid">
+        <RunningTasks />
+        <div class="stack">
+          <Alerts />
+          <Trouble refusal={queue.refusal.value} />
+          {queue.value.value && <UserShares status={queue.value.value} />}
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function RunningTasks() {
+  const list = useComputed(() => {
+    void changed.value
+    return running().toSorted((a, b) => ((a.assigned_at ?? '') < (b.assigned_at ?? '') ? -1 : 1))
+  }).value
+  return (
+    <Panel title="Running" aside={<span class="number">{list.length}</span>}>
+      {list.length === 0 ? (
+        <Empty
+          title="Nothing runs right now"
+          command='leasehold queue add "…" --project P --user U'
+        >
+          Enqueue a task for a dispatcher, or let an agent claim one: leasehold task claim
+        </Empty>
+      ) : (
+        <ul class="rows">
+          {list.slice(0, 100).map((task) => (
+            <RunningTask key={task.id} task={task} />
+          ))}
+        </ul>
+      )}
+      {list.length > 100 && <p class="dim pad">and {list.length - 100} more: see Tasks</p>}
+    </Panel>
+  )
+}
+
+function QueueSwitch({ queue }: { queue: Asked<QueueStatus> }) {
+  const status = queue.value.value
+  if (!status || !isAdmin()) return null
+  return (
+    <>
+      <button type="button" class="button" onClick={() => editLimit({}, status.pool.max)}>
+        Edit pool limit
+      </button>
+      <button type="button" class="button" onClick={() => pauseQueue(!status.paused)}>
+        {status.paused ? 'Resume queue' : 'Pause queue'}
+      </button>
+    </>
+  )
+}
+
+function Tiles({ queue }: { queue: Asked<QueueStatus> }) {
+  const status = queue.value.value
+  const runs = useComputed(() => {
+    void changed.value
+    return running().length
+  }).value
+  const { slots_used = 0, slots_max = 0 } = status?.active ?? {}
+  const users = Object.keys(status?.pending.by_user ?? {}).length
+  return (
+    <div class="tiles">
+      <Tile name="Running" value={runs} says={count(status?.user_locks.active ?? 0, 'busy user')} />
+      <Tile name="Slots" value={`${slots_used} / ${slots_max}`} says={dispatchersIn(status)}>
+        <Slots used={slots_used} max={slots_max} />
+      </Tile>
+      <Tile
+        name="Waiting"
+        value={status?.pending.total ?? 0}
+        says={`${status?.pending.high ?? 0} high priority, ${count(users, 'user')}`}
+      />
+      <Tile name="Queue" value={status?.paused ? 'Paused' : 'Open'} says={pausedIn(status)} />
+    </div>
+  )
+}
+
+function dispatchersIn(status: QueueStatus | undefined): string {
+  const n = status?.dispatchers.length ?? 0
+  return n === 0 ? 'no dispatcher: set projects in config.json' : count(n, 'dispatcher')
+}
+
+function pausedIn(status: QueueStatus | undefined): string {
+  const paused = [...(status?.paused_projects ?? []), ...(status?.paused_users ?? [])]
+  if (paused.length > 0) return `paused: ${paused.join(', ')}`
+  const { max, used } = status?.pool ?? { max: null, used: 0 }
+  return max === null ? 'no limit on the pool' : `pool ${used} of ${max}`
+}
+
+interface TileProps {
+  name: string
+  value: string | number
+  says: string
+  children?: preact.ComponentChildren
+}
+
+function Tile({ name, value, says, children }: TileProps) {
+  return (
+    <div class="tile">
+      <span class="tile-name">{name}</span>
+      <span class="tile-value number">
+        {typeof value === 'number' ? value.toLocaleString() : value}
+      </span>
+      {children}
+      <span class="dim">{says}</span>
+    </div>
+  )
+}
+
+function Slots({ used, max }: { used: number; max: number }) {
+  return (
+    <span class="slots" aria-hidden="true">
+      {Array.from({ length: Math.min(max, 32) }, (_, i) => (
+        <span key={i} class={i < used ? 'slot is-used' : 'slot'} />
+      ))}
+    </span>
+  )
+}

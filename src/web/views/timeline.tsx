@@ -1,0 +1,292 @@
+import { type Signal, useComputed, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { OutputOf } from '../../client/calls.ts'
+import { ask } from '../ask.ts'
+import { now, useAsked } from '../data/asked.ts'
+import type { ShownEvent } from '../data/live.ts'
+import { locks, locksChanged } from '../data/locks.ts'
+import { type Span, spansOf } from '../data/spans.ts'
+import { tasks } from '../data/tasks.ts'
+import { Empty, Trouble } from '../parts/empty.tsx'
+import { Page, Search } from '../parts/frame.tsx'
+import { clockOf, span as lengthOf } from '../parts/words.ts'
+import { route } from '../route.ts'
+import { theme } from '../theme.ts'
+import { draw, HEAD, LANE, NAMES, type Lane, spanAt, type Window } from './timeline_draw.ts'
+
+const RANGES = { '1m': 60, '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
+const EVENTS_MAX = 20_000
+type By = 'lock' | 'agent' | 'user'
+
+/** Enough of the past to show `seconds` of it, the oldest first. */
+async function pastOf(seconds: number): Promise<ShownEvent[]> {
+  const found: ShownEvent[] = []
+  let after: string | null = null
+  do {
+    const page: OutputOf<'event.list'> = await ask('event.list', {
+      since_seconds: seconds,
+      limit: 1000,
+      ...(after !== null && { after }),
+    })
+    found.push(...page.items)
+    after = page.next
+  } while (after !== null && found.length < EVENTS_MAX)
+  return found.toReversed()
+}
+
+export function Timeline() {
+  const { params } = route.value
+  const by = useSignal<By>((params.get('by') as By | null) ?? 'lock')
+  const wanted = useSignal(params.get('q') ?? '')
+  const range = useSignal((params.get('time') ?? '15m') as keyof typeof RANGES)
+  const frame = useSignal<Window | null>(null)
+  const seconds = RANGES[range.value] ?? RANGES['15m']
+  const past = useAsked(range.value, () => pastOf(seconds), {
+    affects: ({ type }) => /^(?:lease|ticket|task|run)\./.test(type),
+  })
+  const lanes = useComputed(() => {
+    void locksChanged.value
+    const from_ms = Date.now() - seconds * 1000
+    const spans = withStanding(spansOf(past.value.value ?? [], from_ms), from_ms)
+    return lanesOf(spans, by.value, wanted.value.toLowerCase())
+  })
+  return (
+    <Page
+      title="Timeline"
+      class="is-full"
+      aside={
+        <>
+          <Search label="Find a lane" value={wanted.value} change={(t) => (wanted.value = t)} />
+          <Choice label="Lanes by" of={['lock', 'agent', 'user']} chosen={by} />
+          <Choice
+            label="Time"
+            of={Object.keys(RANGES)}
+            chosen={range}
+            chose={() => (frame.value = null)}
+          />
+        </>
+      }
+    >
+      <Trouble refusal={past.refusal.value} />
+      <Legend />
+      {lanes.value.length === 0 && past.value.value ? (
+        <Empty title="Nothing was held in this time" command="leasehold lock acquire demo">
+          Choose a longer time, or take a lock.
+        </Empty>
+      ) : (
+        <Chart lanes={lanes} frame={frame} seconds={seconds} />
+      )}
+    </Page>
+  )
+}
+
+interface ChoiceProps<K extends string> {
+  label: string
+  of: string[]
+  chosen: Signal<K>
+  chose?: () => void
+}
+
+function Choice<K extends string>({ label, of, chosen, chose }: ChoiceProps<K>) {
+  return (
+    <select
+      aria-label={label}
+      value={chosen.value}
+      onChange={(event) => {
+        chosen.value = event.currentTarget.value as K
+        chose?.()
+      }}
+    >
+      {of.map((each) => (
+        <option key={each} value={each}>
+          {label === 'Time' ? `Last ${each}` : `By ${each}`}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+const MARKS = [
+  ['held', 'held'],
+  ['waited', 'waited'],
+  ['expired', 'expired or died'],
+  ['killed', 'killed or broken'],
+  ['handed', 'handed off'],
+]
+
+function Legend() {
+  return (
+    <ul class="legend" aria-label="Legend">
+      {MARKS.map(([key, says]) => (
+        <li key={key}>
+          <span class={`mark is-${key}`} aria-hidden="true" /> {says}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Locks that are held now, but were granted before the first event we have. */
+function withStanding(spans: Span[], from_ms: number): Span[] {
+  const open = new Set(spans.filter((s) => s.to_ms === null).map((s) => s.lock))
+  const standing = [...locks.values()].filter(({ name }) => !open.has(name))
+  const more = standing.map(({ name, holder, fence, acquired_at }) => ({
+    kind: 'held' as const,
+    lock: name,
+    agent: holder,
+    from_ms: Math.max(from_ms, Date.parse(acquired_at)),
+    to_ms: null,
+    ending: 'open' as const,
+    fence,
+  }))
+  return [...spans, ...more].filter(({ lock }) => !lock.startsWith('leasehold:'))
+}
+
+function lanesOf(spans: Span[], by: By, text: string): Lane[] {
+  const lanes = new Map<string, Span[]>()
+  for (const each of spans) {
+    const name = by === 'user' ? userOf(each) : each[by]
+    if (name === undefined || !name.toLowerCase().includes(text)) continue
+    const lane = lanes.get(name)
+    if (lane) lane.push(each)
+    else lanes.set(name, [each])
+  }
+  return [...lanes]
+    .map(([name, found]) => ({ name, spans: found }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function userOf({ lock }: Span): string | undefined {
+  if (lock.startsWith('user:')) return lock.slice(5)
+  return lock.startsWith('task:') ? (tasks.get(lock.slice(5))?.user ?? undefined) : undefined
+}
+
+interface ChartProps {
+  lanes: { value: Lane[] }
+  frame: { value: Window | null }
+  seconds: number
+}
+
+function Chart({ lanes, frame, seconds }: ChartProps) {
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const width = useSignal(800)
+  const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
+  const to_ms = now.value
+  const shown = frame.value ?? { from_ms: to_ms - seconds * 1000, to_ms }
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) width.value = entry.contentRect.width
+    })
+    observer.observe(canvas.current!.parentElement!)
+    return () => observer.disconnect()
+  }, [])
+  const height = HEAD + lanes.value.length * LANE
+  useEffect(() => {
+    draw(canvas.current!, { lanes: lanes.value, shown, width: width.value, height, now_ms: to_ms })
+  }, [lanes.value, shown.from_ms, shown.to_ms, width.value, theme()])
+  const move = (by: number, zoom: number) => {
+    const length = (shown.to_ms - shown.from_ms) * zoom
+    const middle = (shown.to_ms + shown.from_ms) / 2 + by * length
+    frame.value = { from_ms: middle - length / 2, to_ms: middle + length / 2 }
+  }
+  return (
+    <>
+      <Controls move={move} shown={shown} live={() => (frame.value = null)} />
+      <div
+        class="timeline panel"
+        tabIndex={0}
+        role="group"
+        aria-label="Timeline; arrow keys move, plus and minus zoom"
+        onKeyDown={(event) => keyMove(event, move)}
+        onWheel={(event) => {
+          if (!event.ctrlKey && !event.shiftKey) return
+          event.preventDefault()
+          move(0, event.deltaY > 0 ? 1.25 : 0.8)
+        }}
+      >
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={summary(lanes.value)}
+          onPointerMove={(event) => {
+            const { offsetX: x, offsetY: y } = event
+            if (event.buttons === 1) return move(-event.movementX / (width.value - NAMES), 1)
+            const span = spanAt(lanes.value, shown, width.value, x, y, to_ms)
+            tip.value = span ? { x, y, span } : null
+          }}
+          onPointerLeave={() => (tip.value = null)}
+        />
+        {tip.value && <Tip {...tip.value} />}
+      </div>
+    </>
+  )
+}
+
+function keyMove(event: KeyboardEvent, move: (by: number, zoom: number) => void): void {
+  const moves: Record<string, [number, number]> = {
+    ArrowLeft: [-0.2, 1],
+    ArrowRight: [0.2, 1],
+    '+': [0, 0.7],
+    '=': [0, 0.7],
+    '-': [0, 1.4],
+  }
+  const found = moves[event.key]
+  if (!found) return
+  event.preventDefault()
+  move(...found)
+}
+
+interface ControlsProps {
+  move: (by: number, zoom: number) => void
+  shown: Window
+  live: () => void
+}
+
+function Controls({ move, shown, live }: ControlsProps) {
+  const buttons: [string, string, number, number][] = [
+    ['←', 'Earlier', -0.3, 1],
+    ['→', 'Later', 0.3, 1],
+    ['+', 'Zoom in', 0, 0.6],
+    ['−', 'Zoom out', 0, 1.7],
+  ]
+  return (
+    <div class="buttons">
+      {buttons.map(([sign, label, by, zoom]) => (
+        <button
+          key={label}
+          type="button"
+          class="button"
+          aria-label={label}
+          onClick={() => move(by, zoom)}
+        >
+          {sign}
+        </button>
+      ))}
+      <button type="button" class="button" onClick={live}>
+        Now
+      </button>
+      <span class="dim number">
+        {clockOf(shown.from_ms)} to {clockOf(shown.to_ms)}
+      </span>
+    </div>
+  )
+}
+
+function Tip({ x, y, span }: { x: number; y: number; span: Span }) {
+  const until = span.to_ms ?? Date.now()
+  const how = span.ending === 'open' ? 'until now' : span.ending
+  return (
+    <div class="tip" style={{ left: `${x + 12}px`, top: `${y + 12}px` }}>
+      <strong>{span.agent}</strong> {span.kind === 'held' ? 'held' : 'waited for'} {span.lock}
+      <br />
+      {lengthOf((until - span.from_ms) / 1000)}, {how}
+      {span.fence !== null && `, fence ${span.fence}`}
+    </div>
+  )
+}
+
+function summary(lanes: Lane[]): string {
+  const all = lanes.flatMap(({ spans }) => spans)
+  const bad = all.filter(({ ending }) => ending === 'expired' || ending === 'died').length
+  return `${lanes.length} lanes, ${all.length} spans of time, ${bad} of them expired or died`
+}

@@ -1,0 +1,153 @@
+import type { Span } from '../data/spans.ts'
+import { clockOf } from '../parts/words.ts'
+
+export interface Window {
+  from_ms: number
+  to_ms: number
+}
+
+export interface Lane {
+  name: string
+  spans: Span[]
+}
+
+export const LANE = 26
+export const HEAD = 28
+export const NAMES = 190
+const LEAST_PX = 3
+
+interface Drawing {
+  lanes: Lane[]
+  shown: Window
+  width: number
+  height: number
+  now_ms: number
+}
+
+type Colours = Record<
+  'text' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'killed' | 'handed',
+  string
+>
+
+/** Colours of the theme, as the style sheet has them. */
+function colours(): Colours {
+  const style = getComputedStyle(document.documentElement)
+  const of = (name: string) => style.getPropertyValue(`--${name}`).trim()
+  return {
+    text: of('text'),
+    dim: of('dim'),
+    line: of('line'),
+    held: of('accent'),
+    waited: of('waited'),
+    bad: of('bad'),
+    killed: of('warn'),
+    handed: of('review'),
+  }
+}
+
+export function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
+  const { width, height, lanes } = drawing
+  const scale = devicePixelRatio
+  canvas.width = width * scale
+  canvas.height = height * scale
+  canvas.style.width = `${width}px`
+  canvas.style.height = `${height}px`
+  const pen = canvas.getContext('2d')!
+  pen.scale(scale, scale)
+  pen.font = '12px system-ui, sans-serif'
+  const ink = colours()
+  drawScale(pen, drawing, ink)
+  for (const [i, lane] of lanes.entries()) drawLane(pen, lane, HEAD + i * LANE, drawing, ink)
+}
+
+const STEPS_S = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600]
+
+function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours): void {
+  const { shown, width, height } = drawing
+  const seconds = (shown.to_ms - shown.from_ms) / 1000
+  const step_ms = 1000 * (STEPS_S.find((s) => (seconds / s) * 84 < width - NAMES) ?? 43_200)
+  for (let at = Math.ceil(shown.from_ms / step_ms) * step_ms; at < shown.to_ms; at += step_ms) {
+    const x = xOf(at, shown, width)
+    pen.fillStyle = ink.line
+    pen.fillRect(x, HEAD - 8, 1, height)
+    pen.fillStyle = ink.dim
+    if (x < width - 60) pen.fillText(clockOf(at), x + 4, 15)
+  }
+}
+
+function xOf(at_ms: number, shown: Window, width: number): number {
+  return NAMES + ((at_ms - shown.from_ms) / (shown.to_ms - shown.from_ms)) * (width - NAMES)
+}
+
+function drawLane(
+  pen: CanvasRenderingContext2D,
+  lane: Lane,
+  y: number,
+  { shown, width, now_ms }: Drawing,
+  ink: Colours,
+): void {
+  pen.fillStyle = ink.line
+  pen.fillRect(0, y + LANE - 1, width, 1)
+  pen.fillStyle = ink.text
+  pen.fillText(shortened(pen, lane.name), 10, y + 17)
+  for (const span of lane.spans) {
+    const box = boxOf(span, shown, width, now_ms)
+    if (!box) continue
+    const waits = span.kind === 'waited'
+    pen.fillStyle = colourOf(span, ink)
+    pen.globalAlpha = waits ? 0.75 : 1
+    pen.fillRect(box.x, y + (waits ? 15 : 5), box.w, waits ? 5 : 15)
+    pen.globalAlpha = 1
+    // How it ended is also a shape: colour alone is not for everybody.
+    if (isBad(span)) drawEnd(pen, box.x + box.w, y, ink)
+  }
+}
+
+const isBad = ({ ending }: Span) => ending === 'expired' || ending === 'died' || ending === 'killed'
+
+function drawEnd(pen: CanvasRenderingContext2D, x: number, y: number, ink: Colours): void {
+  pen.fillStyle = ink.bad
+  pen.beginPath()
+  pen.moveTo(x - 1, y + 2)
+  pen.lineTo(x + 6, y + 12)
+  pen.lineTo(x - 1, y + 22)
+  pen.fill()
+}
+
+function colourOf({ kind, ending }: Span, ink: Colours): string {
+  if (kind === 'waited') return ending === 'killed' ? ink.bad : ink.waited
+  if (ending === 'expired' || ending === 'died') return ink.bad
+  if (ending === 'killed') return ink.killed
+  return ending === 'handed off' ? ink.handed : ink.held
+}
+
+function boxOf({ from_ms, to_ms }: Span, shown: Window, width: number, now_ms: number) {
+  const end = to_ms ?? now_ms
+  if (end < shown.from_ms || from_ms > shown.to_ms) return undefined
+  const x = Math.max(NAMES, xOf(from_ms, shown, width))
+  const w = Math.max(LEAST_PX, Math.min(width, xOf(end, shown, width)) - x)
+  return { x, w }
+}
+
+function shortened(pen: CanvasRenderingContext2D, name: string): string {
+  if (pen.measureText(name).width < NAMES - 20) return name
+  let kept = name
+  while (kept !== '' && pen.measureText(`${kept}…`).width > NAMES - 20) kept = kept.slice(0, -1)
+  return `${kept}…`
+}
+
+/** What is drawn at a point. */
+export function spanAt(
+  lanes: Lane[],
+  shown: Window,
+  width: number,
+  x: number,
+  y: number,
+  now_ms: number,
+): Span | undefined {
+  const lane = lanes[Math.floor((y - HEAD) / LANE)]
+  return lane?.spans.findLast((span) => {
+    const box = boxOf(span, shown, width, now_ms)
+    return box && x >= box.x && x <= box.x + box.w
+  })
+}

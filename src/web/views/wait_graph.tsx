@@ -1,0 +1,131 @@
+import { useComputed } from '@preact/signals'
+import { ask } from '../ask.ts'
+import { now, useAsked } from '../data/asked.ts'
+import type { ShownEvent } from '../data/live.ts'
+import { locks, locksChanged, waiters } from '../data/locks.ts'
+import { type Edge, layOut } from './graph_layout.ts'
+import { Empty } from '../parts/empty.tsx'
+import { ago, count } from '../parts/words.ts'
+
+const SHOWN_MAX = 80
+const isDeadlock = ({ type }: ShownEvent) => type === 'deadlock.found' || type === 'ticket.broken'
+const DAY = 86_400
+
+/** Who waits for whom now, and the newest deadlock that was found and broken. */
+export function WaitGraph() {
+  const edges = useComputed(() => {
+    void locksChanged.value
+    return waiters.value.flatMap(({ agent, names }) =>
+      names.flatMap((lock) => {
+        const holder = locks.get(lock)?.holder
+        return holder === undefined ? [] : [{ from: agent, to: holder, lock }]
+      }),
+    )
+  }).value
+  const past = useAsked('cycles', () => ask('event.list', { since_seconds: DAY, limit: 1000 }), {
+    affects: isDeadlock,
+  })
+  const found = past.value.value?.items.find(isDeadlock)
+  return (
+    <div class="stack pad-top">
+      {found && <FoundCycle event={found} />}
+      <section class="panel" aria-label="Now">
+        <header class="panel-head">
+          <h2>Now</h2>
+          <span class="dim">{count(waiters.value.length, 'waiter')}</span>
+        </header>
+        {edges.length === 0 ? (
+          <Empty
+            title="Nobody waits for anybody"
+            command="leasehold lock acquire git:web --wait 1m"
+          >
+            Whoever waits for a lock shows up here, with an arrow to its holder.
+          </Empty>
+        ) : (
+          <Graph edges={edges.slice(0, SHOWN_MAX)} label="Who waits for whom" />
+        )}
+      </section>
+    </div>
+  )
+}
+
+/** `a waits for L, which b has`, as the deadlock was spelled out when it was found. */
+function edgesIn(event: ShownEvent): Edge[] {
+  const { cycle } = event.data
+  if (!Array.isArray(cycle)) return []
+  return cycle.flatMap((sentence) => {
+    const [, from, lock, to] = /^(.+?) waits for (.+), which (.+) has$/.exec(String(sentence)) ?? []
+    return from && lock && to ? [{ from, to, lock }] : []
+  })
+}
+
+function FoundCycle({ event }: { event: ShownEvent }) {
+  const edges = edgesIn(event)
+  return (
+    <section class="panel" aria-label="Deadlock found">
+      <header class="panel-head">
+        <h2>Deadlock found {ago(event.at, now.value)}</h2>
+        <span class="dim">{event.agent} was refused, so the others went on</span>
+      </header>
+      <Graph edges={edges} label="The cycle" isCycle />
+      <ol class="line">
+        {edges.map(({ from, lock, to }) => (
+          <li key={`${from} ${lock}`}>
+            <strong>{from}</strong> waits for <code>{lock}</code>, which <strong>{to}</strong> has
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+interface GraphProps {
+  edges: Edge[]
+  label: string
+  isCycle?: boolean
+}
+
+function Graph({ edges, label, isCycle = false }: GraphProps) {
+  const { nodes, lines, width, height } = layOut(edges, isCycle)
+  const mark = isCycle ? 'arrow-bad' : 'arrow'
+  return (
+    <div class="graph-box" tabIndex={0} role="group" aria-label={label}>
+      <svg
+        class={`graph ${isCycle ? 'is-cycle' : ''}`}
+        width={width}
+        height={height}
+        viewBox={`0 0 ${width} ${height}`}
+        role="img"
+        aria-label={edges.map((e) => `${e.from} waits for ${e.lock}, held by ${e.to}`).join('; ')}
+      >
+        <marker
+          id={mark}
+          viewBox="0 0 8 8"
+          refX="7"
+          refY="4"
+          markerWidth="7"
+          markerHeight="7"
+          orient="auto"
+        >
+          <path d="M0 0L8 4L0 8z" />
+        </marker>
+        {lines.map(({ key, path, x, y, text }) => (
+          <g key={key}>
+            <path class="edge" d={path} marker-end={`url(#${mark})`} />
+            <text class="edge-name" x={x} y={y} text-anchor="middle">
+              {text}
+            </text>
+          </g>
+        ))}
+        {nodes.map(({ name, x, y, w }) => (
+          <g key={name}>
+            <rect class="node" x={x - w / 2} y={y - 16} width={w} height={32} rx={8} />
+            <text class="node-name" x={x} y={y + 4.5} text-anchor="middle">
+              {name}
+            </text>
+          </g>
+        ))}
+      </svg>
+    </div>
+  )
+}

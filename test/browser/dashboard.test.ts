@@ -1,0 +1,189 @@
+import { writeFileSync } from 'node:fs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { finish, type Served, startDaemon } from '../doors/serving.ts'
+import { Sandbox, until } from '../processes.ts'
+import { launch } from './browser.ts'
+import { linkFrom, openWindow, signIn, visit } from './signed_in.ts'
+
+let place: Sandbox
+let daemon: Served
+let browser: Browser
+
+beforeAll(async () => {
+  place = new Sandbox()
+  const go = place.path('go')
+  const agent = `echo begun; while [ ! -e "${go}" ]; do sleep 0.05; done; echo went on; sleep 60`
+  const config = {
+    projects: { web: { agent: 'patient' } },
+    agents: { patient: { command: ['/bin/sh', '-c', agent] } },
+    runs: { grace_seconds: 0 },
+  }
+  await place.ok(['lock', 'list'])
+  await place.ok(['task', 'add', 'Here from the start', '--id', 'first'])
+  writeFileSync(`${place.state}/config.json`, JSON.stringify(config), { mode: 0o600 })
+  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
+})
+
+afterAll(async () => {
+  await browser.close()
+  await finish(place)
+  await place.close()
+})
+
+describe('signing in', () => {
+  test('a link works once, and leaves no trace in the address', async () => {
+    const link = await linkFrom(place)
+    const { page, context } = await openWindow(browser)
+    await page.goto(link)
+    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    expect(page.url()).toBe(`${daemon.url}/#/now`)
+    const [cookie] = await context.cookies(`${daemon.url}/v1/session`)
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/v1' })
+    const again = await openWindow(browser, {}, /401/)
+    await again.page.goto(link)
+    await again.page.getByText('This link or token does not count').waitFor()
+    await again.page.getByText('leasehold dashboard', { exact: true }).first().waitFor()
+  })
+
+  test('a token can be pasted, and signing out ends what a link began', async () => {
+    const { page } = await openWindow(browser, {}, /401/)
+    await page.goto(daemon.url)
+    await page.getByLabel('Or paste a token').fill('nonsense')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Or paste a token').fill(await daemon.token('viewer'))
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    const linked = await signIn(browser, place)
+    const cookies = await linked.context.cookies(`${daemon.url}/v1/session`)
+    await linked.page.getByRole('button', { name: 'Sign out' }).click()
+    await linked.page.getByLabel('Or paste a token').waitFor()
+    const reply = await daemon.post('lock.list', {}, { token: cookies[0]!.value })
+    expect(reply.status).toBe(401)
+  })
+})
+
+test('what another process does is seen at once', async () => {
+  const { page } = await signIn(browser, place)
+  await visit(page, '#/locks')
+  await place.ok(['lock', 'acquire', 'git:elsewhere', '--agent', 'terminal'])
+  await page.getByRole('link', { name: 'git:elsewhere' }).waitFor()
+  await place.ok(['lock', 'release', 'git:elsewhere', '--agent', 'terminal'])
+  await page.getByRole('link', { name: 'git:elsewhere' }).waitFor({ state: 'detached' })
+  await visit(page, '#/tasks')
+  await page.getByText('Here from the start').waitFor()
+  await place.ok(['task', 'add', 'Come by another door', '--id', 'other'])
+  await page.getByText('Come by another door').waitFor()
+  await place.ok(['task', 'claim', 'other', '--agent', 'terminal'])
+  const column = page.getByRole('region', { name: 'In progress' })
+  await column.getByText('Come by another door').waitFor()
+})
+
+test('an admin can force-release, is told what will happen, and is named in the log', async () => {
+  await daemon.ok('lock.acquire', { name: 'stuck', agent: 'sleepy' })
+  const { page } = await signIn(browser, place)
+  await visit(page, '#/locks')
+  await page.getByRole('button', { name: 'Force-release stuck' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('sleepy loses its lease at once').waitFor()
+  await dialog.getByLabel('Reason').fill('it sleeps')
+  await dialog.getByRole('button', { name: 'Force-release' }).click()
+  await page.getByText('stuck was released').waitFor()
+  const { is_locked } = await daemon.ok('lock.status', { name: 'stuck' })
+  const { items } = await daemon.ok('event.list', { lock: 'stuck', limit: 1 })
+  expect({ is_locked, event: items[0] }).toMatchObject({
+    is_locked: false,
+    event: {
+      type: 'lease.force_released',
+      agent: expect.stringMatching(/^web:/),
+      data: { holder: 'sleepy', reason: 'it sleeps' },
+    },
+  })
+})
+
+test('a conflict of notes is shown side by side, and resolved with a text of both', async () => {
+  await daemon.ok('memory.put', { key: 'port', content: 'It is 80.', agent: 'ada' })
+  await daemon.ok('memory.put', { key: 'port', content: 'It is 8080.', agent: 'bob' })
+  const { page } = await signIn(browser, place)
+  await visit(page, '#/memory?tab=conflicts')
+  const sides = page.getByRole('region', { name: 'Both sides' })
+  await sides.getByText('It is 80.', { exact: true }).waitFor()
+  await sides.getByText('It is 8080.', { exact: true }).waitFor()
+  await page.getByLabel('Or write what should stand').fill('It is 80 behind the proxy, else 8080.')
+  await page.getByRole('button', { name: 'Resolve with this text' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click()
+  await page.getByText('port is resolved').waitFor()
+  await page.getByText('No notes disagree').waitFor()
+  const note = await daemon.ok('memory.get', { key: 'port' })
+  expect(note).toMatchObject({ content: 'It is 80 behind the proxy, else 8080.', siblings: [] })
+})
+
+test('the log of a run is followed, and the run can be cancelled', async () => {
+  await daemon.ok('queue.add', { id: 'long', prompt: 'Take your time', project: 'web', user: 'u' })
+  const { page } = await signIn(browser, place)
+  await visit(page, '#/tasks?id=long')
+  await page.getByRole('tab', { name: 'Runs and log' }).click()
+  const log = page.getByLabel('Output of run long.1')
+  await log.getByText('begun').waitFor()
+  writeFileSync(place.path('go'), '')
+  await log.getByText('went on').waitFor()
+  await page.getByRole('button', { name: 'Cancel task' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
+  await page.getByText('Task long was cancelled').waitFor()
+  await until('it is cancelled', async () => {
+    return (await daemon.ok('task.get', { id: 'long' })).status === 'cancelled'
+  })
+})
+
+test('an edit on an old version says so, and loses neither side', async () => {
+  await daemon.ok('task.create', { id: 'shared', title: 'Before', agent: 'ada' })
+  const { page } = await signIn(browser, place, { expected: /409/ })
+  await visit(page, '#/tasks?id=shared')
+  await page.getByRole('tab', { name: 'Edit' }).click()
+  await page.getByLabel('Body').fill('From the page')
+  await daemon.ok('task.update', { id: 'shared', version: 1, title: 'After', agent: 'ada' })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Somebody changed this task while you were editing').waitFor()
+  await page.getByRole('button', { name: 'Put my changes on version 2' }).click()
+  await page.getByText('Task shared is now version 3').waitFor()
+  const task = await daemon.ok('task.get', { id: 'shared' })
+  expect(task).toMatchObject({ title: 'After', body: 'From the page', version: 3 })
+})
+
+test('a viewer sees everything and can change nothing', async () => {
+  await daemon.ok('lock.acquire', { name: 'kept', agent: 'ada' })
+  const { page } = await signIn(browser, place, { flags: ['--viewer'], expected: /403/ })
+  await visit(page, '#/locks')
+  await page.getByRole('link', { name: 'kept' }).waitFor()
+  expect(await page.getByRole('button', { name: /release/i }).count()).toBe(0)
+  await visit(page, '#/tasks?id=first')
+  await page.getByRole('tab', { name: 'History' }).waitFor()
+  expect(await page.getByRole('tab', { name: 'Edit' }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: /cancel|retry/i }).count()).toBe(0)
+  await visit(page, '#/now')
+  await page.getByRole('heading', { name: 'Queue by user' }).waitFor()
+  expect(await page.getByRole('button', { name: /pause|limit/i }).count()).toBe(0)
+  const status = await page.evaluate(`fetch('/v1/lock.force_release', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"name":"kept"}',
+  }).then((response) => response.status)`)
+  expect(status).toBe(403)
+  expect((await daemon.ok('lock.status', { name: 'kept' })).is_locked).toBe(true)
+})
+
+test('it says that the server is away, comes back by itself, and misses nothing', async () => {
+  const { page } = await signIn(browser, place, { expected: /ERR_|Failed to load/ })
+  await visit(page, '#/locks')
+  const { port } = daemon
+  await daemon.kill()
+  await page.getByText('The server does not answer').waitFor()
+  // Nobody serves now: this goes to the store itself.
+  await place.ok(['lock', 'acquire', 'git:meanwhile', '--agent', 'terminal'])
+  daemon = await startDaemon(place, { flags: ['--port', String(port)] })
+  await page.getByText('Connected again').waitFor()
+  await page.getByRole('link', { name: 'git:meanwhile' }).waitFor()
+  await place.ok(['lock', 'acquire', 'git:afterwards', '--agent', 'terminal'])
+  await page.getByRole('link', { name: 'git:afterwards' }).waitFor()
+})

@@ -1,0 +1,168 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { finish, type Served, startDaemon } from '../doors/serving.ts'
+import { Sandbox } from '../processes.ts'
+import { launch } from './browser.ts'
+import { Asking, play } from './scene.ts'
+import { linkFrom, openWindow, signIn, visit } from './signed_in.ts'
+
+const WEB = fileURLToPath(new URL('../../dist/web', import.meta.url))
+const BUNDLE_MAX = 80 * 1024
+
+/** Each would do something if any part of it were taken for markup, script or a link to follow. */
+const HOSTILE = [
+  '<script>window.harm=1</script>',
+  '<img src=x onerror="window.harm=1">',
+  '"><svg onload=window.harm=1>',
+  "'-window.harm=1-'",
+  'javascript:window.harm=1',
+  '{{constructor.constructor("window.harm=1")()}}',
+  '</textarea><iframe srcdoc="<script>parent.harm=1</script>">',
+  '\u202Egnp.exe</title><b>bold</b>',
+]
+
+/** Every view, and something of the scene that it shows once it has asked for it. */
+const VIEWS: Record<string, string> = {
+  '#/now': 'Find out why builds are slow on Mondays',
+  '#/tasks': 'W-205',
+  '#/locks': 'deploy:production',
+  '#/locks?tab=waits': 'Deadlock found',
+  '#/locks?tab=paths': 'session.ts',
+  '#/timeline': 'killed or broken',
+  '#/memory': 'deploy.window',
+  '#/memory?tab=conflicts': 'They expire after 12 hours.',
+  '#/memory?tab=duplicates': 'Duplicates',
+  '#/agents': 'release-bot',
+  '#/events': 'memory.put',
+  '#/stats': 'Most contended locks',
+}
+
+let place: Sandbox
+let daemon: Served
+let browser: Browser
+let asking: Asking
+
+beforeAll(async () => {
+  place = new Sandbox()
+  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
+  asking = new Asking(daemon.url, daemon.secret)
+  await play(asking)
+})
+
+afterAll(async () => {
+  asking.close()
+  await browser.close()
+  await finish(place)
+  await place.close()
+})
+
+/** Every view in turn, each given the time to ask for what it shows. */
+async function throughViews(page: Page, look: (hash: string) => Promise<void>): Promise<void> {
+  for (const [hash, text] of Object.entries(VIEWS)) {
+    await visit(page, hash)
+    await page.locator('main').getByText(text).first().waitFor()
+    await look(hash)
+  }
+}
+
+test('what agents write is shown as text, whatever it looks like', async () => {
+  for (const [i, text] of HOSTILE.entries()) {
+    const agent = `agent ${text}`
+    const id = `hostile-${i}`
+    const words = { title: text, body: text, project: text, user: text, labels: [text] }
+    await daemon.ok('task.create', { id, ...words, agent })
+    await daemon.ok('task.claim', { id, agent })
+    await daemon.ok('lock.acquire', { name: `lock ${text}`, agent })
+    const key = text.replace('\u202E', '')
+    await daemon.ok('memory.put', { key, content: text, agent })
+    await daemon.ok('memory.put', { key, content: `not ${text}`, agent: 'other' })
+    await daemon.ok('lock.force_release', { name: `lock ${text}`, reason: text })
+  }
+  const { page } = await signIn(browser, place)
+  await throughViews(page, async (hash) => {
+    expect(await page.evaluate('window.harm'), hash).toBeUndefined()
+    expect(await page.locator('main iframe, main script, main img').count(), hash).toBe(0)
+  })
+  await visit(page, '#/tasks?id=hostile-1')
+  const drawer = page.getByRole('complementary', { name: 'Task hostile-1' })
+  await drawer.getByRole('heading', { name: HOSTILE[1]! }).waitFor()
+  await page.getByRole('tab', { name: 'History' }).click()
+  await drawer.getByText('task.created').waitFor()
+  expect(await page.evaluate('window.harm')).toBeUndefined()
+})
+
+test('nobody is shut out: no serious finding of axe in any view, light or dark', async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  for (const colorScheme of ['light', 'dark'] as const) {
+    // The policy of the page would not let axe in; only here it is set aside.
+    const { page } = await openWindow(browser, { bypassCSP: true, colorScheme })
+    await page.goto(await linkFrom(place))
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.evaluate(axe)
+    await throughViews(page, async (hash) => {
+      const found = await findings(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)
+      expect({ hash, found }).toEqual({ hash, found: [] })
+    })
+    await visit(page, '#/tasks?id=W-201')
+    await page.getByRole('tab', { name: 'Edit' }).click()
+    expect(await findings(page)).toEqual([])
+    // What would have been found, had it been there.
+    await page.evaluate(`document.querySelector('h1').append(document.createElement('button'))`)
+    expect(await findings(page)).toEqual([expect.stringMatching(/^button-name/)])
+  }
+})
+
+/** Serious and critical findings, each with the first place it was found at. */
+async function findings(page: Page, rules?: string[]): Promise<string[]> {
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+  return page.evaluate(`axe.run(${options}).then(({ violations }) =>
+    violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ' ' + nodes[0].html.slice(0, 160) + nodes[0].failureSummary))`)
+}
+
+test('keys lead everywhere: views, search, help and back', async () => {
+  const { page } = await signIn(browser, place)
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content')
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate('document.activeElement.id')).toBe('main')
+  await page.keyboard.press('3')
+  await page.getByRole('heading', { name: 'Locks' }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('git:web')
+  await page.getByRole('link', { name: 'db:staging' }).waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'git:web' }).press('Enter')
+  await page.getByRole('complementary', { name: 'Lock git:web' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('complementary', { name: 'Lock git:web' }).waitFor({ state: 'detached' })
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+})
+
+test('the deadlock that was found is drawn, and a phone can show all of it', async () => {
+  const { page } = await signIn(browser, place)
+  await visit(page, '#/locks?tab=waits')
+  const found = page.getByRole('region', { name: 'Deadlock found' })
+  await found
+    .getByRole('img', { name: /claude-1 waits for db:staging, held by claude-2/ })
+    .waitFor()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await throughViews(page, async (hash) => {
+    const wide = await page.evaluate('document.documentElement.scrollWidth')
+    expect({ hash, wide }).toEqual({ hash, wide: 390 })
+  })
+})
+
+test('what a browser loads stays under 80 KB', () => {
+  const names = readdirSync(WEB, { recursive: true }).map(String)
+  const files = names.filter((name) => /\.(?:js|css|html|svg)$/.test(name))
+  expect(files.some((name) => name.endsWith('.js'))).toBe(true)
+  const sizes = files.map((name) => gzipSync(readFileSync(join(WEB, name))).length)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(BUNDLE_MAX)
+})

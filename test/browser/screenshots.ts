@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Page } from 'playwright-core'
+import { launch, LOOKS } from './browser.ts'
+import { Asking, configure, play } from './scene.ts'
+
+/** `npm run screenshots`: every view, light and dark, of the same busy morning. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const OUT = process.env['OUT'] ?? join(ROOT, 'docs/screenshots')
+const BIN = join(ROOT, 'bin/leasehold')
+
+const VIEWS: Record<string, string> = {
+  now: '#/now',
+  tasks: '#/tasks',
+  task: '#/tasks?id=Q-ada-1',
+  locks: '#/locks?id=git%3Aweb',
+  waits: '#/locks?tab=waits',
+  reservations: '#/locks?tab=paths',
+  timeline: '#/timeline?time=1m',
+  memory: '#/memory',
+  conflicts: '#/memory?tab=conflicts',
+  agents: '#/agents',
+  events: '#/events',
+  stats: '#/stats',
+}
+/** Only these views, where any are named: `npm run screenshots -- now tasks`. */
+const ONLY = process.argv.slice(2)
+const PHONE: Record<string, string> = { now: '#/now', tasks: '#/tasks', locks: '#/locks' }
+/** Long enough for a timeline and for two minutes on the charts. */
+const BUSTLE_MS = 75_000
+
+const state = mkdtempSync(join(tmpdir(), 'leasehold-scene-'))
+const env = { ...process.env, LEASEHOLD_DIR: state, LEASEHOLD_STORE: '', LEASEHOLD_TOKEN: '' }
+
+async function main(): Promise<void> {
+  mkdirSync(OUT, { recursive: true })
+  configure(state)
+  const server = spawn(process.execPath, [BIN, '--json', 'serve', '--port', '0'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const browser = await launch()
+  try {
+    const [said] = (await once(server.stdout, 'data')) as [Buffer]
+    const { url } = JSON.parse(String(said)) as { url: string }
+    const secret = readFileSync(join(state, 'admin.token'), 'utf8').trim()
+    const asking = new Asking(url, secret)
+    await play(asking, BUSTLE_MS)
+    for (const theme of ['light', 'dark'] as const) await shoot(browser, url, secret, theme)
+    asking.close()
+  } finally {
+    await browser.close()
+    server.kill('SIGTERM')
+    await once(server, 'exit')
+    rmSync(state, { recursive: true, force: true })
+  }
+}
+
+async function shoot(browser: Browser, url: string, secret: string, theme: 'light' | 'dark') {
+  const context = await browser.newContext({ ...LOOKS, colorScheme: theme })
+  const page = await context.newPage()
+  await page.goto(url)
+  await page.getByLabel('Or paste a token').fill(secret)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Now' }).waitFor()
+  for (const [name, hash] of Object.entries(VIEWS)) {
+    await show(page, hash)
+    await keep(page, `${name}-${theme}`)
+  }
+  if (theme === 'light') {
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const [name, hash] of Object.entries(PHONE)) {
+      await show(page, hash)
+      await keep(page, `${name}-phone`)
+    }
+  }
+  await context.close()
+}
+
+async function show(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  // What is shown is asked for at once; a moment later it stands still.
+  await page.waitForLoadState('networkidle', { timeout: 1_000 }).catch(() => undefined)
+  await page.waitForTimeout(700)
+}
+
+async function keep(page: Page, name: string): Promise<void> {
+  if (ONLY.length > 0 && !ONLY.includes(name.split('-')[0]!)) return
+  const path = join(OUT, `${name}.png`)
+  await page.screenshot({ path })
+  process.stdout.write(`${name}.png ${Math.round(statSync(path).size / 1024)} KB\n`)
+}
+
+await main()

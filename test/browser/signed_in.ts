@@ -1,0 +1,54 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import type { Sandbox } from '../processes.ts'
+import { LOOKS } from './browser.ts'
+
+/** A page of the dashboard, and whatever its console complained about. */
+export interface Opened {
+  page: Page
+  context: BrowserContext
+  complaints: string[]
+}
+
+/** A window of its own, closed when the test has ended; by then nothing may have gone wrong. */
+export async function openWindow(
+  browser: Browser,
+  more: BrowserContextOptions = {},
+  expected?: RegExp,
+): Promise<Opened> {
+  const context = await browser.newContext({ ...LOOKS, ...more })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    const text = message.text()
+    if (message.type() === 'error' && !expected?.test(text)) complaints.push(text)
+  })
+  onTestFinished(async () => {
+    await context.close()
+    expect(complaints).toEqual([])
+  })
+  return { page, context, complaints }
+}
+
+/** The link that `leasehold dashboard` prints. */
+export async function linkFrom(place: Sandbox, ...flags: string[]): Promise<string> {
+  return (await place.ok(['dashboard', ...flags])).link as string
+}
+
+/** Signed in by a link of its own. */
+export async function signIn(
+  browser: Browser,
+  place: Sandbox,
+  { flags = [], expected }: { flags?: string[]; expected?: RegExp } = {},
+): Promise<Opened> {
+  const opened = await openWindow(browser, {}, expected)
+  await opened.page.goto(await linkFrom(place, ...flags))
+  await opened.page.getByText('Live', { exact: true }).waitFor()
+  return opened
+}
+
+/** Goes to a view, without loading the page anew. */
+export async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+}
