@@ -1,4 +1,6 @@
 import * as z from 'zod/mini'
+import { STRATEGIES } from '../core/memory_rows.ts'
+import { QUOTA_DEFAULT } from '../core/memory_settings.ts'
 import * as s from '../operations/schemas.ts'
 
 export const SLOTS_MAX = 1000
@@ -73,6 +75,25 @@ const agent = () =>
     silence_seconds: duration(),
   })
 
+const SCOPES = /^(?:default|\*|global|(?:project|user|task):.+)$/u
+
+/** Which conflicts are merged how; a name may end in a star. */
+const strategies = () =>
+  s.or(
+    z.record(
+      s.plain(211).check(z.regex(SCOPES, 'is no scope: default, global, project:NAME, project:*')),
+      z.enum(STRATEGIES, `must be one of ${STRATEGIES.join(', ')}`),
+      'must be an object',
+    ),
+    {},
+  )
+
+const quota = () =>
+  filled({
+    versions: s.or(s.whole(1, 1_000_000_000), QUOTA_DEFAULT.versions),
+    bytes: s.or(s.whole(1, 2 ** 50), QUOTA_DEFAULT.bytes),
+  })
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -93,6 +114,10 @@ const fileSchema = () =>
       ttl_seconds: s.or(s.ttl(), 60),
       grace_seconds: s.or(s.seconds(0, 3600), 10),
       log_bytes_max: s.or(s.whole(1024, LOG_BYTES_MAX), 10 * 1024 ** 2),
+    }),
+    memory: filled({
+      strategies: strategies(),
+      quotas: filled({ scope: quota(), agent: quota() }),
     }),
   })
 

@@ -41,9 +41,8 @@ export function exerciseMemoryConflicts(begin: Begin): void {
       )
       const done = await Promise.all(puts)
       expect(done.filter(({ conflict }) => conflict === null)).toHaveLength(1)
-      expect((await memory.texts('k')).toSorted()).toEqual(
-        Array.from({ length: 16 }, (_, i) => `by ${i}`).toSorted(),
-      )
+      const wanted = Array.from({ length: 16 }, (_, i) => `by ${i}`)
+      expect(new Set(await memory.texts('k'))).toEqual(new Set(wanted))
       expect(await memory.open('k')).toHaveLength(15)
     })
 
