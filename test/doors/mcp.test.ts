@@ -13,6 +13,7 @@ const ALL = [
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat'],
   ...['enqueue_task', 'queue_status', 'cancel_task'],
+  ...['memory_put', 'memory_get', 'conflicts_list', 'conflict_resolve'],
 ]
 
 type Opened = { agent: McpAgent; other: McpAgent }

@@ -1,6 +1,7 @@
 import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import type { Opened } from './parity_doors.ts'
+import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Name, Player, type Step } from './parity_player.ts'
 import { queue } from './parity_queue.ts'
 
@@ -10,6 +11,7 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'lock.release': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'lock.hand_off': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
+  ...MEMORY_UNREACHED,
   ...Object.fromEntries(
     (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit'] as const).map((name) => {
       return [name, { unavailable: 'only on a file store: e2e/queue shows it' }]
@@ -19,7 +21,7 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened): Promise<Step[]> {
   const player = new Player(opened)
-  const parts = [locks, waits, tasks, moves, queue, lists, tokens, badInput]
+  const parts = [locks, waits, tasks, moves, queue, memory, lists, tokens, badInput]
   for (const part of parts) await part(player)
   return player.steps
 }

@@ -5,6 +5,7 @@ import type { ShownAgent } from '../../operations/agents.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
+import { MEMORY_PRINTERS } from './show_memory.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
 import { span, table } from './table.ts'
 
@@ -22,6 +23,7 @@ export function print(text: string): void {
 
 const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
+  ...MEMORY_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,

@@ -64,6 +64,8 @@ const HIDDEN = new Set([
     (name) => `queue.add.${name}`,
   ),
   'queue.add.retries',
+  'conflict.list.status',
+  'conflict.list.scope',
   ...['user', 'group', 'metadata'].flatMap((name) => [
     `task.create.${name}`,
     `task.update.${name}`,
@@ -90,6 +92,14 @@ const SHORT: Record<string, string> = {
   queued: 'Also take enqueued tasks.',
   'queue.add.prompt': 'All that the agent must know.',
   'queue.add.user': 'Whom it is for: has one queue.',
+  scope: 'global (default), project:NAME, user:NAME, task:ID.',
+  key: '',
+  tags: '',
+  'memory.put.content': '',
+  'memory.put.ttl_seconds': 'Forget it after so long.',
+  'memory.put.task_id': 'Written under your claim of this task.',
+  'conflict.list.id': 'This one, with both contents and a draft.',
+  choose: 'ours (was there), theirs (came later), or a version.',
 }
 
 const WHO = 'Who you are, if you are a subagent: YOU/NAME.'
@@ -178,10 +188,10 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   const shown: Record<string, JsonSchema> = {}
   for (const [field, schema] of Object.entries(properties)) {
     const words = SHORT[`${operation.name}.${field}`] ?? SHORT[field] ?? fields[field]!.doc
-    shown[spelled(field)] = { ...brief(schema), ...(words && { description: words }) }
+    shown[spelled(field, operation)] = { ...brief(schema), ...(words && { description: words }) }
   }
   if (operation.effect === 'write') shown['agent_id'] = { type: 'string', description: WHO }
-  const must = required.map(spelled)
+  const must = required.map((field) => spelled(field, operation))
   return {
     name,
     description: doc,
@@ -190,7 +200,9 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   }
 }
 
-const spelled = (field: string) => (field === 'id' ? 'task_id' : field)
+/** The id of a conflict is no task's. */
+const spelled = (field: string, { name }: Operation) =>
+  field === 'id' && !name.startsWith('conflict.') ? 'task_id' : field
 
 /** The type alone: bounds are told to whoever oversteps them. */
 function brief(schema: JsonSchema): JsonSchema {
