@@ -176,3 +176,7 @@ function eitherOr(): Refusal {
     next: 'For example: memory context --task 42, or memory context "how do we deploy"',
   })
 }
+
+type Answer<O extends { decide(...args: never[]): unknown }> = ReturnType<O['decide']>
+export type ShownSearch = Answer<typeof search> & { why?: string }
+export type ShownContext = Answer<typeof context> & { why?: string }

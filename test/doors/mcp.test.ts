@@ -14,6 +14,7 @@ const ALL = [
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat'],
   ...['enqueue_task', 'queue_status', 'cancel_task'],
   ...['memory_put', 'memory_get', 'conflicts_list', 'conflict_resolve'],
+  ...['memory_search', 'memory_context', 'duplicates_list', 'duplicate_resolve'],
 ]
 
 type Opened = { agent: McpAgent; other: McpAgent }

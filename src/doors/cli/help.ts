@@ -1,4 +1,5 @@
 import { MEMORY_EXAMPLES } from './help_memory.ts'
+import { SEARCH_EXAMPLES } from './help_search.ts'
 
 /** What `--help` teaches beyond a list of flags: the ideas, and lines that can be typed. */
 
@@ -117,6 +118,7 @@ Examples:
 /** What the help of one command shows below its flags. */
 export const EXAMPLES: Record<string, string> = {
   ...MEMORY_EXAMPLES,
+  ...SEARCH_EXAMPLES,
   'queue add': `
 The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
 for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the

@@ -7,6 +7,7 @@ import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
 import { MEMORY_PRINTERS } from './show_memory.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
+import { SEARCH_PRINTERS } from './show_search.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -24,6 +25,7 @@ export function print(text: string): void {
 const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
   ...MEMORY_PRINTERS,
+  ...SEARCH_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,

@@ -6,6 +6,7 @@ import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
 import { MEMORY_SHORT, MEMORY_WORDS } from './memory_answers.ts'
+import { SEARCH_SHORT, SEARCH_WORDS } from './search_answers.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
@@ -49,8 +50,8 @@ const WHOLE: Record<string, string[]> = {
 }
 
 function shortened(operation: string, result: Shape): Shape {
-  const short = MEMORY_SHORT[operation] as ((result: Shape) => Shape) | undefined
-  if (short) return short(result)
+  const short = MEMORY_SHORT[operation] ?? SEARCH_SHORT[operation]
+  if (short) return short(result as never)
   if (WHOLE[operation]) return only(WHOLE[operation], result)
   if (operation === 'task.get') return withoutEmpty(result)
   if (operation === 'queue.status') return queueBrief(result as unknown as QueueStatus)
@@ -79,6 +80,7 @@ function isEmpty(value: unknown): boolean {
 
 const WORDS: Record<string, (result: never) => string> = {
   ...MEMORY_WORDS,
+  ...SEARCH_WORDS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map((lease) => `Acquired ${leaseLine(lease)}`).join('\n'),
   'lock.renew': (lease: ShownLease) => `Renewed ${leaseLine(lease)}`,

@@ -66,6 +66,10 @@ const HIDDEN = new Set([
   'queue.add.retries',
   'conflict.list.status',
   'conflict.list.scope',
+  ...['author', 'min_confidence', 'mode'].map((name) => `memory.search.${name}`),
+  'memory.context.scope',
+  'duplicate.list.status',
+  'duplicate.list.scope',
   ...['user', 'group', 'metadata'].flatMap((name) => [
     `task.create.${name}`,
     `task.update.${name}`,
@@ -99,6 +103,12 @@ const SHORT: Record<string, string> = {
   'memory.put.ttl_seconds': 'Forget it after so long.',
   'memory.put.task_id': 'Written under your claim of this task.',
   'conflict.list.id': 'This one, with both contents and a draft.',
+  query: '',
+  'memory.search.scope': 'Only this scope.',
+  'memory.search.newer_than_seconds': '',
+  token_budget: '',
+  'memory.context.task_id': 'What the notes are for; or give a query.',
+  'duplicate.resolve.content': 'For merge.',
   choose: 'ours (was there), theirs (came later), or a version.',
 }
 
@@ -200,9 +210,9 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   }
 }
 
-/** The id of a conflict is no task's. */
+/** The id of a conflict or a pair is no task's. */
 const spelled = (field: string, { name }: Operation) =>
-  field === 'id' && !name.startsWith('conflict.') ? 'task_id' : field
+  field === 'id' && !/^(?:conflict|duplicate)\./.test(name) ? 'task_id' : field
 
 /** The type alone: bounds are told to whoever oversteps them. */
 function brief(schema: JsonSchema): JsonSchema {
