@@ -52,9 +52,34 @@ describe('config.json', () => {
         groups: {},
         pool: { limit: null },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
+        memory: {
+          strategies: {},
+          quotas: {
+            scope: { versions: 1_000_000, bytes: 2 ** 30 },
+            agent: { versions: 1_000_000, bytes: 2 ** 30 },
+          },
+        },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }
+  })
+
+  test('says how conflicts of a scope are merged, by strategies that there are', async () => {
+    const strategies = {
+      'project:*': 'union',
+      global: 'text',
+      default: 'newest',
+      'user:al': 'manual',
+    }
+    const { memory } = read({ memory: { strategies, quotas: { agent: { bytes: 5 } } } })
+    expect(memory.strategies).toEqual(strategies)
+    expect(memory.quotas.agent).toEqual({ versions: 1_000_000, bytes: 5 })
+    const wrong = { web: 'text', 'project:web': 'last', quotas: 1 }
+    expect(await refused({ memory: { strategies: wrong } })).toEqual([
+      expect.stringContaining('web is no scope'),
+      expect.stringContaining('must be one of manual, newest'),
+      expect.stringContaining('quotas is no scope'),
+    ])
   })
 
   test('may say one thing of a section and leave the rest', () => {
