@@ -22,7 +22,8 @@ import { startSweeper } from './sweeper.ts'
 const HOST = '127.0.0.1'
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
-const CONNECTIONS_MAX = 10_000
+/** As many as may listen to events, and room for everybody else. */
+const CONNECTIONS_MAX = 15_000
 /** A client that does not take its answer is cut off when the server has waited this long. */
 const STOP_MS = 3_000
 const IDLE_LOOK_MS = 20

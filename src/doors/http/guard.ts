@@ -7,6 +7,14 @@ export function loopbackHosts(port: number): Set<string> {
   return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
 }
 
+/** Every answer has these; a page that needs more says what it needs. */
+export const SAFE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
 /**
  * Exact checks on every route, before anything else is looked at. A page of another site can make a
  * browser send requests here; it cannot make it lie about Host and Origin.
@@ -30,11 +38,10 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
       })
     }
     await next()
-    c.res.headers.set('x-content-type-options', 'nosniff')
-    c.res.headers.set('cache-control', 'no-store')
-    c.res.headers.set('referrer-policy', 'no-referrer')
-    if (!c.res.headers.has('content-security-policy')) {
-      c.res.headers.set('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    const { headers } = c.res
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) {
+      const isOwn = name === 'content-security-policy' && headers.has(name)
+      if (!isOwn) headers.set(name, value)
     }
   }
 }
