@@ -37,7 +37,7 @@ export interface Sse {
   goals: Goal[]
 }
 
-/** Events to many listeners in processes of their own, and what a daemon costs that does nothing. */
+/** Events to many listeners in processes of their own; and what a daemon costs that is idle. */
 export async function measureSse(quick: boolean): Promise<Sse> {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
   const server = await startServer(folder, join(folder, 'leasehold.db'))
@@ -119,13 +119,13 @@ async function startCrowd({ url, secret }: Server, listeners: number): Promise<C
     env: { ...process.env, LEASEHOLD_TOKEN: secret },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  const lines = createInterface({ input: child.stdout! })
+  const lines = createInterface({ input: child.stdout })
   await once(lines, 'line')
   return { child, lines }
 }
 
 async function resultOf({ child, lines }: Crowd): Promise<{ late_ms: number[] }> {
-  child.stdin!.end()
+  child.stdin?.end()
   const [line] = (await once(lines, 'line')) as [string]
   return JSON.parse(line) as { late_ms: number[] }
 }

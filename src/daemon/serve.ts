@@ -14,6 +14,7 @@ import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
+import { startAlerts } from './alerts.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { takeDaemonRole } from './singleton.ts'
@@ -62,7 +63,9 @@ export async function serve(
     const { url, close } = await openDoors(store, place, port, version, bounds)
     address.url = url
     await dispatcher?.startOrStandBy()
+    const stopAlerts = await startAlerts(store, place, role)
     const stop = async () => {
+      await stopAlerts()
       await dispatcher?.stop()
       await close()
       await release()

@@ -52,6 +52,18 @@ describe('config.json', () => {
         groups: {},
         pool: { limit: null },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
+        alerts: {
+          webhook: null,
+          command: null,
+          rules: {
+            lock_expired: true,
+            agent_lost: true,
+            wait_seconds: 300,
+            queue_age_seconds: 3600,
+            store_trouble_seconds: 10,
+            recover_seconds: 300,
+          },
+        },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }

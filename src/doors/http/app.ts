@@ -50,19 +50,7 @@ export function httpApp(doors: Doors): Hono {
     c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
     return c.html(referencePage(doors.version))
   })
-  app.get('/metrics', async (c) => {
-    await doors.access.bearerOf(secretOf(c))
-    const { version, store, hub } = doors
-    const text = await metricsText(store, { version, listeners: hub.listeners, requests: open })
-    return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
-  })
-  app.get('/v1/events', async (c) => {
-    await doors.access.bearerOf(secretOf(c))
-    doors.stopping.throwIfAborted()
-    const last = c.req.header('last-event-id') ?? c.req.query('after')
-    await doors.hub.stream(last, outgoingOf(c), SAFE_HEADERS)
-    return RESPONSE_ALREADY_SENT
-  })
+  addWatching(app, doors, () => open)
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
     const bearer = await doors.access.bearerOf(secretOf(c))
     const operation = operationOf(c)
@@ -96,6 +84,27 @@ export function httpApp(doors: Doors): Hono {
     return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()
   })
   return app
+}
+
+/** For those who look on: numbers, and events as they happen. */
+function addWatching(app: Hono, doors: Doors, requests: () => number): void {
+  app.get('/metrics', async (c) => {
+    await doors.access.bearerOf(secretOf(c))
+    const { version, store, hub } = doors
+    const text = await metricsText(store, {
+      version,
+      listeners: hub.listeners,
+      requests: requests(),
+    })
+    return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
+  })
+  app.get('/v1/events', async (c) => {
+    await doors.access.bearerOf(secretOf(c))
+    doors.stopping.throwIfAborted()
+    const last = c.req.header('last-event-id') ?? c.req.query('after')
+    await doors.hub.stream(last, outgoingOf(c), SAFE_HEADERS)
+    return RESPONSE_ALREADY_SENT
+  })
 }
 
 /** What Node answers with: events are written there without a stream of ours in between. */

@@ -40,8 +40,9 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
     await next()
     const { headers } = c.res
     for (const [name, value] of Object.entries(SAFE_HEADERS)) {
-      const isOwn = name === 'content-security-policy' && headers.has(name)
-      if (!isOwn) headers.set(name, value)
+      // A page may have a policy of its own.
+      const stays = name === 'content-security-policy' && headers.has(name)
+      if (!stays) headers.set(name, value)
     }
   }
 }

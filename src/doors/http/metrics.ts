@@ -124,6 +124,8 @@ function addProcess(out: Exposition, { meter }: Store, door: DoorState): void {
     meter.batches,
     meter.asks,
   )
+  const trouble = meter.trouble === undefined ? 0 : 1
+  out.gauge('leasehold_store_trouble', 'Whether the store cannot be used.', trouble)
   out.gauge('leasehold_event_listeners', 'Open event streams.', door.listeners)
   out.gauge('leasehold_http_requests_open', 'Requests under way.', door.requests)
   const { user, system } = process.cpuUsage()
