@@ -1,8 +1,9 @@
 import type { Caller } from '../core/caller.ts'
-import { isEnding } from '../core/lease.ts'
+import { checkFence, isEnding } from '../core/lease.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
+import type { View } from '../core/view.ts'
 import { ownProcess } from '../stores/process.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
@@ -81,6 +82,11 @@ export class Role {
       this.letGo()
       lost(error.message)
     }
+  }
+
+  /** For a write that only whoever has the role may make: refuses when another has it by now. */
+  check(view: View): void {
+    checkFence(view, this.name, this.lease?.fence ?? 0, this.caller)
   }
 
   private letGo(): void {

@@ -14,6 +14,7 @@ import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
+import { startAlerts } from './alerts.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatcher.ts'
 // reason: the room for background jobs
@@ -24,7 +25,8 @@ import { startSweeper } from './sweeper.ts'
 const HOST = '127.0.0.1'
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
-const CONNECTIONS_MAX = 10_000
+/** As many as may listen to events, and room for everybody else. */
+const CONNECTIONS_MAX = 15_000
 /** A client that does not take its answer is cut off when the server has waited this long. */
 const STOP_MS = 3_000
 const IDLE_LOOK_MS = 20
@@ -65,7 +67,9 @@ export async function serve(
     await dispatcher?.startOrStandBy()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     await keeper?.start()
+    const stopAlerts = await startAlerts(store, place, role)
     const stop = async () => {
+      await stopAlerts()
       await keeper?.stop()
       await dispatcher?.stop()
       await close()

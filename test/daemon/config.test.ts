@@ -60,6 +60,18 @@ describe('config.json', () => {
             agent: { versions: 1_000_000, bytes: 2 ** 30 },
           },
         },
+        alerts: {
+          webhook: null,
+          command: null,
+          rules: {
+            lock_expired: true,
+            agent_lost: true,
+            wait_seconds: 300,
+            queue_age_seconds: 3600,
+            store_trouble_seconds: 10,
+            recover_seconds: 300,
+          },
+        },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }
