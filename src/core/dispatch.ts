@@ -7,16 +7,8 @@ import { planted } from './planted.ts'
 import { claimQueued } from './queue.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import type {
-  Dispatcher,
-  GroupRef,
-  Lease,
-  ProcessRef,
-  Run,
-  RunStatus,
-  Status,
-  Task,
-} from './rows.ts'
+import type { GroupRef, Lease, ProcessRef, Run, RunStatus, Status, Task } from './rows.ts'
+import type { Dispatcher } from './queue_rows.ts'
 import { expiryOf } from './standing.ts'
 import { getTask } from './task.ts'
 import { bindToken } from './token.ts'

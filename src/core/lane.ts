@@ -1,5 +1,6 @@
 import { putLimit, limitOf } from './limit.ts'
-import { keyOf, type Lane, type Parking, type Share, type Task } from './rows.ts'
+import { keyOf, type Task } from './rows.ts'
+import type { Lane, Parking, Share } from './queue_rows.ts'
 import { putShare, shareOf } from './share.ts'
 import type { View } from './view.ts'
 

@@ -1,7 +1,7 @@
 import { taskOf, timesOf } from './lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from './limits.ts'
-import type { Dispatcher } from './rows.ts'
+import type { Dispatcher } from './queue_rows.ts'
 import { busyUsers, queueOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from './standing.ts'

@@ -1,6 +1,6 @@
 import { LOCK_TIMEOUT_MS } from './limits.ts'
 import { planted } from './planted.ts'
-import type { Queue, Share } from './rows.ts'
+import type { Queue, Share } from './queue_rows.ts'
 import type { View } from './view.ts'
 
 /** `user:alice` → `alice`; undefined for any other lock. */

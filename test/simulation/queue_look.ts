@@ -1,14 +1,5 @@
-import {
-  keyOf,
-  type Lane,
-  type Lease,
-  type Limit,
-  type Queue,
-  type Share,
-  type TableName,
-  type Tables,
-  type Task,
-} from '../../src/core/rows.ts'
+import { keyOf, type Lease, type TableName, type Tables, type Task } from '../../src/core/rows.ts'
+import type { Lane, Limit, Queue, Share } from '../../src/core/queue_rows.ts'
 import type { IndexName, View } from '../../src/core/view.ts'
 import type { Base } from '../../src/stores/port.ts'
 

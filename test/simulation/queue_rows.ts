@@ -1,4 +1,5 @@
-import { keyOf, type Lane, type Ready, type Share, type Task } from '../../src/core/rows.ts'
+import { keyOf, type Ready, type Task } from '../../src/core/rows.ts'
+import type { Lane, Share } from '../../src/core/queue_rows.ts'
 import { mustHold } from './broken.ts'
 import { byRank, countersOf, laneKey, type Look, QueueRows } from './queue_look.ts'
 

@@ -1,4 +1,5 @@
-import type { Dispatcher, Task } from '../../src/core/rows.ts'
+import type { Task } from '../../src/core/rows.ts'
+import type { Dispatcher } from '../../src/core/queue_rows.ts'
 import type { View } from '../../src/core/view.ts'
 import { lineOf } from '../../src/core/line.ts'
 import { countersOf, lookInto, QueueRows } from './queue_look.ts'

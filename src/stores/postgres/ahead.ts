@@ -1,7 +1,8 @@
 import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { projectLimit } from '../../core/limit.ts'
-import { keyOf, type Lane, type Share, type TableName } from '../../core/rows.ts'
+import { keyOf, type TableName } from '../../core/rows.ts'
+import type { Lane, Share } from '../../core/queue_rows.ts'
 import { userLock } from '../../core/share.ts'
 import type { Need } from '../../core/view.ts'
 
