@@ -108,8 +108,8 @@ function markRequired(command: Command, { input }: Operation, flags: Map<string,
 
 function argumentOf(word: string, name: string): string {
   const label = name === 'names' ? 'name' : name
-  if (word.startsWith('[')) return `[${label}]`
-  return word.endsWith('…') ? `<${label}...>` : `<${label}>`
+  const all = word.includes('…') ? `${label}...` : label
+  return word.startsWith('[') ? `[${all}]` : `<${all}>`
 }
 
 const gather = (value: string, before: string[] = []) => [...before, value]
