@@ -1,8 +1,7 @@
 import { userInfo } from 'node:os'
-import type { Caller } from '../../core/caller.ts'
+import { type Caller, leaseUnder } from '../../core/caller.ts'
 import type { Waiting } from '../../core/lock.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { leaseUnder } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
@@ -11,7 +10,8 @@ import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
 import type { Store } from '../../stores/store.ts'
-import { askDaemon, Unanswered } from './remote.ts'
+import { Unanswered } from '../../stores/wire.ts'
+import { askDaemon } from './remote.ts'
 
 export interface GlobalOptions {
   json?: boolean
