@@ -58,6 +58,7 @@ export const claude: Protocol = {
       files: meant === 'before' && file !== undefined ? [file] : [],
       ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
       busy: isBusy(input),
+      source: textIn(input, 'source') ?? '',
     }
   },
   answer: answerLikeClaude,

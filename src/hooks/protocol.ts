@@ -15,6 +15,8 @@ export interface HookCall {
   timeout_ms?: number
   /** At the end of a turn: something of the agent goes on in the background. */
   busy?: boolean
+  /** At the start of a conversation: whether it is new, goes on, or is the copy of another. */
+  source?: string
   /** The event as the agent's own protocol spells it, for the answer. */
   name: string
 }

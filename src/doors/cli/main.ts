@@ -7,6 +7,7 @@ import { addDatabase } from './db.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
+import { addHook } from './hook.ts'
 import { addMcp } from './mcp.ts'
 import { overview } from './overview.ts'
 import { addRun } from './run.ts'
@@ -72,6 +73,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addDoctor(root, enter)
   addServing(root, enter)
   addMcp(root, enter)
+  addHook(root)
   addTokens(groups('token'), enter)
   return root
 }

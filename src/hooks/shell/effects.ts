@@ -1,6 +1,8 @@
 /** What a command would change on disk, as far as its text says. Paths are absolute. */
 export interface Effects {
   writes: Target[]
+  /** What `git add` would stage. */
+  added: string[]
   /** Commits that would be made. */
   commits: Commit[]
   /** Folders from which something would be pushed. */
@@ -22,12 +24,16 @@ export interface Commit {
   all: boolean
   /** Named on the command line: these are committed, staged or not. */
   paths: string[]
+  /** What `git add` would stage before it, in the same script. */
+  added: string[]
 }
 
 export interface Discard {
   dir: string
   /** Changes of tracked files, files that git does not know, or both. */
   what: 'tracked' | 'untracked' | 'all'
+  /** Only what is in `dir`; else the whole checkout. */
+  below: boolean
 }
 
 /** A patch in a file, or written out in the command; `strip` leading folders are not meant. */
@@ -41,7 +47,7 @@ export interface Patch {
 }
 
 export function noEffects(): Effects {
-  return { writes: [], commits: [], pushes: [], discards: [], patches: [] }
+  return { writes: [], added: [], commits: [], pushes: [], discards: [], patches: [] }
 }
 
 /** Where a command stands while a script is read. */

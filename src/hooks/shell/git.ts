@@ -5,11 +5,21 @@ import { addPatch } from './writers.ts'
 /** Options before the subcommand that take the next word. */
 const VALUED = new Set(['-c', '--git-dir', '--work-tree', '--namespace', '--exec-path'])
 
+/** To git, the top of the checkout. */
+const ROOT = ':/'
+
 type Verb = (args: Argument[], place: Place, effects: Effects, call: Invocation) => void
 
 /** Subcommands that change files, commit or push; all others are taken to do neither. */
 const VERBS: Record<string, Verb> = {
   commit,
+  add: (args, place, effects) => {
+    const { options, operands: words } = readOptions(args)
+    if (has(options, 'n', 'dry-run')) return
+    effects.added.push(...pathsOf(words, place))
+    const isAll = has(options, 'A', 'all', 'u', 'update') && words.length === 0
+    if (isAll && place.cwd !== undefined) effects.added.push(ROOT)
+  },
   push: (args, { cwd }, effects) => {
     const { options } = readOptions(args, { valued: 'o' })
     if (cwd !== undefined && !has(options, 'n', 'dry-run')) effects.pushes.push(cwd)
@@ -45,7 +55,7 @@ const VERBS: Record<string, Verb> = {
     const { options, operands: paths } = readOptions(args, { valued: 'e', long: ['exclude'] })
     if (!has(options, 'f', 'force') || has(options, 'n', 'dry-run')) return
     if (paths.length > 0) addWrites(effects, place, paths)
-    else discard(place, effects, 'untracked')
+    else discard(place, effects, 'untracked', true)
   },
   stash,
   apply: (args, place, effects, { input }) => {
@@ -87,7 +97,7 @@ const operands = (args: Argument[]) => readOptions(args).operands
 /** What is taken from the index or a commit is written over. The root means all of it. */
 function take(paths: Argument[], place: Place, effects: Effects): void {
   const isAll = ({ text }: Argument) => /^(?:\.\/?|:\/|\*)$/.test(text ?? '')
-  if (paths.some(isAll)) discard(place, effects, 'tracked')
+  if (paths.some(isAll)) discard(place, effects, 'tracked', true)
   addWrites(
     effects,
     place,
@@ -95,8 +105,13 @@ function take(paths: Argument[], place: Place, effects: Effects): void {
   )
 }
 
-function discard({ cwd }: Place, effects: Effects, what: 'tracked' | 'untracked' | 'all'): void {
-  if (cwd !== undefined) effects.discards.push({ dir: cwd, what })
+function discard(
+  { cwd }: Place,
+  effects: Effects,
+  what: 'tracked' | 'untracked' | 'all',
+  below = false,
+): void {
+  if (cwd !== undefined) effects.discards.push({ dir: cwd, what, below })
 }
 
 function commit(args: Argument[], place: Place, effects: Effects): void {
@@ -109,10 +124,16 @@ function commit(args: Argument[], place: Place, effects: Effects): void {
   effects.commits.push({
     dir: place.cwd,
     all: has(options, 'a', 'all'),
-    paths: paths.flatMap(({ text }) => {
-      const path = text === undefined ? undefined : pathOf(place, text)
-      return path === undefined ? [] : [path]
-    }),
+    paths: pathsOf(paths, place),
+    added: [...effects.added],
+  })
+}
+
+function pathsOf(args: readonly Argument[], place: Place): string[] {
+  return args.flatMap(({ text }) => {
+    if (text === ROOT) return [ROOT]
+    const path = text === undefined ? undefined : pathOf(place, text)
+    return path === undefined ? [] : [path]
   })
 }
 
