@@ -55,7 +55,7 @@ function blocks(lease: Reservation, shared: boolean, asker: Caller): boolean {
 }
 
 /** Nobody is in the way: renews what the asker has, or grants it. */
-export function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
+function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
   const { shared, ttl_ms } = ask
   const mine = ownOf(view, glob, ask, asker)
   const same = mine.find(({ path }) => path.shared === shared)
@@ -82,7 +82,7 @@ export function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reser
 }
 
 /** What the asker has of exactly this glob: under the glob's own lock, or one with its name. */
-function ownOf(view: View, { text }: Glob, where: Where, asker: Caller): Reservation[] {
+export function ownOf(view: View, { text }: Glob, where: Where, asker: Caller): Reservation[] {
   const isSame = ({ glob, scope }: PathTerms) => glob === text && scope === scopeOf(where)
   const names = [pathLock(where, text), pathLock(where, text, asker.agent)]
   return names.flatMap((name) => {

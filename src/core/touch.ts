@@ -13,7 +13,7 @@ import {
 } from './overlap.ts'
 import type { Where } from './path_terms.ts'
 import { Refusal } from './refusal.ts'
-import { heldPath, reservePaths } from './reservation.ts'
+import { heldPath, ownOf, reservePaths } from './reservation.ts'
 import type { Lease } from './rows.ts'
 import { standing } from './standing.ts'
 import type { View } from './view.ts'
@@ -67,14 +67,17 @@ interface Touched {
 /**
  * An agent is about to write `paths`, or gives a sign of life with none. Refuses with `held` what
  * another has reserved (`warn` only says so). What the caller does not have yet is reserved for it
- * in `auto`, and refused with `lease_expired` in `strict`, as a write without its lease is. All that
- * the caller has reserved lives on for at least the TTL.
+ * in `auto`, and refused with `lease_expired` in `strict`, as a write without its lease is. All
+ * that the caller holds lives on: reservations for at least the TTL.
  */
 export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
   const asker = askerOf(caller, ask.process)
   const warnings: string[] = []
   const wanted: string[] = []
-  for (const path of ask.paths) {
+  const others = ask.paths.filter((path) => !isTouched(view, path, ask, asker))
+  // Touched a moment ago: what the caller holds was renewed then, all of it.
+  if (ask.paths.length > 0 && others.length === 0) return { reserved: [], renewed: 0, warnings }
+  for (const path of others) {
     const verdict = judgePath(view, path, ask, asker)
     if (verdict.state === 'held') {
       const refusal = heldPath(view, path, verdict.lease, asker)
@@ -92,6 +95,18 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
     caller,
   )
   return { reserved: leases, renewed, warnings: [...warnings, ...beside] }
+}
+
+/**
+ * Whether the caller has exactly this path for itself alone, and gave a sign of life just now. Then
+ * nobody but its subagents can have it too, and there is nothing to look for: this is what most
+ * hooks ask.
+ */
+function isTouched(view: View, path: string, ask: Touch, asker: Caller): boolean {
+  const least_ms = Math.max(ask.ttl_ms, ask.keep_ms ?? 0)
+  return ownOf(view, globOf(path), ask, asker).some((lease) => {
+    return !lease.path.shared && !isDue(view, lease, least_ms)
+  })
 }
 
 function notReserved(path: string): Refusal {
@@ -119,10 +134,14 @@ function renewAll(view: View, ask: Touch, asker: Caller): number {
 }
 
 /** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */
-function renew(view: View, lease: Lease, least_ms: number): void {
+function isDue(view: View, lease: Lease, least_ms: number): boolean {
   const ttl_ms = Math.max(least_ms, lease.ttl_ms)
-  const gained_ms = view.now + ttl_ms - lease.expires_ms
-  if (gained_ms <= Math.min(SEEN_MS, ttl_ms / 10)) return
+  return view.now + ttl_ms - lease.expires_ms > Math.min(SEEN_MS, ttl_ms / 10)
+}
+
+function renew(view: View, lease: Lease, least_ms: number): void {
+  if (!isDue(view, lease, least_ms)) return
+  const ttl_ms = Math.max(least_ms, lease.ttl_ms)
   const renewed = extend(view, lease, ttl_ms)
   // Longer this once: a long command does not make every later silence as long.
   if (renewed.ttl_ms !== lease.ttl_ms) view.put('lease', { ...renewed, ttl_ms: lease.ttl_ms })

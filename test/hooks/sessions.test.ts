@@ -29,7 +29,10 @@ describe('what an agent starts', () => {
     expect(made.items).toMatchObject([{ path: 'src/c.ts', holder: a.id }])
     const lines = MCP.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join('')
     const bin = join(import.meta.dirname, '../../bin/leasehold')
-    const mcp = await a.sh(`'${process.execPath}' '${bin}' mcp`, lines)
+    // The pipe stays open until the answer is there: its end would end the server.
+    const answered = `while ! grep -q '"id":2' answers; do sleep 0.02; done`
+    const server = `'${process.execPath}' '${bin}' mcp`
+    const mcp = await a.sh(`{ cat; ${answered}; } | ${server} > answers; cat answers`, lines)
     expect(mcp.out, mcp.err).toContain('Reserved b.ts')
     for (const file of ['b.ts', 'src/c.ts']) {
       expectSilent(await a.edit(file))

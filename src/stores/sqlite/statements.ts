@@ -124,7 +124,9 @@ export class Statements {
     const statement = this.select(`scan ${index} ${after ? 'on' : ''}`, codec.names, () => {
       const { where, order } = SCANS[index]
       const by = `${order}, ${quoted(KEYS[table])}`
-      const behind = after ? `AND (${by}) > (?, ?)` : ''
+      // Of an expression, SQLite does not see in a comparison of pairs where to begin in an index.
+      const from = order === BASE ? `AND ${order} >= ?2` : ''
+      const behind = after ? `${from} AND (${by}) > (?2, ?3)` : ''
       return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
     const rows = after

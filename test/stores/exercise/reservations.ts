@@ -39,7 +39,7 @@ export function exerciseReservations(begin: Begin): void {
       const { leases } = await paths.reserve(['a/**', 'c/**', './a/'], bob)
       expect(leases.map(({ path }) => path.glob)).toEqual(['a/**', 'c/**'])
       const events = await store.events(0, 10)
-      expect(events.map(({ type, data }) => `${type} ${data['path']}`)).toEqual([
+      expect(events.map(({ type, data }) => `${type} ${String(data['path'])}`)).toEqual([
         'lease.granted b/x.ts',
         'lease.granted a/**',
         'lease.granted c/**',
@@ -102,7 +102,7 @@ export function exerciseReservations(begin: Begin): void {
 
     test('with a very long name is still found, refused and released', async () => {
       const { paths } = start()
-      const deep = `${'größe/'.repeat(60)}`
+      const deep = 'größe/'.repeat(60)
       const checkout = `/${'x'.repeat(400)}`
       const lease = await paths.one(`${deep}a.ts`, ada, { checkout })
       expect(lease.name.length).toBeLessThanOrEqual(300)
@@ -114,7 +114,7 @@ export function exerciseReservations(begin: Begin): void {
   })
 
   describe('shared reservations', () => {
-    test('go together, each with a fence of its own, and exclude whoever wants it alone', async () => {
+    test('go together, each with its own fence, and exclude who wants it alone', async () => {
       const { paths } = start()
       const first = await paths.one('docs/**', ada, { shared: true })
       const second = await paths.one('docs/*.md', bob, { shared: true })
@@ -206,7 +206,7 @@ export function exerciseReservations(begin: Begin): void {
   })
 
   describe('a touch', () => {
-    test('reserves the very path in auto, whatever its characters, and renews the rest', async () => {
+    test('reserves that path in auto, whatever its characters, and renews the rest', async () => {
       const { paths, machine } = start()
       const first = await paths.touch(['app/[id]/p.ts'], ada)
       expect(first).toMatchObject({ renewed: 0, warnings: [] })
