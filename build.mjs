@@ -47,6 +47,12 @@ const apart = {
     onResolve({ filter: /^\.\/driver\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './postgres.cjs', external: true } : undefined,
     )
+    onResolve({ filter: /^\.\/direct_store\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './hook_direct.cjs', external: true } : undefined,
+    )
+    onResolve({ filter: /hooks\/entry\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './hook.cjs', external: true } : undefined,
+    )
     onResolve({ filter: /^\.\/direct\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './runner_direct.cjs', external: true } : undefined,
     )
@@ -65,6 +71,8 @@ try {
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
       embedder: 'src/daemon/jobs/embedder.ts',
+      hook: 'src/hooks/entry.ts',
+      hook_direct: 'src/hooks/direct_store.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -109,13 +117,23 @@ try {
 function keepCode(folder) {
   const state = join(folder, 'state')
   const cache = join(folder, 'cli.cache')
-  const run = (args, more) => {
+  const run = (args, more, input) => {
     const env = { ...process.env, LEASEHOLD_DIR: state, LEASEHOLD_STORE: '', ...more }
-    execFileSync(process.execPath, ['bin/leasehold', ...args], { env, stdio: 'ignore' })
+    const stdio = ['pipe', 'ignore', 'ignore']
+    execFileSync(process.execPath, ['bin/leasehold', ...args], { env, stdio, input })
   }
   run(['lock', 'acquire', 'x', '--agent', 'build'], {})
   run(['lock', 'status', 'x'], { LEASEHOLD_KEEP_CODE: cache })
   renameSync(cache, `${out}/cli.cache`)
+  const event = {
+    session_id: 'build',
+    cwd: folder,
+    tool_name: 'Bash',
+    tool_input: { command: 'ls' },
+  }
+  const called = ['hook', 'claude', 'pre-tool-use']
+  run(called, { LEASEHOLD_KEEP_CODE: cache }, JSON.stringify(event))
+  renameSync(cache, `${out}/hook.cache`)
 }
 
 /** What other programs import. Types take longer and are needed by a package only: `--types`. */

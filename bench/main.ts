@@ -12,6 +12,7 @@ const WORKLOADS: Record<string, string> = {
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
   sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',
   scale: 'the arithmetic of docs/scale.md; no database',
+  hook: 'how long a hook takes before an edit, beside bare node; what it costs the daemon',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { measureColdStart, printColdStart } from './cold_start.ts'
 import { measureCore, printCore } from './core.ts'
+import { measureHook, printHook } from './hook.ts'
 import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
 import { drainGraphile, fillGraphile } from './peers/graphile_worker.ts'
@@ -32,6 +33,8 @@ else await measure()
 async function measure(): Promise<void> {
   const core = workload === 'core' ? await measureCore(isQuick) : undefined
   if (core) printCore(core)
+  const hook = workload === 'hook' ? await measureHook(isQuick) : undefined
+  if (hook) printHook(hook)
   const http = workload === 'http' ? await measureHttp(isQuick) : undefined
   if (http) printHttp(http)
   const queue = workload === 'queue' ? await measureQueue(isQuick) : undefined
@@ -43,11 +46,11 @@ async function measure(): Promise<void> {
   const scale = workload === 'scale' ? simulateScale() : undefined
   if (scale) printScale(scale)
   const cold_start =
-    http || queue || sse || postgres || scale ? undefined : measureColdStart(isQuick)
+    hook || http || queue || sse || postgres || scale ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
   if (file)
     writeFileSync(
       file,
-      `${JSON.stringify({ core, http, queue, sse, postgres, scale, cold_start }, null, 2)}\n`,
+      `${JSON.stringify({ core, hook, http, queue, sse, postgres, scale, cold_start }, null, 2)}\n`,
     )
 }

@@ -82,7 +82,7 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
 }
 
 /** What the asker has of exactly this glob: under the glob's own lock, or one with its name. */
-function ownOf(view: View, { text }: Glob, where: Where, asker: Caller): Reservation[] {
+export function ownOf(view: View, { text }: Glob, where: Where, asker: Caller): Reservation[] {
   const isSame = ({ glob, scope }: PathTerms) => glob === text && scope === scopeOf(where)
   const names = [pathLock(where, text), pathLock(where, text, asker.agent)]
   return names.flatMap((name) => {

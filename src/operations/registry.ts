@@ -2,6 +2,7 @@ import * as agents from './agents.ts'
 import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
 import * as duplicates from './duplicates.ts'
+import * as hooks from './hooks.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
 import type { Operation } from './operation.ts'
@@ -78,6 +79,7 @@ export const registry = [
   searchStatus.retry,
   duplicates.list,
   duplicates.resolve,
+  hooks.bypass,
 ] as const
 
 export type Registered = (typeof registry)[number]

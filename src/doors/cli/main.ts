@@ -8,6 +8,7 @@ import { addDatabase } from './db.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
+import { addHook } from './hook.ts'
 import { addMcp } from './mcp.ts'
 import { addMemorySync } from './memory_sync.ts'
 import { overview } from './overview.ts'
@@ -75,6 +76,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addServing(root, enter)
   addDashboard(root, enter)
   addMcp(root, enter)
+  addHook(root)
   addTokens(groups('token'), enter)
   addMemorySync(groups('memory'), enter)
   return root
