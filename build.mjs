@@ -36,7 +36,7 @@ const lean = {
 const apart = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: /\/(daemon|mcp)\/main\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /\/(daemon|mcp|init)\/main\.ts$/ }, ({ kind, path }) =>
       kind === 'dynamic-import'
         ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
         : undefined,
@@ -58,6 +58,7 @@ try {
     entryPoints: {
       daemon: 'src/daemon/main.ts',
       mcp: 'src/doors/mcp/main.ts',
+      init: 'src/doors/cli/init/main.ts',
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
@@ -73,6 +74,8 @@ try {
     minifyWhitespace: true,
     legalComments: 'none',
     external: ['@photostructure/sqlite', 'pg-native'],
+    // Its main file cannot be bundled; this one can.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
@@ -89,7 +92,7 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']) {
+  for (const name of ['postgres', 'daemon', 'mcp', 'init', 'runner_direct', 'runner', 'cli']) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {

@@ -7,6 +7,7 @@ import { addDatabase } from './db.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
+import { addInit } from './init.ts'
 import { addMcp } from './mcp.ts'
 import { overview } from './overview.ts'
 import { addRun } from './run.ts'
@@ -73,6 +74,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addServing(root, enter)
   addMcp(root, enter)
   addTokens(groups('token'), enter)
+  addInit(root)
   return root
 }
 
