@@ -49,7 +49,7 @@ export function withBlock(
   path: string,
 ): string {
   const block = [marks.begin, ...body.trimEnd().split('\n'), marks.end]
-  if (text === undefined || text.trim() === '') return `${text ?? ''}${block.join('\n')}\n`
+  if (text === undefined || text === '') return `${block.join('\n')}\n`
   const eol = eolOf(text)
   const span = findBlock(linesOf(text), marks, path)
   if (span) return replaceLines(text, span, block.join(eol) + eol)

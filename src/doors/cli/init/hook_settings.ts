@@ -87,7 +87,7 @@ function listOf(json: JsonText, event: string): unknown[] | undefined {
 const handlersIn = (each: unknown) =>
   isObject(each) && Array.isArray(each['hooks']) ? (each['hooks'] as unknown[]) : [each]
 const holdsOurs = (each: unknown) => handlersIn(each).some(isOurs)
-const isOnlyOurs = (each: unknown) => handlersIn(each).every(isOurs)
+const isOnlyOurs = (each: unknown) => holdsOurs(each) && handlersIn(each).every(isOurs)
 
 /** Takes our commands out of one event; a group or a list that held nothing else goes too. */
 function takeEvent(json: JsonText, event: string): void {
@@ -100,7 +100,7 @@ function takeEvent(json: JsonText, event: string): void {
   list.forEach((_, fromStart) => {
     const i = list.length - 1 - fromStart
     const handlers = handlersIn(list[i])
-    if (handlers.every(isOurs)) json.remove(['hooks', event, i])
+    if (isOnlyOurs(list[i])) json.remove(['hooks', event, i])
     else {
       const mine = handlers.flatMap((handler, j) => (isOurs(handler) ? [j] : []))
       for (const j of mine.toReversed()) json.remove(['hooks', event, i, 'hooks', j])

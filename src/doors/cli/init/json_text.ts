@@ -48,7 +48,8 @@ export class JsonText {
   }
 
   get value(): Record<string, unknown> {
-    return getNodeValue(this.tree()) as Record<string, unknown>
+    // Cloned, because the parser's objects have no prototype and equal no others.
+    return structuredClone(getNodeValue(this.tree())) as Record<string, unknown>
   }
 
   /** What stands at `path`. Refuses (`invalid`) anything but an object there. */
