@@ -4,7 +4,7 @@ import { callHead } from './line.ts'
 import { LOST_MAX } from './limits.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, ProcessRef, Task } from './rows.ts'
+import type { Lease, PathTerms, ProcessRef, Task } from './rows.ts'
 import { closeRun, loseRun, outcomeOf } from './run.ts'
 import { putShare, shareOf, userOf } from './share.ts'
 import { expiryOf, holdingLease, standing } from './standing.ts'
@@ -14,6 +14,8 @@ import { NeedsKill, type View } from './view.ts'
 export interface Grant {
   ttl_ms: number
   process: ProcessRef | null
+  /** What is reserved, where the lease is a reservation. */
+  path?: PathTerms
 }
 
 /** `task:42` → `42`; undefined for any other lock. */
@@ -44,6 +46,7 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
     ended_at: null,
     reason: null,
     terms,
+    path: ask.path ?? null,
   }
   view.put('lease', lease)
   countUser(view, lease)
@@ -83,7 +86,12 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
     agent,
     lock: lease.name,
     task: taskOf(lease.name) ?? null,
-    data: { fence: lease.fence, holder: lease.holder, ...(reason && { reason }) },
+    data: {
+      fence: lease.fence,
+      holder: lease.holder,
+      ...(reason && { reason }),
+      ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
+    },
   })
   closeLease(view, lease, how)
   if (how === 'expired') noticeLoss(view, lease)

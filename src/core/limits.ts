@@ -4,6 +4,9 @@ export const TTL_MS_DEFAULT = 300_000
 export const TTL_MS_MIN = 1_000
 export const TTL_MS_MAX = 24 * 3600_000
 
+/** Reservations last longer than locks: an agent thinks between two edits. */
+export const RESERVATION_TTL_MS = 900_000
+
 /** A command's group on a host that cannot be asked is given this long past its TTL to stop. */
 export const GRACE_MS = 10_000
 

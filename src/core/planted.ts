@@ -5,7 +5,19 @@
  */
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
-export type Promised = 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S8' | 'S9' | 'S10' | 'S12'
+export type Promised =
+  | 'S1'
+  | 'S2'
+  | 'S3'
+  | 'S4'
+  | 'S5'
+  | 'S6'
+  | 'S7'
+  | 'S8'
+  | 'S9'
+  | 'S10'
+  | 'S12'
+  | 'R27'
 
 let active: string | undefined
 

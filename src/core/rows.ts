@@ -35,6 +35,27 @@ export interface Terms {
   token_hash?: string
 }
 
+/** What a reservation is of. `scope`, `family` and `base` are keys, made from the other fields. */
+export interface PathTerms {
+  /** Empty where none was named. */
+  project: string
+  /** The checkout that the paths are relative to; null: every checkout of the project. */
+  checkout: string | null
+  /** What the checkouts of one repository have in common, where that is known. */
+  repository: string | null
+  glob: string
+  /** Whether others may have the same paths, as long as they share them too. */
+  shared: boolean
+  /** Why, as the holder said it. */
+  reason: string | null
+  /** Where it counts: its checkout, or its project. */
+  scope: string
+  /** Its repository, as a key. */
+  family: string | null
+  /** Leading folders of the glob without magic. */
+  base: string
+}
+
 /** The latest lease of a lock. An ended one stays, as the memory of the lock's last fence. */
 export interface Lease {
   name: string
@@ -55,6 +76,8 @@ export interface Lease {
   reason: string | null
   /** Set where the lease came from a claim that counts against limits. */
   terms: Terms | null
+  /** Set where the lease is a reservation of paths. */
+  path: PathTerms | null
 }
 
 export const STATUSES = ['todo', 'in_progress', 'review', 'done', 'failed', 'cancelled'] as const

@@ -38,6 +38,9 @@ const isOpen = (lane: Lane) => lane.ready > 0 && lane.parked_on === null
 
 const unended = (lease: Lease) => lease.ended_at === null
 
+/** A file that an older program wrote has no such field. */
+const isReservation = (lease: Lease) => unended(lease) && Boolean(lease.path)
+
 export const INDEXES = {
   /** A ready row's key begins with its scope and rank: the table itself is in this order. */
   ready_in: index({ table: 'ready', group: (row) => row.scope, order: (row) => row.key }),
@@ -119,6 +122,27 @@ export const INDEXES = {
     table: 'lease',
     group: (row) => (unended(row) ? row.seat : null),
     order: (row) => row.name,
+  }),
+  /** Reservations, by name; the others by the leading folders of their globs. */
+  reservations: index({
+    table: 'lease',
+    group: (row) => (isReservation(row) ? '' : null),
+    order: (row) => row.name,
+  }),
+  reservations_in: index({
+    table: 'lease',
+    group: (row) => (isReservation(row) ? row.path!.scope : null),
+    order: (row) => row.path!.base,
+  }),
+  reservations_of: index({
+    table: 'lease',
+    group: (row) => (isReservation(row) ? row.path!.project : null),
+    order: (row) => row.path!.base,
+  }),
+  reservations_beside: index({
+    table: 'lease',
+    group: (row) => (isReservation(row) ? row.path!.family : null),
+    order: (row) => row.path!.base,
   }),
   tickets: index({ table: 'ticket', group: () => '', order: (row) => row.rank }),
   tickets_of: index({ table: 'ticket', group: (row) => row.node, order: (row) => row.asked_ms }),

@@ -89,6 +89,12 @@ const fileSchema = () =>
     users: byName(section({ weight: s.or(weight(), 1), limit: limit() })),
     groups: byName(section({ limit: limit() })),
     pool: filled({ limit: limit() }),
+    reservations: filled({
+      scope: s.or(
+        z.enum(['checkout', 'repository'], 'must be "checkout" or "repository"'),
+        'checkout',
+      ),
+    }),
     runs: filled({
       ttl_seconds: s.or(s.ttl(), 60),
       grace_seconds: s.or(s.seconds(0, 3600), 10),

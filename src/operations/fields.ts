@@ -6,6 +6,7 @@ import * as s from './schemas.ts'
 /** The fields that operations share: one spelling, one meaning and one bound for each. */
 
 export const lockName = field(s.lockName, 'The lock: task:42, git:web, anything.')
+export const anyLockName = field(s.anyLockName, 'The lock: task:42, git:web, anything.')
 export const lockNameAlone = field(() => s.optional(s.lockName()), 'The lock.')
 export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks: all or nothing.')
 export const ttlSeconds = field(

@@ -86,7 +86,7 @@ export const renew = operation({
   doc: 'Extend a lease from now. An expired one is never revived.',
   tool: 'renew_lock',
   input: {
-    name: f.lockName,
+    name: f.anyLockName,
     fence: f.fence,
     ttl_seconds: f.ttlSecondsOptional,
     request_id: f.requestId,
@@ -106,7 +106,7 @@ export const release = operation({
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Give a lock back. A task in progress under it goes back to todo.',
   tool: 'release_lock',
-  input: { name: f.lockName, fence: f.fence, request_id: f.requestId },
+  input: { name: f.anyLockName, fence: f.fence, request_id: f.requestId },
   command: 'lock release name',
   reads: ({ name }) => [{ table: 'lease', key: name }],
   decide: (view, input, caller) => {
@@ -121,7 +121,7 @@ export const forceReleaseLock = operation({
   role: 'admin',
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock whoever holds it; a command that leasehold started under it is stopped first.',
-  input: { name: f.lockName, reason: f.reason, request_id: f.requestId },
+  input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
   command: 'lock force-release name',
   decide: (view, input, caller) => {
     const { name, fence, holder } = freeLock(view, input, caller)
@@ -169,7 +169,7 @@ export const lockStatus = operation({
   role: 'viewer',
   refuses: [],
   doc: 'Who holds a lock, until when, and who waits for it.',
-  input: { name: f.lockName },
+  input: { name: f.anyLockName },
   command: 'lock status name',
   decide: (view, { name }) => {
     const lease = holdingLease(view, name) ?? busyLease(view, name)
@@ -258,7 +258,7 @@ export const explainLock = operation({
   role: 'viewer',
   refuses: ['not_found'],
   doc: 'Why you do not have this lock yet: who holds it, and who comes before you.',
-  input: { name: f.lockName },
+  input: { name: f.anyLockName },
   command: 'lock explain name',
   decide: (view, { name }, caller) => explainWaiter(view, name, caller.agent),
 })

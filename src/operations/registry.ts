@@ -1,6 +1,7 @@
 import * as agents from './agents.ts'
 import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
+import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
 import * as tasks from './tasks.ts'
@@ -38,6 +39,11 @@ export const registry = [
   runs.get,
   runs.start,
   runs.finish,
+  reservations.add,
+  reservations.release,
+  reservations.list,
+  reservations.check,
+  reservations.touch,
   agents.listAgents,
   agents.beat,
   tokens.create,

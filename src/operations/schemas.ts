@@ -1,5 +1,7 @@
 import * as z from 'zod/mini'
+import { GLOB_MAX } from '../core/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
+import { MODES } from '../core/touch.ts'
 import { RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
 
 /**
@@ -40,6 +42,25 @@ export const lockName = () =>
       'must not begin with path: (paths are reserved with: leasehold reserve add)',
     ),
   )
+
+/** Locks of paths too: they are renewed and released like any other. */
+export const anyLockName = () => plain(NAME_MAX)
+
+/** Text that every database can keep inside JSON: no half of a surrogate pair. */
+export const wellFormed = (max: number) =>
+  plain(max).check(
+    z.refine((value) => !/\p{Surrogate}/u.test(value), 'must not contain half a character'),
+  )
+
+/** The same; an empty text stands for none, where null cannot be said. */
+export const orNone = (max: number) => z.union([z.literal(''), wellFormed(max)], 'must be text')
+
+export const paths = (min: number) =>
+  z
+    .array(wellFormed(GLOB_MAX), 'must be a list of paths')
+    .check(z.minLength(min, 'must name at least one path'), entries())
+
+export const mode = () => z.enum(MODES, `must be one of ${MODES.join(', ')}`)
 
 export const lockNames = () =>
   z

@@ -51,6 +51,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     ended_at: 'text',
     reason: 'text',
     terms: 'json',
+    path: 'json',
   },
   run: {
     id: 'text',

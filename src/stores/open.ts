@@ -12,7 +12,7 @@ import { Refusal } from '../core/refusal.ts'
 import { fileRefusal } from './errors.ts'
 import { FileBackend } from './file/backend.ts'
 import { machine } from './machine.ts'
-import { refuseUnsafeFolder, stateFolder } from './place.ts'
+import { CONFIG_FILE, refuseUnsafeFolder, stateFolder } from './place.ts'
 import { makePrivateFolder, refuseLaxStore } from './privacy.ts'
 import type { Backend, Machine } from './port.ts'
 import { addressOf, isPostgres } from './postgres/address.ts'
@@ -22,7 +22,7 @@ import { Store } from './store.ts'
 
 const DATABASE = 'leasehold.db'
 const BUSY_TIMEOUT_MS = 5_000
-export const CONFIG_FILE = 'config.json'
+export { CONFIG_FILE } from './place.ts'
 
 /** Which store is meant, before anything is opened. */
 export interface Place {

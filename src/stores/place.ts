@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 
 const FOLDER = '.leasehold'
+export const CONFIG_FILE = 'config.json'
 
 /**
  * Where the state lives: `LEASEHOLD_DIR`, else the nearest `.leasehold/` upward from here (in a git

@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../core/lease.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { operations } from '../../operations/registry.ts'
+import type { ShownCheck } from '../../operations/reservations.ts'
+import { placePaths } from '../paths.ts'
 import type { Context, GlobalOptions } from './context.ts'
 import { EXAMPLES } from './help.ts'
 import { show } from './show.ts'
@@ -107,9 +109,9 @@ function markRequired(command: Command, { input }: Operation, flags: Map<string,
 }
 
 function argumentOf(word: string, name: string): string {
-  const label = name === 'names' ? 'name' : name
-  if (word.startsWith('[')) return `[${label}]`
-  return word.endsWith('…') ? `<${label}...>` : `<${label}>`
+  const label = ['names', 'paths'].includes(name) ? name.slice(0, -1) : name
+  const all = word.includes('…') ? `${label}...` : label
+  return word.startsWith('[') ? `[${all}]` : `<${all}>`
 }
 
 const gather = (value: string, before: string[] = []) => [...before, value]
@@ -129,11 +131,18 @@ async function answer(context: Context, operation: Operation, input: Record<stri
   process.once('SIGINT', stop)
   try {
     const { signal } = abort
-    show(context, operation.name, await context.call(operation, input, { caller, signal }))
+    const placed = placePaths(operation, input, context.place)
+    const result = await context.call(operation, placed, { caller, signal })
+    show(context, operation.name, result)
+    if (operation.name === 'reserve.check' && isHeld(result)) process.exitCode = REFUSALS.held.exit
   } finally {
     process.off('SIGINT', stop)
   }
 }
+
+/** A look is answered, not refused; a script still has to learn what it saw. */
+const isHeld = (result: unknown) =>
+  (result as { items: ShownCheck[] }).items.some(({ state }) => state === 'held')
 
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
 function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {

@@ -60,6 +60,20 @@ Examples:
   leasehold queue cancel 42                       stops it if it runs
   leasehold queue pause --project web`,
   },
+  reserve: {
+    about: 'Keep paths of this checkout to yourself while you work on them.',
+    examples: `
+A reservation is a lease on path globs: while you have it, nobody else gets one that has a path in
+common with it. Several globs are all or nothing; asking again renews. A folder means all that is
+in it. Globs: * ? ** [a-z] [!a] {a,b}; quote them for the shell.
+
+Examples:
+  leasehold reserve add "src/parser/**" --agent a1 --reason "new grammar"
+  leasehold reserve add docs --shared             others may share it, nobody may have it alone
+  leasehold reserve check src/parser/lexer.ts     0: free or mine, 5: held by another
+  leasehold reserve list
+  leasehold reserve release --agent a1            all of a1's in this checkout`,
+  },
   runs: {
     about: 'Look at what dispatchers have started.',
     examples: `

@@ -6,6 +6,7 @@ import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
+import { RESERVATION_PRINTERS } from './show_reservations.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -22,6 +23,7 @@ export function print(text: string): void {
 
 const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
+  ...RESERVATION_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,

@@ -3,6 +3,7 @@ import type { Explanation } from '../../core/explain.ts'
 import type { QueueStatus } from '../../core/queue_status.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
+import type { ShownReservation } from '../../operations/reservations.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { uniqueId } from '../../stores/digest.ts'
 import { broken } from '../broken.ts'
@@ -39,6 +40,8 @@ const PARTS: Record<string, Record<string, string[]>> = {
   'task.claim': { run: RUN_BRIEF },
   'task.status': { task: TASK_BRIEF, run: RUN_BRIEF },
   'queue.add': { task: ['id', 'status'] },
+  'reserve.add': { items: ['path', 'fence', 'expires_at', 'shared'] },
+  'reserve.release': { items: ['path', 'fence', 'released'] },
 }
 /** The same where the result is one thing without parts. */
 const WHOLE: Record<string, string[]> = {
@@ -96,6 +99,17 @@ const WORDS: Record<string, (result: never) => string> = {
     `Enqueued task ${task.id}, number ${position} in the queue of ${task.user}`,
   'queue.cancel': (task: ShownTask) => `Cancelled task ${task.id}`,
   'queue.status': (status: QueueStatus) => queueLines(status),
+  'reserve.add': ({ items, warnings }: { items: ShownReservation[]; warnings: string[] }) =>
+    [
+      ...items.map(({ path, expires_at }) => `Reserved ${path} until ${expires_at}`),
+      ...warnings.map((each) => `Warning: ${each}`),
+    ].join('\n'),
+  'reserve.release': ({ items }: { items: { path: string }[] }) =>
+    lines(
+      items.map(({ path }) => `Released ${path}`),
+      'Nothing was reserved.',
+      null,
+    ),
   'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
     lines(items.map(leaseItem), 'Nothing to renew.', null),
 }

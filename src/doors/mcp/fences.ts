@@ -16,7 +16,7 @@ type Renew = (agent: string, name: string, fence: number) => Promise<unknown>
 const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
 
 /** After these an agent holds what the answer says, or no longer what the input named. */
-const GRANTS = new Set(['lock.acquire', 'lock.renew', 'task.claim', 'task.status'])
+const GRANTS = new Set(['lock.acquire', 'lock.renew', 'task.claim', 'task.status', 'reserve.add'])
 const ENDS = new Set(['lock.release', 'lock.hand_off', 'task.status'])
 
 /**
@@ -39,6 +39,11 @@ export class Fences {
   /** Learns from an answer what the agent holds now, and what it holds no longer. */
   learn(agent: string, operation: string, input: Record<string, unknown>, result: unknown): void {
     if (ENDS.has(operation)) this.forget(agent, lockIn(input))
+    if (operation === 'reserve.release') {
+      for (const { name } of (result as { items: { name: string }[] }).items) {
+        this.forget(agent, name)
+      }
+    }
     if (GRANTS.has(operation)) for (const lease of leasesIn(result)) this.keep(agent, lease)
   }
 

@@ -4,7 +4,9 @@ import type { Caller } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Operation, parseInput } from '../../operations/operation.ts'
 import { operationNamed } from '../../operations/registry.ts'
+import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
+import { placePaths } from '../paths.ts'
 import { Fences, lockIn } from './fences.ts'
 import { type Ask, type Choice, mcpServer } from './server.ts'
 
@@ -12,6 +14,7 @@ import { type Ask, type Choice, mcpServer } from './server.ts'
 interface Reach {
   env: NodeJS.ProcessEnv
   caller: Caller
+  place: Place
   call(
     operation: Operation,
     input: Record<string, unknown>,
@@ -34,7 +37,7 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
   const under = new Set<Promise<unknown>>()
   const ask: Ask = (operation, input, agent, signal) => {
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
-    const asked = filled(operation, input, caller, fences)
+    const asked = placePaths(operation, filled(operation, input, caller, fences), reach.place)
     const answer = reach.call(operation, asked, { caller, signal }).then((result) => {
       fences.learn(caller.agent, operation.name, asked, result)
       return result

@@ -64,6 +64,10 @@ const HIDDEN = new Set([
     (name) => `queue.add.${name}`,
   ),
   'queue.add.retries',
+  'repository',
+  'nested',
+  ...['add', 'release'].flatMap((verb) => [`reserve.${verb}.project`, `reserve.${verb}.checkout`]),
+  'reserve.release.fence',
   ...['user', 'group', 'metadata'].flatMap((name) => [
     `task.create.${name}`,
     `task.update.${name}`,
@@ -88,6 +92,11 @@ const SHORT: Record<string, string> = {
   wait_seconds: 'Wait in line so long if it is held.',
   after: '`next` of the last page.',
   queued: 'Also take enqueued tasks.',
+  'reserve.add.paths': 'Globs: src/**, docs/*.md.',
+  'reserve.add.shared': 'Others may share them.',
+  'reserve.add.ttl_seconds': 'Default 900.',
+  'reserve.add.reason': '',
+  'reserve.release.paths': 'Default: all of yours.',
   'queue.add.prompt': 'All that the agent must know.',
   'queue.add.user': 'Whom it is for: has one queue.',
 }
@@ -99,6 +108,7 @@ const IDEMPOTENT = new Set([
   'renew_lock',
   'release_lock',
   'release_task_lock',
+  'reserve_paths',
   'heartbeat',
   'cancel_task',
 ])

@@ -9,6 +9,9 @@ interface Scan {
 
 const IN_SCOPE = 'key > g || chr(10) AND key < g || chr(11)'
 const OPEN = 'ready > 0 AND parked_on IS NULL'
+const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
+const inPath = (field: string) => `((path ->> '${field}') COLLATE "C")`
+const BY_BASE = { order: inPath('base'), type: 'text' } as const
 
 /** The indexes of src/core/view.ts as SQL; each has an index of its own in the migrations. */
 export const SCANS: Record<IndexName, Scan> = {
@@ -41,6 +44,10 @@ export const SCANS: Record<IndexName, Scan> = {
   leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = g', order: 'name', type: 'text' },
+  reservations: { where: RESERVED, order: 'name', type: 'text' },
+  reservations_in: { where: `${RESERVED} AND ${inPath('scope')} = g`, ...BY_BASE },
+  reservations_of: { where: `${RESERVED} AND ${inPath('project')} = g`, ...BY_BASE },
+  reservations_beside: { where: `${RESERVED} AND ${inPath('family')} = g`, ...BY_BASE },
   tickets: { where: 'true', order: 'rank', type: 'bigint' },
   tickets_of: { where: 'node = g', order: 'asked_ms', type: 'bigint' },
   tickets_under: { where: 'under_node = g', order: 'asked_ms', type: 'bigint' },

@@ -6,7 +6,12 @@ import { beginPatiently, patiently } from './busy.ts'
 import type { Database } from './driver.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
-const SCRIPTS = ['001_begin.sql', '002_tokens.sql', '003_queue.sql'] as const
+const SCRIPTS = [
+  '001_begin.sql',
+  '002_tokens.sql',
+  '003_queue.sql',
+  '004_reservations.sql',
+] as const
 
 export const SCHEMA_VERSION = SCRIPTS.length
 

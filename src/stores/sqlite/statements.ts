@@ -10,6 +10,9 @@ import type { Database, Statement, Value } from './driver.ts'
  */
 const IN_SCOPE = `key > ?1 || char(10) AND key < ?1 || char(11)`
 
+const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
+const BASE = `path ->> 'base'`
+
 const SCANS: Record<IndexName, { where: string; order: string }> = {
   ready_in: { where: IN_SCOPE, order: 'key' },
   ready_in_lane: { where: IN_SCOPE, order: 'key' },
@@ -38,6 +41,10 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: 'name' },
+  reservations: { where: `${RESERVED} AND '' = ?`, order: 'name' },
+  reservations_in: { where: `${RESERVED} AND path ->> 'scope' = ?`, order: BASE },
+  reservations_of: { where: `${RESERVED} AND path ->> 'project' = ?`, order: BASE },
+  reservations_beside: { where: `${RESERVED} AND path ->> 'family' = ?`, order: BASE },
   tickets: { where: `'' = ?`, order: 'rank' },
   tickets_of: { where: 'node = ?', order: 'asked_ms' },
   tickets_under: { where: 'under_node = ?', order: 'asked_ms' },

@@ -1,0 +1,45 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import type { Operation } from '../operations/operation.ts'
+import { type Checkout, checkoutAt, globIn, pathIn } from '../stores/checkout.ts'
+import { folderOf, type Place } from '../stores/open.ts'
+
+type Input = Record<string, unknown>
+
+/** Those that take globs; the others take paths that mean themselves. */
+const OF_GLOBS = new Set(['reserve.add', 'reserve.release'])
+
+/**
+ * What an agent or a person says of paths, in the folder it works in, becomes what all of them call
+ * the same: the checkout is filled in, and paths are named from its top. Whoever names a checkout
+ * is taken at its word. A door that cannot know the folder leaves this out.
+ */
+export function placePaths({ name, input: fields }: Operation, said: Input, place: Place): Input {
+  const isAsked = 'checkout' in fields && name !== 'reserve.list' && said['checkout'] === undefined
+  if (!isAsked) return said
+  const cwd = process.cwd()
+  const at = checkoutAt(cwd, { folder: folderOf(place), isShared: place.kind === 'postgres' })
+  const input: Input = { ...said, checkout: at.checkout }
+  if ('repository' in fields) input['repository'] ??= at.repository
+  const { paths } = said
+  if (Array.isArray(paths)) {
+    input['paths'] = paths.map((path) => {
+      if (typeof path !== 'string') return path as unknown
+      return OF_GLOBS.has(name) ? globIn(at, cwd, path) : pathFrom(at, cwd, path)
+    })
+  }
+  return input
+}
+
+function pathFrom(at: Checkout, cwd: string, path: string): string {
+  const found = pathIn(at, cwd, path)
+  if (found === undefined) {
+    throw new Refusal('invalid', `${path} is not in this checkout (${at.top})`, {
+      next: 'Ask about it from the checkout that it is in.',
+      details: { path, checkout: at.top },
+    })
+  }
+  const isFolder = statSync(resolve(cwd, path), { throwIfNoEntry: false })?.isDirectory()
+  return isFolder || path.endsWith('/') ? `${found}/` : found
+}

@@ -1,0 +1,215 @@
+import type { Caller } from '../core/caller.ts'
+import { showLease } from '../core/lease.ts'
+import { askerOf, isReservation, type Reservation } from '../core/overlap.ts'
+import { scopeOf, type Where } from '../core/path_terms.ts'
+import { releaseAll, releasePaths, reservePaths } from '../core/reservation.ts'
+import type { Lease } from '../core/rows.ts'
+import { judgePath, touchPaths, type Verdict } from '../core/touch.ts'
+import type { View } from '../core/view.ts'
+import * as f from './fields.ts'
+import { stillLive } from './locks.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { operation } from './operation.ts'
+import * as p from './path_fields.ts'
+
+/** A reservation as doors show it: a lease, and what it is of. */
+export function showReservation(view: View, lease: Reservation) {
+  const { glob, project, checkout, shared, reason } = lease.path
+  return {
+    ...showLease(view, lease),
+    path: glob,
+    project: project || null,
+    checkout,
+    shared,
+    reason,
+  }
+}
+
+export type ShownReservation = ReturnType<typeof showReservation>
+
+interface Placed {
+  project?: string | undefined
+  checkout?: string | null | undefined
+  repository?: string | null | undefined
+}
+
+const whereOf = ({ project, checkout, repository }: Placed): Where => ({
+  project: project ?? '',
+  checkout: checkout || null,
+  repository: repository ?? null,
+})
+
+export const add = operation({
+  name: 'reserve.add',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'invalid', 'too_large', 'lease_expired'],
+  doc: 'Reserve paths: while you have them no other agent can. All or nothing.',
+  tool: 'reserve_paths',
+  input: {
+    paths: p.globs,
+    project: p.project,
+    checkout: p.checkout,
+    repository: p.repository,
+    shared: p.shared,
+    ttl_seconds: p.ttlSeconds,
+    reason: p.why,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  command: 'reserve add paths…',
+  decide: (view, input, caller): Granted => {
+    const { paths: globs, shared, reason = null, process } = input
+    const how = { globs, shared, reason, process, ttl_ms: input.ttl_seconds * 1000 }
+    const { leases, warnings } = reservePaths(view, { ...whereOf(input), ...how }, caller)
+    return { items: leases.map((lease) => showReservation(view, lease)), warnings, next: null }
+  },
+  replay: (view, reply): Granted => {
+    const items = reply.items.map(({ name, fence }) => stillReserved(view, name, fence))
+    return { ...reply, items }
+  },
+})
+
+interface Granted {
+  items: ShownReservation[]
+  warnings: string[]
+  next: null
+}
+
+function stillReserved(view: View, name: string, fence: number): ShownReservation {
+  return showReservation(view, stillLive(view, name, fence) as Reservation)
+}
+
+export const release = operation({
+  name: 'reserve.release',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'fence_stale', 'lease_expired', 'invalid', 'too_large'],
+  doc: 'Give reserved paths back; with no paths, all of yours.',
+  tool: 'release_paths',
+  input: {
+    paths: p.globsOptional,
+    project: p.project,
+    checkout: p.checkout,
+    fence: f.fence,
+    nested: p.nested,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  command: 'reserve release [paths…]',
+  decide: (view, { paths: globs, ...input }, caller) => {
+    const { project, checkout, process, nested, fence } = input
+    const here = {
+      ...(project !== undefined && { project }),
+      ...(checkout !== undefined && { checkout: checkout || null }),
+    }
+    const leases = globs
+      ? releasePaths(view, { ...whereOf(input), globs, fence, process }, caller)
+      : releaseAll(view, { here, nested, process }, caller)
+    return { items: leases.map((lease) => released(lease)), next: null }
+  },
+})
+
+const released = ({ name, fence, path }: Lease) => ({
+  name,
+  fence,
+  path: path?.glob ?? null,
+  released: true,
+})
+
+export const list = operation({
+  name: 'reserve.list',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid'],
+  doc: 'Paths that are reserved, by whom and until when.',
+  input: { project: p.onlyProject, checkout: p.onlyCheckout, limit: f.limit, after: f.after },
+  command: 'reserve list',
+  decide: (view, { project, checkout, limit, after }) => {
+    const cursor = cursorIn(after)
+    const isShown = (lease: Lease): lease is Reservation =>
+      isReservation(lease) &&
+      (project === undefined || lease.path.project === project) &&
+      (checkout === undefined || lease.path.checkout === checkout)
+    const shown = (lease: Lease) => (isShown(lease) ? showReservation(view, lease) : null)
+    if (checkout !== undefined) {
+      const scope = scopeOf({ project: '', checkout, repository: null })
+      const rows = view.scan('reservations_in', scope, cursor)
+      return pageOf(rows, 'reservations_in', limit, shown)
+    }
+    if (project !== undefined) {
+      const rows = view.scan('reservations_of', project, cursor)
+      return pageOf(rows, 'reservations_of', limit, shown)
+    }
+    return pageOf(view.scan('reservations', '', cursor), 'reservations', limit, shown)
+  },
+})
+
+export const check = operation({
+  name: 'reserve.check',
+  effect: 'read',
+  role: 'viewer',
+  refuses: ['invalid', 'too_large'],
+  doc: 'Whether paths are free, yours, or held by another.',
+  input: {
+    paths: p.paths,
+    project: p.project,
+    checkout: p.checkout,
+    process: f.holderProcess,
+  },
+  command: 'reserve check paths…',
+  decide: (view, input, caller) => {
+    const asker = { ...askerOf(caller, input.process), given: true }
+    const where = whereOf(input)
+    const items = input.paths.map((path) => {
+      return { path, ...shownVerdict(view, judgePath(view, path, where, asker), asker) }
+    })
+    return { items, next: null }
+  },
+})
+
+function shownVerdict(view: View, verdict: Verdict, asker: Caller) {
+  if (verdict.state === 'free') return { state: verdict.state }
+  const { name, holder, fence, expires_at, expires_in_seconds, path, shared, reason } =
+    showReservation(view, verdict.lease)
+  return {
+    state: verdict.state,
+    holder,
+    expires_at,
+    expires_in_seconds,
+    shared,
+    reason,
+    reserved: path,
+    name,
+    fence,
+    by_you: holder === asker.agent,
+  }
+}
+
+export type ShownCheck = ReturnType<typeof check.decide>['items'][number]
+
+/** What a hook asks before an edit, and as a sign of life after it: one round trip. */
+export const touch = operation({
+  name: 'reserve.touch',
+  effect: 'write',
+  role: 'agent',
+  refuses: ['held', 'lease_expired', 'invalid', 'too_large'],
+  doc: 'An edit is about to happen: check its paths, reserve them, keep reservations alive.',
+  input: {
+    paths: p.touchedPaths,
+    project: p.project,
+    checkout: p.checkout,
+    repository: p.repository,
+    mode: p.mode,
+    ttl_seconds: p.ttlSeconds,
+    reason: p.why,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  decide: (view, { paths, mode, process, reason = null, ...input }, caller) => {
+    const ask = { paths, mode, process, reason, ttl_ms: input.ttl_seconds * 1000 }
+    const touched = touchPaths(view, { ...whereOf(input), ...ask }, caller)
+    const reserved = touched.reserved.map((lease) => showReservation(view, lease))
+    return { ...touched, reserved }
+  },
+})
