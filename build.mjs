@@ -36,7 +36,7 @@ const lean = {
 const apart = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: /\/(daemon|mcp|init)\/main\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /\/(daemon|mcp|init|demo)\/main\.ts$/ }, ({ kind, path }) =>
       kind === 'dynamic-import'
         ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
         : undefined,
@@ -59,6 +59,8 @@ try {
       daemon: 'src/daemon/main.ts',
       mcp: 'src/doors/mcp/main.ts',
       init: 'src/doors/cli/init/main.ts',
+      demo: 'src/doors/cli/demo/main.ts',
+      demo_agent: 'src/doors/cli/demo/agent.ts',
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
@@ -92,7 +94,17 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of ['postgres', 'daemon', 'mcp', 'init', 'runner_direct', 'runner', 'cli']) {
+  for (const name of [
+    'postgres',
+    'daemon',
+    'mcp',
+    'init',
+    'demo_agent',
+    'demo',
+    'runner_direct',
+    'runner',
+    'cli',
+  ]) {
     renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
   }
   if (!test) {

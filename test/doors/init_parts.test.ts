@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
 import { AGENTS, hookEvents } from '../../src/doors/cli/init/agents.ts'

@@ -47,7 +47,7 @@ export class Checkout {
     return execFileSync('git', [...who, ...args], {
       cwd,
       encoding: 'utf8',
-      env: this.env as NodeJS.ProcessEnv,
+      env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   }

@@ -57,13 +57,13 @@ describe('leasehold init', () => {
       if (!name.startsWith('.leasehold')) expect(text, name).not.toContain(repo.place.folder)
     }
     const commands = ['.claude/settings.json', '.codex/hooks.json', '.cursor/hooks.json'].flatMap(
-      (name) => [...repo.read(name).matchAll(/"command": ("command -v.*"),?$/gm)],
+      (name) => Array.from(repo.read(name).matchAll(/"command": ("command -v.*"),?$/gm)),
     )
     expect(commands).toHaveLength(18)
     const runs = (command: string) =>
       spawnSync('sh', ['-c', command], {
         cwd: repo.root,
-        env: repo.env as NodeJS.ProcessEnv,
+        env: repo.env,
         input: '{}',
         encoding: 'utf8',
       })
@@ -140,7 +140,7 @@ describe('leasehold init', () => {
     expect(repo.noted('calls')).toBe('hook git pre-commit\n')
     expect(repo.read('log')).toBe('theirs\ntheirs\n')
     repo.write('fail', '')
-    expect(() => repo.git('commit', '--allow-empty', '-m', 'two')).toThrow()
+    expect(() => repo.git('commit', '--allow-empty', '-m', 'two')).toThrow('Command failed')
     rmSync(join(repo.root, 'fail'))
     repo.install('pre-commit')
     expect(() => repo.git('commit', '--allow-empty', '-m', 'three')).toThrow('refused')
@@ -198,7 +198,7 @@ describe('leasehold init', () => {
     expect(repo.read('log')).toBe('lint\n')
     expect(repo.noted('calls')).toBe('hook git pre-commit\n')
     repo.write('fail', '')
-    expect(() => repo.git('commit', '--allow-empty', '-m', 'two')).toThrow()
+    expect(() => repo.git('commit', '--allow-empty', '-m', 'two')).toThrow('Command failed')
     for (const name of ['fail', 'log']) rmSync(join(repo.root, name))
     await done(repo, '--undo', '--yes')
     expect(repo.snapshot()).toEqual(before)

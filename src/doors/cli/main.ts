@@ -4,6 +4,7 @@ import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDatabase } from './db.ts'
+import { addDemo } from './demo.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
@@ -75,6 +76,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addMcp(root, enter)
   addTokens(groups('token'), enter)
   addInit(root)
+  addDemo(root)
   return root
 }
 

@@ -194,10 +194,14 @@ export function exerciseReservations(begin: Begin): void {
       const web = { project: 'web' }
       await paths.one('src/**', ada, { ...web, checkout: null })
       await expectRefusal(paths.one('src/a', bob, { ...web, checkout: '/one' }), 'held')
-      expect((await paths.one('src/a', bob, { project: 'api', checkout: '/one' })).holder).toBe('bob')
+      expect((await paths.one('src/a', bob, { project: 'api', checkout: '/one' })).holder).toBe(
+        'bob',
+      )
       await paths.one('docs/a', bob, { ...web, checkout: '/two' })
       await expectRefusal(paths.one('docs/**', ada, { ...web, checkout: null }), 'held')
-      expect((await paths.one('docs/**', ada, { project: 'ops', checkout: null })).holder).toBe('ada')
+      expect((await paths.one('docs/**', ada, { project: 'ops', checkout: null })).holder).toBe(
+        'ada',
+      )
     })
   })
 
@@ -239,7 +243,10 @@ export function exerciseReservations(begin: Begin): void {
 
     test('refuses in strict what was not reserved first, and only warns in warn', async () => {
       const { paths } = start()
-      const refusal = await expectRefusal(paths.touch('a', ada, { mode: 'strict' }), 'lease_expired')
+      const refusal = await expectRefusal(
+        paths.touch('a', ada, { mode: 'strict' }),
+        'lease_expired',
+      )
       expect(refusal.next).toContain('reserve add a')
       await paths.one('a', ada)
       expect(await paths.touch('a', ada, { mode: 'strict' })).toMatchObject({ reserved: [] })

@@ -85,7 +85,8 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
  */
 export function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
-  return `${path}command -v leasehold >/dev/null 2>&1 || exit 0; exec leasehold hook ${agent} ${event}`
+  const passes = 'command -v leasehold >/dev/null 2>&1 || exit 0'
+  return `${path}${passes}; exec leasehold hook ${agent} ${event}`
 }
 
 export function hookEvents(agent: AgentKind, bin: string | undefined): HookEvent[] {

@@ -45,10 +45,10 @@ const shown = ({ checkout, agents, changes, notes }: Plan) => ({
   notes,
 })
 
-/** In CI only what is committed can be there: hooks of git and the state are each checkout's own. */
+/** In CI only what is committed counts: git hooks and the state are each checkout's own. */
 function check(plan: Plan, { json }: InitOptions): void {
-  const isShared = !process.env['CI']
-  const wrong = pendingIn(plan.changes).filter(({ part }) => isShared || !part.isLocal)
+  const isOwn = !process.env['CI']
+  const wrong = pendingIn(plan.changes).filter(({ part }) => isOwn || !part.isLocal)
   if (wrong.length > 0) {
     const paths = wrong.map(({ shown: path, action }) => `${path} (${action})`)
     throw new Refusal('conflict', `Not as leasehold init would leave it: ${paths.join(', ')}`, {

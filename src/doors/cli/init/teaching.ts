@@ -3,15 +3,16 @@
 export const RULES = `## Working with others here: Leasehold
 
 Several agents may work in this checkout at once. Leasehold keeps them apart, and its hooks refuse
-what would collide. Use its tools (MCP server \`leasehold\`) or the command \`leasehold\`.
+what would collide. Use its tools (MCP server \`leasehold\`) or the command of the same name.
 
-- **Claim before you work**: \`claim_task\` (\`leasehold task claim\`). What is claimed is yours alone.
+- **Claim before you work**: \`claim_task\` (\`leasehold task claim\`). Then it is yours alone.
 - **Reserve before you edit**: \`reserve_paths\` (\`leasehold reserve add 'src/api/**'\`).
 - **A refusal is an answer**: it names who holds the thing, until when, and what to do \`next\`. Do
   that. Never work around it, and never take a lock by force.
 - **Hand off** instead of dropping: \`hand_off_lock\` gives the task to the next agent.
-- **Remember for others**: \`memory_search\` before you decide, \`memory_put\` what you have learned.
-- **Give back**: \`update_task_status\` to \`review\` or \`done\`, and \`release_paths\`, when you finish.`
+- **Remember for others**: \`memory_search\` before you decide, \`memory_put\` what you learned.
+- **Give back** when you finish: \`update_task_status\` to \`review\` or \`done\`, and
+  \`release_paths\`.`
 
 export const SKILL = `---
 name: leasehold
@@ -56,9 +57,10 @@ A refusal says what happened, why, and what to do \`next\`:
 
 | code | it means | do |
 |---|---|---|
-| \`held\` | another agent has it, until the time given | other work first, or wait; then ask again |
-| \`fence_stale\`, \`lease_expired\` | your lease is over, another may have gone on | stop writing, look at the task, claim again |
-| \`conflict\` | somebody changed it since you read it | read it again, then repeat your change on that |
+| \`held\` | another agent has it, until the time given | other work first; then ask again |
+| \`fence_stale\` | another has it by now | stop writing, look at the task |
+| \`lease_expired\` | your lease is over | claim or reserve again, then go on |
+| \`conflict\` | somebody changed it since you read it | read it again, then change that |
 | \`illegal_move\` | not from this status | \`explain\` says what is missing |
 
 Do not edit the file by another route (\`sed\`, a copy, a script), do not use \`--force\` or
@@ -78,8 +80,8 @@ The tool is \`hand_off_lock\`.
 
 ## 5. Share what you learn
 
-Look before you decide (\`memory_search\`, \`leasehold memory search "how are migrations named"\`), and
-leave what the next agent will need (\`memory_put\`). If the answer reports a conflict, two of you
+Look before you decide (\`memory_search\`, or \`leasehold memory search "migrations"\`), and leave
+what the next agent will need (\`memory_put\`). If the answer reports a conflict, two of you
 disagree: read both, then resolve it.
 
 ## 6. Give back
@@ -89,6 +91,6 @@ leasehold task status 42 review   # or: leasehold task done 42
 leasehold reserve release
 \`\`\`
 
-The tools are \`update_task_status\` and \`release_paths\`. Every status but \`in_progress\` gives the
-task's lock back. If you cannot finish, set it to \`todo\` and say what is left.
+The tools are \`update_task_status\` and \`release_paths\`. Every status but \`in_progress\` gives
+the task's lock back. If you cannot finish, set it to \`todo\` and say what is left.
 `
