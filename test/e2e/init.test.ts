@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
@@ -248,6 +256,22 @@ describe('leasehold init', () => {
     expect(repo.has('.gitignore')).toBe(false)
     await done(repo, '--undo', '--yes')
     expect(repo.snapshot()).toEqual(before)
+  })
+
+  test('hooks that git looks for outside of the checkout are left alone', async () => {
+    const repo = new Checkout(sandbox())
+    mkdirSync(repo.place.path('hooks'))
+    rmSync(join(repo.root, '.git/hooks'), { recursive: true })
+    symlinkSync('../../hooks', join(repo.root, '.git/hooks'))
+    const { out, code } = await repo.init(['--yes'])
+    expect(code).toBe(0)
+    expect(out).toContain('outside of this checkout: git hooks are yours to add')
+    expect(readdirSync(repo.place.path('hooks'))).toEqual([])
+    repo.git('config', 'core.hooksPath', '.githooks')
+    await done(repo, '--yes')
+    expect(repo.has('.githooks/pre-push')).toBe(true)
+    repo.write('.git/HEAD', 'broken')
+    expect(await repo.init(['--yes', '--json'])).toMatchObject({ code: 75 })
   })
 
   test('depending on leasehold, a repository starts the one it brings', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { saveFile } from './repository.ts'
+import { FILES, saveFile } from './repository.ts'
 import { type Coordination, coordinate } from './ways.ts'
 import type { AgentOrders, FromAgent, ToAgent } from './words.ts'
 
@@ -16,40 +16,38 @@ const LOOK_AGAIN_MS = { least: 20, most: 60 }
 let isStopped = false
 
 async function work(how: Coordination): Promise<void> {
-  for (let n = 1; !isStopped; n++) {
-    const task = await how.take()
+  let elsewhere: string | undefined
+  for (let n = 1; !isStopped;) {
+    const task = await how.take(elsewhere)
+    elsewhere = undefined
     if (!task) {
       await pause(LOOK_AGAIN_MS)
       continue
     }
-    if (!(await gotFile(how, task.file))) {
+    const holder = await how.open(task.file)
+    if (holder !== undefined) {
+      tell({ say: 'refused', file: task.file, holder })
       await how.putBack(task)
-      return
+      elsewhere = otherFile(task.file)
+      await pause(LOOK_AGAIN_MS)
+      continue
     }
-    tell({ say: 'doing', what: `edits ${task.file}` })
+    tell({ say: 'began', file: task.file })
     const path = join(orders.repository, task.file)
     const read = readFileSync(path, 'utf8')
     await pause(THINK_MS)
-    const line = `// ${orders.agent}, edit ${n}: task ${task.id}`
+    const line = `// ${orders.agent}, edit ${n++}: task ${task.id}`
     saveFile(path, `${read}${line}\n`, orders.agent)
-    tell({ say: 'edited', file: task.file, line })
+    tell({ say: 'edited', line })
     await how.shut(task.file)
     await how.finish(task)
     tell({ say: 'finished', task: task.id })
   }
 }
 
-/** Waits for a file that another has; false when the time is up before. */
-async function gotFile(how: Coordination, file: string): Promise<boolean> {
-  let holder = await how.open(file)
-  if (holder === undefined) return true
-  tell({ say: 'refused', file, holder })
-  for (; holder !== undefined; holder = await how.open(file)) {
-    if (isStopped) return false
-    tell({ say: 'doing', what: `waits for ${file}, which ${holder} has` })
-    await pause(LOOK_AGAIN_MS)
-  }
-  return true
+function otherFile(file: string): string {
+  const others = FILES.filter((each) => each !== file)
+  return others[Math.floor(Math.random() * others.length)]!
 }
 
 function pause({ least, most }: { least: number; most: number }): Promise<void> {

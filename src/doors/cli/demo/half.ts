@@ -86,12 +86,17 @@ class Agent {
     this.ready = new Promise((resolve, reject) => {
       this.child.on('message', (words: FromAgent) => {
         if (words.say === 'ready') resolve()
-        else if (words.say === 'doing') this.doing = words.what
-        else count.hear(this.name, words)
-        if (words.say === 'edited') this.edits++
+        this.hear(words)
+        count.hear(words)
       })
       void this.gone.then(() => reject(broken(this)))
     })
+  }
+
+  private hear(words: FromAgent): void {
+    if (words.say === 'began') this.doing = `edits ${words.file}`
+    if (words.say === 'refused') this.doing = `${words.file} is ${words.holder}'s: takes other work`
+    if (words.say === 'edited') this.edits++
   }
 
   tell(words: ToAgent): void {
@@ -120,10 +125,10 @@ class Count {
     this.folder = folder
   }
 
-  hear(_: string, words: Exclude<FromAgent, { say: 'ready' | 'doing' }>): void {
+  hear(words: FromAgent): void {
     if (words.say === 'edited') this.acknowledged.push(words.line)
-    else if (words.say === 'finished') this.finished.push(words.task)
-    else this.refused++
+    if (words.say === 'finished') this.finished.push(words.task)
+    if (words.say === 'refused') this.refused++
   }
 
   /** An edit is lost when its line was acknowledged and is in no file. */

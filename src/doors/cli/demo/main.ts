@@ -113,7 +113,7 @@ async function served<T>(
     for (let at = 0; at < tasks.length; at += CREATED_AT_ONCE) {
       signal.throwIfAborted()
       const some = tasks.slice(at, at + CREATED_AT_ONCE)
-      await Promise.all(some.map(({ file }) => client.task.create({ title: file })))
+      await Promise.all(some.map(({ file }) => client.task.create({ title: file, labels: [file] })))
     }
     await client.close()
     return await run()

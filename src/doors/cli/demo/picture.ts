@@ -71,4 +71,4 @@ function countText({ tally }: Scene): string {
   return `${edits_made} edits, ${lost}, ${conflicts_prevented} refused`
 }
 
-const coloured = (doing: string) => (doing.startsWith('waits') ? pc.yellow(doing) : doing)
+const coloured = (doing: string) => (doing.endsWith('work') ? pc.yellow(doing) : doing)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { DemoTask } from './words.ts'
 
 const NAMES = 'cart login search user order mail stock price tax shipping returns report'.split(' ')
-const FILES = NAMES.map((name) => `src/${name}.ts`)
+export const FILES = NAMES.map((name) => `src/${name}.ts`)
 export const TODO = 'TODO.md'
 
 /** A small repository of the kind that agents work in. */

@@ -7,13 +7,14 @@ import type { AgentOrders, DemoTask } from './words.ts'
 
 /** All that differs between both halves: how an agent comes to its task and to its file. */
 export interface Coordination {
-  take(): Promise<DemoTask | undefined>
+  /** The next task; with `elsewhere`, the next one that is about that file. */
+  take(elsewhere?: string): Promise<DemoTask | undefined>
   /** Who has the file; undefined when it is now ours. */
   open(file: string): Promise<string | undefined>
   /** The edit is written. */
   shut(file: string): Promise<void>
   finish(task: DemoTask): Promise<void>
-  /** The task was begun and cannot be finished. */
+  /** The task was taken and cannot be worked on now. */
   putBack(task: DemoTask): Promise<void>
   close(): Promise<void>
 }
@@ -55,8 +56,8 @@ export const todoList = (tasks: DemoTask[]) =>
 async function throughLeasehold({ agent, state }: AgentOrders): Promise<Coordination> {
   const client = await connect({ dir: state, agent })
   return {
-    take: async () => {
-      const claim = await client.claimNext()
+    take: async (elsewhere) => {
+      const claim = await client.claimNext(elsewhere === undefined ? {} : { label: elsewhere })
       return claim && { id: claim.task.id, file: claim.task.title }
     },
     open: async (file) => {

@@ -16,12 +16,11 @@ export type ToAgent = { say: 'go' } | { say: 'stop' }
 
 export type FromAgent =
   | { say: 'ready' }
-  /** For the picture only. */
-  | { say: 'doing'; what: string }
-  /** It was refused a file that another agent has. Said once per task, however long it waits. */
+  | { say: 'began'; file: string }
+  /** It was about to edit a file that another agent has; now it takes other work. */
   | { say: 'refused'; file: string; holder: string }
-  /** Acknowledged: the agent has written this line into the file, and goes on. */
-  | { say: 'edited'; file: string; line: string }
+  /** Acknowledged: the agent has written this line into its file, and goes on. */
+  | { say: 'edited'; line: string }
   | { say: 'finished'; task: string }
 
 export interface DemoTask {

@@ -32,11 +32,7 @@ export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): Checkout {
   const here = realpathSync(cwd)
   const top = git(here, ['rev-parse', '--show-toplevel'])
   const isGit = top !== undefined && top !== ''
-  if (!isGit && git(here, ['rev-parse', '--git-dir']) !== undefined) {
-    throw new Refusal('invalid', `${here} is inside a git folder, where there are no files`, {
-      next: 'Go to a checkout of the repository, then: leasehold init',
-    })
-  }
+  if (!isGit) refuseOddGit(here)
   const root = isGit ? realpathSync(top) : here
   refuseHome(root, env)
   const main = mainCheckout(root) ?? root
@@ -49,6 +45,23 @@ export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): Checkout {
     hooks: common === undefined ? undefined : hooksOf(root, common),
     bounds: [root, main, ...(common === undefined ? [] : [common])],
     isDependency,
+  }
+}
+
+/** No checkout, although git is at work here: better say so than set up the wrong folder. */
+function refuseOddGit(here: string): void {
+  if (git(here, ['rev-parse', '--git-dir']) !== undefined) {
+    throw new Refusal('invalid', `${here} is inside a git folder, where there are no files`, {
+      next: 'Go to a checkout of the repository, then: leasehold init',
+    })
+  }
+  for (let folder = here; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, '.git'))) {
+      throw new Refusal('unavailable', `git does not take ${folder} for a checkout`, {
+        next: 'See what it says: git status. Then run leasehold init again.',
+      })
+    }
+    if (folder === dirname(folder)) return
   }
 }
 
@@ -80,12 +93,13 @@ const gitFolder = (root: string) => git(root, ['rev-parse', '--git-common-dir'])
 function hooksOf(root: string, common: string): HooksFolder {
   const husky = join(root, '.husky')
   const said = git(root, ['config', '--type=path', 'core.hooksPath'])
-  const folder = said ? resolve(root, said) : join(common, 'hooks')
-  const isHusky = existsSync(husky) && (isInside(folder, husky) || dependsOn(root, 'husky'))
+  const named = said ? resolve(root, said) : join(common, 'hooks')
+  const isHusky = existsSync(husky) && (isInside(named, husky) || dependsOn(root, 'husky'))
   if (isHusky) return { folder: husky, kind: 'husky' }
+  const folder = existsSync(named) ? realpathSync(named) : named
   if (isInside(folder, common)) return { folder, kind: 'git' }
   if (isInside(folder, root)) return { folder, kind: 'shared' }
-  const forbidden = `core.hooksPath is ${said}, outside of this checkout`
+  const forbidden = `git looks for hooks in ${folder}, outside of this checkout`
   return { folder, kind: 'shared', forbidden }
 }
 
