@@ -74,6 +74,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
       { event: 'sessionStart', ours: 'session-start' },
       { event: 'preToolUse', ours: 'pre-tool-use', matcher: CURSOR_WRITES },
       // Older versions have no preToolUse: there the shell is guarded, and edits are at least seen.
+      // reason: Cursor's own name for it.
       { event: 'beforeShellExecution', ours: 'before-shell-execution' },
       { event: 'afterFileEdit', ours: 'after-file-edit' },
       { event: 'postToolUse', ours: 'post-tool-use' },
@@ -88,7 +89,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
  * The hook as a line of shell. It passes where leasehold is not installed: whoever clones this
  * repository can work without it.
  */
-export function hookCommand(agent: string, event: string, bin: string | undefined): string {
+function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
   // Codex wants JSON when something stops, also from a hook that has nothing to say.
   const pass = agent === 'codex' && event.endsWith('stop') ? '{ echo {}; exit 0; }' : 'exit 0'

@@ -87,7 +87,7 @@ function notesOn(checkout: Checkout, env: NodeJS.ProcessEnv, cwd: string): strin
 
 const lookedFrom = (cwd: string) => insidePath(cwd, ['/'])
 
-export function changesFor(checkout: Checkout, parts: Part[]): Change[] {
+function changesFor(checkout: Checkout, parts: Part[]): Change[] {
   const changes: Change[] = []
   for (const part of parts) {
     const path = placeOfPart(checkout, part)
