@@ -44,6 +44,12 @@ const apart = {
     onResolve({ filter: /^\.\/driver\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './postgres.cjs', external: true } : undefined,
     )
+    onResolve({ filter: /^\.\/direct_store\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './hook_direct.cjs', external: true } : undefined,
+    )
+    onResolve({ filter: /hooks\/entry\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './hook.cjs', external: true } : undefined,
+    )
     onResolve({ filter: /^\.\/direct\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './runner_direct.cjs', external: true } : undefined,
     )
@@ -64,6 +70,8 @@ try {
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
+      hook: 'src/hooks/entry.ts',
+      hook_direct: 'src/hooks/direct_store.ts',
       cli: 'src/doors/cli/main.ts',
     },
     outdir: fresh,
@@ -94,19 +102,8 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of [
-    'postgres',
-    'daemon',
-    'mcp',
-    'init',
-    'demo_agent',
-    'demo',
-    'runner_direct',
-    'runner',
-    'cli',
-  ]) {
-    renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
-  }
+  const parts = readdirSync(fresh).filter((name) => /\.cjs$/.test(name) && name !== 'cli.cjs')
+  for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     keepCode(fresh)
     await buildSdk(fresh)
@@ -119,13 +116,23 @@ try {
 function keepCode(folder) {
   const state = join(folder, 'state')
   const cache = join(folder, 'cli.cache')
-  const run = (args, more) => {
+  const run = (args, more, input) => {
     const env = { ...process.env, LEASEHOLD_DIR: state, LEASEHOLD_STORE: '', ...more }
-    execFileSync(process.execPath, ['bin/leasehold', ...args], { env, stdio: 'ignore' })
+    const stdio = ['pipe', 'ignore', 'ignore']
+    execFileSync(process.execPath, ['bin/leasehold', ...args], { env, stdio, input })
   }
   run(['lock', 'acquire', 'x', '--agent', 'build'], {})
   run(['lock', 'status', 'x'], { LEASEHOLD_KEEP_CODE: cache })
   renameSync(cache, `${out}/cli.cache`)
+  const event = {
+    session_id: 'build',
+    cwd: folder,
+    tool_name: 'Bash',
+    tool_input: { command: 'ls' },
+  }
+  const called = ['hook', 'claude', 'pre-tool-use']
+  run(called, { LEASEHOLD_KEEP_CODE: cache }, JSON.stringify(event))
+  renameSync(cache, `${out}/hook.cache`)
 }
 
 /** What other programs import. Types take longer and are needed by a package only: `--types`. */

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
-import type { Caller } from '../core/caller.ts'
+import { type Caller, leaseUnder } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
-import { leaseUnder } from '../operations/access.ts'
 import { agentId } from '../operations/fields.ts'
 import { parseInput } from '../operations/operation.ts'
 import { host } from '../stores/process.ts'

@@ -23,3 +23,10 @@ export function sameProcess(a: ProcessRef | null, b: ProcessRef | null): boolean
   if (a === null || b === null) return false
   return a.host === b.host && a.seat === b.seat && a.pid === b.pid && a.start === b.start
 }
+
+/** The lease that a surrounding `leasehold run` or runner holds for this program. */
+export function leaseUnder(env: Record<string, string | undefined>): Caller['under'] {
+  const lock = env['LEASEHOLD_LOCK']
+  const fence = Number(env['LEASEHOLD_FENCE'])
+  return lock && Number.isSafeInteger(fence) && fence > 0 ? { lock, fence } : null
+}

@@ -11,9 +11,10 @@ import {
   overlapping,
   type Reservation,
 } from './overlap.ts'
-import { scopeOf, type Where } from './path_terms.ts'
+import type { Where } from './path_terms.ts'
 import { Refusal } from './refusal.ts'
 import { heldPath, reservePaths } from './reservation.ts'
+import type { Lease } from './rows.ts'
 import { standing } from './standing.ts'
 import type { View } from './view.ts'
 
@@ -52,6 +53,8 @@ export interface Touch extends Grant, Where {
   paths: string[]
   mode: Mode
   reason: string | null
+  /** How long the asker may be silent from now on, where that is longer than the TTL. */
+  keep_ms?: number | undefined
 }
 
 interface Touched {
@@ -65,7 +68,7 @@ interface Touched {
  * An agent is about to write `paths`, or gives a sign of life with none. Refuses with `held` what
  * another has reserved (`warn` only says so). What the caller does not have yet is reserved for it
  * in `auto`, and refused with `lease_expired` in `strict`, as a write without its lease is. All that
- * the caller has reserved in this checkout lives on for at least the TTL.
+ * the caller has reserved lives on for at least the TTL.
  */
 export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
   const asker = askerOf(caller, ask.process)
@@ -98,17 +101,35 @@ function notReserved(path: string): Refusal {
   })
 }
 
-/** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */
+/**
+ * A sign of life counts for all that the asker holds, as a heartbeat does: each lease by its own
+ * TTL, reservations by `keep_ms` at least. It counts for the agents that the asker is nested under
+ * too: they wait for it in the same process.
+ */
 function renewAll(view: View, ask: Touch, asker: Caller): number {
-  const scope = scopeOf(ask)
   let renewed = 0
-  for (const lease of [...view.scan('leases_held_by', asker.agent)]) {
-    if (!isReservation(lease) || lease.path.scope !== scope || !isOwn(lease, asker)) continue
-    if (standing(view, lease) !== 'live') continue
-    renewed += 1
-    const ttl_ms = Math.max(ask.ttl_ms, lease.ttl_ms)
-    const gained_ms = view.now + ttl_ms - lease.expires_ms
-    if (gained_ms > Math.min(SEEN_MS, ask.ttl_ms / 10)) extend(view, lease, ttl_ms)
+  for (const agent of [asker.agent, ...parentsOf(asker.agent)]) {
+    for (const lease of [...view.scan('leases_held_by', agent)]) {
+      if (!isOwn(lease, { ...asker, agent }) || standing(view, lease) !== 'live') continue
+      renewed += isReservation(lease) && agent === asker.agent ? 1 : 0
+      renew(view, lease, isReservation(lease) ? Math.max(ask.ttl_ms, ask.keep_ms ?? 0) : 0)
+    }
   }
   return renewed
+}
+
+/** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */
+function renew(view: View, lease: Lease, least_ms: number): void {
+  const ttl_ms = Math.max(least_ms, lease.ttl_ms)
+  const gained_ms = view.now + ttl_ms - lease.expires_ms
+  if (gained_ms <= Math.min(SEEN_MS, ttl_ms / 10)) return
+  const renewed = extend(view, lease, ttl_ms)
+  // Longer this once: a long command does not make every later silence as long.
+  if (renewed.ttl_ms !== lease.ttl_ms) view.put('lease', { ...renewed, ttl_ms: lease.ttl_ms })
+}
+
+/** `a/b/c` is nested under `a/b` and `a`. */
+function parentsOf(agent: string): string[] {
+  const parts = agent.split('/')
+  return parts.slice(1).map((_, i) => parts.slice(0, parts.length - 1 - i).join('/'))
 }

@@ -1,4 +1,6 @@
 import * as z from 'zod/mini'
+import { RESERVATION_TTL_MS } from '../core/limits.ts'
+import { MODES } from '../core/touch.ts'
 import * as s from '../operations/schemas.ts'
 
 export const SLOTS_MAX = 1000
@@ -89,6 +91,12 @@ const fileSchema = () =>
     users: byName(section({ weight: s.or(weight(), 1), limit: limit() })),
     groups: byName(section({ limit: limit() })),
     pool: filled({ limit: limit() }),
+    // A hook reads these itself, without this schema: see src/hooks/settings.ts.
+    hooks: filled({
+      mode: s.or(z.enum([...MODES, 'off'], 'must be "auto", "strict", "warn" or "off"'), 'auto'),
+      ttl_seconds: s.or(s.ttl(), RESERVATION_TTL_MS / 1000),
+      unreachable: s.optional(z.enum(['open', 'closed'], 'must be "open" or "closed"')),
+    }),
     reservations: filled({
       scope: s.or(
         z.enum(['checkout', 'repository'], 'must be "checkout" or "repository"'),

@@ -85,13 +85,6 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
   return { agent, given: true, process: null, under: null, admin, ...more }
 }
 
-/** The lease that a surrounding `leasehold run` or runner holds for this program. */
-export function leaseUnder(env: Record<string, string | undefined>): Caller['under'] {
-  const lock = env['LEASEHOLD_LOCK']
-  const fence = Number(env['LEASEHOLD_FENCE'])
-  return lock && Number.isSafeInteger(fence) && fence > 0 ? { lock, fence } : null
-}
-
 const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }
 
 /** Roles bound the doors: a viewer reads, an agent works, an admin may do all. */

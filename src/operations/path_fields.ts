@@ -61,3 +61,7 @@ export const nested = field(
   'With no paths: also those of your subagents.',
   '--nested',
 )
+export const keepSeconds = field(
+  () => s.optional(s.ttl()),
+  'How long you may be silent now, where that is longer: a command runs that takes its time.',
+)

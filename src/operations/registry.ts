@@ -1,4 +1,5 @@
 import * as agents from './agents.ts'
+import * as hooks from './hooks.ts'
 import * as locks from './locks.ts'
 import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
@@ -49,6 +50,7 @@ export const registry = [
   tokens.create,
   tokens.list,
   tokens.revoke,
+  hooks.bypass,
 ] as const
 
 export type Registered = (typeof registry)[number]

@@ -202,12 +202,14 @@ export const touch = operation({
     repository: p.repository,
     mode: p.mode,
     ttl_seconds: p.ttlSeconds,
+    keep_seconds: p.keepSeconds,
     reason: p.why,
     process: f.holderProcess,
     request_id: f.requestId,
   },
   decide: (view, { paths, mode, process, reason = null, ...input }, caller) => {
-    const ask = { paths, mode, process, reason, ttl_ms: input.ttl_seconds * 1000 }
+    const keep_ms = (input.keep_seconds ?? 0) * 1000
+    const ask = { paths, mode, process, reason, keep_ms, ttl_ms: input.ttl_seconds * 1000 }
     const touched = touchPaths(view, { ...whereOf(input), ...ask }, caller)
     const reserved = touched.reserved.map((lease) => showReservation(view, lease))
     return { ...touched, reserved }

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs
 import { Refusal } from '../core/refusal.ts'
 
 /** What may stand in a folder that we have not used yet: some people configure first. */
-const HARMLESS = new Set(['config.json', 'write.lock'])
+const HARMLESS = new Set(['config.json', 'write.lock', 'sessions'])
 
 const isLax = (path: string) => {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode

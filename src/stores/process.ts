@@ -19,7 +19,9 @@ export const boot = LINUX
 export const seat = `${boot}/${LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform}`
 
 interface Stat {
+  name: string
   state: string
+  parent: number
   group: number
   start: number
 }
@@ -32,8 +34,15 @@ function readStat(pid: number | string): Stat | undefined {
     return undefined
   }
   // The command's name stands in parentheses and may itself contain any of ") (".
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0]!, group: Number(fields[2]), start: Number(fields[19]) }
+  const end = text.lastIndexOf(')')
+  const fields = text.slice(end + 2).split(' ')
+  return {
+    name: text.slice(text.indexOf('(') + 1, end),
+    state: fields[0]!,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    start: Number(fields[19]),
+  }
 }
 
 /** Zombies answer signals but run nothing. */
@@ -52,6 +61,27 @@ let self: ProcessRef | undefined
 
 export function ownProcess(): ProcessRef {
   return (self ??= processRef(process.pid)!)
+}
+
+/** A process that this one descends from. */
+export interface Ancestor {
+  /** As the kernel knows it: at most 15 characters. */
+  name: string
+  ref: ProcessRef
+}
+
+const ANCESTORS_MAX = 64
+
+/** The parent, its parent and so on, as far as they can be seen. None where there is no /proc. */
+export function* ancestors(): Generator<Ancestor> {
+  if (!LINUX) return
+  let pid = process.ppid
+  for (let i = 0; i < ANCESTORS_MAX && pid > 0; i += 1) {
+    const stat = readStat(pid)
+    if (!stat) return
+    yield { name: stat.name, ref: { host, seat, pid, start: stat.start } }
+    pid = stat.parent
+  }
 }
 
 export function processFact(ref: ProcessRef): Fact {

@@ -1,17 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
-import { uniqueId } from './digest.ts'
+import { writePrivate } from './private_file.ts'
 
 /** What a running daemon leaves in the state folder, so that this login's programs find it. */
 export interface ServerFile {
@@ -22,17 +12,6 @@ export interface ServerFile {
 
 const SERVER = 'server.json'
 const ADMIN = 'admin.token'
-
-/** Whole or not at all, for this login only, and never through a planted link. */
-function writePrivate(folder: string, name: string, text: string): void {
-  const temporary = join(folder, `${name}.${uniqueId()}`)
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-  const fd = openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-  writeSync(fd, text)
-  fsyncSync(fd)
-  closeSync(fd)
-  renameSync(temporary, join(folder, name))
-}
 
 export function announce(folder: string, server: ServerFile, secret: string): void {
   writePrivate(folder, ADMIN, `${secret}\n`)

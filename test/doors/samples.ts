@@ -93,6 +93,7 @@ export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name
     'token.create': { secret_hash: sha256(`another-${name}`), role: 'viewer' },
     'token.list': {},
     'token.revoke': { id: token },
+    'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -1,11 +1,10 @@
 import type { Caller } from '../../core/caller.ts'
 import { Refusal, type RefusalCode } from '../../core/refusal.ts'
-import { Unanswered } from '../../doors/cli/remote.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { stateFolder } from '../../stores/place.ts'
 import { ownProcess } from '../../stores/process.ts'
 import { findDaemon } from '../../stores/server_file.ts'
-import { askBare } from './wire.ts'
+import { askBare, Unanswered } from '../../stores/wire.ts'
 
 /** A daemon that is stopped answers nothing; the store can be asked beside it. */
 const ANSWER_MS_MAX = 5_000

@@ -1,8 +1,7 @@
 import { userInfo } from 'node:os'
-import type { Caller } from '../../core/caller.ts'
+import { admits, type Caller, leaseUnder } from '../../core/caller.ts'
 import type { Waiting } from '../../core/lock.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { leaseUnder } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
@@ -10,8 +9,10 @@ import { uniqueId } from '../../stores/digest.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
+import { sessionHere } from '../../stores/sessions.ts'
 import type { Store } from '../../stores/store.ts'
-import { askDaemon, Unanswered } from './remote.ts'
+import { Unanswered } from '../../stores/wire.ts'
+import { askDaemon } from './remote.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -24,6 +25,8 @@ export interface Context {
   env: NodeJS.ProcessEnv
   json: boolean
   caller: Caller
+  /** The same, found anew: the hooks of our agent may have said who it is since. */
+  callerNow(): Caller
   place: Place
   /** Calls an operation: through the daemon if one runs, else on the store itself. */
   call<F extends Fields, O>(
@@ -38,7 +41,7 @@ export interface Context {
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
-  const caller = callerOf(options, env)
+  const caller = callerOf(options, env, folderOf(place))
   let opened: Store | undefined
   const store = () => {
     refuseWithToken(env)
@@ -48,6 +51,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     env,
     json: options.json ?? false,
     caller,
+    callerNow: () => callerOf(options, env, folderOf(place)),
     place,
     call: (operation, input, how = {}) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
@@ -105,14 +109,22 @@ async function throughDaemon<T>(
   }
 }
 
-/** `--agent`, else what a person, hook or runner set, else an id that every terminal shares. */
-function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Caller {
+/**
+ * `--agent`, else what a person or runner set, else the agent whose hooks said that we descend from
+ * it, else an id that every terminal shares.
+ */
+function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, folder: string): Caller {
   const said = options.agent ?? env['LEASEHOLD_AGENT']
   if (said !== undefined) parseInput({ agent: agentId }, { agent: said })
+  const session = env['LEASEHOLD_TOKEN'] ? undefined : sessionHere(folder)
+  const isOurs = session && (said === undefined || admits(session.agent, said))
+  const agent = said ?? session?.agent
   return {
-    agent: said ?? `cli:${userInfo().username}@${host}`,
-    given: said !== undefined,
-    process: ownProcess(),
+    agent: agent ?? `cli:${userInfo().username}@${host}`,
+    given: agent !== undefined,
+    // Of an agent with hooks, what it holds is held by its own process, whoever asks; but a place
+    // in a line is ours, and goes with us.
+    ...(isOurs ? { process: session.process, waiter: ownProcess() } : { process: ownProcess() }),
     // The files are this login's own, so it could do anything; it does so only when it says so.
     admin: options.force ?? false,
     under: leaseUnder(env),

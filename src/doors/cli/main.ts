@@ -8,6 +8,7 @@ import { addDemo } from './demo.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
+import { addHook } from './hook.ts'
 import { addInit } from './init.ts'
 import { addMcp } from './mcp.ts'
 import { overview } from './overview.ts'
@@ -74,6 +75,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addDoctor(root, enter)
   addServing(root, enter)
   addMcp(root, enter)
+  addHook(root)
   addTokens(groups('token'), enter)
   addInit(root)
   addDemo(root)

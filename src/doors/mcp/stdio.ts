@@ -13,7 +13,8 @@ import { type Ask, type Choice, mcpServer } from './server.ts'
 /** What the command line knows: who asks, and how to reach the daemon or the store. */
 interface Reach {
   env: NodeJS.ProcessEnv
-  caller: Caller
+  /** Asked for every call: we are started before the first hook of our agent runs. */
+  callerNow(): Caller
   place: Place
   call(
     operation: Operation,
@@ -27,15 +28,15 @@ interface Reach {
  * every lease names this process, so its locks are free when it has ended.
  */
 export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
-  const own = callerOf(reach)
   const renewal = operationNamed.get('lock.renew')!
   const fences = new Fences((agent, name, fence) => {
-    const caller = agent === own.agent ? own : { ...own, agent, given: true }
+    const caller = { ...callerOf(reach), agent, given: true }
     // Without a request id: a renewal that is repeated does no harm, and there are many.
     return reach.call(renewal, { name, fence, request_id: undefined }, { caller })
   })
   const under = new Set<Promise<unknown>>()
   const ask: Ask = (operation, input, agent, signal) => {
+    const own = callerOf(reach)
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
     const asked = placePaths(operation, filled(operation, input, caller, fences), reach.place)
     const answer = reach.call(operation, asked, { caller, signal }).then((result) => {
@@ -61,7 +62,8 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
 }
 
 /** An id of its own, so that two agents on one machine are two, unless somebody gave it one. */
-function callerOf({ caller, env }: Reach): Caller {
+function callerOf({ callerNow, env }: Reach): Caller {
+  const caller = callerNow()
   // A token stands for its own agent, and may not name another.
   if (caller.given || env['LEASEHOLD_TOKEN']) return caller
   const agent = `mcp:${userInfo().username}@${host}:${process.pid}`
@@ -80,7 +82,7 @@ function filled(
   fences: Fences,
 ): Record<string, unknown> {
   const asked = { ...input }
-  if ('process' in operation.input) asked['process'] ??= ownProcess()
+  if ('process' in operation.input) asked['process'] ??= caller.process ?? ownProcess()
   const lock = lockIn(input)
   if ('fence' in operation.input && lock !== undefined) {
     const { under } = caller

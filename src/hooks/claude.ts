@@ -1,0 +1,111 @@
+import {
+  type Answer,
+  type Fields,
+  fieldsIn,
+  type HookCall,
+  type HookEvent,
+  numberIn,
+  plainName,
+  type Protocol,
+  SILENT,
+  textIn,
+  type Verdict,
+} from './protocol.ts'
+
+/** Claude Code's events, by their names without case and dashes. */
+const EVENTS: Record<string, HookEvent> = {
+  sessionstart: 'session_start',
+  sessionend: 'session_end',
+  subagentstart: 'subagent_start',
+  subagentstop: 'subagent_stop',
+  pretooluse: 'before',
+  posttooluse: 'alive',
+  posttoolusefailure: 'alive',
+  posttoolbatch: 'alive',
+  permissionrequest: 'alive',
+  userpromptsubmit: 'alive',
+  precompact: 'alive',
+  stop: 'stop',
+}
+
+/** Tools that write one file, and the field that names it. */
+const WRITING: Record<string, string> = {
+  Edit: 'file_path',
+  Write: 'file_path',
+  MultiEdit: 'file_path',
+  NotebookEdit: 'notebook_path',
+}
+
+/** What the Bash tool gives a command that names no timeout, and the most it gives any. */
+const SHELL_MS = 120_000
+const SHELL_MS_MAX = 600_000
+
+export const claude: Protocol = {
+  isAlone: true,
+  read(event, input, env) {
+    const name = textIn(input, 'hook_event_name') ?? event
+    const meant = EVENTS[plainName(event)]
+    if (!meant) return undefined
+    const tool = textIn(input, 'tool_name') ?? ''
+    const given = fieldsIn(input['tool_input'])
+    const file = Object.hasOwn(WRITING, tool) ? textIn(given, WRITING[tool]!) : undefined
+    return {
+      event: meant,
+      name,
+      session: textIn(input, 'session_id'),
+      subagent: textIn(input, 'agent_id'),
+      cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
+      files: meant === 'before' && file !== undefined ? [file] : [],
+      ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
+      busy: isBusy(input),
+      source: textIn(input, 'source') ?? '',
+    }
+  },
+  answer: answerLikeClaude,
+}
+
+function shellCall(
+  given: Fields,
+  env: NodeJS.ProcessEnv,
+): Pick<HookCall, 'command' | 'timeout_ms'> {
+  const command = textIn(given, 'command')
+  const usual_ms = Number(env['BASH_DEFAULT_TIMEOUT_MS']) || SHELL_MS
+  const most_ms = Math.max(Number(env['BASH_MAX_TIMEOUT_MS']) || SHELL_MS_MAX, usual_ms)
+  const timeout_ms = Math.min(numberIn(given, 'timeout') ?? usual_ms, most_ms)
+  return command === undefined ? {} : { command, timeout_ms }
+}
+
+/** Shells and subagents in the background outlive the turn that started them. */
+function isBusy(input: Fields): boolean {
+  const tasks = input['background_tasks']
+  return Array.isArray(tasks) && tasks.some((each) => fieldsIn(each)['status'] !== 'completed')
+}
+
+/**
+ * Claude Code's answers, which Codex took over. A refusal says it in both ways that there are: exit
+ * 2 with the reason on stderr, which every version obeys and nothing overrides, and the JSON of
+ * newer ones, so that they show a denial and not a failure. `allow` is never said: it would skip
+ * the permissions of the person at the keyboard.
+ */
+export function answerLikeClaude({ event, name }: HookCall, verdict: Verdict): Answer {
+  const { deny, context, notice } = verdict
+  const asked = event === 'before'
+  const speaks = asked || event === 'session_start' || event === 'subagent_start'
+  const specific = {
+    hookEventName: name,
+    ...(asked && deny !== undefined && denial(deny)),
+    ...(deny === undefined && context !== undefined && { additionalContext: context }),
+  }
+  const isHeard = speaks && Object.keys(specific).length > 1
+  const output = {
+    ...(isHeard && { hookSpecificOutput: specific }),
+    ...(notice !== undefined && { systemMessage: notice }),
+  }
+  const out = Object.keys(output).length > 0 ? `${JSON.stringify(output)}\n` : ''
+  if (asked && deny !== undefined) return { out, err: `${deny}\n`, code: 2 }
+  return { ...SILENT, out, err: notice === undefined ? '' : `${notice}\n` }
+}
+
+function denial(reason: string) {
+  return { permissionDecision: 'deny', permissionDecisionReason: reason }
+}

@@ -1,0 +1,40 @@
+import type { Caller } from '../core/caller.ts'
+import type { Checkout } from '../stores/checkout.ts'
+import type { ShownCheck } from '../operations/reservations.ts'
+import type { Asking } from './asking.ts'
+import type { HookSettings } from './settings.ts'
+import type { Surroundings } from './targets.ts'
+
+/** What every hook needs: who asks, where, under which settings, and whom. */
+export interface HookContext {
+  env: NodeJS.ProcessEnv
+  settings: HookSettings
+  caller: Caller
+  around: Surroundings
+  asking: Asking
+}
+
+/** A path that somebody else has. */
+export type Conflict = Extract<ShownCheck, { holder: string }>
+
+/** As many as one call takes, and as many as are looked at in all. */
+const NAMES_AT_ONCE = 100
+export const NAMES_MAX = 5_000
+
+/** Those of `names` that another agent has reserved for itself alone. */
+export async function conflictsIn(
+  { asking, caller }: HookContext,
+  checkout: Checkout,
+  names: readonly string[],
+): Promise<Conflict[]> {
+  const found: Conflict[] = []
+  for (let at = 0; at < Math.min(names.length, NAMES_MAX); at += NAMES_AT_ONCE) {
+    const paths = names.slice(at, at + NAMES_AT_ONCE)
+    const input = { paths, checkout: checkout.checkout, process: caller.process }
+    const { items } = (await asking.ask('reserve.check', input, caller)) as { items: ShownCheck[] }
+    for (const item of items) {
+      if (item.state === 'held' && !item.shared) found.push(item)
+    }
+  }
+  return found
+}

@@ -1,0 +1,102 @@
+import { userInfo } from 'node:os'
+import { leaseUnder } from '../core/caller.ts'
+import { checkoutAt } from '../stores/checkout.ts'
+import { host } from '../stores/process.ts'
+import { sessionHere } from '../stores/sessions.ts'
+import { letPast } from './bypass.ts'
+import { type Conflict, conflictsIn, type HookContext, NAMES_MAX } from './context.ts'
+import { stagedPaths, unpushedPaths } from './git_facts.ts'
+import { type Answer, plainName, SILENT, type Verdict } from './protocol.ts'
+import { conflictText } from './wording.ts'
+
+const EVENTS: Record<string, string> = { precommit: 'commit', prepush: 'push' }
+
+/** The verb that git is about to do; undefined when the hook is none of ours. */
+export const gitVerb = (event: string) => EVENTS[plainName(event)]
+
+/** Who runs git: as a hook or a person said, the agent among our ancestors, or the login. */
+export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
+  const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
+  const agent = env['LEASEHOLD_AGENT'] || session?.agent
+  return {
+    agent: agent ?? `cli:${userInfo().username}@${host}`,
+    process: session?.process,
+  }
+}
+
+/** `pre-commit` and `pre-push`: what goes into history must not be another agent's. */
+export async function guardHistory(
+  context: HookContext,
+  verb: string,
+  input: string,
+): Promise<Verdict> {
+  const { cwd } = context.around
+  const names = verb === 'commit' ? stagedPaths(cwd) : pushedPaths(cwd, input)
+  const stale = await staleFence(context)
+  const found = await conflictsIn(context, checkoutAt(cwd, context.around), names)
+  const conflicts = found.filter(({ holder }) => !isRelated(holder, context.caller.agent))
+  const text = [stale, conflicts.length > 0 ? refusalText(verb, conflicts) : undefined]
+  const denial = text.filter(Boolean).join('\n')
+  const notice =
+    names.length > NAMES_MAX ? `Leasehold looked at the first ${NAMES_MAX} paths only` : undefined
+  if (denial === '') return notice === undefined ? {} : { notice }
+  if (context.settings.mode === 'warn') return { notice: denial }
+  return letPast(
+    context,
+    denial,
+    conflicts.map(({ path }) => path),
+  )
+}
+
+/** git does not say which subagent it works for: what one of a family has, all may commit. */
+function isRelated(holder: string, agent: string): boolean {
+  return holder.split('/')[0] === agent.split('/')[0]
+}
+
+function refusalText(verb: string, conflicts: Conflict[]): string {
+  const what = verb === 'commit' ? 'this commit contains' : 'this push contains changes to'
+  const next =
+    verb === 'commit'
+      ? 'Unstage them (git restore --staged FILE…) and commit the rest, or wait until they are free.'
+      : 'Wait until they are free, or agree with the holder.'
+  return `${conflictText(what, conflicts)}\n  next: ${next} ${BYPASS}`
+}
+
+const BYPASS = 'A person who knows better: LEASEHOLD_BYPASS="why" git …, which is put on record.'
+
+/** `<local ref> <local commit> <remote ref> <remote commit>`, one line for each ref. */
+function pushedPaths(cwd: string, input: string): string[] {
+  const found = new Set<string>()
+  for (const line of input.split('\n')) {
+    const [, local = '', , remote = ''] = line.split(' ')
+    // A ref that is deleted has no commit.
+    if (!/^[\da-f]{40,64}$/.test(local) || /^0+$/.test(local)) continue
+    const seen = /^0+$/.test(remote) ? undefined : remote
+    for (const path of unpushedPaths(cwd, local, seen)) found.add(path)
+  }
+  return [...found]
+}
+
+/** Whoever works under a lease (`LEASEHOLD_TASK`, `LEASEHOLD_LOCK`) must still have it. */
+async function staleFence({ env, asking, caller }: HookContext): Promise<string | undefined> {
+  const task = env['LEASEHOLD_TASK']
+  const lock = env['LEASEHOLD_LOCK'] ?? (task && `task:${task}`)
+  const under = leaseUnder({ ...env, LEASEHOLD_LOCK: lock })
+  if (!under) return undefined
+  const status = (await asking.ask('lock.status', { name: under.lock }, caller)) as {
+    is_locked: boolean
+    fence: number | null
+    lock_holder: string | null
+  }
+  if (status.is_locked && status.fence === under.fence) return undefined
+  const now = status.is_locked ? `${status.lock_holder} holds it now` : 'nobody holds it now'
+  return (
+    `Leasehold: your lease on ${under.lock} (fence ${under.fence}) is over: ${now}\n` +
+    `  next: Keep your work aside (git stash, or a branch of your own), and claim it again.`
+  )
+}
+
+export function answerGit({ deny, notice }: Verdict): Answer {
+  if (deny !== undefined) return { ...SILENT, err: `${deny}\n`, code: 1 }
+  return notice === undefined ? SILENT : { ...SILENT, err: `${notice}\n` }
+}

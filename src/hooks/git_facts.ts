@@ -1,0 +1,77 @@
+import type { Commit, Discard } from './shell/effects.ts'
+
+const GIT_MS = 3_000
+const OUTPUT_MAX = 16 * 1024 * 1024
+/** Of a push only the newest commits are looked at. */
+export const COMMITS_MAX = 1_000
+
+/** What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. */
+export function askGit(dir: string, args: string[]): string[] {
+  const { execFileSync } = process.getBuiltinModule('node:child_process')
+  try {
+    const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {
+      encoding: 'utf8',
+      timeout: GIT_MS,
+      maxBuffer: OUTPUT_MAX,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    // Names after an empty format line begin with a line's end.
+    return [...new Set(said.split('\0').map((name) => name.replace(/^\n+/, '')))].filter(Boolean)
+  } catch {
+    return []
+  }
+}
+
+/** Both names of what was moved are changed. */
+const NAMES = ['--name-only', '-z', '--no-renames']
+
+export const stagedPaths = (dir: string) => askGit(dir, ['diff', '--cached', ...NAMES])
+
+/** What a commit would contain that is about to be made, relative to the top of the checkout. */
+export function committedPaths({ dir, all, paths, added }: Commit): string[] {
+  if (paths.length > 0) return askGit(dir, ['diff', ...NAMES, 'HEAD', '--', ...paths])
+  const found = stagedPaths(dir)
+  if (all) found.push(...askGit(dir, ['diff', ...NAMES]))
+  if (added.length > 0) {
+    found.push(...askGit(dir, ['diff', ...NAMES, '--', ...added]))
+    found.push(...untracked(dir, added))
+  }
+  return [...new Set(found)]
+}
+
+/** What would be taken back or thrown away, relative to the top of the checkout. */
+export function discardedPaths({ dir, what, below }: Discard): string[] {
+  const where = below ? ['--', '.'] : []
+  const found: string[] = []
+  if (what !== 'untracked') found.push(...askGit(dir, ['diff', ...NAMES, 'HEAD', ...where]))
+  if (what !== 'tracked') found.push(...untracked(dir, below ? ['.'] : [':/']))
+  return found
+}
+
+function untracked(dir: string, paths: string[]): string[] {
+  const args = ['ls-files', '--others', '--exclude-standard', '--full-name', '-z', '--', ...paths]
+  return askGit(dir, args)
+}
+
+/**
+ * Paths of commits that no branch of a remote has yet. Where no remote was ever fetched from or
+ * pushed to, nobody waits for these commits, and there is nothing to compare with.
+ */
+export function unpushedPaths(dir: string, commit: string, seen?: string): string[] {
+  const args = [
+    'log',
+    ...NAMES,
+    '--format=',
+    '-n',
+    String(COMMITS_MAX),
+    commit,
+    '--not',
+    '--remotes',
+  ]
+  if (seen !== undefined && isCommit(dir, seen)) return askGit(dir, [...args, seen])
+  const remotes = askGit(dir, ['for-each-ref', '--count=1', '--format=%(refname)', 'refs/remotes'])
+  return remotes.length > 0 ? askGit(dir, args) : []
+}
+
+const isCommit = (dir: string, id: string) =>
+  askGit(dir, ['cat-file', '-t', id])[0]?.trim() === 'commit'

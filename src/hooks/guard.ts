@@ -1,0 +1,126 @@
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import { type Checkout, checkoutAt } from '../stores/checkout.ts'
+import { letPast } from './bypass.ts'
+import { conflictsIn, type HookContext } from './context.ts'
+import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
+import type { HookCall, Verdict } from './protocol.ts'
+import { type Effects, noEffects } from './shell/effects.ts'
+import { effectsOf } from './shell/script.ts'
+import { isFolder, type Named, namedTargets, patchTargets } from './targets.ts'
+import { conflictText, denialOf } from './wording.ts'
+
+/** What the hook reserves by itself says so: it is given back at the end of the turn. */
+export const EDITING = 'being edited'
+
+/** A command is given a little longer than its timeout: it takes time to be stopped. */
+const MARGIN_SECONDS = 60
+const KEEP_SECONDS_MAX = 24 * 3600
+const NAMES_AT_ONCE = 100
+
+/** Before a tool runs: may it write what it is about to write? */
+export async function guardTool(context: HookContext, call: HookCall): Promise<Verdict> {
+  const effects = call.command === undefined ? noEffects() : effectsIn(call.command, call.cwd)
+  for (const file of call.files) {
+    effects.writes.push({ path: resolve(call.cwd, file), kind: 'file' })
+  }
+  for (const patch of effects.patches) effects.writes.push(...patchTargets(patch))
+  const blocked = await guardGit(context, effects)
+  if (blocked && context.settings.mode !== 'warn') {
+    return letPast(context, blocked.text, blocked.names)
+  }
+  const touched = await touchAll(context, namedTargets(effects.writes, context.around), call)
+  if (!blocked || touched.deny !== undefined) return touched
+  return { ...touched, context: [blocked.text, touched.context].filter(Boolean).join('\n') }
+}
+
+function effectsIn(command: string, cwd: string): Effects {
+  return effectsOf(command, { cwd, home: process.env['HOME'] ?? homedir(), isFolder })
+}
+
+/** A sign of life: all that the agent holds lives on. Says what is in the way of none. */
+export function giveSign(context: HookContext, call: HookCall): Promise<Verdict> {
+  const targets = call.files.map((file) => ({
+    path: resolve(call.cwd, file),
+    kind: 'file' as const,
+  }))
+  return touchAll(context, namedTargets(targets, context.around), call)
+}
+
+async function touchAll(context: HookContext, named: Named[], call: HookCall): Promise<Verdict> {
+  const { settings, around } = context
+  const here = { checkout: checkoutAt(around.cwd, around), names: [] }
+  const told: string[] = []
+  for (const { checkout, names } of named.length > 0 ? named : [here]) {
+    for (let at = 0; at === 0 || at < names.length; at += NAMES_AT_ONCE) {
+      const some = names.slice(at, at + NAMES_AT_ONCE)
+      try {
+        told.push(...(await touch(context, checkout, some, call, 'auto')))
+      } catch (error) {
+        if (!(error instanceof Refusal) || !isNo(error)) throw error
+        if (settings.mode !== 'warn') return letPast(context, denialOf(error), some)
+        told.push(...(await touch(context, checkout, some, call, 'warn')))
+      }
+    }
+  }
+  return told.length === 0 ? {} : { context: `Leasehold: ${told.join('; ')}` }
+}
+
+/** Refusals that say something about the path; any other says something about the store. */
+const isNo = ({ code }: Refusal) => code === 'held' || code === 'lease_expired'
+
+async function touch(
+  { asking, caller, settings }: HookContext,
+  { checkout, repository }: Checkout,
+  paths: string[],
+  { timeout_ms }: HookCall,
+  mode: 'auto' | 'warn',
+): Promise<string[]> {
+  const { ttl_seconds } = settings
+  const keep = Math.ceil((timeout_ms ?? 0) / 1000) + MARGIN_SECONDS
+  const input = {
+    paths,
+    checkout,
+    repository,
+    mode: settings.mode === 'strict' ? 'strict' : mode,
+    ttl_seconds,
+    ...(keep > ttl_seconds && { keep_seconds: Math.min(keep, KEEP_SECONDS_MAX) }),
+    reason: EDITING,
+    process: caller.process,
+  }
+  const { warnings } = (await asking.ask('reserve.touch', input, caller)) as { warnings: string[] }
+  return warnings
+}
+
+/** What git would commit, push or throw away, against what others have reserved. */
+async function guardGit(
+  context: HookContext,
+  effects: Effects,
+): Promise<{ text: string; names: string[] } | undefined> {
+  const acts = [
+    ...effects.commits.map((commit) => {
+      return {
+        dir: commit.dir,
+        what: 'this commit would contain',
+        of: () => committedPaths(commit),
+      }
+    }),
+    ...effects.pushes.map((dir) => {
+      return { dir, what: 'this push would publish', of: () => unpushedPaths(dir, 'HEAD') }
+    }),
+    ...effects.discards.map((each) => {
+      return { dir: each.dir, what: 'this would undo changes to', of: () => discardedPaths(each) }
+    }),
+  ]
+  for (const { dir, what, of } of acts) {
+    const conflicts = await conflictsIn(context, checkoutAt(dir, context.around), of())
+    if (conflicts.length === 0) continue
+    const text = `${conflictText(what, conflicts)}. Next: ${NEXT}`
+    return { text, names: conflicts.map(({ path }) => path) }
+  }
+  return undefined
+}
+
+const NEXT =
+  'Name only your own files (git commit -- FILE…, git restore FILE…), or wait until they are free.'

@@ -1,0 +1,100 @@
+import { appendFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import type { ShownReservation } from '../operations/reservations.ts'
+import { dropSession, keepSession } from '../stores/sessions.ts'
+import { briefFor } from './brief.ts'
+import type { HookContext } from './context.ts'
+import { EDITING, giveSign, guardTool } from './guard.ts'
+import type { HookCall, Verdict } from './protocol.ts'
+
+const LISTED_MAX = 1_000
+const PATHS_AT_ONCE = 100
+
+/** What a hook does about an event of its agent. */
+export async function handle(
+  context: HookContext,
+  call: HookCall,
+  isAlone: boolean,
+): Promise<Verdict> {
+  const { caller, around } = context
+  if (call.event === 'session_end') return endSession(context)
+  if (caller.process) {
+    // A subagent's commands cannot be told from its parent's: the process is the parent.
+    const agent = call.subagent === undefined ? caller.agent : parentOf(caller.agent)
+    const isFork = call.event === 'session_start' && call.source === 'fork'
+    keepSession(around.folder, caller.process, agent, isAlone && !isFork ? 'alone' : 'among')
+  }
+  switch (call.event) {
+    case 'before':
+      return guardTool(context, call)
+    case 'session_start':
+      return beginSession(context)
+    case 'subagent_start':
+      return { context: await briefFor(context) }
+    case 'subagent_stop':
+      // Of a protocol that does not say which one ended, nothing is known to be over.
+      return call.subagent === undefined ? giveSign(context, call) : releaseAll(context, false)
+    case 'stop':
+      return call.busy ? giveSign(context, call) : endTurn(context)
+    case 'alive':
+      return giveSign(context, call)
+  }
+}
+
+const parentOf = (agent: string) => agent.slice(0, agent.lastIndexOf('/'))
+
+async function beginSession(context: HookContext): Promise<Verdict> {
+  const { env, caller } = context
+  const file = env['CLAUDE_ENV_FILE']
+  // Later commands of this agent find their name there. One that was given is there already.
+  if (file && isAbsolute(file) && !env['LEASEHOLD_AGENT']) {
+    appendFileSync(file, `export LEASEHOLD_AGENT='${caller.agent}'\n`)
+  }
+  return { context: await briefFor(context), env: { LEASEHOLD_AGENT: caller.agent } }
+}
+
+/** All that the conversation had, its subagents' too. The process may begin another one. */
+function endSession(context: HookContext): Promise<Verdict> {
+  const { caller, around } = context
+  if (caller.process) dropSession(around.folder, caller.process, caller.agent)
+  return releaseAll(context, true)
+}
+
+async function releaseAll({ asking, caller }: HookContext, nested: boolean): Promise<Verdict> {
+  await asking.ask('reserve.release', { nested, process: caller.process }, caller)
+  return {}
+}
+
+/**
+ * Between two turns an agent may wait for a person for hours: what its edits reserved is given
+ * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
+ */
+async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
+  const listed = await asking.ask('reserve.list', { limit: LISTED_MAX }, caller)
+  const { items } = listed as { items: ShownReservation[] }
+  const places = new Map<string, ShownReservation[]>()
+  for (const item of items) {
+    if (item.holder !== caller.agent || item.reason !== EDITING) continue
+    const key = JSON.stringify([item.checkout, item.project])
+    places.set(key, [...(places.get(key) ?? []), item])
+  }
+  for (const [first, ...rest] of places.values()) {
+    const paths = [first!, ...rest].map(({ path }) => path)
+    for (let at = 0; at < paths.length; at += PATHS_AT_ONCE) {
+      const input = {
+        paths: paths.slice(at, at + PATHS_AT_ONCE),
+        checkout: first!.checkout,
+        ...(first!.project !== null && { project: first!.project }),
+        process: caller.process,
+      }
+      await asking.ask('reserve.release', input, caller).catch(ignoreLost)
+    }
+  }
+  return {}
+}
+
+/** Over since it was listed, or of another process with our id: then it is not ours to release. */
+function ignoreLost(error: unknown): void {
+  if (!(error instanceof Refusal) || error.code === 'unavailable') throw error
+}

@@ -1,0 +1,146 @@
+import { existsSync, writeSync } from 'node:fs'
+import { Asking, isUnreachable } from './asking.ts'
+import { bypassReason } from './bypass.ts'
+import { claude } from './claude.ts'
+import { codex } from './codex.ts'
+import type { HookContext } from './context.ts'
+import { cursor } from './cursor.ts'
+import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
+import { agentId, agentProcess, callerFor } from './identity.ts'
+import { readInput } from './input.ts'
+import { handle } from './lifecycle.ts'
+import { type Answer, fieldsIn, type Protocol, SILENT, type Verdict } from './protocol.ts'
+import { type HookSettings, readSettings } from './settings.ts'
+import { unreachableText } from './wording.ts'
+
+const AGENTS: Record<string, Protocol> = { claude, codex, cursor }
+
+/** However long git, the daemon or the disk take: by then there is an answer. */
+const PATIENCE_MS = 4_500
+const INPUT_MS = 2_000
+
+/**
+ * `leasehold hook AGENT EVENT`. Exits with what the agent's protocol says, never with an error of
+ * our own: to an agent, exit 2 means "do not".
+ */
+export async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
+  const [kind = '', event = '', ...rest] = argv
+  if (kind === 'git') return hookGit(event, env)
+  const protocol = Object.hasOwn(AGENTS, kind) ? AGENTS[kind] : undefined
+  if (!protocol) return wrong(`There is no agent ${kind}: say claude, codex, cursor or git`)
+  const said = rest[0]?.startsWith('{') ? rest[0] : await readInput(INPUT_MS)
+  const input = said === undefined ? undefined : parse(said)
+  const call = protocol.read(event, input ?? {}, env)
+  // Agents learn new events; what we do not know is none of our business.
+  if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
+  const asking = new Asking(env, call.cwd)
+  if (!existsSync(asking.folder)) return protocol.answer(call, {})
+  const settings = readSettings(asking.folder, env)
+  if (settings.mode === 'off') return protocol.answer(call, {})
+  const around = { cwd: call.cwd, folder: asking.folder, isShared: asking.isShared }
+  const work = async (): Promise<Verdict> => {
+    if (!input)
+      throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
+    const agent = agentId(kind, call.session, call.subagent, env)
+    const caller = callerFor(agent, agentProcess(), env)
+    return handle({ env, settings, caller, around, asking }, call, protocol.isAlone)
+  }
+  const verdict = await decide(work, settings, env, call.event === 'before')
+  await asking.close()
+  return protocol.answer(call, verdict)
+}
+
+async function hookGit(event: string, env: NodeJS.ProcessEnv): Promise<Answer> {
+  const verb = gitVerb(event)
+  if (verb === undefined) return wrong(`There is no hook of git named ${event} here`)
+  const cwd = process.cwd()
+  const asking = new Asking(env, cwd)
+  if (!existsSync(asking.folder)) return SILENT
+  const settings = readSettings(asking.folder, env)
+  if (settings.mode === 'off') return SILENT
+  // git waits for nobody to read what it pipes, and a commit pipes nothing.
+  const input = verb === 'push' ? ((await readInput(INPUT_MS)) ?? '') : ''
+  const around = { cwd, folder: asking.folder, isShared: asking.isShared }
+  const work = (): Promise<Verdict> => {
+    const { agent, process } = gitAgent(asking.folder, env)
+    const context: HookContext = {
+      env,
+      settings,
+      around,
+      asking,
+      caller: callerFor(agent, process, env),
+    }
+    return guardHistory(context, verb, input)
+  }
+  const verdict = await decide(work, settings, env, true)
+  await asking.close()
+  return answerGit(verdict)
+}
+
+/** Works until there is a verdict or the time is up; what cannot be asked is decided by config. */
+async function decide(
+  work: () => Promise<Verdict>,
+  { unreachable, problems }: HookSettings,
+  env: NodeJS.ProcessEnv,
+  canDeny: boolean,
+): Promise<Verdict> {
+  let verdict: Verdict
+  try {
+    verdict = await within(work(), PATIENCE_MS)
+  } catch (error) {
+    const text = unreachableText(error)
+    if (!isUnreachable(error)) verdict = { notice: `${text}. It goes on.` }
+    else if (unreachable === 'closed' && canDeny && !bypassReason(env)) {
+      verdict = { deny: `${text}. ${CLOSED}` }
+    } else verdict = { notice: canDeny ? `${text}. ${OPEN}` : text }
+  }
+  const notices = [...problems.map((each) => `Leasehold: ${each}`), verdict.notice]
+  // Afterwards nothing can be refused; it can be said.
+  if (!canDeny && verdict.deny !== undefined) notices.push(verdict.deny)
+  const notice = notices.filter(Boolean).join('\n')
+  return { ...verdict, ...(notice !== '' && { notice }) }
+}
+
+const OPEN = 'It goes on unguarded (hooks.unreachable is open). See: leasehold doctor'
+const CLOSED = 'So it is refused (hooks.unreachable is closed). Next: leasehold doctor'
+
+function within<T>(work: Promise<T>, patience_ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error('no answer in time')), patience_ms)
+    work.then(resolve, reject).finally(() => clearTimeout(late))
+  })
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && !Array.isArray(value) ? fieldsIn(value) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Not exit 2, which would block everything over a slip in a settings file. */
+function wrong(what: string): Answer {
+  return { ...SILENT, err: `leasehold hook: ${what}\n  next: leasehold hook --help\n`, code: 1 }
+}
+
+/** All of it, although a pipe may be full: the reader is there, and waits for us. */
+function say(fd: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(fd, bytes, at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+    }
+  }
+}
+
+/** Runs the hook and ends the process: a pipe that nobody closed must not keep it. */
+export async function main(argv: string[]): Promise<never> {
+  const { out, err, code } = await hook(argv, process.env)
+  say(1, out)
+  say(2, err)
+  process.exit(code)
+}

@@ -1,0 +1,87 @@
+/** What an agent is about to do, has done, or has become: the same for every agent. */
+export interface HookCall {
+  event: HookEvent
+  /** The conversation; undefined where the agent did not say. */
+  session: string | undefined
+  /** Set where a subagent is meant. */
+  subagent: string | undefined
+  /** Where relative paths begin. */
+  cwd: string
+  /** Files that are about to be written (or, after the fact, were). */
+  files: string[]
+  /** A shell command that is about to run. */
+  command?: string
+  /** How long that command may take. */
+  timeout_ms?: number
+  /** At the end of a turn: something of the agent goes on in the background. */
+  busy?: boolean
+  /** At the start of a conversation: whether it is new, goes on, or is the copy of another. */
+  source?: string
+  /** The event as the agent's own protocol spells it, for the answer. */
+  name: string
+}
+
+export type HookEvent =
+  | 'session_start'
+  | 'session_end'
+  | 'subagent_start'
+  | 'subagent_stop'
+  /** Before a tool runs: the only moment at which something can be refused. */
+  | 'before'
+  /** A tool has run, a prompt came: the agent is alive. */
+  | 'alive'
+  /** A turn is over; the conversation may go on. */
+  | 'stop'
+
+/** What comes of it, before it is put in the words of a protocol. */
+export interface Verdict {
+  /** Why it must not happen, for the agent; undefined: nothing is in the way. */
+  deny?: string
+  /** For the agent to know. */
+  context?: string
+  /** For the person who watches. */
+  notice?: string
+  /** Variables that the agent's later commands should have. */
+  env?: Record<string, string>
+}
+
+/** What the hook's process says, and how it exits. */
+export interface Answer {
+  out: string
+  err: string
+  code: number
+}
+
+/** How one agent speaks. */
+export interface Protocol {
+  /** Whether one process has one conversation at a time. */
+  isAlone: boolean
+  /** What is meant by an event and its input; undefined when it is none of ours. */
+  read(event: string, input: Fields, env: NodeJS.ProcessEnv): HookCall | undefined
+  answer(call: HookCall, verdict: Verdict): Answer
+}
+
+export type Fields = Record<string, unknown>
+
+export const SILENT: Answer = { out: '', err: '', code: 0 }
+
+/** `PreToolUse`, `preToolUse` and `pre-tool-use` are one event. */
+export const plainName = (event: string) => event.replaceAll(/[^A-Za-z]/g, '').toLowerCase()
+
+export function textIn(fields: Fields, ...names: string[]): string | undefined {
+  for (const name of names) {
+    const value = fields[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return undefined
+}
+
+export function fieldsIn(value: unknown): Fields {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Fields) : {}
+}
+
+export function numberIn(fields: Fields, name: string): number | undefined {
+  const value = fields[name]
+  return typeof value === 'number' && value > 0 ? value : undefined
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RESERVATION_TTL_MS, TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
+import { MODES, type Mode } from '../core/touch.ts'
+import { CONFIG_FILE } from '../stores/place.ts'
+
+export interface HookSettings {
+  mode: Mode | 'off'
+  ttl_seconds: number
+  /** What becomes of an edit that nobody can be asked about. */
+  unreachable: 'open' | 'closed'
+  /** What in the file or the environment is not understood, and what is done instead. */
+  problems: string[]
+}
+
+/**
+ * The section `hooks` of `config.json`, and the environment above it. Checked here by hand: the
+ * schema that the daemon checks it with takes longer to load than a hook may take.
+ */
+export function readSettings(folder: string, env: NodeJS.ProcessEnv): HookSettings {
+  const problems: string[] = []
+  const said = sectionIn(folder, problems)
+  const asked = env['LEASEHOLD_HOOKS'] || said['mode']
+  const mode = oneOf(asked, [...MODES, 'off'] as const, 'hooks.mode', problems) ?? 'auto'
+  const unreachable = oneOf(
+    said['unreachable'],
+    ['open', 'closed'] as const,
+    'hooks.unreachable',
+    problems,
+  )
+  return {
+    mode,
+    ttl_seconds: ttlIn(said['ttl_seconds'], problems),
+    // Whoever wants every edit reserved beforehand wants none that nobody could look at.
+    unreachable: unreachable ?? (mode === 'strict' ? 'closed' : 'open'),
+    problems,
+  }
+}
+
+function sectionIn(folder: string, problems: string[]): Record<string, unknown> {
+  let text: string
+  try {
+    text = readFileSync(join(folder, CONFIG_FILE), 'utf8')
+  } catch {
+    return {}
+  }
+  // Most files say nothing about hooks: then there is nothing to read.
+  if (!text.includes('"hooks"')) return {}
+  try {
+    const { hooks } = JSON.parse(text.replace(/^\uFEFF/, '')) as { hooks?: unknown }
+    return typeof hooks === 'object' && hooks !== null ? (hooks as Record<string, unknown>) : {}
+  } catch {
+    problems.push(`${CONFIG_FILE} is not JSON: hooks work as if it said nothing`)
+    return {}
+  }
+}
+
+function oneOf<T extends string>(
+  value: unknown,
+  known: readonly T[],
+  name: string,
+  problems: string[],
+): T | undefined {
+  if (value === undefined) return undefined
+  if (known.includes(value as T)) return value as T
+  problems.push(`${name} is none of ${known.join(', ')}: the default is used`)
+  return undefined
+}
+
+function ttlIn(value: unknown, problems: string[]): number {
+  const usual = RESERVATION_TTL_MS / 1000
+  if (value === undefined) return usual
+  const ms = Number(value) * 1000
+  if (typeof value === 'number' && ms >= TTL_MS_MIN && ms <= TTL_MS_MAX) return value
+  problems.push(`hooks.ttl_seconds is not a number from 1 to 86400: ${usual} is used`)
+  return usual
+}

@@ -1,0 +1,88 @@
+import { resolve } from 'node:path'
+import type { Argument, Effects, Place, Target } from './effects.ts'
+
+export interface Option {
+  /** Without dashes: `i`, `in-place`. */
+  flag: string
+  /** Undefined when it has none, or none that is known. */
+  value: string | undefined
+}
+
+interface Kinds {
+  /** Short options that take a value. */
+  valued?: string
+  /** Long options that take the next word as their value when it is not attached. */
+  long?: readonly string[]
+  /** Short options that may have a value, always attached: `-i.bak`. */
+  attached?: string
+}
+
+/** Splits arguments as getopt does. After `--`, and after a lone `-`, there are no options. */
+export function readOptions(
+  args: readonly Argument[],
+  { valued = '', long = [], attached = '' }: Kinds = {},
+): { options: Option[]; operands: Argument[]; afterDashes: Argument[] | undefined } {
+  const options: Option[] = []
+  const operands: Argument[] = []
+  for (let i = 0; i < args.length; i += 1) {
+    const { text } = args[i]!
+    if (text === '--') {
+      const rest = args.slice(i + 1)
+      return { options, operands: [...operands, ...rest], afterDashes: rest }
+    }
+    if (text === undefined || text === '-' || !text.startsWith('-')) operands.push(args[i]!)
+    else if (text.startsWith('--')) {
+      const [, flag, value] = /^--([^=]*)(?:=(.*))?$/s.exec(text)!
+      const takes = value === undefined && long.includes(flag!)
+      options.push({ flag: flag!, value: takes ? args[(i += 1)]?.text : value })
+    } else i += readShort(text, args[i + 1], { valued, attached }, options)
+  }
+  return { options, operands, afterDashes: undefined }
+}
+
+/** `-abc value`; how many further words it took. */
+function readShort(
+  text: string,
+  next: Argument | undefined,
+  { valued, attached }: { valued: string; attached: string },
+  options: Option[],
+): number {
+  for (let at = 1; at < text.length; at += 1) {
+    const flag = text[at]!
+    const rest = text.slice(at + 1)
+    if (valued.includes(flag)) {
+      options.push({ flag, value: rest === '' ? next?.text : rest })
+      return rest === '' ? 1 : 0
+    }
+    options.push({ flag, value: attached.includes(flag) ? rest : undefined })
+    if (attached.includes(flag)) return 0
+  }
+  return 0
+}
+
+export function has(options: readonly Option[], ...flags: string[]): boolean {
+  return options.some(({ flag }) => flags.includes(flag))
+}
+
+export function valueOf(options: readonly Option[], ...flags: string[]): string | undefined {
+  return options.findLast(({ flag }) => flags.includes(flag))?.value
+}
+
+/** Undefined where the folder is unknown and the path is not a full one. */
+export function pathOf({ cwd }: Place, text: string): string | undefined {
+  if (text.startsWith('/')) return resolve(text)
+  return cwd === undefined ? undefined : resolve(cwd, text)
+}
+
+/** The files that operands name. A folder counts with all that is in it. */
+export function targetsOf(place: Place, args: readonly Argument[]): Target[] {
+  return args.flatMap(({ text, glob }): Target[] => {
+    const path = text === undefined || text === '' ? undefined : pathOf(place, text)
+    if (path === undefined) return []
+    return [{ path, kind: glob ? 'glob' : place.isFolder(path) ? 'tree' : 'file' }]
+  })
+}
+
+export function addWrites(effects: Effects, place: Place, args: readonly Argument[]): void {
+  effects.writes.push(...targetsOf(place, args))
+}

@@ -1,0 +1,151 @@
+import { basename, join } from 'node:path'
+import type { Argument, Effects, Invocation } from './effects.ts'
+import { addWrites, has, pathOf, readOptions, targetsOf, valueOf } from './options.ts'
+
+type Writer = (call: Invocation, effects: Effects) => void
+
+const operandsOf =
+  (valued: string, long: readonly string[] = []): Writer =>
+  ({ args, place }, effects) => {
+    addWrites(effects, place, readOptions(args, { valued, long }).operands)
+  }
+
+/** The value of one option is the file that is written. */
+const optionOf =
+  (flags: string[], valued: string): Writer =>
+  ({ args, place }, effects) => {
+    const long = flags.filter((flag) => flag.length > 1)
+    const text = valueOf(readOptions(args, { valued, long }).options, ...flags)
+    if (text !== undefined && text !== '-') addWrites(effects, place, [{ text, glob: false }])
+  }
+
+/** Commands that write files which their arguments name. Anything else is taken to write none. */
+export const WRITERS: Record<string, Writer> = {
+  tee: operandsOf(''),
+  sponge: operandsOf(''),
+  touch: operandsOf('drt', ['date', 'reference', 'time']),
+  truncate: operandsOf('rs', ['reference', 'size']),
+  unlink: operandsOf(''),
+  shred: operandsOf('ns', ['iterations', 'size']),
+  rm: operandsOf(''),
+  sed: writeSed,
+  gsed: writeSed,
+  perl: writePerl,
+  ruby: writePerl,
+  cp: (call, effects) => copy(call, effects, false),
+  mv: (call, effects) => copy(call, effects, true),
+  install: (call, effects) => copy(call, effects, false, 'gmoSt'),
+  ln: link,
+  dd: writeDd,
+  patch: writePatch,
+  apply_patch: writeEnvelope,
+  applypatch: writeEnvelope,
+  curl: optionOf(['o', 'output'], 'oXHduAebFTcmKCEQrUwyYxtz'),
+  wget: optionOf(['O', 'output-document'], 'OoPUTtQlADIXBei'),
+  sort: optionOf(['o', 'output'], 'oktST'),
+}
+
+/** `sed -i`, `-i.bak`, `--in-place`; on a Mac `sed -i ''`. */
+function writeSed({ args, place }: Invocation, effects: Effects): void {
+  const read = readOptions(args, { valued: 'efl', long: ['expression', 'file'], attached: 'i' })
+  const { options, operands } = read
+  if (!has(options, 'i', 'in-place')) return
+  const files = operands.filter(({ text }) => text !== '')
+  // Without -e the first word is the script.
+  const scripted = has(options, 'e', 'f', 'expression', 'file')
+  addWrites(effects, place, scripted ? files : files.slice(1))
+}
+
+/** `perl -pi -e script files`. */
+function writePerl({ args, place }: Invocation, effects: Effects): void {
+  const { options, operands } = readOptions(args, { valued: 'eEIMm', attached: 'i0l' })
+  if (!has(options, 'i')) return
+  addWrites(effects, place, has(options, 'e', 'E') ? operands : operands.slice(1))
+}
+
+/** The last word is where it goes; a folder takes each by its name. A move empties the source. */
+function copy(call: Invocation, effects: Effects, moves: boolean, valued = 'St'): void {
+  const { args, place } = call
+  const { options, operands } = readOptions(args, {
+    valued,
+    long: ['target-directory', 'suffix', 'mode', 'owner', 'group'],
+  })
+  if (call.name === 'install' && has(options, 'd', 'directory')) return
+  const into = valueOf(options, 't', 'target-directory')
+  const sources = into === undefined ? operands.slice(0, -1) : operands
+  const to = into === undefined ? operands.at(-1) : { text: into, glob: false }
+  if (moves) addWrites(effects, place, sources)
+  if (to?.text === undefined) return
+  const target = pathOf(place, to.text)
+  if (target === undefined) return
+  const single = has(options, 'T', 'no-target-directory')
+  const isFolder = !single && (to.text.endsWith('/') || place.isFolder(target))
+  if (isFolder || sources.length > 1) addNamed(call, effects, sources, target)
+  else {
+    const trees = sources.some((each) => targetsOf(place, [each])[0]?.kind === 'tree')
+    effects.writes.push({ path: target, kind: to.glob ? 'glob' : trees ? 'tree' : 'file' })
+  }
+}
+
+function addNamed(
+  { place }: Invocation,
+  effects: Effects,
+  sources: Argument[],
+  into: string,
+): void {
+  for (const source of sources) {
+    const [from] = targetsOf(place, [source])
+    // Of a name that is not known, the whole folder might be meant.
+    if (source.text === undefined || !from) continue
+    effects.writes.push({ path: join(into, basename(source.text)), kind: from.kind })
+  }
+}
+
+function link({ args, place }: Invocation, effects: Effects): void {
+  const { operands } = readOptions(args, { valued: 'St', long: ['target-directory', 'suffix'] })
+  const [source, to] = operands
+  if (source?.text === undefined) return
+  const target = pathOf(place, to?.text ?? basename(source.text))
+  if (target === undefined) return
+  const isInto = to !== undefined && place.isFolder(target)
+  effects.writes.push({ path: isInto ? join(target, basename(source.text)) : target, kind: 'file' })
+}
+
+function writeDd({ args, place }: Invocation, effects: Effects): void {
+  for (const { text, glob } of args) {
+    if (text?.startsWith('of=')) addWrites(effects, place, [{ text: text.slice(3), glob }])
+  }
+}
+
+function writePatch({ args, place, input }: Invocation, effects: Effects): void {
+  const { options, operands } = readOptions(args, {
+    valued: 'pdiorFBzVYgD',
+    long: ['strip', 'directory', 'input', 'output'],
+  })
+  if (has(options, 'dry-run')) return
+  const at = valueOf(options, 'd', 'directory')
+  const dir = at === undefined ? place.cwd : pathOf(place, at)
+  const [file, patch] = operands
+  if (file) return addWrites(effects, place, [file])
+  if (dir === undefined) return
+  const named = valueOf(options, 'i', 'input') ?? patch?.text
+  const source = named === undefined ? input.file : pathOf(place, named)
+  const strip = Number(valueOf(options, 'p', 'strip') ?? Number.POSITIVE_INFINITY)
+  addPatch(effects, { dir, strip, format: 'diff' }, source, input.text)
+}
+
+function writeEnvelope({ args, place, input }: Invocation, effects: Effects): void {
+  if (place.cwd === undefined) return
+  const text = args[0]?.text ?? input.text
+  addPatch(effects, { dir: place.cwd, strip: 0, format: 'envelope' }, input.file, text)
+}
+
+export function addPatch(
+  effects: Effects,
+  patch: { dir: string; strip: number; format: 'diff' | 'envelope' },
+  file: string | undefined,
+  text: string | undefined,
+): void {
+  if (text !== undefined) effects.patches.push({ ...patch, text })
+  else if (file !== undefined) effects.patches.push({ ...patch, file })
+}

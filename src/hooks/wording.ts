@@ -1,0 +1,38 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Conflict } from './context.ts'
+
+const SHOWN_MAX = 5
+
+/** What a refused agent should do. It is a program that looks for a way round: say there is none. */
+const INSTEAD =
+  'Work on other files and come back to this one then, or tell your user. ' +
+  'Do not write it in another way: that is refused too.'
+
+/** Why an edit must not happen: what, why, what to do next. */
+export function denialOf(refusal: Refusal): string {
+  if (refusal.code !== 'held') return `Leasehold: ${refusal.message}. Next: ${refusal.next}`
+  const { path } = refusal.details
+  const look = typeof path === 'string' ? ` To see whether it is free: ${checking(path)}` : ''
+  const next = refusal.details['by_you'] === true ? refusal.next : `${INSTEAD}${look}`
+  return `Leasehold: ${refusal.message}. Next: ${next}`
+}
+
+const checking = (path: string) =>
+  /^[\w./-]+$/.test(path)
+    ? `leasehold reserve check ${path}`
+    : `leasehold reserve check '${path.replaceAll("'", String.raw`'\''`)}'`
+
+/** Why a command must not run that would touch what others have. */
+export function conflictText(what: string, conflicts: readonly Conflict[]): string {
+  const lines = conflicts.slice(0, SHOWN_MAX).map(({ path, holder, expires_at, reason }) => {
+    const why = reason ? `, for: ${reason}` : ''
+    return `${path} (reserved by ${holder} until ${expires_at}${why})`
+  })
+  const more = conflicts.length > SHOWN_MAX ? ` and ${conflicts.length - SHOWN_MAX} more` : ''
+  return `Leasehold: ${what} ${lines.join(', ')}${more}`
+}
+
+export const unreachableText = (error: unknown) => {
+  const why = error instanceof Error ? error.message : String(error)
+  return `Leasehold cannot be asked whether this is safe: ${why}`
+}

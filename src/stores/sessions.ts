@@ -1,0 +1,94 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ProcessRef } from '../core/rows.ts'
+import { writePrivate } from './private_file.ts'
+import { ancestors, host, processFact, seat } from './process.ts'
+
+/**
+ * Which agent a process is, as its hooks said: one small file per process. Whatever that process
+ * starts (a shell, `leasehold mcp`, git) finds it among its ancestors, and is the same agent.
+ */
+interface SessionFile {
+  /** Of this boot and pid namespace; a file that was left by another says nothing. */
+  seat: string
+  /** Several where one process has many conversations: then nobody can tell whose child asks. */
+  agents: string[]
+}
+
+export interface Session {
+  agent: string
+  /** The agent's own process, which what it holds dies with. */
+  process: ProcessRef
+}
+
+const FOLDER = 'sessions'
+const AGENTS_MAX = 32
+/** Looked through when a new file is written: there are few. */
+const FILES_MAX = 1000
+
+/** Numbers only: no id that somebody chose becomes part of a file's name. */
+const fileOf = (folder: string, { pid, start }: ProcessRef) =>
+  join(folder, FOLDER, `${pid}-${start}.json`)
+
+function read(folder: string, process: ProcessRef): string[] {
+  try {
+    const file = JSON.parse(readFileSync(fileOf(folder, process), 'utf8')) as SessionFile
+    if (file.seat !== seat || !Array.isArray(file.agents)) return []
+    return file.agents.filter((agent) => typeof agent === 'string')
+  } catch {
+    return []
+  }
+}
+
+/** The agent that this process was started by, if one of its ancestors is known to be one. */
+export function sessionHere(folder: string): Session | undefined {
+  for (const { ref } of ancestors()) {
+    const agents = read(folder, ref)
+    if (agents.length === 1) return { agent: agents[0]!, process: ref }
+    if (agents.length > 1) return undefined
+  }
+  return undefined
+}
+
+/**
+ * Notes that `process` is `agent`: alone, or, where one process has many conversations, among
+ * others. Writes only when that is news.
+ */
+export function keepSession(
+  folder: string,
+  process: ProcessRef,
+  agent: string,
+  how: 'alone' | 'among',
+): void {
+  const known = read(folder, process)
+  if (known.includes(agent) && (how === 'among' || known.length === 1)) return
+  const others = how === 'among' ? known.filter((each) => each !== agent) : []
+  const agents = [...others.slice(1 - AGENTS_MAX), agent]
+  mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 })
+  if (known.length === 0) removeStale(folder)
+  write(folder, process, agents)
+}
+
+/** The conversation is over; the process may go on with others. */
+export function dropSession(folder: string, process: ProcessRef, agent: string): void {
+  const known = read(folder, process)
+  const agents = known.filter((each) => each !== agent)
+  if (agents.length === known.length) return
+  if (agents.length > 0) write(folder, process, agents)
+  else rmSync(fileOf(folder, process), { force: true })
+}
+
+function write(folder: string, { pid, start }: ProcessRef, agents: string[]): void {
+  const file: SessionFile = { seat, agents }
+  writePrivate(join(folder, FOLDER), `${pid}-${start}.json`, `${JSON.stringify(file)}\n`)
+}
+
+/** Files of processes that are gone. One that did not end well could not take its own away. */
+function removeStale(folder: string): void {
+  for (const name of readdirSync(join(folder, FOLDER)).slice(0, FILES_MAX)) {
+    const [, pid, start] = /^(\d+)-(\d+)\.json$/.exec(name) ?? []
+    if (pid === undefined) continue
+    const ref = { host, seat, pid: Number(pid), start: Number(start) }
+    if (processFact(ref) === 'dead') rmSync(join(folder, FOLDER, name), { force: true })
+  }
+}
