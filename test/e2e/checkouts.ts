@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -11,7 +12,20 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CLI, type Ended, type Options, type Running, type Sandbox } from '../processes.ts'
+import { BIN, type Ended, type Options, type Running, type Sandbox } from '../processes.ts'
+
+interface ScriptedAgent {
+  running: Running
+  hook(event: string, input: object): Promise<{ status: number; stderr: string }>
+}
+
+const AGENT = `
+require('node:readline').createInterface(process.stdin).on('line', (line) => {
+  const { command, input } = JSON.parse(line)
+  const { spawnSync } = require('node:child_process')
+  const { status, stderr } = spawnSync('sh', ['-c', command], { input, encoding: 'utf8' })
+  console.log(JSON.stringify({ status, stderr }))
+})`
 
 /** A git checkout in a sandbox, on a machine where no agent is installed. */
 export class Checkout {
@@ -91,8 +105,30 @@ case "$*" in *${refused}*) echo refused >&2; exit 5;; esac
 
   /** The real one. */
   installReal(): void {
-    const script = `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`
+    const script = `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`
     writeFileSync(join(this.path, 'leasehold'), script, { mode: 0o755 })
+  }
+
+  /** An agent that lives: it runs the hooks of its settings as its program would. */
+  claude(session: string): ScriptedAgent {
+    const env = { ...this.env, LEASEHOLD_TEST: this.place.env['LEASEHOLD_TEST'] }
+    const program = [process.execPath, '-e', AGENT]
+    const running = this.place.start([], { program, cwd: this.root, env })
+    const { hooks } = JSON.parse(this.read('.claude/settings.json')) as {
+      hooks: Record<string, { hooks: { command: string }[] }[]>
+    }
+    return {
+      running,
+      hook: async (event, input) => {
+        const [{ command }] = hooks[event]!.at(-1)!.hooks as [{ command: string }]
+        const cwd = this.root
+        const told = { session_id: session, hook_event_name: event, cwd, ...input }
+        const said = once(running.child.stdout!, 'data')
+        running.child.stdin!.write(`${JSON.stringify({ command, input: JSON.stringify(told) })}\n`)
+        const [line] = (await said) as [string]
+        return JSON.parse(line) as { status: number; stderr: string }
+      },
+    }
   }
 
   noted(name: 'calls' | 'refs'): string {

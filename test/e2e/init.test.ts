@@ -87,6 +87,29 @@ describe('leasehold init', () => {
     expect(repo.noted('calls')).toBe('hook claude session-start\n')
   })
 
+  test('what it writes holds two agents and git to it', async () => {
+    const repo = new Checkout(sandbox())
+    repo.write('a.ts', 'a')
+    repo.git('add', 'a.ts')
+    repo.git('commit', '-m', 'a')
+    await done(repo, '--yes')
+    repo.installReal()
+    const [a, b] = [repo.claude('aaaa'), repo.claude('bbbb')]
+    const edit = { tool_name: 'Edit', tool_input: { file_path: join(repo.root, 'a.ts') } }
+    expect(await a.hook('SessionStart', { source: 'startup' })).toMatchObject({ status: 0 })
+    expect(await a.hook('PreToolUse', edit)).toEqual({ status: 0, stderr: '' })
+    const denied = await b.hook('PreToolUse', edit)
+    expect(denied).toMatchObject({ status: 2 })
+    expect(denied.stderr).toContain('claude:aaaa')
+    repo.write('a.ts', 'b')
+    expect(() => repo.git('commit', '-am', 'not mine')).toThrow('claude:aaaa')
+    expect(await a.hook('SessionEnd', { reason: 'exit' })).toMatchObject({ status: 0 })
+    expect(await b.hook('PreToolUse', edit)).toEqual({ status: 0, stderr: '' })
+    for (const { running } of [a, b]) running.child.stdin!.end()
+    await Promise.all([a.running.ended, b.running.ended])
+    repo.git('commit', '-am', 'free')
+  })
+
   test('says what it would do, and writes nothing unless somebody agrees', async () => {
     const repo = new Checkout(sandbox())
     const before = repo.snapshot()
