@@ -30,8 +30,9 @@ const seen = (repo: Checkout) =>
     Object.entries(repo.snapshot()).filter(([name]) => !name.startsWith('.leasehold/init')),
   )
 
-/** Every step is killed by one of both tests in a short run, by both in a long one. */
-const turns = (first: number) => ({ first, each: ROUNDS > 1 ? 1 : 3 })
+/** Every third step in a short run, all of them in a long one. */
+const EACH = ROUNDS > 1 ? 1 : 3
+const KINDS = ROUNDS > 1 ? ['noted', 'written'] : ['noted']
 
 test('killed at any step, init can be run again, or undone', async () => {
   const place = sandbox()
@@ -42,9 +43,8 @@ test('killed at any step, init can be run again, or undone', async () => {
   expect(await repo.init(['--undo', '--yes'], { program })).toMatchObject({ code: 0 })
   expect(repo.snapshot()).toEqual(before)
   let steps = 0
-  const { first, each } = turns(0)
-  for (const kind of ['noted', 'written']) {
-    for (let i = first; ; i += each) {
+  for (const kind of KINDS) {
+    for (let i = 0; ; i += EACH) {
       if (!(await killedAt(repo, ['--yes'], `init.${kind}.${i}`))) break
       steps++
       expect(await repo.init(['--yes'], { program }), `${kind} ${i}`).toMatchObject({ code: 0 })
@@ -55,15 +55,14 @@ test('killed at any step, init can be run again, or undone', async () => {
     // The last run came to its end.
     expect(await repo.init(['--undo', '--yes'], { program })).toMatchObject({ code: 0 })
   }
-  expect(steps).toBeGreaterThan(5)
+  expect(steps).toBeGreaterThan(2)
 })
 
 test('killed at any step of either, undo gives back what was there', async () => {
   const repo = checkout('repo')
   const before = repo.snapshot()
   let steps = 0
-  const { first, each } = turns(1)
-  for (let i = first; ; i += each) {
+  for (let i = 1; ; i += EACH) {
     const isHalf = await killedAt(repo, ['--yes'], `init.noted.${i}`)
     if (!isHalf) await repo.init(['--yes'], { program })
     if (await killedAt(repo, ['--undo', '--yes'], 'undo.written.1')) steps++
