@@ -39,8 +39,7 @@ async function work(how: Coordination): Promise<void> {
     const line = `// ${orders.agent}, edit ${n++}: task ${task.id}`
     saveFile(path, `${read}${line}\n`, orders.agent)
     tell({ say: 'edited', line })
-    await how.shut(task.file)
-    await how.finish(task)
+    await Promise.all([how.shut(task.file), how.finish(task)])
     tell({ say: 'finished', task: task.id })
   }
 }

@@ -114,14 +114,15 @@ async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
     if (options.json) print(JSON.stringify({ undone: false, root: checkout.root, changes }))
     return
   }
-  if (rows.length > 0 && !(await isAgreed(options, `Undo these ${rows.length} files?`))) return
+  const count = changes.filter(({ action }) => action !== 'leave').length
+  if (count > 0 && !(await isAgreed(options, `Undo these ${count} files?`))) return
   const { kept } = applyUndo(plan)
   const left = kept ? plan.state : null
   if (options.json) {
     print(JSON.stringify({ undone: true, root: checkout.root, changes, state_kept: left }))
     return
   }
-  if (rows.length > 0) print(pc.green('Undone.'))
+  if (count > 0) print(pc.green('Undone.'))
   if (left !== null) print(`${left} stays: the store is in it. Without it: rm -r ${left}`)
 }
 

@@ -67,6 +67,10 @@ function undoingOf(path: string, parts: Part[], manifest: Manifest): Decided | u
     return { now, after, action, why: after.kind === 'missing' ? 'init made it' : 'as it was' }
   }
   const after = parts.reduceRight<FileState>((left, part) => part.take(left), now)
+  if (!noted && manifest.exists && !isSame(after, now) && !parts.every(({ isLocal }) => isLocal)) {
+    const why = 'was set up before init: undo again takes it out'
+    return { now, after: now, action: 'leave', why }
+  }
   if (isSame(after, now)) {
     const why = 'others have changed it, and nothing of ours is left in it'
     return noted ? { now, after, action: 'leave', why } : undefined
