@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import { refuseUnsafeFolder } from '../../../stores/place.ts'
+import { refuseUnsafeFolder, stateFolder } from '../../../stores/place.ts'
 import { refuseTracked } from '../../../stores/privacy.ts'
 import { type AgentKind, agentsSetUp, FACTS, findAgents, isOnPath } from './agents.ts'
 import { type Checkout, shownPath } from './checkout.ts'
@@ -40,7 +40,8 @@ export function planInit(
 ): Plan {
   const { agents, notes } = chooseAgents(checkout, said, env)
   const state = stateOf(checkout)
-  refuseUnsafeFolder(state)
+  // Where another store is named, only the manifest is kept here.
+  if (!env['LEASEHOLD_DIR'] && !env['LEASEHOLD_STORE']) refuseUnsafeFolder(state)
   if (existsSync(state)) refuseTracked(state)
   const changes = changesFor(checkout, partsOf(checkout, agents))
   return { checkout, state, agents, changes, notes: [...notes, ...notesOn(checkout, env, cwd)] }
@@ -79,8 +80,11 @@ function notesOn(checkout: Checkout, env: NodeJS.ProcessEnv, cwd: string): strin
         'folder: npm install -g .',
     )
   }
+  const used = stateFolder(env, cwd)
   if (env['LEASEHOLD_DIR']) {
-    notes.push(`LEASEHOLD_DIR is set: commands of this shell use ${env['LEASEHOLD_DIR']} instead.`)
+    notes.push(`LEASEHOLD_DIR is set: commands of this shell use ${used} instead.`)
+  } else if (!existsSync(stateOf(checkout)) && existsSync(used)) {
+    notes.push(`Until now ${used} was used here: tasks and locks in it stay there.`)
   }
   return notes
 }
