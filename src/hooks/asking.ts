@@ -7,12 +7,6 @@ import { askBare, Unanswered } from '../stores/wire.ts'
 /** A daemon that hangs must not hang the agent: then the store is asked beside it. */
 const ANSWER_MS = 2_000
 
-/** Refusals that say nothing about what was asked: the store could not be looked at. */
-const UNREACHABLE = new Set(['unavailable', 'damaged', 'internal', 'rate_limited'])
-
-export const isUnreachable = (error: unknown) =>
-  !(error instanceof Refusal) || UNREACHABLE.has(error.code)
-
 /** Asks the daemon if one answers, else the store itself. */
 export class Asking {
   readonly folder: string

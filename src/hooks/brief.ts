@@ -1,7 +1,7 @@
 import type { ShownReservation } from '../operations/reservations.ts'
 import { admits } from '../core/caller.ts'
 import { checkoutAt } from '../stores/checkout.ts'
-import type { HookContext } from './context.ts'
+import { EDITING, type HookContext } from './context.ts'
 
 interface Listed<T> {
   items: T[]
@@ -62,7 +62,7 @@ function others(
   const lines = names.slice(0, OTHERS_MAX).map((name) => {
     const theirs = reserved.filter(({ holder }) => holder === name)
     const task = tasks.find(({ assignee }) => assignee === name)
-    const reason = theirs.find((each) => each.reason)?.reason
+    const reason = theirs.find((each) => each.reason && each.reason !== EDITING)?.reason
     const parts = [
       theirs.length > 0 ? `has ${pathsOf(theirs)} until ${latest(theirs)}` : 'has no files',
       ...(task ? [`works on task ${task.id}, titled ${quoted(task.title)}`] : []),

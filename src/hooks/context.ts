@@ -14,6 +14,9 @@ export interface HookContext {
   asking: Asking
 }
 
+/** What a hook reserves by itself says so: it is given back at the end of the turn. */
+export const EDITING = 'being edited'
+
 /** A path that somebody else has. */
 export type Conflict = Extract<ShownCheck, { holder: string }>
 

@@ -3,16 +3,13 @@ import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../stores/checkout.ts'
 import { letPast } from './bypass.ts'
-import { conflictsIn, type HookContext } from './context.ts'
+import { conflictsIn, EDITING, type HookContext } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { type Effects, noEffects } from './shell/effects.ts'
 import { effectsOf } from './shell/script.ts'
 import { isFolder, type Named, namedTargets, patchTargets } from './targets.ts'
 import { conflictText, denialOf } from './wording.ts'
-
-/** What the hook reserves by itself says so: it is given back at the end of the turn. */
-export const EDITING = 'being edited'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
 const MARGIN_SECONDS = 60
@@ -78,7 +75,7 @@ async function touch(
   mode: 'auto' | 'warn',
 ): Promise<string[]> {
   const { ttl_seconds } = settings
-  const keep = Math.ceil((timeout_ms ?? 0) / 1000) + MARGIN_SECONDS
+  const keep = timeout_ms === undefined ? 0 : Math.ceil(timeout_ms / 1000) + MARGIN_SECONDS
   const input = {
     paths,
     checkout,

@@ -4,8 +4,8 @@ import { Refusal } from '../core/refusal.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { dropSession, keepSession } from '../stores/sessions.ts'
 import { briefFor } from './brief.ts'
-import type { HookContext } from './context.ts'
-import { EDITING, giveSign, guardTool } from './guard.ts'
+import { EDITING, type HookContext } from './context.ts'
+import { giveSign, guardTool } from './guard.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 
 const LISTED_MAX = 1_000

@@ -1,5 +1,5 @@
 import { existsSync, writeSync } from 'node:fs'
-import { Asking, isUnreachable } from './asking.ts'
+import { Asking } from './asking.ts'
 import { bypassReason } from './bypass.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
@@ -89,8 +89,7 @@ async function decide(
     verdict = await within(work(), PATIENCE_MS)
   } catch (error) {
     const text = unreachableText(error)
-    if (!isUnreachable(error)) verdict = { notice: `${text}. It goes on.` }
-    else if (unreachable === 'closed' && canDeny && !bypassReason(env)) {
+    if (unreachable === 'closed' && canDeny && !bypassReason(env)) {
       verdict = { deny: `${text}. ${CLOSED}` }
     } else verdict = { notice: canDeny ? `${text}. ${OPEN}` : text }
   }
@@ -114,7 +113,8 @@ function within<T>(work: Promise<T>, patience_ms: number): Promise<T> {
 function parse(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && !Array.isArray(value) ? fieldsIn(value) : undefined
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? fieldsIn(value) : undefined
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { Refusal } from '../core/refusal.ts'
+import type { Refusal } from '../core/refusal.ts'
 import type { Conflict } from './context.ts'
 
 const SHOWN_MAX = 5

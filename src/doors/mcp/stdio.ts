@@ -62,10 +62,10 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
 }
 
 /** An id of its own, so that two agents on one machine are two, unless somebody gave it one. */
-function callerOf({ callerNow, env }: Reach): Caller {
-  const caller = callerNow()
+function callerOf(reach: Reach): Caller {
+  const caller = reach.callerNow()
   // A token stands for its own agent, and may not name another.
-  if (caller.given || env['LEASEHOLD_TOKEN']) return caller
+  if (caller.given || reach.env['LEASEHOLD_TOKEN']) return caller
   const agent = `mcp:${userInfo().username}@${host}:${process.pid}`
   return { ...caller, agent, given: true }
 }
