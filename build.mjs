@@ -102,7 +102,7 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  const parts = readdirSync(fresh).filter((name) => /\.cjs$/.test(name) && name !== 'cli.cjs')
+  const parts = readdirSync(fresh).filter((name) => name.endsWith('.cjs') && name !== 'cli.cjs')
   for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     keepCode(fresh)
