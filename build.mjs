@@ -21,9 +21,6 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 const test = process.argv.includes('--test')
 const out = test ? 'dist/test' : 'dist'
 
-/** The files of the bundle, the program last. */
-const PARTS = ['embedder', 'postgres', 'daemon', 'mcp', 'runner_direct', 'runner', 'cli']
-
 /** Commander loads child_process for a feature we do not use; that alone costs 4 ms per start. */
 const lean = {
   name: 'lean',
@@ -39,7 +36,7 @@ const lean = {
 const apart = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: /\/(daemon|mcp)\/main\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /\/(daemon|mcp|init|demo)\/main\.ts$/ }, ({ kind, path }) =>
       kind === 'dynamic-import'
         ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
         : undefined,
@@ -67,6 +64,9 @@ try {
     entryPoints: {
       daemon: 'src/daemon/main.ts',
       mcp: 'src/doors/mcp/main.ts',
+      init: 'src/doors/cli/init/main.ts',
+      demo: 'src/doors/cli/demo/main.ts',
+      demo_agent: 'src/doors/cli/demo/agent.ts',
       runner: 'src/daemon/runner/main.ts',
       runner_direct: 'src/daemon/runner/direct.ts',
       postgres: 'src/stores/postgres/driver.ts',
@@ -85,6 +85,8 @@ try {
     minifyWhitespace: true,
     legalComments: 'none',
     external: ['@photostructure/sqlite', 'pg-native', '@energetic-ai/*'],
+    // Its main file cannot be bundled; this one can.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
     define: {
       'import.meta.url': '__url',
@@ -101,9 +103,8 @@ try {
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  for (const name of PARTS) {
-    renameSync(`${fresh}/${name}.cjs`, `${out}/${name}.cjs`)
-  }
+  const parts = readdirSync(fresh).filter((name) => name.endsWith('.cjs') && name !== 'cli.cjs')
+  for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     keepCode(fresh)
     await buildSdk(fresh)

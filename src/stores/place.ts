@@ -22,7 +22,7 @@ export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
 }
 
 /** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */
-function mainCheckout(folder: string): string | undefined {
+export function mainCheckout(folder: string): string | undefined {
   const file = join(folder, '.git')
   if (!existsSync(file) || isFolder(file)) return undefined
   const gitdir = /^gitdir: (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1]

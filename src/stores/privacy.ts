@@ -25,12 +25,16 @@ export function makePrivateFolder(folder: string): void {
     if (isInUse(folder)) throw lax(folder, '700')
     chmodSync(folder, 0o700)
   }
-  if (isTracked(folder)) {
-    throw new Refusal('forbidden', `git tracks files in ${folder}: the state would be committed`, {
-      next: `git rm -r --cached ${folder}, and add it to .gitignore.`,
-      details: { folder },
-    })
-  }
+  refuseTracked(folder)
+}
+
+/** Refuses (`forbidden`) a folder whose files git would commit. */
+export function refuseTracked(folder: string): void {
+  if (!isTracked(folder)) return
+  throw new Refusal('forbidden', `git tracks files in ${folder}: the state would be committed`, {
+    next: `git rm -r --cached ${folder}, and add it to .gitignore.`,
+    details: { folder },
+  })
 }
 
 /** Whether git would commit what is in `folder`. Without git nothing is tracked. */

@@ -7,6 +7,8 @@ export const PROGRAM = {
   about: 'Lets many coding agents share tasks and files without stepping on each other.',
   examples: `
 Start here:
+  leasehold demo                                  see in 40 seconds what it is for
+  leasehold init                                  set this repository up for its agents
   leasehold task add "Fix the login test" --priority 7
   leasehold task claim --agent builder-1          the next ready task, for one agent only
   leasehold task done 1 --agent builder-1

@@ -5,10 +5,12 @@ import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDashboard } from './dashboard.ts'
 import { addDatabase } from './db.ts'
+import { addDemo } from './demo.ts'
 import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
 import { addHook } from './hook.ts'
+import { addInit } from './init.ts'
 import { addMcp } from './mcp.ts'
 import { addMemorySync } from './memory_sync.ts'
 import { overview } from './overview.ts'
@@ -79,6 +81,8 @@ function program(enter: Enter, asked: string | undefined): Command {
   addHook(root)
   addTokens(groups('token'), enter)
   addMemorySync(groups('memory'), enter)
+  addInit(root)
+  addDemo(root)
   return root
 }
 

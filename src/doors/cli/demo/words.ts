@@ -1,0 +1,29 @@
+/** What the demo and its agents tell each other, over the pipe between them. */
+
+export type Way = 'without' | 'with'
+
+/** What an agent is started with. */
+export interface AgentOrders {
+  way: Way
+  agent: string
+  /** The repository that all of them edit. */
+  repository: string
+  /** The state folder, where there is one. */
+  state: string
+}
+
+export type ToAgent = { say: 'go' } | { say: 'stop' }
+
+export type FromAgent =
+  | { say: 'ready' }
+  | { say: 'began'; file: string }
+  /** It was about to edit a file that another agent has; now it takes other work. */
+  | { say: 'refused'; file: string; holder: string }
+  /** Acknowledged: the agent has written this line into its file, and goes on. */
+  | { say: 'edited'; line: string }
+  | { say: 'finished'; task: string }
+
+export interface DemoTask {
+  id: string
+  file: string
+}

@@ -1,0 +1,157 @@
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { Refusal } from '../../../core/refusal.ts'
+import type { HookEvent, HookShape } from './hook_settings.ts'
+
+export const AGENTS = ['claude', 'codex', 'cursor'] as const
+export type AgentKind = (typeof AGENTS)[number]
+
+interface AgentFacts {
+  name: string
+  /** What in a checkout says that somebody uses this agent here. */
+  traces: string[]
+  programs: string[]
+  /** Where its hooks are kept, and in which shape. */
+  settings: string
+  shape: HookShape
+  root: Record<string, unknown>
+  /** The agent's events, each with ours, and which tools it is about. */
+  events: { event: string; ours: string; matcher?: string; timeout?: number }[]
+}
+
+/** A hook that takes longer than this is in nobody's interest; the agents' own limit is minutes. */
+const TIMEOUT_SECONDS = 10
+/** Codex gives the hook of a session's end no more. */
+const CODEX_END_SECONDS = 3
+
+const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
+
+export const FACTS: Record<AgentKind, AgentFacts> = {
+  claude: {
+    name: 'Claude Code',
+    traces: ['.claude', 'CLAUDE.md', 'CLAUDE.local.md'],
+    programs: ['claude'],
+    settings: '.claude/settings.json',
+    shape: 'groups',
+    root: {},
+    events: [
+      { event: 'SessionStart', ours: 'session-start' },
+      {
+        event: 'PreToolUse',
+        ours: 'pre-tool-use',
+        matcher: 'Edit|Write|MultiEdit|NotebookEdit|Bash',
+      },
+      { event: 'PostToolUse', ours: 'post-tool-use' },
+      { event: 'SubagentStop', ours: 'subagent-stop' },
+      { event: 'Stop', ours: 'stop' },
+      { event: 'SessionEnd', ours: 'session-end' },
+    ],
+  },
+  codex: {
+    name: 'Codex',
+    traces: ['.codex'],
+    programs: ['codex'],
+    settings: '.codex/hooks.json',
+    shape: 'groups',
+    root: {},
+    events: [
+      { event: 'SessionStart', ours: 'session-start' },
+      { event: 'PreToolUse', ours: 'pre-tool-use', matcher: 'Bash|apply_patch|Edit|Write' },
+      { event: 'PostToolUse', ours: 'post-tool-use' },
+      { event: 'SubagentStop', ours: 'subagent-stop' },
+      { event: 'Stop', ours: 'stop' },
+      { event: 'SessionEnd', ours: 'session-end', timeout: CODEX_END_SECONDS },
+    ],
+  },
+  cursor: {
+    name: 'Cursor',
+    traces: ['.cursor', '.cursorrules'],
+    programs: ['cursor', 'cursor-agent'],
+    settings: '.cursor/hooks.json',
+    shape: 'plain',
+    root: { version: 1 },
+    events: [
+      { event: 'sessionStart', ours: 'session-start' },
+      { event: 'preToolUse', ours: 'pre-tool-use', matcher: CURSOR_WRITES },
+      // Older versions have no preToolUse: there the shell is guarded, and edits are at least seen.
+      // reason: Cursor's own name for it.
+      { event: 'beforeShellExecution', ours: 'before-shell-execution' },
+      { event: 'afterFileEdit', ours: 'after-file-edit' },
+      { event: 'postToolUse', ours: 'post-tool-use' },
+      { event: 'subagentStop', ours: 'subagent-stop' },
+      { event: 'stop', ours: 'stop' },
+      { event: 'sessionEnd', ours: 'session-end' },
+    ],
+  },
+}
+
+/**
+ * The hook as a line of shell. It passes where leasehold is not installed: whoever clones this
+ * repository can work without it.
+ */
+function hookCommand(agent: string, event: string, bin: string | undefined): string {
+  const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
+  // Codex wants JSON when something stops, also from a hook that has nothing to say.
+  const pass = agent === 'codex' && event.endsWith('stop') ? '{ echo {}; exit 0; }' : 'exit 0'
+  const look = `command -v leasehold >/dev/null 2>&1 || ${pass}`
+  return `${path}${look}; exec leasehold hook ${agent} ${event}`
+}
+
+export function hookEvents(agent: AgentKind, bin: string | undefined): HookEvent[] {
+  return FACTS[agent].events.map(({ event, ours, matcher, timeout = TIMEOUT_SECONDS }) => ({
+    event,
+    command: hookCommand(agent, ours, bin),
+    timeout,
+    ...(matcher !== undefined && { matcher }),
+  }))
+}
+
+/** Refuses (`invalid`) a name that is no agent's. */
+export function agentsNamed(said: string): AgentKind[] {
+  const names = said.split(',').map((name) => name.trim().toLowerCase())
+  const unknown = names.find((name) => !AGENTS.some((each) => each === name))
+  if (unknown !== undefined) {
+    throw new Refusal('invalid', `--agent does not know ${JSON.stringify(unknown)}`, {
+      next: `For init it names programs: ${AGENTS.join(', ')}, with commas between them.`,
+    })
+  }
+  return AGENTS.filter((each) => names.includes(each))
+}
+
+/** Those whose settings here already ask for our hooks. */
+export function agentsSetUp(root: string): AgentKind[] {
+  return AGENTS.filter((agent) => {
+    const path = join(root, FACTS[agent].settings)
+    return existsSync(path) && readFileSync(path, 'utf8').includes(`leasehold hook ${agent} `)
+  })
+}
+
+export interface Found {
+  agent: AgentKind
+  /** What told us. */
+  by: string
+}
+
+/** Who is used here: by what lies in the checkout, else by what this machine can start. */
+export function findAgents(root: string, env: NodeJS.ProcessEnv): Found[] {
+  return AGENTS.flatMap((agent) => {
+    const { traces, programs } = FACTS[agent]
+    const trace = traces.find((name) => existsSync(join(root, name)))
+    const program = programs.find((name) => isOnPath(name, env))
+    const by = trace ?? (program && `${program} on the PATH`)
+    return by === undefined ? [] : [{ agent, by }]
+  })
+}
+
+export function isOnPath(program: string, env: NodeJS.ProcessEnv): boolean {
+  return (env['PATH'] ?? '').split(delimiter).some((folder) => {
+    if (folder === '') return false
+    const path = join(folder, program)
+    try {
+      accessSync(path, constants.X_OK)
+      return statSync(path).isFile()
+    } catch {
+      return false
+    }
+  })
+}

@@ -1,0 +1,142 @@
+import pc from 'picocolors'
+import { Refusal } from '../../../core/refusal.ts'
+import { print } from '../show.ts'
+import { table } from '../table.ts'
+import { agentsNamed, FACTS } from './agents.ts'
+import { applyPlan } from './apply.ts'
+import { findCheckout } from './checkout.ts'
+import { type Change, pendingIn, type Plan, planInit } from './plan.ts'
+import { applyUndo, planUndo, type UndoPlan } from './undo.ts'
+
+export interface InitOptions {
+  yes?: boolean
+  undo?: boolean
+  check?: boolean
+  dryRun?: boolean
+  json?: boolean
+  /** Here it names agents to set up, not who is asking. */
+  agent?: string | undefined
+}
+
+/** Sets a repository up for its agents, or takes that back. Says what it does before it does it. */
+export async function init(options: InitOptions): Promise<void> {
+  const { env } = process
+  if (options.undo && options.check) {
+    throw new Refusal('invalid', '--undo and --check do not go together', {
+      next: 'leasehold init --check looks, leasehold init --undo takes back.',
+    })
+  }
+  const cwd = process.cwd()
+  const checkout = findCheckout(cwd, env)
+  if (options.undo) {
+    await undo(planUndo(checkout), options)
+    return
+  }
+  const said = options.agent === undefined ? undefined : agentsNamed(options.agent)
+  const plan = planInit(checkout, said, env, cwd)
+  if (options.check) check(plan, options)
+  else await setUp(plan, options)
+}
+
+const shown = ({ checkout, agents, changes, notes }: Plan) => ({
+  root: checkout.root,
+  agents,
+  changes: changes.map(({ shown: path, action, part }) => ({ path, action, why: part.why })),
+  notes,
+})
+
+/** In CI only what is committed counts: git hooks and the state are each checkout's own. */
+function check(plan: Plan, { json }: InitOptions): void {
+  const isOwn = !process.env['CI']
+  const wrong = pendingIn(plan.changes).filter(({ part }) => isOwn || !part.isLocal)
+  if (wrong.length > 0) {
+    const paths = wrong.map(({ shown: path, action }) => `${path} (${action})`)
+    throw new Refusal('conflict', `Not as leasehold init would leave it: ${paths.join(', ')}`, {
+      next: 'Run leasehold init, and commit what it writes.',
+      details: shown({ ...plan, changes: wrong }),
+    })
+  }
+  const names = plan.agents.map((agent) => FACTS[agent].name).join(', ')
+  if (json) print(JSON.stringify({ ok: true, ...shown(plan) }))
+  else
+    print(`${pc.green('set up')} for ${names}: ${plan.changes.length} files are as they should be`)
+}
+
+async function setUp(plan: Plan, options: InitOptions): Promise<void> {
+  const pending = pendingIn(plan.changes)
+  if (!options.json) print(planText(plan, pending))
+  if (options.dryRun || pending.length === 0) {
+    if (options.json) print(JSON.stringify({ written: false, ...shown(plan) }))
+    return
+  }
+  if (!(await isAgreed(options, `Write these ${pending.length} files?`))) return
+  applyPlan(plan)
+  print(options.json ? JSON.stringify({ written: true, ...shown(plan) }) : doneText(plan, pending))
+}
+
+function planText({ checkout, agents, changes, notes }: Plan, pending: Change[]): string {
+  const names = agents.map((agent) => FACTS[agent].name).join(', ')
+  const head = `${pc.bold('leasehold init')} in ${checkout.root}, for ${names}`
+  const said = notes.map((note) => `${pc.yellow('note')}  ${note}`)
+  if (pending.length === 0) {
+    const all = `${pc.green('Already set up')}: all ${changes.length} files are as they should be.`
+    return [head, ...said, all].join('\n')
+  }
+  const rows = pending.map(({ shown: path, action, part }) => [path, action, part.why])
+  const kept = changes.length - pending.length
+  const rest = kept > 0 ? [pc.dim(`${kept} other files are as they should be already.`)] : []
+  return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows, ''), ...rest, ''].join('\n')
+}
+
+function doneText({ checkout, agents, changes }: Plan, pending: Change[]): string {
+  const isCommitted = checkout.isGit && changes.some(({ part }) => !part.isLocal)
+  const steps = [
+    ...(isCommitted ? ['Commit these files: whoever clones the repository has the same.'] : []),
+    'Start your agents anew: they read their settings when they start.',
+    ...(agents.includes('codex') ? ['Codex asks once whether to trust these hooks: /hooks'] : []),
+    'Give them something to do: leasehold task add "Fix the login test"',
+    'See who does what: leasehold task list, leasehold agent list, leasehold reserve list',
+    'Take all of this back: leasehold init --undo',
+  ]
+  const done = `${pc.green('Done')}: ${pending.length} files written. Next:`
+  return [done, ...steps.map((each) => `  ${pc.dim('·')} ${each}`)].join('\n')
+}
+
+async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
+  const { undoings, checkout } = plan
+  const changes = undoings.map(({ shown: path, action, why }) => ({ path, action, why }))
+  const rows = changes.map(({ path, action, why }) => [path, action, why])
+  if (!options.json) {
+    print(`${pc.bold('leasehold init --undo')} in ${checkout.root}`)
+    print(table(['FILE', 'WHAT', 'WHY'], rows, 'Nothing of leasehold init is here.'))
+  }
+  if (options.dryRun) {
+    if (options.json) print(JSON.stringify({ undone: false, root: checkout.root, changes }))
+    return
+  }
+  const count = changes.filter(({ action }) => action !== 'leave').length
+  if (count > 0 && !(await isAgreed(options, `Undo these ${count} files?`))) return
+  const { kept } = applyUndo(plan)
+  const left = kept ? plan.state : null
+  if (options.json) {
+    print(JSON.stringify({ undone: true, root: checkout.root, changes, state_kept: left }))
+    return
+  }
+  if (count > 0) print(pc.green('Undone.'))
+  if (left !== null) print(`${left} stays: the store is in it. Without it: rm -r ${left}`)
+}
+
+/** Asks once, on a terminal. Elsewhere nobody can agree, so it takes --yes. */
+async function isAgreed({ yes, json }: InitOptions, question: string): Promise<boolean> {
+  if (yes) return true
+  if (json || !process.stdin.isTTY || !process.stdout.isTTY) {
+    throw new Refusal('invalid', 'Nothing was written: there is no terminal to ask on', {
+      next: 'Say --yes to agree, or --dry-run to see what would be done.',
+    })
+  }
+  const { confirm, isCancel } = await import('@clack/prompts')
+  const answer = await confirm({ message: question })
+  if (!isCancel(answer) && answer) return true
+  print('Nothing was written.')
+  return false
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '../../../core/refusal.ts'
+import { type FileState, MISSING } from './files.ts'
+
+/** Our part of one file. Two functions say all: how it is put in, and how it is taken out. */
+export interface Part {
+  path: string
+  why: string
+  /** Not committed, so that every checkout has to be given its own. */
+  isLocal: boolean
+  /** Whether a link at this path is left as it is and replaced as a whole. */
+  isLinkKept?: boolean
+  /** The file with our part in it. Putting it in twice gives the same as once. */
+  put(before: FileState): FileState
+  /** The file without our part, whatever others have done around it. */
+  take(now: FileState): FileState
+}
+
+interface TextPart {
+  path: string
+  why: string
+  mode?: number
+  isLocal?: boolean
+  put(before: string | undefined): string | undefined
+  /** Undefined when nothing of others is left. */
+  take(now: string): string | undefined
+}
+
+const PLAIN = 0o644
+
+/** A part of a text file. The mode of a file that was there is kept. */
+export function textPart({ mode = PLAIN, isLocal = false, ...part }: TextPart): Part {
+  return {
+    path: part.path,
+    why: part.why,
+    isLocal,
+    put: (before) => {
+      const text = part.put(before.kind === 'file' ? textOf(part.path, before.bytes) : undefined)
+      if (text === undefined) return before
+      return fileOf(text, before.kind === 'file' ? before.mode : mode & ~process.umask())
+    },
+    take: (now) => {
+      if (now.kind !== 'file') return now
+      const text = part.take(textOf(part.path, now.bytes))
+      return text === undefined ? MISSING : fileOf(text, now.mode)
+    },
+  }
+}
+
+export function fileOf(text: string, mode: number): FileState {
+  return { kind: 'file', bytes: Buffer.from(text), mode }
+}
+
+/** Refuses (`invalid`) bytes that would not survive being read as text. */
+export function textOf(path: string, bytes: Buffer): string {
+  const text = bytes.toString('utf8')
+  if (Buffer.from(text).equals(bytes)) return text
+  throw new Refusal('invalid', `${path} is not UTF-8 text`, {
+    next: 'Save it as UTF-8, then run leasehold init again. Nothing was written.',
+  })
+}
+
+/** A file that is ours as a whole, e.g. the skill. */
+export function wholePart(path: string, why: string, text: string): Part {
+  return textPart({ path, why, put: () => text, take: () => undefined })
+}

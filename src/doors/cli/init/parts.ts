@@ -1,0 +1,123 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { type AgentKind, FACTS, hookEvents } from './agents.ts'
+import { HASHES, MARKDOWN, hasBlock, withBlock, withoutBlock } from './block.ts'
+import type { Checkout } from './checkout.ts'
+import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
+import { hookPart } from './hook_settings.ts'
+import { type Part, textPart, wholePart } from './part.ts'
+import { jsonServerPart, serverFor, tomlServerPart } from './servers.ts'
+import { RULES, SKILL } from './teaching.ts'
+
+const STATE = '.leasehold'
+const BIN = 'node_modules/.bin'
+/** Claude Code may be anywhere in the project when it calls a hook. */
+const CLAUDE_BIN = `\${CLAUDE_PROJECT_DIR:-.}/${BIN}`
+
+export const stateOf = ({ main }: Checkout) => join(main, STATE)
+
+/** Everything that init writes for these agents, in the order in which it is written. */
+export function partsOf(checkout: Checkout, agents: AgentKind[]): Part[] {
+  const { isGit, hooks } = checkout
+  return [
+    ownIgnorePart(checkout),
+    ...(isGit ? [ignorePart(checkout)] : []),
+    rulesPart(checkout),
+    ...agents.flatMap((agent) => agentParts(checkout, agent)),
+    ...(hooks && hooks.forbidden === undefined ? gitParts(checkout, hooks) : []),
+  ]
+}
+
+/** The state folder ignores itself, also where no .gitignore of ours was committed. */
+function ownIgnorePart(checkout: Checkout): Part {
+  const path = join(stateOf(checkout), '.gitignore')
+  return { ...wholePart(path, 'the state of this checkout, for you alone', '*\n'), isLocal: true }
+}
+
+const IGNORED = /^\/?\.leasehold\/?\s*$/m
+
+function ignorePart({ root }: Checkout): Part {
+  const path = join(root, '.gitignore')
+  return textPart({
+    path,
+    why: 'the state is never committed',
+    put: (before) => {
+      const others = before === undefined ? '' : withoutBlock(before, HASHES, path)
+      if (IGNORED.test(others)) return before
+      return withBlock(before, `${STATE}/`, HASHES, path)
+    },
+    take: (now) => orNothing(withoutBlock(now, HASHES, path)),
+  })
+}
+
+function rulesPart({ root }: Checkout): Part {
+  const path = join(root, 'AGENTS.md')
+  return textPart({
+    path,
+    why: 'the working rules, for every agent',
+    put: (before) => withBlock(before, RULES, MARKDOWN, path),
+    take: (now) => orNothing(withoutBlock(now, MARKDOWN, path)),
+  })
+}
+
+const orNothing = (text: string) => (text.trim() === '' ? undefined : text)
+
+function agentParts(checkout: Checkout, agent: AgentKind): Part[] {
+  const { root, isDependency } = checkout
+  const { name, settings, shape, root: fields } = FACTS[agent]
+  const server = serverFor(isDependency)
+  const tools = `Leasehold as tools for ${name}`
+  const bin = agent === 'claude' ? CLAUDE_BIN : BIN
+  const events = hookEvents(agent, isDependency ? bin : undefined)
+  const hooks = hookPart({
+    path: join(root, settings),
+    why: `${name} asks before it edits, and is seen to work`,
+    shape,
+    root: fields,
+    events,
+  })
+  if (agent === 'codex') {
+    return [tomlServerPart(join(root, '.codex/config.toml'), tools, server), hooks]
+  }
+  if (agent === 'cursor')
+    return [jsonServerPart(join(root, '.cursor/mcp.json'), tools, server), hooks]
+  const skill = join(root, '.claude/skills/leasehold/SKILL.md')
+  return [
+    ...importParts(root),
+    jsonServerPart(join(root, '.mcp.json'), tools, server),
+    hooks,
+    wholePart(skill, 'the working rules in full, when they are needed', SKILL),
+  ]
+}
+
+/** Claude Code does not read AGENTS.md by itself. One that is a link to the other needs nothing. */
+function importParts(root: string): Part[] {
+  const rules = join(root, 'AGENTS.md')
+  const inner = join(root, '.claude/CLAUDE.md')
+  const outer = join(root, 'CLAUDE.md')
+  const path = existsSync(inner) && !existsSync(outer) ? inner : outer
+  if (existsSync(path) && existsSync(rules) && realpathSync(path) === realpathSync(rules)) return []
+  const line = path === inner ? '@../AGENTS.md' : '@AGENTS.md'
+  return [
+    textPart({
+      path,
+      why: 'Claude Code reads AGENTS.md through this import',
+      put: (before) => {
+        const isOurs = before !== undefined && hasBlock(before, MARKDOWN, path)
+        if (!isOurs && before?.split(/\r?\n/).some((each) => each.trim() === line)) return before
+        return withBlock(before, line, MARKDOWN, path)
+      },
+      take: (now) => orNothing(withoutBlock(now, MARKDOWN, path)),
+    }),
+  ]
+}
+
+function gitParts({ isDependency }: Checkout, { folder, kind }: { folder: string; kind: string }) {
+  const husky = kind === 'husky' ? ' (run by husky)' : ''
+  return GIT_HOOKS.flatMap((hook) => {
+    const verb = hook === 'pre-commit' ? 'commit' : 'push'
+    const why = `no ${verb} over what others have reserved${husky}`
+    const bin = isDependency ? BIN : undefined
+    return gitHookParts(folder, hook, { bin, isLocal: kind === 'git', why })
+  })
+}

@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util'
+import { HASHES, hasBlock, withBlock, withoutBlock } from './block.ts'
+import { isObject, JsonText } from './json_text.ts'
+import { type Part, textPart } from './part.ts'
+
+const NAME = 'leasehold'
+
+interface Server {
+  command: string
+  args: string[]
+}
+
+const INSTALLED: Server = { command: 'leasehold', args: ['mcp'] }
+/** For a repository that depends on leasehold; what npx would have to fetch is not started. */
+const DEPENDENCY: Server = { command: 'npx', args: ['--no-install', 'leasehold', 'mcp'] }
+
+/** How any machine with this repository starts the server: no path of this one is in it. */
+export const serverFor = (isDependency: boolean) => (isDependency ? DEPENDENCY : INSTALLED)
+
+const isOurs = (server: unknown) =>
+  isDeepStrictEqual(server, INSTALLED) || isDeepStrictEqual(server, DEPENDENCY)
+
+/** `.mcp.json` and `.cursor/mcp.json`. A server of that name that people changed is theirs. */
+export function jsonServerPart(path: string, why: string, server: Server): Part {
+  return textPart({
+    path,
+    why,
+    put: (before) => {
+      const json = new JsonText(before, path)
+      const there = json.object(['mcpServers'])?.[NAME]
+      if (there === undefined || (isOurs(there) && !isDeepStrictEqual(there, server))) {
+        json.set(['mcpServers', NAME], server)
+      }
+      return json.toString()
+    },
+    take: (now) => {
+      const json = new JsonText(now, path)
+      if (!isOurs(json.object(['mcpServers'])?.[NAME])) return now
+      json.remove(['mcpServers', NAME])
+      const { mcpServers } = json.value
+      if (isObject(mcpServers) && Object.keys(mcpServers).length === 0) json.remove(['mcpServers'])
+      return Object.keys(json.value).length === 0 ? undefined : json.toString()
+    },
+  })
+}
+
+const THEIRS = /^\s*(?:\[\s*)?mcp_servers\s*(?:=|\.\s*["']?leasehold["']?\s*[\].=])/m
+
+/** `.codex/config.toml`: a table at the end, between markers. One that people wrote is theirs. */
+export function tomlServerPart(path: string, why: string, { command, args }: Server): Part {
+  const body = `[mcp_servers.${NAME}]
+command = ${JSON.stringify(command)}
+args = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]`
+  return textPart({
+    path,
+    why,
+    put: (before) => {
+      const others = before === undefined ? '' : withoutBlock(before, HASHES, path)
+      if (THEIRS.test(others) && !hasBlock(before!, HASHES, path)) return before
+      return withBlock(before, body, HASHES, path)
+    },
+    take: (now) => {
+      const left = withoutBlock(now, HASHES, path)
+      return left.trim() === '' ? undefined : left
+    },
+  })
+}
