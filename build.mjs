@@ -119,7 +119,12 @@ function keepCode(folder) {
   run(['lock', 'acquire', 'x', '--agent', 'build'], {})
   run(['lock', 'status', 'x'], { LEASEHOLD_KEEP_CODE: cache })
   renameSync(cache, `${out}/cli.cache`)
-  const event = { session_id: 'build', cwd: folder, tool_name: 'Bash', tool_input: { command: 'ls' } }
+  const event = {
+    session_id: 'build',
+    cwd: folder,
+    tool_name: 'Bash',
+    tool_input: { command: 'ls' },
+  }
   const called = ['hook', 'claude', 'pre-tool-use']
   run(called, { LEASEHOLD_KEEP_CODE: cache }, JSON.stringify(event))
   renameSync(cache, `${out}/hook.cache`)
