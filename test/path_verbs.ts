@@ -46,7 +46,11 @@ export class PathVerbs {
     return this.store.write((view) => releaseAll(view, { here, nested, process }, caller))
   }
 
-  touch(paths: string | string[], caller: Caller, options: Options & { mode?: Mode } = {}) {
+  touch(
+    paths: string | string[],
+    caller: Caller,
+    options: Options & { mode?: Mode; keep_ms?: number } = {},
+  ) {
     const { mode = 'auto', ttl_ms = TTL_MS, process = null, reason = null, ...where } = options
     const ask = { paths: [paths].flat(), mode, ttl_ms, process, reason, ...HERE, ...where }
     return this.store.write((view) => touchPaths(view, ask, caller))

@@ -44,7 +44,9 @@ export async function briefFor(context: HookContext): Promise<string> {
 }
 
 const RULES = {
-  auto: 'A file that you edit is reserved for you until your turn ends; others cannot edit it, and you cannot edit theirs. To plan ahead: leasehold reserve add GLOB.',
+  auto:
+    'A file that you edit is reserved for you until your turn ends; others cannot edit it, and ' +
+    'you cannot edit theirs. To plan ahead: leasehold reserve add GLOB.',
   strict:
     'Reserve files before you edit them: leasehold reserve add GLOB. Other edits are refused.',
   warn: 'You will be told when you edit a file that another agent has reserved.',

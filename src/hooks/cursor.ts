@@ -76,6 +76,7 @@ function filesOf(event: string, tool: string, input: Fields, given: Fields): str
 }
 
 function cwdOf(input: Fields, given: Fields, env: NodeJS.ProcessEnv): string {
+  // reason: the field's name in Cursor's protocol
   const roots = input['workspace_roots']
   const root: unknown = Array.isArray(roots) ? roots[0] : undefined
   const said = textIn(given, 'working_directory') ?? textIn(input, 'cwd')

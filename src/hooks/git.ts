@@ -48,7 +48,7 @@ export async function guardHistory(
   )
 }
 
-/** git does not say which subagent it works for: what one of a family has, all may commit. */
+/** git does not say which subagent it works for: what one has, all of its family may commit. */
 function isRelated(holder: string, agent: string): boolean {
   return holder.split('/')[0] === agent.split('/')[0]
 }
@@ -57,7 +57,7 @@ function refusalText(verb: string, conflicts: Conflict[]): string {
   const what = verb === 'commit' ? 'this commit contains' : 'this push contains changes to'
   const next =
     verb === 'commit'
-      ? 'Unstage them (git restore --staged FILE…) and commit the rest, or wait until they are free.'
+      ? 'Unstage them (git restore --staged FILE…) and commit the rest, or wait till they are free.'
       : 'Wait until they are free, or agree with the holder.'
   return `${conflictText(what, conflicts)}\n  next: ${next} ${BYPASS}`
 }

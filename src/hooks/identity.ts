@@ -58,8 +58,8 @@ const OURS = /^(?:claude|codex|cursor):/
 
 /**
  * Who the agent is: `claude:1a2b3c4d`, and a subagent of it `claude:1a2b3c4d/AGENT`. An id that a
- * person or a runner gave (`LEASEHOLD_AGENT`) is kept. One that a hook gave to another agent is that
- * of the agent which started this one: so this one is nested under it.
+ * person or a runner gave (`LEASEHOLD_AGENT`) is kept. One that a hook gave to another agent is
+ * that of the agent which started this one: so this one is nested under it.
  */
 export function agentId(
   kind: string,

@@ -3,7 +3,7 @@ import type { Conflict } from './context.ts'
 
 const SHOWN_MAX = 5
 
-/** What a refused agent should do. It is a program that looks for a way round: say there is none. */
+/** What a refused agent should do. It will look for a way round: say there is none. */
 const INSTEAD =
   'Work on other files and come back to this one then, or tell your user. ' +
   'Do not write it in another way: that is refused too.'

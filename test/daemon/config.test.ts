@@ -32,6 +32,7 @@ describe('config.json', () => {
         users: {},
         groups: {},
         pool: { limit: null },
+        hooks: { mode: 'auto', ttl_seconds: 900 },
         reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
         memory: {

@@ -44,11 +44,11 @@ export class AgentProcess {
 
   async sh(command: string, input = '', env: Env = {}): Promise<Said> {
     const id = `<${(this.asked += 1)}>`
-    const line = JSON.stringify({ id, command, input, env, cwd: this.cwd })
-    this.running.child.stdin!.write(`${line}\n`)
+    const ask = JSON.stringify({ id, command, input, env, cwd: this.cwd })
+    this.running.child.stdin!.write(`${ask}\n`)
     return until(`${command} is done`, () => {
-      const lines = this.running.out.split('\n').filter((each) => each.includes(`"id":"${id}"`))
-      return lines[0] === undefined ? undefined : (JSON.parse(lines[0]) as Said)
+      const line = this.running.out.split('\n').find((each) => each.includes(`"id":"${id}"`))
+      return line === undefined ? undefined : (JSON.parse(line) as Said)
     })
   }
 
@@ -148,7 +148,7 @@ export const SESSIONS = {
 export interface Repo {
   place: Sandbox
   repo: string
-  git(...args: string[]): string
+  git: (...args: string[]) => string
   /** Two agents at work in it. */
   a: Claude
   b: Claude

@@ -17,7 +17,7 @@ function install({ repo }: Repo): void {
 const WHO = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'commit.gpgsign=no']
 
 function git({ place }: Repo, cwd: string, args: string[], env: Record<string, string> = {}) {
-  const all = { ...place.env, ...env } as NodeJS.ProcessEnv
+  const all = { ...place.env, ...env }
   const { status, stderr } = spawnSync('git', [...WHO, ...args], {
     cwd,
     env: all,

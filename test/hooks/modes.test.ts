@@ -1,6 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { BIN } from '../processes.ts'
 import { Claude, expectDenied, expectSilent, repository, type Said, SESSIONS } from './agents.ts'
 
 const spoken = (said: Said) =>
@@ -107,16 +108,15 @@ describe('bad input', () => {
   test('is refused where the store out of reach would be', async () => {
     const { a } = repository({ hooks: { unreachable: 'closed' } })
     expectDenied(await a.hook('claude', 'PreToolUse', '{'))
-    const long = await a.sh(
-      `head -c 34000000 /dev/zero | tr '\\0' ' ' | node '${join(import.meta.dirname, '../../bin/leasehold')}' hook claude PreToolUse`,
-    )
+    const endless = "head -c 34000000 /dev/zero | tr '\\0' ' '"
+    const long = await a.sh(`${endless} | '${process.execPath}' '${BIN}' hook claude PreToolUse`)
     expect(expectDenied(long)).toContain('too long')
   })
 
   test('a pipe that nobody closes does not hang the agent', async () => {
     const { place, repo } = repository()
     const running = place.start(['hook', 'claude', 'pre-tool-use'], {
-      program: [process.execPath, join(import.meta.dirname, '../../bin/leasehold')],
+      program: [process.execPath, BIN],
       cwd: repo,
     })
     expect(await running.ended).toMatchObject({ code: 0 })

@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { BIN } from '../processes.ts'
 import { AgentProcess, Claude, expectDenied, expectSilent, repository, SESSIONS } from './agents.ts'
 
 const MCP = [
@@ -28,10 +29,9 @@ describe('what an agent starts', () => {
     const made = JSON.parse((await a.leasehold('--json reserve add src/c.ts')).out)
     expect(made.items).toMatchObject([{ path: 'src/c.ts', holder: a.id }])
     const lines = MCP.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join('')
-    const bin = join(import.meta.dirname, '../../bin/leasehold')
     // The pipe stays open until the answer is there: its end would end the server.
     const answered = `while ! grep -q '"id":2' answers; do sleep 0.02; done`
-    const server = `'${process.execPath}' '${bin}' mcp`
+    const server = `'${process.execPath}' '${BIN}' mcp`
     const mcp = await a.sh(`{ cat; ${answered}; } | ${server} > answers; cat answers`, lines)
     expect(mcp.out, mcp.err).toContain('Reserved b.ts')
     for (const file of ['b.ts', 'src/c.ts']) {

@@ -30,7 +30,8 @@ interface Reach {
 export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
   const renewal = operationNamed.get('lock.renew')!
   const fences = new Fences((agent, name, fence) => {
-    const caller = { ...callerOf(reach), agent, given: true }
+    const own = callerOf(reach)
+    const caller = agent === own.agent ? own : { ...own, agent, given: true }
     // Without a request id: a renewal that is repeated does no harm, and there are many.
     return reach.call(renewal, { name, fence, request_id: undefined }, { caller })
   })

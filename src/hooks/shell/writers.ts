@@ -68,6 +68,7 @@ function copy(call: Invocation, effects: Effects, moves: boolean, valued = 'St')
   const { args, place } = call
   const { options, operands } = readOptions(args, {
     valued,
+    // reason: the name of an option of install(1)
     long: ['target-directory', 'suffix', 'mode', 'owner', 'group'],
   })
   if (call.name === 'install' && has(options, 'd', 'directory')) return

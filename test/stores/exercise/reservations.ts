@@ -224,7 +224,7 @@ export function exerciseReservations(begin: Begin): void {
       expect((await paths.touch(['app/[id]/p.ts'], bob)).reserved).toHaveLength(1)
     })
 
-    test('renews nothing elsewhere, of others, or of another process', async () => {
+    test('renews in every checkout, nothing of others, or of another process', async () => {
       const { paths, machine } = start()
       const process = machine.spawn()
       const mine = await paths.one('a', ada)
@@ -232,13 +232,52 @@ export function exerciseReservations(begin: Begin): void {
       await paths.one('c', ada, { checkout: '/other' })
       await paths.one('d', bob)
       machine.advance(20_000)
-      expect(await paths.touch([], ada)).toMatchObject({ renewed: 1 })
-      expect(await paths.touch([], ada, { process })).toMatchObject({ renewed: 2 })
+      expect(await paths.touch([], ada)).toMatchObject({ renewed: 2 })
+      expect(await paths.touch([], ada, { process })).toMatchObject({ renewed: 3 })
       machine.advance(45_000)
       expect(await paths.check('a', bob)).toBe(mine.holder)
       expect(await paths.check('b', bob)).toBe(shorter.holder)
-      expect(await paths.check('c', bob, { checkout: '/other' })).toBe('free')
+      expect(await paths.check('c', bob, { checkout: '/other' })).toBe('ada')
       expect(await paths.check('d', ada)).toBe('free')
+    })
+
+    test('keeps what the caller and its waiting parents hold, locks too', async () => {
+      const { paths, machine, verbs } = start()
+      const child = callerOf('ada/one')
+      await paths.one('a', ada)
+      await paths.one('b', callerOf('ada/two'))
+      await verbs.take('task:7', child, { ttl_ms: 60_000 })
+      machine.advance(40_000)
+      await paths.touch('c', child)
+      machine.advance(40_000)
+      expect(await paths.check('a', bob)).toBe('ada')
+      expect(await paths.check('b', bob)).toBe('free')
+      await expectRefusal(verbs.take('task:7', bob), 'held')
+    })
+
+    test('keeps it longer this once, where more silence is foreseen', async () => {
+      const { paths, machine } = start()
+      await paths.one('a', ada)
+      await paths.touch([], ada, { keep_ms: 600_000 })
+      machine.advance(599_000)
+      expect(await paths.check('a', bob)).toBe('ada')
+      await paths.touch([], ada)
+      machine.advance(59_000)
+      expect(await paths.check('a', bob)).toBe('ada')
+      machine.advance(2_000)
+      expect(await paths.check('a', bob)).toBe('free')
+    })
+
+    test('again at once changes nothing; later it renews all', async () => {
+      const { paths, machine, store } = start()
+      await paths.touch(['a', 'b'], ada)
+      const before = await store.events(0, 100)
+      expect(await paths.touch('a', ada)).toEqual({ reserved: [], renewed: 0, warnings: [] })
+      expect(await store.events(0, 100)).toEqual(before)
+      machine.advance(50_000)
+      await paths.touch('a', ada)
+      machine.advance(50_000)
+      expect(await paths.check('b', bob)).toBe('ada')
     })
 
     test('refuses in strict what was not reserved first, and only warns in warn', async () => {
