@@ -120,7 +120,7 @@ export function exerciseMemory(begin: Begin): void {
   })
 
   describe('a note with a time to live', () => {
-    test('is gone when that is over, to the millisecond, and disagrees with nobody then', async () => {
+    test('is gone when that is over, to the millisecond, and disagrees with nobody', async () => {
       const { memory, machine } = start()
       await memory.put('k', 'one', ada, { ttl_ms: 60_000 })
       machine.advance(59_999)
@@ -135,7 +135,7 @@ export function exerciseMemory(begin: Begin): void {
   })
 
   describe('pruning', () => {
-    test('tells first and then takes away what is deleted or expired, with its history', async () => {
+    test('tells first and then takes away what is deleted or expired', async () => {
       const { memory, machine } = start()
       await memory.put('stays', 'x', ada)
       await memory.put('expires', 'xx', ada, { ttl_ms: 1_000 })
