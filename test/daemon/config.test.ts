@@ -64,24 +64,6 @@ describe('config.json', () => {
     }
   })
 
-  test('says how conflicts of a scope are merged, by strategies that there are', async () => {
-    const strategies = {
-      'project:*': 'union',
-      global: 'text',
-      default: 'newest',
-      'user:al': 'manual',
-    }
-    const { memory } = read({ memory: { strategies, quotas: { agent: { bytes: 5 } } } })
-    expect(memory.strategies).toEqual(strategies)
-    expect(memory.quotas.agent).toEqual({ versions: 1_000_000, bytes: 5 })
-    const wrong = { web: 'text', 'project:web': 'last', quotas: 1 }
-    expect(await refused({ memory: { strategies: wrong } })).toEqual([
-      expect.stringContaining('web is no scope'),
-      expect.stringContaining('must be one of manual, newest'),
-      expect.stringContaining('quotas is no scope'),
-    ])
-  })
-
   test('may say one thing of a section and leave the rest', () => {
     const config = read({
       slots: { max: 0 },
