@@ -23,11 +23,13 @@ export class Notes {
   readonly said: string[] = []
   private readonly opened: Store[] = []
 
-  constructor(kind: (typeof STORES)[number]) {
+  /** `opened`: a store that is kept elsewhere. */
+  constructor(kind: (typeof STORES)[number], opened?: Store) {
     const env = { LEASEHOLD_DIR: this.folder }
     const store = kind === 'postgres' ? { LEASEHOLD_STORE: postgresUrl(this.folder) } : {}
     this.place = placeOf({ ...env, ...store }, this.folder)
-    this.store = this.beside()
+    this.store = opened ?? this.beside()
+    if (opened) this.opened.push(opened)
     onTestFinished(async () => {
       for (const each of this.opened) await each.close()
     })
