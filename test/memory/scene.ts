@@ -10,6 +10,7 @@ import type { Store } from '../../src/stores/store.ts'
 import type { Json } from '../doors/serving.ts'
 import { callerOf, temporaryFolder } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
+import { until } from '../processes.ts'
 
 export const STORES = ['sqlite', 'postgres'] as const
 
@@ -22,11 +23,13 @@ export class Notes {
   readonly said: string[] = []
   private readonly opened: Store[] = []
 
-  constructor(kind: (typeof STORES)[number]) {
+  /** `opened`: a store that is kept elsewhere. */
+  constructor(kind: (typeof STORES)[number], opened?: Store) {
     const env = { LEASEHOLD_DIR: this.folder }
     const store = kind === 'postgres' ? { LEASEHOLD_STORE: postgresUrl(this.folder) } : {}
     this.place = placeOf({ ...env, ...store }, this.folder)
-    this.store = this.beside()
+    this.store = opened ?? this.beside()
+    if (opened) this.opened.push(opened)
     onTestFinished(async () => {
       for (const each of this.opened) await each.close()
     })
@@ -72,18 +75,11 @@ export class Notes {
     return this.ask('memory.status', {})
   }
 
-  /** Until nothing waits any more. Looks again with every commit. */
+  /** Until nothing waits any more. Some of what is done leaves no event, so it is looked for. */
   async settled(isSettled = ({ waiting }: Json) => waiting === 0): Promise<Json> {
-    for (;;) {
-      const committed = new Promise<void>((resolve) => {
-        const forget = this.store.onCommit(() => {
-          forget()
-          resolve()
-        })
-      })
-      const status = await this.status()
-      if (isSettled(status)) return status
-      await committed
-    }
+    let status: Json
+    const look = async () => isSettled((status = await this.status()))
+    await until('all is done behind notes', look, 30_000)
+    return status
   }
 }
