@@ -13,6 +13,7 @@ import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
+import type { Event } from '../core/view.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
 import { startAlerts } from './alerts.ts'
 import { startPruner } from './pruner.ts'
@@ -47,6 +48,9 @@ export async function serve(
   bounds = BOUNDS,
 ): Promise<Served> {
   const store = openStore(place)
+  // What expired while nobody served is noticed by the very first write.
+  const noticed: Event[] = []
+  const forget = store.onCommit((events) => void noticed.push(...events))
   const role = await takeDaemonRole(store, place).catch(async (error: Error) => {
     await store.close()
     throw error
@@ -63,7 +67,8 @@ export async function serve(
     const { url, close } = await openDoors(store, place, port, version, bounds)
     address.url = url
     await dispatcher?.startOrStandBy()
-    const stopAlerts = await startAlerts(store, place, role)
+    forget()
+    const stopAlerts = await startAlerts(store, place, role, noticed)
     const stop = async () => {
       await stopAlerts()
       await dispatcher?.stop()

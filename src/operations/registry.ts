@@ -46,6 +46,7 @@ export const registry = [
   tokens.revoke,
   stats.get,
   stats.listAlerts,
+  stats.now,
 ] as const
 
 export type Registered = (typeof registry)[number]

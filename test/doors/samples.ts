@@ -90,6 +90,7 @@ export function samplesFor({ held, task, token, group, queue }: Scene): Map<Name
     'token.revoke': { id: token },
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
+    'now.get': { limit: 5 },
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -12,6 +12,7 @@ import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 import { addServing } from './serving.ts'
 import { addTokens } from './tokens.ts'
+import { addTop } from './top.ts'
 import { VERSION } from '../../daemon/version.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
@@ -73,6 +74,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addServing(root, enter)
   addMcp(root, enter)
   addTokens(groups('token'), enter)
+  addTop(root, enter)
   return root
 }
 
