@@ -6,6 +6,7 @@ import { temporaryFolder } from '../helpers.ts'
 import { ACTIONS as AGENT_ACTIONS } from './actions.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { mustHold } from './broken.ts'
+import { checkCounts } from './counts.ts'
 import { QUEUE_ACTIONS } from './queue_actions.ts'
 import { checkTurns } from './queue_live.ts'
 import { lookAt } from './queue_look.ts'
@@ -41,6 +42,7 @@ export async function simulate(plan: Plan): Promise<Map<string, number>> {
       await checkTurns(world)
     }
     await settle(world, watch)
+    await checkCounts(world.stores[0]!)
   } catch (error) {
     const again = `npm run sim -- --seed ${seed} --steps ${steps} --store ${store}`
     if (error instanceof Error) error.message += ` (at step ${step}; again: ${again})`
