@@ -62,7 +62,7 @@ export class Alerter {
     this.delivery = new Delivery(store, options)
   }
 
-  async start(): Promise<void> {
+  async start(noticed: Event[]): Promise<void> {
     this.forget.push(
       this.store.onCommit(
         (events) => this.hear(events),
@@ -71,6 +71,8 @@ export class Alerter {
       this.store.meter.onChange(() => this.hearTrouble()),
     )
     this.enqueue(() => this.lookAtAll())
+    await this.work
+    this.hear(noticed)
     await this.work
   }
 

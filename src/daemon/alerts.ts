@@ -1,4 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
+import type { Event } from '../core/view.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
 import { Alerter } from './alerter.ts'
@@ -10,16 +11,18 @@ const ENDED = /^lease\.(?:released|expired|died|force_released)$/
 
 /**
  * Watches a store in a daemon, as `config.json` says. Where several daemons share a store, one of
- * them does, and another takes over when it is gone. Returns how to stop.
+ * them does, and another takes over when it is gone. `noticed` happened before it could listen.
+ * Returns how to stop.
  */
 export async function startAlerts(
   store: Store,
   place: Place,
   daemon: Role,
+  noticed: Event[],
 ): Promise<() => Promise<void>> {
   const role = place.kind === 'postgres' ? new Role(store, 'leasehold:alerts', 'alerts') : daemon
   const watching = new Watching(store, place, role)
-  if (role === daemon) await watching.start()
+  if (role === daemon) await watching.start(noticed)
   else await watching.standBy()
   return async () => {
     await watching.stop()
@@ -41,7 +44,7 @@ class Watching {
     this.role = role
   }
 
-  async start(): Promise<void> {
+  async start(noticed: Event[] = []): Promise<void> {
     const folder = folderOf(this.place)
     const { env } = process
     const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
@@ -53,7 +56,7 @@ class Watching {
       // Whoever reads the rest of the file says what is wrong with it.
       failed: () => undefined,
     })
-    await alerter.start()
+    await alerter.start(noticed)
   }
 
   /** Takes the role now, or when whoever has it lets go. */

@@ -13,6 +13,7 @@ import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
+import type { Event } from '../core/view.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
 import { startAlerts } from './alerts.ts'
 import { startPruner } from './pruner.ts'
@@ -49,6 +50,9 @@ export async function serve(
   bounds = BOUNDS,
 ): Promise<Served> {
   const store = openStore(place)
+  // What expired while nobody served is noticed by the very first write.
+  const noticed: Event[] = []
+  const forget = store.onCommit((events) => void noticed.push(...events))
   const role = await takeDaemonRole(store, place).catch(async (error: Error) => {
     await store.close()
     throw error
@@ -67,7 +71,8 @@ export async function serve(
     await dispatcher?.startOrStandBy()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     await keeper?.start()
-    const stopAlerts = await startAlerts(store, place, role)
+    forget()
+    const stopAlerts = await startAlerts(store, place, role, noticed)
     const stop = async () => {
       await stopAlerts()
       await keeper?.stop()

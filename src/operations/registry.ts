@@ -80,6 +80,7 @@ export const registry = [
   duplicates.list,
   duplicates.resolve,
   hooks.bypass,
+  stats.now,
 ] as const
 
 export type Registered = (typeof registry)[number]

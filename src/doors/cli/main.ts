@@ -17,6 +17,7 @@ import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 import { addServing } from './serving.ts'
 import { addTokens } from './tokens.ts'
+import { addTop } from './top.ts'
 import { VERSION } from '../../daemon/version.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
@@ -83,6 +84,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addMemorySync(groups('memory'), enter)
   addInit(root)
   addDemo(root)
+  addTop(root, enter)
   return root
 }
 
