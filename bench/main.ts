@@ -11,6 +11,7 @@ const WORKLOADS: Record<string, string> = {
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
   scale: 'the arithmetic of docs/scale.md; no database',
+  dashboard: 'what the dashboard costs: a first look, a busy store, and an idle one',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

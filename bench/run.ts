@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { measureColdStart, printColdStart } from './cold_start.ts'
+import { measureDashboard, printDashboard } from './dashboard.ts'
 import { measureCore, printCore } from './core.ts'
 import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
@@ -38,11 +39,14 @@ async function measure(): Promise<void> {
   if (postgres) printPostgres(postgres)
   const scale = workload === 'scale' ? simulateScale() : undefined
   if (scale) printScale(scale)
-  const cold_start = http || queue || postgres || scale ? undefined : measureColdStart(isQuick)
+  const dashboard = workload === 'dashboard' ? await measureDashboard(isQuick) : undefined
+  if (dashboard) printDashboard(dashboard)
+  const others = http ?? queue ?? postgres ?? scale ?? dashboard
+  const cold_start = others ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
   if (file)
     writeFileSync(
       file,
-      `${JSON.stringify({ core, http, queue, postgres, scale, cold_start }, null, 2)}\n`,
+      `${JSON.stringify({ core, http, queue, postgres, scale, dashboard, cold_start }, null, 2)}\n`,
     )
 }
