@@ -109,7 +109,7 @@ function expand(text: string, items: Item[]): Item[][] {
     const choices =
       item.kind === 'either' ? item.ways.flatMap((way) => expand(text, way)) : [[item]]
     if (ways.length * choices.length > WAYS_MAX) throw tooLarge(text, `${WAYS_MAX} choices`)
-    ways = ways.flatMap((way) => choices.map((choice) => [...way, ...choice]))
+    ways = ways.flatMap((way) => choices.map((choice) => way.concat(choice)))
   }
   const size = ways.reduce((sum, way) => sum + way.length, 0)
   if (size > EXPANDED_MAX) throw tooLarge(text, `${EXPANDED_MAX} characters when read out`)

@@ -2,6 +2,7 @@ import { admits, type Caller, sameProcess } from './caller.ts'
 import { returnLimits, returnUser } from './limit.ts'
 import { callHead } from './line.ts'
 import { LOST_MAX } from './limits.ts'
+import { isPathLock } from './path_terms.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, PathTerms, ProcessRef, Task } from './rows.ts'
@@ -229,7 +230,9 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
       ? `Nobody holds ${name}: ${why}`
       : `Task must be locked by agent to update status: ${why}`
   return new Refusal('lease_expired', message, {
-    next: `Acquire ${name} again; that works if nobody else took it.`,
+    next: isPathLock(name)
+      ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
+      : `Acquire ${name} again; that works if nobody else took it.`,
     details: { name, reason, last_fence: last?.fence ?? null },
   })
 }

@@ -17,6 +17,7 @@ export const isPathLock = (name: string) => name.startsWith('path:')
 const NAME_MAX = 300
 const KEY_MAX = 200
 
+/** What a lease says of the paths it is of. */
 export function termsOf(
   glob: Glob,
   where: Where,
@@ -35,13 +36,14 @@ export function termsOf(
   }
 }
 
+/** Where it counts, as a key. Two places may have the same one: `collide` decides. */
 export function scopeOf({ project, checkout }: Where): string {
   return shortened(asciiOf(checkout === null ? `project:${project}` : `at:${checkout}`), KEY_MAX)
 }
 
 export const familyOf = (repository: string) => shortened(asciiOf(repository), KEY_MAX)
 
-/** Whether two reservations can collide: in one checkout, or one of them is of the whole project. */
+/** Whether two can collide: both in one checkout, or one of them of the whole project. */
 export function collide(a: Where, b: Where): boolean {
   if (a.checkout !== null && b.checkout !== null) return a.checkout === b.checkout
   return a.project === b.project

@@ -55,7 +55,7 @@ function blocks(lease: Reservation, shared: boolean, asker: Caller): boolean {
 }
 
 /** Nobody is in the way: renews what the asker has, or grants it. */
-export function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
+function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
   const { shared, ttl_ms } = ask
   const mine = ownOf(view, glob, ask, asker)
   const same = mine.find(({ path }) => path.shared === shared)

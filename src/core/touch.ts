@@ -64,8 +64,8 @@ interface Touched {
 /**
  * An agent is about to write `paths`, or gives a sign of life with none. Refuses with `held` what
  * another has reserved (`warn` only says so). What the caller does not have yet is reserved for it
- * in `auto`, and refused with `lease_expired` in `strict`, as a write without its lease is. All that
- * the caller has reserved in this checkout lives on for at least the TTL.
+ * in `auto`, and refused with `lease_expired` in `strict`, as a write without its lease is. All
+ * that the caller has reserved in this checkout lives on for at least the TTL.
  */
 export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
   const asker = askerOf(caller, ask.process)

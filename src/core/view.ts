@@ -123,11 +123,11 @@ export const INDEXES = {
     group: (row) => (unended(row) ? row.seat : null),
     order: (row) => row.name,
   }),
-  /** Reservations, by name; the others by the leading folders of their globs. */
+  /** Reservations come in the order of the leading folders of their globs. */
   reservations: index({
     table: 'lease',
     group: (row) => (isReservation(row) ? '' : null),
-    order: (row) => row.name,
+    order: (row) => row.path!.base,
   }),
   reservations_in: index({
     table: 'lease',

@@ -21,7 +21,7 @@ const LIST_MAX = 100
 const DEPTH_MAX = 50
 
 const atMost = (max: number) => z.maxLength(max, `may have at most ${max} characters`)
-const entries = () => z.maxLength(LIST_MAX, `may have at most ${LIST_MAX} entries`)
+const entries = (max = LIST_MAX) => z.maxLength(max, `may have at most ${max} entries`)
 
 export const text = (max: number) => z.string('must be text').check(atMost(max))
 
@@ -55,10 +55,10 @@ export const wellFormed = (max: number) =>
 /** The same; an empty text stands for none, where null cannot be said. */
 export const orNone = (max: number) => z.union([z.literal(''), wellFormed(max)], 'must be text')
 
-export const paths = (min: number) =>
+export const paths = (min: number, max = LIST_MAX) =>
   z
     .array(wellFormed(GLOB_MAX), 'must be a list of paths')
-    .check(z.minLength(min, 'must name at least one path'), entries())
+    .check(z.minLength(min, 'must name at least one path'), entries(max))
 
 export const mode = () => z.enum(MODES, `must be one of ${MODES.join(', ')}`)
 

@@ -51,6 +51,7 @@ describe('config.json', () => {
         users: {},
         groups: {},
         pool: { limit: null },
+        reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])

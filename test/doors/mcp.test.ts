@@ -12,7 +12,7 @@ const ALL = [
   ...['acquire_lock', 'release_lock', 'create_task', 'claim_task', 'update_task_status', 'explain'],
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat'],
-  ...['enqueue_task', 'queue_status', 'cancel_task'],
+  ...['enqueue_task', 'queue_status', 'cancel_task', 'reserve_paths', 'release_paths'],
 ]
 
 type Opened = { agent: McpAgent; other: McpAgent }

@@ -48,17 +48,24 @@ function clientOf(era: Era): Client {
   return new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
 }
 
+interface StdioOptions {
+  era?: Era
+  flags?: string[]
+  env?: Json
+  cwd?: string
+}
+
 /** Starts `leasehold mcp` and talks to it through its pipe. */
 export async function overStdio(
   place: Sandbox,
-  { era = '2025', flags = [], env = {} }: { era?: Era; flags?: string[]; env?: Json } = {},
+  { era = '2025', flags = [], env = {}, cwd = place.folder }: StdioOptions = {},
 ): Promise<McpAgent> {
   const client = clientOf(era)
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [CLI, 'mcp', ...flags],
     env: { ...place.env, ...env } as Record<string, string>,
-    cwd: place.folder,
+    cwd,
   })
   onTestFinished(() => client.close())
   await client.connect(transport)

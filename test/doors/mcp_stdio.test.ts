@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { mkdirSync, realpathSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { isAlive, sandbox, until } from '../processes.ts'
 import { overStdio, serving } from './mcp_agent.ts'
@@ -37,6 +38,29 @@ describe('leasehold mcp', () => {
     const end = new Date(Date.parse(lease.expires_at) + 3_000).toISOString()
     await until('it is renewed again and again', async () => (await expiry()) > end)
     expect(await place.ok(['lock', 'status', 'x'])).toMatchObject({ fence: lease.fence })
+  })
+
+  test('reserves paths of the checkout it works in, and keeps them while it lives', async () => {
+    const place = sandbox()
+    mkdirSync(place.path('repo/.git'), { recursive: true })
+    mkdirSync(place.path('repo/src/core'), { recursive: true })
+    const cwd = place.path('repo/src')
+    const [agent, other] = [await overStdio(place, { cwd }), await overStdio(place, { cwd })]
+    const { items } = await agent.ok('reserve_paths', { paths: ['core'], ttl_seconds: 1 })
+    expect(items).toMatchObject([{ path: 'src/core/**' }])
+    const end = new Date(Date.parse(items[0].expires_at) + 2_000).toISOString()
+    const listed = async () => (await place.ok(['reserve', 'list'])).items[0]
+    await until('it is renewed again and again', async () => (await listed()).expires_at > end)
+    expect(await listed()).toMatchObject({ checkout: realpathSync(place.path('repo')) })
+    const refused = await other.refused('held', 'reserve_paths', { paths: ['core/lock.ts'] })
+    expect(refused.details).toMatchObject({ path: 'src/core/lock.ts', pid: agent.pid })
+    expect(await agent.text('release_paths')).toBe('Released src/core/**')
+    await other.ok('reserve_paths', { paths: ['core/lock.ts'] })
+    process.kill(other.pid!, 'SIGKILL')
+    await until('it ends', () => !isAlive(other.pid!))
+    expect(await agent.text('reserve_paths', { paths: ['**'] })).toMatch(
+      /^Reserved src\/\*\* until/,
+    )
   })
 
   test('sends the fence that it remembers, and is told when that is stale', async () => {
@@ -96,7 +120,7 @@ describe('leasehold mcp', () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name).toSorted()).toEqual([
       ...['acquire_lock', 'claim_task', 'create_task', 'explain'],
-      ...['release_lock', 'update_task_status'],
+      ...['release_lock', 'reserve_paths', 'update_task_status'],
     ])
     await expect(client.callTool({ name: 'list_locks' })).rejects.toMatchObject({ code: -32602 })
     await sandbox().refused(['mcp', '--tools', 'few'], 'invalid', 2)

@@ -138,7 +138,8 @@ function byCommand(place: Sandbox): Door {
       const argv = argvOf(operation, input)
       if (!argv) return undefined
       return place.cli(['--json', '--agent', agent, ...argv]).then((ended) => {
-        return ended.code === 0 ? { answer: ended.json } : { refused: ended.error }
+        // A look that finds something held is answered, and still exits as a refusal does.
+        return ended.err === '' ? { answer: ended.json } : { refused: ended.error }
       })
     },
   }

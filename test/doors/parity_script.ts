@@ -1,6 +1,7 @@
 import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import type { Opened } from './parity_doors.ts'
+import { paths } from './parity_paths.ts'
 import { type Name, Player, type Step } from './parity_player.ts'
 import { queue } from './parity_queue.ts'
 
@@ -21,7 +22,7 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened): Promise<Step[]> {
   const player = new Player(opened)
-  const parts = [locks, waits, tasks, moves, queue, lists, tokens, badInput]
+  const parts = [locks, waits, tasks, moves, queue, paths, lists, tokens, badInput]
   for (const part of parts) await part(player)
   return player.steps
 }

@@ -3,13 +3,16 @@ import type { Event } from '../../src/core/view.ts'
 import { chainFault, GENESIS } from '../../src/stores/chain.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { temporaryFolder } from '../helpers.ts'
-import { ACTIONS as AGENT_ACTIONS } from './actions.ts'
+import { type Action, ACTIONS as AGENT_ACTIONS } from './actions.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { mustHold } from './broken.ts'
+import { PATH_ACTIONS } from './path_actions.ts'
+import { checkReservations } from './path_rows.ts'
 import { QUEUE_ACTIONS } from './queue_actions.ts'
 import { checkTurns } from './queue_live.ts'
 import { lookAt } from './queue_look.ts'
 import { checkQueue } from './queue_rows.ts'
+import type { Random } from './random.ts'
 import { checkRows } from './rows.ts'
 import { emptyMind, World } from './world.ts'
 
@@ -95,18 +98,23 @@ function reboot(world: World): void {
 
 /** Some agents act, all at once; the rest sleep or wait for another step. */
 async function act(world: World): Promise<void> {
-  const { random } = world
-  const weights = ACTIONS.reduce((sum, [weight]) => sum + weight, 0)
+  const { random, chance } = world
   const acting = random.some(world.agents, 1 + random.below(4)).map(async (agent) => {
     if (agent.asleep > 0) {
       agent.asleep -= 1
       return
     }
-    let at = random.below(weights)
-    const [, action] = ACTIONS.find(([weight]) => (at -= weight) < 0)!
-    await action(world, agent)
+    await pickBy(random, ACTIONS)(world, agent)
   })
-  await Promise.all(acting)
+  const editing = chance.some(world.agents, chance.below(2)).map(async (agent) => {
+    if (agent.asleep === 0) await pickBy(chance, PATH_ACTIONS)(world, agent)
+  })
+  await Promise.all([...acting, ...editing])
+}
+
+function pickBy(random: Random, actions: [number, Action][]): Action {
+  let at = random.below(actions.reduce((sum, [weight]) => sum + weight, 0))
+  return actions.find(([weight]) => (at -= weight) < 0)![1]
 }
 
 /** Follows a store from commit to commit. */
@@ -142,6 +150,7 @@ class Watch {
     const ids = agents.map((agent) => agent.id)
     checkRows({ base, head, history, memory, machine, agents: ids })
     checkQueue(lookAt(base), this.world.used)
+    checkReservations(base)
     this.leases = base.scan('leases_by_expiry', '', undefined, 100_000) as Lease[]
     this.boundRuns(head)
   }

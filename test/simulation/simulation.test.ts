@@ -38,6 +38,12 @@ const MUST_HAPPEN = [
   'claimQueued held',
   'cancel ok',
   'editQueued ok',
+  'reserve ok',
+  'reserve held',
+  'touch ok',
+  'touch held',
+  'touch lease_expired',
+  'releasePaths ok',
 ]
 
 /** Rarer: only the longest runs are sure to come upon it. */

@@ -56,6 +56,8 @@ const noReports = (): Reports => ({ accepted: [], askedFor: [], renewed: [], fin
 /** Everything of one run: the machine, two writers on one store, agents, and who watches them. */
 export class World {
   readonly random: Random
+  /** Beside it, for what is done to paths: what else happens stays as it was. */
+  readonly chance: Random
   readonly machine = new MachineSim()
   readonly backends: FaultyBackend[]
   readonly stores: Store[]
@@ -86,6 +88,7 @@ export class World {
 
   constructor(seed: number, open: () => Backend) {
     this.random = new Random(seed)
+    this.chance = new Random(seed + 0x5eed)
     this.backends = [new FaultyBackend(open()), new FaultyBackend(open())]
     this.stores = this.backends.map((backend) => new Store(backend, this.machine))
     const ids = ['ada', 'ada/sub', 'bob', 'cyd', 'dan', 'eve']

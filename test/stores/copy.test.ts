@@ -10,6 +10,7 @@ import { openStore, type Place } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { callerOf, expectRefusal } from '../helpers.ts'
+import { PathVerbs } from '../path_verbs.ts'
 import {
   ada,
   ask,
@@ -84,6 +85,7 @@ describe('a store that was copied', () => {
       await verbs.renew('moved', bob, held.fence)
       await expectRefusal(verbs.renew('moved', ada, stale.fence), 'fence_stale')
       await expectRefusal(verbs.take('moved', callerOf('eve')), 'held')
+      await expectRefusal(new PathVerbs(verbs.store).one('**/größe/x', bob), 'held')
       expect(await ask(verbs, 'by request', 'r1')).toEqual(reply)
       const { fence } = await verbs.take('new', ada)
       expect(fence).toBeGreaterThan(head.epoch * FENCES_PER_EPOCH + head.fences)

@@ -14,6 +14,7 @@ import { CODECS } from '../../src/stores/sqlite/codec.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { callerOf, temporaryFolder } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
+import { PathVerbs } from '../path_verbs.ts'
 import { QueueVerbs } from '../queue_verbs.ts'
 
 export const ada = callerOf('ada')
@@ -59,6 +60,7 @@ export function fill(place: Place) {
     await verbs.release('moved', ada)
     const held = await verbs.take('moved', bob, { ttl_ms: 600_000, process: ownProcess() })
     await verbs.wait('moved', ada, 'ticket-1')
+    await new PathVerbs(verbs.store).one('src/größe/**', ada, { ttl_ms: 600_000 })
     await verbs.heartbeat(ada)
     const reply = await ask(verbs, 'by request', 'r1')
     await call(verbs.store, createToken, TOKEN, callerOf('root', { admin: true }))

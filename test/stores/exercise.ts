@@ -19,6 +19,7 @@ import { exerciseQueueOrder } from './exercise/queue_order.ts'
 import { exerciseQueueRuns } from './exercise/queue_runs.ts'
 import { exerciseQueueSettings } from './exercise/queue_settings.ts'
 import { exerciseQueueSettling } from './exercise/queue_settle.ts'
+import { exerciseReservations } from './exercise/reservations.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
@@ -63,6 +64,7 @@ export function exerciseStore(name: string, open: Open): void {
     exerciseQueueSettings(begin)
     exerciseQueueSettling(begin)
     exerciseQueueExplain(begin)
+    exerciseReservations(begin)
     exerciseWriter(begin)
   })
 }

@@ -79,7 +79,9 @@ function add(
     const context = enter(self.optsWithGlobals())
     const input: Record<string, unknown> = { ...fixed }
     for (const [i, name] of fields.entries()) {
-      if (args[i] !== undefined) input[name] = valueOf(args[i], `<${name}>`)
+      const given = args[i]
+      const isMissing = given === undefined || (Array.isArray(given) && given.length === 0)
+      if (!isMissing) input[name] = valueOf(given, `<${name}>`)
     }
     for (const [name, flag] of flags) {
       const given = self.opts()[camel(flag)] as unknown

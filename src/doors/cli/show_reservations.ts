@@ -34,9 +34,10 @@ export const RESERVATION_PRINTERS: Record<string, (result: never) => string> = {
 }
 
 function reservedLine(each: ShownReservation): string {
-  const how = each.shared ? 'sharing' : 'reserved'
+  const how = pc.green(each.shared ? 'sharing' : 'reserved')
+  const fence = pc.bold(String(each.fence))
   const until = `until ${each.expires_at} (${span(each.expires_in_seconds)})`
-  return `${pc.green(how)} ${each.path} for ${each.holder}, fence ${pc.bold(String(each.fence))}, ${until}`
+  return `${how} ${each.path} for ${each.holder}, fence ${fence}, ${until}`
 }
 
 function checkLine(each: ShownCheck): string {

@@ -2,7 +2,8 @@
 
 ALTER TABLE lease ADD COLUMN path json;
 
-CREATE INDEX reservations ON lease (name) WHERE ended_at IS NULL AND path IS NOT NULL;
+CREATE INDEX reservations ON lease (((path ->> 'base') COLLATE "C"), name)
+  WHERE ended_at IS NULL AND path IS NOT NULL;
 CREATE INDEX reservations_in
   ON lease (((path ->> 'scope') COLLATE "C"), ((path ->> 'base') COLLATE "C"), name)
   WHERE ended_at IS NULL AND path IS NOT NULL;

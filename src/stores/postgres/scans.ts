@@ -44,7 +44,7 @@ export const SCANS: Record<IndexName, Scan> = {
   leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = g', order: 'name', type: 'text' },
-  reservations: { where: RESERVED, order: 'name', type: 'text' },
+  reservations: { where: RESERVED, ...BY_BASE },
   reservations_in: { where: `${RESERVED} AND ${inPath('scope')} = g`, ...BY_BASE },
   reservations_of: { where: `${RESERVED} AND ${inPath('project')} = g`, ...BY_BASE },
   reservations_beside: { where: `${RESERVED} AND ${inPath('family')} = g`, ...BY_BASE },

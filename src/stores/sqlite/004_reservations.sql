@@ -2,7 +2,8 @@
 
 ALTER TABLE lease ADD COLUMN path TEXT;
 
-CREATE INDEX reservations ON lease (name) WHERE ended_at IS NULL AND path IS NOT NULL;
+CREATE INDEX reservations ON lease (path ->> 'base', name)
+  WHERE ended_at IS NULL AND path IS NOT NULL;
 CREATE INDEX reservations_in ON lease (path ->> 'scope', path ->> 'base', name)
   WHERE ended_at IS NULL AND path IS NOT NULL;
 CREATE INDEX reservations_of ON lease (path ->> 'project', path ->> 'base', name)

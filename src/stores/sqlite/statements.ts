@@ -41,7 +41,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: 'name' },
-  reservations: { where: `${RESERVED} AND '' = ?`, order: 'name' },
+  reservations: { where: `${RESERVED} AND '' = ?`, order: BASE },
   reservations_in: { where: `${RESERVED} AND path ->> 'scope' = ?`, order: BASE },
   reservations_of: { where: `${RESERVED} AND path ->> 'project' = ?`, order: BASE },
   reservations_beside: { where: `${RESERVED} AND path ->> 'family' = ?`, order: BASE },
@@ -141,7 +141,9 @@ export class Statements {
     const statement = this.select(`scan ${index} ${after ? 'on' : ''}`, codec.names, () => {
       const { where, order } = SCANS[index]
       const by = `${order}, ${quoted(KEYS[table])}`
-      const behind = after ? `AND (${by}) > (?, ?)` : ''
+      // Of an expression, SQLite does not see in a comparison of pairs where to begin in an index.
+      const from = order === BASE ? `AND ${order} >= ?2` : ''
+      const behind = after ? `${from} AND (${by}) > (?2, ?3)` : ''
       return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
     const rows = after

@@ -1,0 +1,67 @@
+import type { Player } from './parity_player.ts'
+
+const REPO = { checkout: '/srv/größe repo', project: 'web' }
+
+/** Reservations of paths. Who names a checkout is taken at its word, on every door. */
+export async function paths(p: Player): Promise<void> {
+  await additions(p)
+  await looks(p)
+  await touches(p)
+  await releases(p)
+}
+
+async function additions(p: Player): Promise<void> {
+  await p.ask('reserve.add', 'ada', { ...REPO, paths: ['src/**', 'docs/*.md'], reason: 'grammar' })
+  await p.ask('reserve.add', 'ada', { ...REPO, paths: ['./src//'], ttl_seconds: 120.5 })
+  await p.ask('reserve.add', 'bob', { ...REPO, paths: ['free/a', 'src/*/x'] })
+  await p.ask('reserve.add', 'bob', { ...REPO, paths: ['src/**'], checkout: '/elsewhere' })
+  await p.ask('reserve.add', 'bob', { ...REPO, paths: ['shared/'], shared: true })
+  await p.ask('reserve.add', 'cy', { ...REPO, paths: ['shared/[a-c]*'], shared: true })
+  await p.ask('reserve.add', 'cy', { ...REPO, paths: ['shared/b'] })
+  for (const glob of ['{a}', 'a/../b', '/etc', '@(a)', 'a**']) {
+    await p.ask('reserve.add', 'ada', { ...REPO, paths: [glob] })
+  }
+  await p.ask('reserve.add', 'ada', { ...REPO, paths: ['{a,b}'.repeat(7)] })
+  const once = { ...REPO, paths: ['once'], request_id: 'paths' }
+  const { items } = await p.ask('reserve.add', 'ada', once)
+  await p.ask('reserve.add', 'ada', once)
+  await p.ask('lock.status', 'bob', { name: 'path:/srv/größe repo:once' })
+  await p.ask('lock.hand_off', 'ada', { name: 'path:/srv/größe repo:once', to: 'bob' })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['once'], fence: items[0].fence })
+  await p.ask('reserve.add', 'ada', once)
+}
+
+async function looks(p: Player): Promise<void> {
+  await p.ask('reserve.list', 'cy', { project: 'web' })
+  const page = await p.ask('reserve.list', 'cy', { checkout: REPO.checkout, limit: 2 })
+  await p.ask('reserve.list', 'cy', { checkout: REPO.checkout, limit: 2, after: page.next })
+  await p.ask('reserve.list', 'cy')
+  await p.ask('reserve.list', 'cy', { after: 'nonsense' })
+  await p.ask('reserve.check', 'bob', { ...REPO, paths: ['src/a', 'shared/b', 'free/a', 'docs/'] })
+  await p.ask('reserve.check', 'ada', { ...REPO, paths: ['app/[id].ts'] })
+  await p.ask('reserve.check', 'bob', { ...REPO, paths: ['../up'] })
+  await p.ask('reserve.check', 'bob', { ...REPO, paths: ['x'.repeat(1025)] })
+}
+
+async function touches(p: Player): Promise<void> {
+  const auto = { ...REPO, mode: 'auto' }
+  await p.ask('reserve.touch', 'cy', { ...auto, paths: ['app/[id].ts', 'lib/x'] })
+  await p.ask('reserve.touch', 'cy', { ...auto, paths: [] })
+  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['free/b', 'lib/x'] })
+  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['free/b'], mode: 'strict' })
+  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['lib/x'], mode: 'warn' })
+  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['/etc/passwd'] })
+  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['x'.repeat(1025)] })
+}
+
+async function releases(p: Player): Promise<void> {
+  await p.ask('reserve.release', 'bob', { ...REPO, paths: ['src/**'] })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['src/*'] })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['src/**'], fence: 999_999 })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['src/**', 'docs/*.md'], fence: 1 })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['[z-a]'] })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['{a,b}'.repeat(7)] })
+  await p.ask('reserve.release', 'ada', { ...REPO, paths: ['docs/*.md'] })
+  await p.ask('reserve.release', 'ada', REPO)
+  await p.ask('reserve.release', 'ada', REPO)
+}
