@@ -23,7 +23,7 @@ export interface Dashboard {
   daemon_cores: { alone: number; watched: number }
 }
 
-/** What the dashboard costs: a first look, a busy store, and an idle one that three people watch. */
+/** What the dashboard costs: a first look, a busy store, and an idle one that three watch. */
 export async function measureDashboard(quick: boolean): Promise<Dashboard> {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
   const started = await startServer(folder, join(folder, 'leasehold.db'))

@@ -2,8 +2,8 @@ import chromium from '@sparticuz/chromium'
 import { type Browser, type BrowserContextOptions, chromium as playwright } from 'playwright-core'
 
 /**
- * A browser of our own: the one that comes as a package, or `LEASEHOLD_CHROMIUM`. Not with the flags
- * that the package proposes: those turn off the very checks that a page relies on.
+ * A browser of our own: the one that comes as a package, or `LEASEHOLD_CHROMIUM`. Not with the
+ * flags that the package proposes: those turn off the very checks that a page relies on.
  */
 export async function launch(): Promise<Browser> {
   return playwright.launch({

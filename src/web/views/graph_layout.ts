@@ -27,7 +27,7 @@ const EDGE = 24
 
 const widthOf = (name: string) => Math.max(72, name.length * LETTER + 24)
 
-/** Places agents and arrows: a cycle as a ring, all else in columns with the holders at the right. */
+/** Places agents and arrows: a cycle as a ring, all else in columns, holders at the right. */
 export function layOut(edges: Edge[], isRing: boolean) {
   const names = [...new Set(edges.flatMap(({ from, to }) => [from, to]))]
   const nodes = isRing ? ring(names) : columns(names, edges)
