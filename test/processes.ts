@@ -145,6 +145,8 @@ export class Sandbox {
       NO_COLOR: '1',
       LEASEHOLD_DIR: this.state,
       LEASEHOLD_TEST: this.mark,
+      // Where a test is not about meaning, no model is loaded.
+      LEASEHOLD_EMBEDDINGS: 'off',
     }
   }
 

@@ -55,8 +55,9 @@ export class Fences {
 /** The lock that an operation writes under: named, or that of its task. */
 function lockIn(operation: Operation, input: Record<string, unknown>): string | undefined {
   if (typeof input['name'] === 'string') return input['name']
-  const ofTask = 'fence' in operation.input && typeof input['id'] === 'string'
-  return ofTask ? `task:${String(input['id'])}` : undefined
+  const task = input['id'] ?? input['task_id']
+  const ofTask = 'fence' in operation.input && typeof task === 'string'
+  return ofTask ? `task:${task}` : undefined
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

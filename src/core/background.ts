@@ -6,6 +6,8 @@ import type { View } from './view.ts'
 
 /** Claimed so often without an end, it is put aside: what keeps failing is for a person. */
 export const ATTEMPTS_MAX = 5
+/** From here on it may be what ends those who do it. */
+const SUSPECT_ATTEMPTS = 2
 const PAUSE_MS_MIN = 1_000
 const PAUSE_MS_MAX = 300_000
 const ERROR_MAX = 500
@@ -43,7 +45,10 @@ export function checkDuty(view: View, { name, fence, caller }: Duty): void {
   checkFence(view, name, fence, caller)
 }
 
-/** Claims up to `limit` of one kind that are due, the longest waiting first. */
+/**
+ * Claims up to `limit` of one kind that are due, the longest waiting first. What went wrong before
+ * is claimed alone: if it ends whoever does it, it takes no others along.
+ */
 export function claimBackground(
   view: View,
   kind: BackgroundKind,
@@ -54,7 +59,10 @@ export function claimBackground(
   const due: BackgroundJob[] = []
   for (const waiting of view.scan('background_jobs_due', kind)) {
     if (waiting.next_ms > view.now || due.length === limit) break
+    const isSuspect = waiting.attempts >= SUSPECT_ATTEMPTS
+    if (isSuspect && due.length > 0) break
     due.push(waiting)
+    if (isSuspect) break
   }
   const { fence } = duty
   for (const waiting of due) {

@@ -49,23 +49,27 @@ export function isWanted(memory: Memory, narrow: Narrow, now: number): boolean {
   return newer_than_ms === undefined || now - memory.updated_ms <= newer_than_ms
 }
 
-/** How much a rank counts less than the one before it, and what each list weighs. */
-const RANK_FLAT = 20
-const WEIGHT = { text: 1, meaning: 1 }
+/** What words weigh against meaning; chosen on the part of the held set that is for choosing. */
+const TEXT_WEIGHT = 0.5
 
 /**
- * One list from two: each gives a note 1/(flat + rank), so that what both found comes first and
- * neither's scores, which mean different things, are compared.
+ * One list from two, by scores relative to the best of each list: those of words and of meaning are
+ * of different kinds. What meaning did not find is at most as near as the last that it did.
  */
-export function fuse(lists: { text: Hit[]; meaning: Hit[] }): Hit[] {
-  const scores = new Map<string, number>()
-  for (const mode of ['text', 'meaning'] as const) {
-    lists[mode].forEach(({ id }, rank) => {
-      scores.set(id, (scores.get(id) ?? 0) + WEIGHT[mode] / (RANK_FLAT + rank))
-    })
-  }
-  const hits = [...scores].map(([id, score]) => ({ id, score }))
+export function fuse({ text, meaning }: { text: Hit[]; meaning: Hit[] }): Hit[] {
+  const near = relative(meaning)
+  const worded = relative(text)
+  const least = meaning.length === 0 ? 0 : near.get(meaning.at(-1)!.id)!
+  const ids = new Set([...near.keys(), ...worded.keys()])
+  const hits = [...ids].map((id) => {
+    return { id, score: (near.get(id) ?? least) + TEXT_WEIGHT * (worded.get(id) ?? 0) }
+  })
   return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+}
+
+function relative(hits: Hit[]): Map<string, number> {
+  const best = hits[0]?.score || 1
+  return new Map(hits.map(({ id, score }) => [id, score / best]))
 }
 
 /** About how many tokens a model reads it as: four letters of English, fewer of anything else. */

@@ -1,4 +1,6 @@
 import * as z from 'zod/mini'
+import { STRATEGIES } from '../core/memory_rows.ts'
+import { QUOTA_DEFAULT } from '../core/memory_settings.ts'
 import * as s from '../operations/schemas.ts'
 
 export const SLOTS_MAX = 1000
@@ -98,6 +100,25 @@ const labels = () => ({
   api_key_env: s.optional(variable()),
 })
 
+const SCOPES = /^(?:default|\*|global|(?:project|user|task):.+)$/u
+
+/** Which conflicts are merged how; a name may end in a star. */
+const strategies = () =>
+  s.or(
+    z.record(
+      s.plain(211).check(z.regex(SCOPES, 'is no scope: default, global, project:NAME, project:*')),
+      z.enum(STRATEGIES, `must be one of ${STRATEGIES.join(', ')}`),
+      'must be an object',
+    ),
+    {},
+  )
+
+const quota = () =>
+  filled({
+    versions: s.or(s.whole(1, 1_000_000_000), QUOTA_DEFAULT.versions),
+    bytes: s.or(s.whole(1, 2 ** 50), QUOTA_DEFAULT.bytes),
+  })
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -125,7 +146,12 @@ const fileSchema = () =>
       grace_seconds: s.or(s.seconds(0, 3600), 10),
       log_bytes_max: s.or(s.whole(1024, LOG_BYTES_MAX), 10 * 1024 ** 2),
     }),
-    memory: filled({ embeddings: filled(embeddings()), labels: s.optional(section(labels())) }),
+    memory: filled({
+      strategies: strategies(),
+      quotas: filled({ scope: quota(), agent: quota() }),
+      embeddings: filled(embeddings()),
+      labels: s.optional(section(labels())),
+    }),
   })
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>

@@ -4,6 +4,7 @@ import type { Claim } from '../core/claim.ts'
 import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
+import { applyMemorySettings } from '../core/memory_settings.ts'
 import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
 import { sha256 } from '../stores/digest.ts'
@@ -143,6 +144,7 @@ export class Dispatcher {
     }
     await this.store.write((view) => {
       applySettings(view, settingsOf(config))
+      applyMemorySettings(view, config.memory)
       registerDispatcher(view, dispatcher)
     })
     this.fill()

@@ -62,3 +62,5 @@ export const resolve = operation({
     return { id, status, action }
   },
 })
+
+export type ShownPairs = ReturnType<(typeof list)['decide']>

@@ -33,6 +33,7 @@ interface Named {
 const reads = ({ scope, key, task_id }: Named, { agent }: Caller): Need[] => [
   { table: 'memory', key: keyOf(scope, key) },
   { table: 'memory_settings', key: 'memory' },
+  { table: 'background_job', key: keyOf('embed', keyOf(scope, key)) },
   ...usageKeys(scope, agent).map((each) => ({ table: 'memory_usage' as const, key: each })),
   ...(task_id === undefined ? [] : [{ table: 'lease' as const, key: lockOf(task_id) }]),
 ]

@@ -119,3 +119,7 @@ function showDisagreement(
 }
 
 export type ShownPut = ReturnType<typeof showPut>
+
+/** In a list; asked for by its id, also with its contents. */
+export type ShownConflict = ReturnType<typeof showConflict> &
+  Partial<Omit<ReturnType<typeof showConflictWhole>, keyof ReturnType<typeof showConflict>>>

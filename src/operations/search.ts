@@ -66,10 +66,10 @@ export const search = operation({
   },
   decide: (view, { mode: _, ...asked }, _caller, _id, found) => {
     const { query, newer_than_seconds, limit, ...said } = asked
-    const newer_than_ms = newer_than_seconds === undefined ? undefined : newer_than_seconds * 1000
     const terms = termsOf(query)
     const items = []
-    for (const memory of wanted(view, found!.hits, { ...said, newer_than_ms })) {
+    const narrow = { ...said, newer_than_ms: toMs(newer_than_seconds) }
+    for (const memory of wanted(view, found!.hits, narrow)) {
       if (items.length === limit) break
       const { version, tags, score } = memory
       const excerpt = excerptOf(contentOf(view, memory), terms)
@@ -79,6 +79,7 @@ export const search = operation({
   },
 })
 
+const toMs = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1000)
 const round = (score: number) => Math.round(score * 10_000) / 10_000
 
 /** What the labels of a note cost beside its content, and the least that is worth showing of one. */
@@ -175,3 +176,7 @@ function eitherOr(): Refusal {
     next: 'For example: memory context --task 42, or memory context "how do we deploy"',
   })
 }
+
+type Answer<O extends { decide(...args: never[]): unknown }> = ReturnType<O['decide']>
+export type ShownSearch = Answer<typeof search> & { why?: string }
+export type ShownContext = Answer<typeof context> & { why?: string }

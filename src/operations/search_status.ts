@@ -61,3 +61,5 @@ export const retry = operation({
   command: 'memory retry',
   decide: (view) => ({ retried: retryDead(view, RETRIED_MAX) }),
 })
+
+export type ShownStatus = ReturnType<(typeof status)['decide']>

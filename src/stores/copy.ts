@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { KEYS, TABLES, type TableName } from '../core/rows.ts'
 import type { Event } from '../core/view.ts'
 import { chainFault } from './chain.ts'
+import { TEXTS } from './columns.ts'
 import { FileSide, FILE_EVENTS } from './copy/file.ts'
 import { PostgresSide } from './copy/postgres.ts'
 import * as refuse from './copy/refusals.ts'
@@ -18,6 +19,8 @@ import { makePrivateFolder } from './privacy.ts'
 
 /** Rows and events that are in memory at a time. */
 const CHUNK = 500
+/** Of long texts, fewer: each may be a megabyte. */
+const TEXTS_PER_CHUNK = 16
 
 type Part = TableName | 'event'
 
@@ -268,10 +271,11 @@ class Copying {
 }
 
 async function* pagesOf(side: Side, table: TableName): AsyncGenerator<AnyRow[]> {
+  const size = TEXTS.has(table) ? TEXTS_PER_CHUNK : CHUNK
   for (let after: string | undefined; ;) {
-    const rows: AnyRow[] = await side.rows(table, after, CHUNK)
+    const rows: AnyRow[] = await side.rows(table, after, size)
     if (rows.length > 0) yield rows
-    if (rows.length < CHUNK) return
+    if (rows.length < size) return
     after = rows.at(-1)![KEYS[table] as keyof AnyRow]
   }
 }

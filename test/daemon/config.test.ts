@@ -53,6 +53,13 @@ describe('config.json', () => {
         pool: { limit: null },
         reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
+        memory: {
+          strategies: {},
+          quotas: {
+            scope: { versions: 1_000_000, bytes: 2 ** 30 },
+            agent: { versions: 1_000_000, bytes: 2 ** 30 },
+          },
+        },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }

@@ -118,7 +118,8 @@ function argvOf({ command, input: fields }: Operation, input: Json): string[] | 
     const isList = Array.isArray(value)
     if (!flag || name === 'process' || isList !== flag.includes('...')) return undefined
     const [word] = flag.split(' ')
-    if (value === true) argv.push(word!)
+    if (flag.includes('<yes|no>')) argv.push(`${word}=${value ? 'yes' : 'no'}`)
+    else if (value === true) argv.push(word!)
     else if (isList) argv.push(...(value as string[]).map((each) => `${word}=${each}`))
     else if (value === false) return undefined
     else if (value === null && !flag.includes('null')) return undefined
@@ -129,6 +130,9 @@ function argvOf({ command, input: fields }: Operation, input: Json): string[] | 
   if (words.some((word, i) => !word.startsWith('[') && input[positional[i]!] === undefined)) {
     return undefined
   }
+  // One argument may have 128 KiB.
+  if (last.some((each) => String(each).length > 100_000)) return undefined
+  if (argv.some((each) => each.length > 100_000)) return undefined
   return [...argv, '--', ...last.map(String)]
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import type { ProcessRef } from '../../src/core/rows.ts'
 import { sha256 } from '../../src/stores/digest.ts'
+import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
 import type { Served } from './serving.ts'
 
@@ -17,7 +18,7 @@ interface Scene {
   /** A user that is kept busy by a run of ada's, and what waits in its queue. */
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
   /** A note with two versions that disagree. */
-  memory: { key: string; conflict: string }
+  memory: { key: string; conflict: string; pair: string }
 }
 
 /** Puts in what the samples need, with ada as the holder. */
@@ -50,7 +51,20 @@ async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue'
 async function prepareMemory(daemon: Served, key: string): Promise<Scene['memory']> {
   await daemon.ok('memory.put', { key, content: 'one' })
   const { conflict } = await daemon.ok('memory.put', { key, content: 'two', agent: 'bob' })
-  return { key, conflict: conflict.id }
+  return { key, conflict: conflict.id, pair: await putPair(daemon, key) }
+}
+
+/** Two notes that were found to be alike, as a server with a model would record it. */
+async function putPair({ place }: Served, key: string): Promise<string> {
+  const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
+  const open = { label: null, status: 'open' as const, action: null }
+  const pair = { id: `pair-${key}`, a: `global\n${key}`, b: `global\n${key}-b`, similarity: 0.9 }
+  const settled = { resolved_by: null, resolved_at: null }
+  await store.write((view) => {
+    view.put('duplicate', { ...pair, ...open, ...settled, found_at: view.at })
+  })
+  await store.close()
+  return pair.id
 }
 
 /**
@@ -114,6 +128,12 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'memory.diff': { key: memory.key, from: 1, to: 2 },
     'memory.delete': { key: memory.key, based_on: 1 },
     'memory.prune': { scope: 'project:none' },
+    'memory.search': { query: 'learned' },
+    'memory.context': { query: 'learned' },
+    'memory.status': {},
+    'memory.retry': {},
+    'duplicate.list': {},
+    'duplicate.resolve': { id: memory.pair, action: 'keep_both' },
     'conflict.list': { id: memory.conflict },
     'conflict.resolve': { id: memory.conflict, choose: 'theirs' },
     'stats.get': { since_seconds: 60 },

@@ -9,6 +9,8 @@ import { exerciseHandOff } from './exercise/handoff.ts'
 import { exerciseLeases } from './exercise/leases.ts'
 import { exerciseLines } from './exercise/lines.ts'
 import { exerciseLocks } from './exercise/locks.ts'
+import { exerciseMemory } from './exercise/memory.ts'
+import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
 import { exerciseMoves } from './exercise/moves.ts'
 import { exerciseProcesses } from './exercise/processes.ts'
 import { exerciseQueueAgents } from './exercise/queue_agents.ts'
@@ -66,5 +68,7 @@ export function exerciseStore(name: string, open: Open): void {
     exerciseQueueExplain(begin)
     exerciseReservations(begin)
     exerciseWriter(begin)
+    exerciseMemory(begin)
+    exerciseMemoryConflicts(begin)
   })
 }

@@ -31,6 +31,8 @@ export interface KeeperOptions {
   place: Place
   env: NodeJS.ProcessEnv
   say: (sentence: string) => void
+  /** Opens what is configured; tests bring a model from elsewhere. */
+  open?: typeof openProvider
 }
 
 /**
@@ -87,7 +89,8 @@ export class NoteKeeper {
 
   private async openMeaning(): Promise<void> {
     if (this.provider) return
-    this.provider = await openProvider(this.config, this.options.env)
+    const { env, open = openProvider } = this.options
+    this.provider = await open(this.config, env)
     if (!this.provider) return
     this.meaning = new IndexedMeaning(this.store, this.provider)
     this.store.meaning = this.meaning

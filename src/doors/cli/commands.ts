@@ -151,7 +151,7 @@ const isHeld = (result: unknown) =>
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
 function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {
   const { under } = context.caller
-  const { name, id } = input
-  const lock = typeof id === 'string' ? lockOf(id) : name
+  const { name, id, task_id = id } = input
+  const lock = typeof task_id === 'string' ? lockOf(task_id) : name
   return under && under.lock === lock ? under.fence : undefined
 }

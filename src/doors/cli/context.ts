@@ -10,7 +10,7 @@ import { uniqueId } from '../../stores/digest.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
-import type { Store } from '../../stores/store.ts'
+import type { Meaning, Store } from '../../stores/store.ts'
 import { askDaemon, Unanswered } from './remote.ts'
 
 export interface GlobalOptions {
@@ -53,13 +53,22 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
       // A reply that gets lost can be asked for again only under the id it was asked with.
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
       const ask = { operation, input: asked, caller: how.caller ?? caller, signal: how.signal }
-      const direct = () => call(store(), operation, ask.input, ask.caller, ask.signal)
+      const direct = async () => {
+        if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
+        return call(store(), operation, ask.input, ask.caller, ask.signal)
+      }
       const asking = async () => throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
       return asking().catch((error) => askAgain(error, asking))
     },
     store,
     close: async () => opened?.close(),
   }
+}
+
+/** Loaded by those who search only: no other command pays for it. */
+async function meaningOf(store: Store, place: Place, env: NodeJS.ProcessEnv): Promise<Meaning> {
+  const { DirectMeaning } = await import('../../daemon/main.ts')
+  return new DirectMeaning(store, place, env)
 }
 
 /** Whoever was given a token may do what the token may do; the files are not its own to use. */

@@ -1,3 +1,6 @@
+import { MEMORY_EXAMPLES } from './help_memory.ts'
+import { SEARCH_EXAMPLES } from './help_search.ts'
+
 /** What `--help` teaches beyond a list of flags: the ideas, and lines that can be typed. */
 
 export const PROGRAM = {
@@ -10,6 +13,7 @@ Start here:
   leasehold run --lock build -- make              hold a lock while a command runs
   leasehold lock acquire db --ttl 10m --wait 30s
   leasehold queue add "Fix it" --project web --user alice     an agent is started for it
+  leasehold memory put build "make first"         what others should know
 
 Every grant has a fence, a number that only rises. Send it with what you write under the lease
 (--fence, or LEASEHOLD_FENCE under run): if the lease is no longer yours, the write is refused.
@@ -84,6 +88,21 @@ Examples:
   leasehold runs show 42.1
   leasehold runs logs 42 --follow                 what its newest run prints`,
   },
+  memory: {
+    about: 'Share notes between agents; who disagrees knows at once, and nothing is lost.',
+    examples: `
+A note is a scope (global, project:web, user:alice, task:42), a key and a content. Say which version
+you read (--based-on): if somebody wrote meanwhile, both versions are kept and you are told.
+
+Examples:
+  leasehold memory put build "Run make before npm test" --scope project:web
+  leasehold memory get build --scope project:web
+  leasehold memory put build - --scope project:web --based-on 1 < note.md
+  leasehold memory history build --scope project:web
+  leasehold memory conflicts                      what agents disagree about
+  leasehold memory resolve 3f9a1c2b4d5e --choose theirs
+  leasehold memory sync notes/                    as Markdown files, both ways`,
+  },
   agent: {
     about: 'See who works here.',
     examples: `
@@ -137,6 +156,8 @@ Examples:
   leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
   'alert list': `
 Raised by the daemon; where they are sent, and the bounds, config.json says (docs/observe.md).`,
+  ...MEMORY_EXAMPLES,
+  ...SEARCH_EXAMPLES,
   'queue add': `
 The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
 for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the

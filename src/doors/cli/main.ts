@@ -9,6 +9,7 @@ import { addDispatch } from './dispatch.ts'
 import { addDoctor } from './doctor.ts'
 import { NOUNS, PROGRAM } from './help.ts'
 import { addMcp } from './mcp.ts'
+import { addMemorySync } from './memory_sync.ts'
 import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 import { addServing } from './serving.ts'
@@ -75,6 +76,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addDashboard(root, enter)
   addMcp(root, enter)
   addTokens(groups('token'), enter)
+  addMemorySync(groups('memory'), enter)
   return root
 }
 

@@ -6,9 +6,11 @@ import type { ShownEvent } from '../../operations/events.ts'
 import type { ShownLease, ShownStatus, ShownWaiter } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import type { Context } from './context.ts'
+import { MEMORY_PRINTERS } from './show_memory.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
 import { RESERVATION_PRINTERS } from './show_reservations.ts'
 import { STATS_PRINTERS } from './show_stats.ts'
+import { SEARCH_PRINTERS } from './show_search.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
@@ -27,6 +29,8 @@ const PRINTERS: Record<string, (result: never) => string> = {
   ...QUEUE_PRINTERS,
   ...RESERVATION_PRINTERS,
   ...STATS_PRINTERS,
+  ...MEMORY_PRINTERS,
+  ...SEARCH_PRINTERS,
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,

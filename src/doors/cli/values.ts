@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { Refusal } from '../../core/refusal.ts'
 import { processRef } from '../../stores/process.ts'
@@ -49,5 +50,20 @@ export function valueOf(text: unknown, flag: string): unknown {
   if (flag.includes('<n|null>')) return text === 'null' ? null : numberOf(text, name, ', or null')
   if (flag.includes('<json>')) return jsonOf(text, name)
   if (flag.includes('<pid>')) return processOf(text, name)
-  return text === '-' ? readFileSync(0, 'utf8') : text
+  if (flag.includes('<yes|no>')) return yesOrNo(text, name)
+  return text === '-' ? readStdin() : text
+}
+
+function yesOrNo(text: string, flag: string): boolean {
+  if (text === 'yes' || text === 'no') return text === 'yes'
+  throw new Refusal('invalid', `${flag} is not yes or no: ${text}`, { next: `${flag} no` })
+}
+
+/** Bytes that are no text would become other ones on the way, without a word. */
+function readStdin(): string {
+  const bytes = readFileSync(0)
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  throw new Refusal('invalid', 'Standard input is not text (UTF-8)', {
+    next: 'Encode it first, for example with base64.',
+  })
 }

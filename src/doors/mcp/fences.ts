@@ -76,9 +76,9 @@ export class Fences {
   }
 }
 
-/** The lock that an input is about. */
-export function lockIn({ id, name }: Record<string, unknown>): string | undefined {
-  if (typeof id === 'string') return lockOf(id)
+/** The lock that an input is about; a memory may be written under the lock of a task. */
+export function lockIn({ id, task_id = id, name }: Record<string, unknown>): string | undefined {
+  if (typeof task_id === 'string') return lockOf(task_id)
   return typeof name === 'string' ? name : undefined
 }
 

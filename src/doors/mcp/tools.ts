@@ -68,6 +68,12 @@ const HIDDEN = new Set([
   'nested',
   ...['add', 'release'].flatMap((verb) => [`reserve.${verb}.project`, `reserve.${verb}.checkout`]),
   'reserve.release.fence',
+  'conflict.list.status',
+  'conflict.list.scope',
+  ...['author', 'min_confidence', 'mode'].map((name) => `memory.search.${name}`),
+  'memory.context.scope',
+  'duplicate.list.status',
+  'duplicate.list.scope',
   ...['user', 'group', 'metadata'].flatMap((name) => [
     `task.create.${name}`,
     `task.update.${name}`,
@@ -99,6 +105,20 @@ const SHORT: Record<string, string> = {
   'reserve.release.paths': 'Default: all of yours.',
   'queue.add.prompt': 'All that the agent must know.',
   'queue.add.user': 'Whom it is for: has one queue.',
+  scope: 'global (default), project:NAME, user:NAME, task:ID.',
+  key: '',
+  tags: '',
+  'memory.put.content': '',
+  'memory.put.ttl_seconds': 'Forget it after so long.',
+  'memory.put.task_id': 'Written under your claim of this task.',
+  'conflict.list.id': 'This one, with both contents and a draft.',
+  query: '',
+  'memory.search.scope': 'Only this scope.',
+  'memory.search.newer_than_seconds': '',
+  token_budget: '',
+  'memory.context.task_id': 'What the notes are for; or give a query.',
+  'duplicate.resolve.content': 'For merge.',
+  choose: 'ours (was there), theirs (came later), or a version.',
 }
 
 const WHO = 'Who you are, if you are a subagent: YOU/NAME.'
@@ -188,10 +208,10 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   const shown: Record<string, JsonSchema> = {}
   for (const [field, schema] of Object.entries(properties)) {
     const words = SHORT[`${operation.name}.${field}`] ?? SHORT[field] ?? fields[field]!.doc
-    shown[spelled(field)] = { ...brief(schema), ...(words && { description: words }) }
+    shown[spelled(field, operation)] = { ...brief(schema), ...(words && { description: words }) }
   }
   if (operation.effect === 'write') shown['agent_id'] = { type: 'string', description: WHO }
-  const must = required.map(spelled)
+  const must = required.map((field) => spelled(field, operation))
   return {
     name,
     description: doc,
@@ -200,7 +220,9 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   }
 }
 
-const spelled = (field: string) => (field === 'id' ? 'task_id' : field)
+/** The id of a conflict or a pair is no task's. */
+const spelled = (field: string, { name }: Operation) =>
+  field === 'id' && !/^(?:conflict|duplicate)\./.test(name) ? 'task_id' : field
 
 /** The type alone: bounds are told to whoever oversteps them. */
 function brief(schema: JsonSchema): JsonSchema {

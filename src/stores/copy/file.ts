@@ -77,10 +77,11 @@ export class FileSide implements Side {
     return this.state.events.filter(({ position }) => position > after).slice(0, limit)
   }
 
-  /** Refuses (`invalid`) what a file store does not keep: a queue, and more tasks than it may. */
+  /** Refuses (`invalid`) what a file store does not keep: queue, memory, more tasks than it may. */
   write(table: TableName, rows: AnyRow[]): void {
     const isQueued = (row: AnyRow) => 'queue' in row && row.queue !== null
-    if (QUEUE.has(table) || (table === 'task' && rows.some(isQueued))) throw hasQueue()
+    if (QUEUE.has(table) || (table === 'task' && rows.some(isQueued))) throw has('a queue')
+    if (table === 'memory') throw has('shared memory')
     const into = (this.changes[table] ??= new Map<string, AnyRow>())
     for (const row of rows) into.set(row[KEYS[table] as keyof AnyRow], row)
     if (table === 'task' && into.size > TASKS_MAX) throw hasTooMany()
@@ -130,8 +131,8 @@ function firstBehind(keys: string[], after: Buffer): number {
   return low
 }
 
-function hasQueue(): Refusal {
-  return new Refusal('invalid', 'The source has a queue, which a file store does not keep', {
+function has(what: string): Refusal {
+  return new Refusal('invalid', `The source has ${what}, which a file store does not keep`, {
     next: 'Copy to SQLite or PostgreSQL: --to sqlite:PATH, or --to postgres://…',
   })
 }

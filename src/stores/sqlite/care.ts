@@ -90,6 +90,27 @@ const QUESTIONS = [
        SELECT 1 FROM task WHERE task.run_id = run.id) LIMIT 20`,
     'open runs that no task knows of',
   ],
+  [
+    `SELECT replace(id, char(10), ' ') AS id FROM memory AS m WHERE EXISTS (
+       SELECT value FROM json_each(m.heads) EXCEPT SELECT version FROM (
+         SELECT version FROM memory_version WHERE memory_id = m.id EXCEPT SELECT p.value
+         FROM memory_version AS v, json_each(v.parents) AS p WHERE v.memory_id = m.id))
+     OR EXISTS (SELECT version FROM memory_version WHERE memory_id = m.id EXCEPT
+       SELECT value FROM (SELECT value FROM json_each(m.heads) UNION ALL SELECT p.value
+         FROM memory_version AS v, json_each(v.parents) AS p WHERE v.memory_id = m.id)) LIMIT 20`,
+    'notes whose present is not what their history says',
+  ],
+  [
+    `SELECT replace(id, char(10), ' ') AS id FROM memory_version AS v WHERE kept = 1
+     AND NOT EXISTS (SELECT 1 FROM memory_text AS t WHERE t.id = v.id) LIMIT 20`,
+    'versions of notes whose text is missing',
+  ],
+  [
+    `SELECT replace(id, char(10), ' ') AS id FROM memory AS m
+     WHERE max(0, json_array_length(heads) - 1) <> (SELECT count(*) FROM memory_conflict AS c
+       WHERE c.memory_id = m.id AND c.status = 'open') LIMIT 20`,
+    'notes whose siblings are in no conflict',
+  ],
 ] as const
 
 /** A consistent copy while others write, checked before it gets its name. */

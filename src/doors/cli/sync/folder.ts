@@ -1,0 +1,85 @@
+import { Refusal } from '../../../core/refusal.ts'
+import { keyOf } from '../../../core/rows.ts'
+import * as memory from '../../../operations/memory.ts'
+import type { ShownItem } from '../../../operations/memory_show.ts'
+import type { Context } from '../context.ts'
+import type { Found } from './files.ts'
+import type { Entries } from './index_file.ts'
+
+export interface Synced {
+  /** Files whose changes were put into the store. */
+  imported: { path: string; scope: string; key: string; version: number }[]
+  /** Files that were written, and those that were taken away because the note is gone. */
+  exported: string[]
+  removed: string[]
+  /** Notes that were deleted because their file was. */
+  deleted: { path: string; scope: string; key: string }[]
+  conflicts: { path: string; id: string }[]
+  skipped: { path: string; why: string }[]
+}
+
+export interface SyncPlan {
+  dir: string
+  /** The address of the store, so that a folder is not taken for that of another. */
+  store: string
+  call: Context['call']
+  /** Only this one; undefined: all. */
+  scope: string | undefined
+}
+
+/** The notes of a store by `keyOf(scope, key)`. */
+export type Notes = Map<string, ShownItem>
+
+/** What one sync knows of a folder and of a store, and what it has done so far. */
+export class Folder {
+  readonly plan: SyncPlan
+  /** What was the same on both sides; kept in step with what is done. */
+  readonly entries: Entries
+  /** The files as they are. */
+  readonly found = new Map<string, Found>()
+  readonly result: Synced = {
+    ...{ imported: [], exported: [], removed: [], deleted: [], conflicts: [], skipped: [] },
+  }
+
+  constructor(plan: SyncPlan, entries: Entries) {
+    this.plan = plan
+    this.entries = entries
+  }
+
+  isAsked({ scope }: { scope: string }): boolean {
+    return this.plan.scope === undefined || this.plan.scope === scope
+  }
+
+  skip(path: string, why: string): void {
+    this.result.skipped.push({ path, why })
+  }
+
+  /** A refusal about one file must not keep the others from being synced. */
+  async ask<T>(path: string, asked: Promise<T>): Promise<T | undefined> {
+    try {
+      return await asked
+    } catch (error) {
+      const isAboutIt =
+        error instanceof Refusal && ['invalid', 'too_large', 'not_found'].includes(error.code)
+      if (!isAboutIt) throw error
+      this.skip(path, error.message)
+      return undefined
+    }
+  }
+
+  /** All notes of the scopes that are asked for. */
+  async notes(): Promise<Notes> {
+    const { call, scope } = this.plan
+    const notes: Notes = new Map()
+    for (let after: string | null | undefined; after !== null;) {
+      const page: { items: ShownItem[]; next: string | null } = await call(memory.list, {
+        limit: 1000,
+        ...(scope !== undefined && { scope }),
+        ...(after !== undefined && { after }),
+      })
+      for (const item of page.items) notes.set(keyOf(item.scope, item.key), item)
+      after = page.next
+    }
+    return notes
+  }
+}

@@ -1,0 +1,109 @@
+/** A note as Markdown with front matter. The content follows as it is, whatever it says. */
+export interface Note {
+  scope: string
+  key: string
+  version: number
+  author: string
+  confidence: number | null
+  tags: string[]
+  updated: string
+  expires: string | null
+  content: string
+}
+
+/** What a file says: all of the front matter may be missing, and none of it is trusted. */
+export interface Said {
+  scope?: string
+  key?: string
+  version?: number
+  confidence?: number
+  tags?: string[]
+  expires?: string
+  content: string
+}
+
+const BEGIN = /^---\r?\n/
+const END = /^---[ \t]*\r?$/m
+const FRONT_MAX = 64 * 1024
+
+/** Text that any reader of YAML takes for the same text. */
+const quoted = (text: string) => (/^[A-Za-z][\w./:-]*$/.test(text) ? text : JSON.stringify(text))
+
+export function render(note: Note): string {
+  const lines = [
+    `scope: ${quoted(note.scope)}`,
+    `key: ${quoted(note.key)}`,
+    `version: ${note.version}`,
+    `author: ${quoted(note.author)}`,
+    ...(note.confidence === null ? [] : [`confidence: ${note.confidence}`]),
+    ...(note.tags.length === 0 ? [] : [`tags: [${note.tags.map(quoted).join(', ')}]`]),
+    `updated: ${note.updated}`,
+    ...(note.expires === null ? [] : [`expires: ${note.expires}`]),
+  ]
+  // Editors end a last line: a content that does not is told from one that does by `end`.
+  const isOpen = !note.content.endsWith('\n')
+  const end = isOpen ? ['end: open'] : []
+  return ['---', ...lines, ...end, '---', `${note.content}${isOpen ? '\n' : ''}`].join('\n')
+}
+
+export function parse(text: string): Said {
+  const whole = text.replace(/^\uFEFF/, '')
+  const begin = BEGIN.exec(whole)
+  const rest = begin ? whole.slice(begin[0].length) : ''
+  const end = END.exec(rest.slice(0, FRONT_MAX))
+  if (!begin || !end) return { content: text }
+  const fields = fieldsIn(rest.slice(0, end.index))
+  // Somebody else's front matter is part of the content: it would be lost otherwise.
+  if (!fields) return { content: text }
+  const content = rest.slice(end.index + end[0].length).replace(/^\n/, '')
+  // Whoever takes the line away takes the tags away.
+  return { tags: [], ...read(fields), content: closed(content, fields.get('end') === 'open') }
+}
+
+const KNOWN = new Set([
+  ...['scope', 'key', 'version', 'author', 'confidence', 'tags', 'updated', 'expires', 'end'],
+])
+
+/** Undefined where a line is not one of ours. */
+function fieldsIn(front: string): Map<string, string> | undefined {
+  const fields = new Map<string, string>()
+  for (const line of front.split(/\r?\n/)) {
+    const [, name = '', value = ''] = /^(\w+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? []
+    if (line !== '' && !KNOWN.has(name)) return undefined
+    if (name !== '') fields.set(name, value)
+  }
+  return fields
+}
+
+const closed = (content: string, isOpen: boolean) =>
+  isOpen ? content.replace(/\r?\n$/, '') : content
+
+function read(fields: Map<string, string>): Omit<Said, 'content'> {
+  const said: Omit<Said, 'content'> = {}
+  for (const name of ['scope', 'key', 'expires'] as const) {
+    const value = textIn(fields.get(name))
+    if (value) said[name] = value
+  }
+  const version = Number(fields.get('version') || Number.NaN)
+  if (Number.isSafeInteger(version) && version > 0) said.version = version
+  const confidence = Number(fields.get('confidence') || Number.NaN)
+  if (confidence >= 0 && confidence <= 1) said.confidence = confidence
+  const tags = /^\[(.*)\]$/.exec(fields.get('tags') ?? '')?.[1]
+  if (tags !== undefined) said.tags = itemsIn(tags)
+  return said
+}
+
+function textIn(value: string | undefined): string | undefined {
+  if (!value?.startsWith('"')) return value?.replace(/^'(.*)'$/, '$1')
+  try {
+    return String(JSON.parse(value))
+  } catch {
+    return undefined
+  }
+}
+
+/** `a, "b, c"` → two tags. */
+function itemsIn(list: string): string[] {
+  const items = list.match(/\s*(?:"(?:[^"\\]|\\.)*"|[^,\s][^,]*)/g) ?? []
+  return items.flatMap((item) => textIn(item.trim()) || [])
+}

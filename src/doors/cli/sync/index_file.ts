@@ -1,0 +1,73 @@
+import { constants } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Refusal } from '../../../core/refusal.ts'
+import { uniqueId } from '../../../stores/digest.ts'
+import { writeDurably } from '../../../stores/file/durable.ts'
+import { isOurs } from './names.ts'
+
+export const INDEX_FILE = '.leasehold-sync.json'
+
+/** What a file was when it was last the same as in the store. */
+export interface Entry {
+  scope: string
+  key: string
+  /** The version that the file says. */
+  version: number
+  /** The newest version of the note then: when that has risen, there is something to look at. */
+  seen: number
+  /** SHA-256 of the file. */
+  hash: string
+  /** Whether it is the file of a sibling: shown as long as the conflict is open. */
+  sibling: boolean
+}
+
+export type Entries = Map<string, Entry>
+
+interface Document {
+  format: 1
+  store: string
+  files: Record<string, Entry>
+}
+
+/**
+ * What was synced before. Refuses (`invalid`) a folder that belongs to another store: its versions
+ * mean nothing here. One that cannot be read is as good as none: equal contents are no changes.
+ */
+export async function readIndex(dir: string, store: string): Promise<Entries> {
+  const document = await readDocument(dir)
+  if (!document) return new Map()
+  if (document.store !== store) {
+    throw new Refusal('invalid', `${dir} was synced with another store: ${document.store}`, {
+      next: `Use that store, or another folder. To begin anew here, delete ${INDEX_FILE} there.`,
+      details: { store: document.store },
+    })
+  }
+  return new Map(Object.entries(document.files).filter(([path, each]) => isEntry(path, each)))
+}
+
+async function readDocument(dir: string): Promise<Document | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW
+  const file = await open(join(dir, INDEX_FILE), flags).catch(() => undefined)
+  if (!file) return undefined
+  try {
+    const document = JSON.parse(await file.readFile('utf8')) as Document
+    return document.format === 1 && typeof document.files === 'object' ? document : undefined
+  } catch {
+    return undefined
+  } finally {
+    await file.close()
+  }
+}
+
+function isEntry(path: string, { scope, key, version, seen, hash }: Entry): boolean {
+  const texts = [scope, key, hash].every((each) => typeof each === 'string')
+  return isOurs(path) && texts && Number.isSafeInteger(version) && Number.isSafeInteger(seen)
+}
+
+export async function writeIndex(dir: string, store: string, entries: Entries): Promise<void> {
+  const document: Document = { format: 1, store, files: Object.fromEntries(entries) }
+  const fresh = join(dir, `${INDEX_FILE}.${uniqueId().slice(0, 8)}.lh-new`)
+  await writeDurably(fresh, Buffer.from(`${JSON.stringify(document, null, 1)}\n`))
+  await rename(fresh, join(dir, INDEX_FILE))
+}

@@ -1,0 +1,49 @@
+import { Refusal } from '../../../core/refusal.ts'
+import { step } from '../../../daemon/steps.ts'
+import { exportNotes } from './exports.ts'
+import { list, read, recover } from './files.ts'
+import { Folder, type Synced, type SyncPlan } from './folder.ts'
+import { importFiles } from './imports.ts'
+import { readIndex, writeIndex } from './index_file.ts'
+
+/** More files than this, and none of them is left: somebody may have emptied the folder. */
+const MISSING_MAX = 1
+
+/**
+ * Makes a folder and the store say the same, both ways. Files that changed are put on the version
+ * that they were exported from; notes that changed are written to files that did not. Whoever calls
+ * holds the lock of the folder. Killed at any moment, the next one goes on from there.
+ */
+export async function sync(plan: SyncPlan, allowDeletions: boolean): Promise<Synced> {
+  const folder = new Folder(plan, await readIndex(plan.dir, plan.store))
+  step('sync:begun')
+  await recover(plan.dir, (path, hash) => folder.entries.get(path)?.hash === hash)
+  await look(folder)
+  refuseEmptied(folder, allowDeletions)
+  await importFiles(folder, await folder.notes())
+  await writeIndex(plan.dir, plan.store, folder.entries)
+  await exportNotes(folder, await folder.notes())
+  step('sync:exported')
+  await writeIndex(plan.dir, plan.store, folder.entries)
+  return folder.result
+}
+
+async function look(folder: Folder): Promise<void> {
+  const { dir } = folder.plan
+  for (const path of list(dir)) {
+    const found = await read(dir, path)
+    if (typeof found === 'string') folder.skip(path, found)
+    else if (found) folder.found.set(path, found)
+  }
+}
+
+function refuseEmptied(folder: Folder, allowDeletions: boolean): void {
+  const known = [...folder.entries].filter(([, each]) => !each.sibling && folder.isAsked(each))
+  const missing = known.filter(([path]) => !folder.found.has(path)).length
+  if (allowDeletions || missing <= MISSING_MAX || missing < known.length) return
+  const { dir } = folder.plan
+  throw new Refusal('invalid', `All ${missing} files that were synced to ${dir} are gone`, {
+    next: 'Bring them back, or delete the notes too: --allow-deletions',
+    details: { missing },
+  })
+}

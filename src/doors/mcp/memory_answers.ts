@@ -1,0 +1,107 @@
+import type {
+  ShownConflict,
+  ShownMemory,
+  ShownPut,
+  ShownVersion,
+} from '../../operations/memory_show.ts'
+import { unseenIn } from '../unseen.ts'
+import { untrusted } from './untrusted.ts'
+
+type Shape = Record<string, unknown>
+
+/** What is told of a version; its hash and its place in the history are for programs. */
+const VERSION = ['version', 'author', 'created_at', 'confidence', 'tags', 'content', 'kind']
+const NOTE = ['scope', 'key', ...VERSION, 'expires_at', 'task_id', 'conflicts']
+const DISAGREEMENT = ['id', 'status', 'strategy', 'why', 'ours', 'theirs', 'base']
+const CONFLICT = ['id', 'scope', 'key', 'ours', 'theirs', 'status', 'opened_by', 'opened_at']
+
+const some = (fields: string[], of: object): Shape =>
+  Object.fromEntries(
+    Object.entries(of).filter(([name, value]) => fields.includes(name) && !isEmpty(value)),
+  )
+
+const isEmpty = (value: unknown) => value === null || (Array.isArray(value) && value.length === 0)
+
+/** What each answer is as data, without what says nothing. */
+export const MEMORY_SHORT: Record<string, (result: never) => Shape> = {
+  'memory.put': ({ conflict, ...put }: ShownPut) =>
+    conflict
+      ? {
+          ...put,
+          conflict: { ...some(DISAGREEMENT, conflict), with: some(VERSION, conflict.with) },
+        }
+      : put,
+  'memory.get': (note: ShownMemory) => ({
+    ...some(NOTE, note),
+    ...(note.siblings.length > 0 && {
+      siblings: note.siblings.map((each) => some(VERSION, each)),
+    }),
+  }),
+  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) => ({
+    items: items.map((item) => ({
+      ...some([...CONFLICT, 'why', 'draft', 'base_content'], item),
+      ...(item.sides && {
+        sides: { ours: some(VERSION, item.sides.ours), theirs: some(VERSION, item.sides.theirs) },
+      }),
+    })),
+    next,
+  }),
+}
+
+export const MEMORY_WORDS: Record<string, (result: never) => string> = {
+  'memory.put': (put: ShownPut) => putLines(put),
+  'memory.get': (note: ShownMemory) => noteLines(note),
+  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
+    conflictLines(items, next),
+  'conflict.resolve': ({ key, version, open }: { key: string; version: number; open: number }) =>
+    `Resolved: ${JSON.stringify(key)} is now version ${version}${open > 0 ? `; ${open} open` : ''}`,
+}
+
+/** Keys are written by others too: in quotation marks they are no line of ours. */
+function putLines({ key, version, written, conflict }: ShownPut): string {
+  const said = `${written ? 'Wrote' : 'Already there:'} ${JSON.stringify(key)} version ${version}`
+  if (!conflict) return said
+  const { id, status, strategy } = conflict
+  const other = `version ${conflict.with.version} of ${conflict.with.author}`
+  if (status === 'merged') return `${said}: merged with ${other} (${strategy}). Read it again.`
+  return [
+    `${said}. CONFLICT ${id} with ${other}: both are kept.`,
+    'Settle it with conflict_resolve: choose ours, theirs, or give a content made of both.',
+    versionText(conflict.with),
+  ].join('\n')
+}
+
+function noteLines(note: ShownMemory): string {
+  const { key, scope, siblings, conflicts } = note
+  const head = `${JSON.stringify(key)} in ${scope}`
+  if (siblings.length === 0) return `${head}\n${versionText(note)}`
+  return [
+    `${head}: ${siblings.length + 1} versions disagree (conflict ${conflicts.join(', ')})`,
+    ...[note, ...siblings].map((each) => versionText(each)),
+  ].join('\n')
+}
+
+/** Who said it, when, and how sure they are; then what they said, as data. */
+function versionText(shown: ShownVersion): string {
+  const { version, author, created_at, confidence, content, kind } = shown
+  const sure = confidence === null ? '' : `, confidence ${confidence}`
+  const head = `version ${version} by ${author} at ${created_at}${sure}`
+  if (content === null) return `${head}: ${kind === 'delete' ? 'deleted' : 'its text was pruned'}`
+  const unseen = unseenIn(content)
+  const warning = unseen ? ` (contains invisible characters: ${unseen})` : ''
+  return `${head}${warning}\n${untrusted('memory', [content])}`
+}
+
+function conflictLines(items: ShownConflict[], next: string | null): string {
+  const lines = items.map((item) => {
+    const { id, key, scope, ours, theirs, opened_by } = item
+    const head = `${id} ${scope} ${JSON.stringify(key)} ${ours} | ${theirs} by ${opened_by}`
+    if (!item.sides) return head
+    const draft = item.draft ? [`draft of a merge:\n${untrusted('memory', [item.draft])}`] : []
+    return [head, versionText(item.sides.ours), versionText(item.sides.theirs), ...draft].join('\n')
+  })
+  return [
+    ...(lines.length > 0 ? lines : ['No conflicts.']),
+    ...(next ? [`more: after=${next}`] : []),
+  ].join('\n')
+}

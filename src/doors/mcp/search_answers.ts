@@ -1,0 +1,64 @@
+import type { ShownPairs } from '../../operations/duplicates.ts'
+import type { ShownContext, ShownSearch } from '../../operations/search.ts'
+import { untrusted } from './untrusted.ts'
+
+type Shape = Record<string, unknown>
+type Labelled = ShownContext['items'][number] | ShownSearch['items'][number]
+
+const withoutEmpty = (of: object, drops: string[] = []): Shape =>
+  Object.fromEntries(
+    Object.entries(of).filter(([name, value]) => {
+      const isEmpty = value === null || value === false || (Array.isArray(value) && !value.length)
+      return !isEmpty && !drops.includes(name)
+    }),
+  )
+
+export const SEARCH_SHORT: Record<string, (result: never) => Shape> = {
+  'memory.search': ({ items, ...rest }: ShownSearch) => ({
+    items: items.map((item) => withoutEmpty(item, ['score'])),
+    ...rest,
+  }),
+  'memory.context': ({ items, ...rest }: ShownContext) => ({
+    items: items.map((item) => withoutEmpty(item)),
+    ...rest,
+  }),
+  'duplicate.list': ({ items, next }: ShownPairs) => ({
+    items: items.map((item) => withoutEmpty(item, ['status'])),
+    next,
+  }),
+}
+
+export const SEARCH_WORDS: Record<string, (result: never) => string> = {
+  'memory.search': ({ items, modes, why }: ShownSearch) =>
+    [
+      ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.excerpt])}`),
+      ...(items.length === 0 ? ['No note fits.'] : []),
+      ...(why === undefined ? [] : [`Looked by ${modes.join(' and ')} only: ${why}`]),
+    ].join('\n'),
+  'memory.context': ({ items, why }: ShownContext) =>
+    [
+      ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.content])}`),
+      ...(items.length === 0 ? ['No notes for this.'] : []),
+      ...(why === undefined ? [] : [`Looked by words only: ${why}`]),
+    ].join('\n'),
+  'duplicate.list': ({ items, next }: ShownPairs) =>
+    [
+      ...items.map(({ id, similarity, label, a, b }) => {
+        const head = `${id} ${similarity.toFixed(2)}${label ? ` ${label}` : ''}`
+        const sides = [a, b].map((side, i) => {
+          const where = side ? `${side.scope} ${JSON.stringify(side.key)}` : 'gone'
+          return `${'ab'[i]!}: ${where}\n${untrusted('memory', [side?.excerpt ?? ''])}`
+        })
+        return [head, ...sides].join('\n')
+      }),
+      ...(items.length === 0 ? ['No duplicates.'] : []),
+      ...(next ? [`more: after=${next}`] : []),
+    ].join('\n'),
+}
+
+/** Who says so, since when, how sure, and whether others disagree. Keys are others' words too. */
+function headOf({ scope, key, author, age_seconds, confidence, disputed }: Labelled): string {
+  const sure = confidence === null ? '' : `, confidence ${confidence}`
+  const doubt = disputed ? ', DISPUTED: see conflicts_list' : ''
+  return `${JSON.stringify(key)} in ${scope} by ${author}, ${age_seconds} s ago${sure}${doubt}`
+}

@@ -1,0 +1,32 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readConfig } from '../../src/daemon/config.ts'
+import { expectRefusal, temporaryFolder } from '../helpers.ts'
+
+function read(memory: unknown) {
+  const folder = join(temporaryFolder(), '.leasehold')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ memory }))
+  return readConfig(folder, {}).memory
+}
+
+test('config.json says how conflicts of a scope are merged, and how much may be kept', async () => {
+  const strategies = {
+    'project:*': 'union',
+    global: 'text',
+    default: 'newest',
+    'user:al': 'manual',
+  }
+  const memory = read({ strategies, quotas: { agent: { bytes: 5 } } })
+  expect(memory.strategies).toEqual(strategies)
+  expect(memory.quotas.agent).toEqual({ versions: 1_000_000, bytes: 5 })
+  const wrong = { web: 'text', 'project:web': 'last', quotas: 1 }
+  const asked = Promise.resolve().then(() => read({ strategies: wrong }))
+  const { details } = await expectRefusal(asked, 'invalid')
+  expect((details['problems'] as string[]).toSorted()).toEqual([
+    expect.stringContaining('must be one of manual, newest'),
+    expect.stringContaining('quotas is no scope'),
+    expect.stringContaining('web is no scope'),
+  ])
+})
