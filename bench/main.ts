@@ -13,6 +13,7 @@ const WORKLOADS: Record<string, string> = {
   sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',
   scale: 'the arithmetic of docs/scale.md; no database',
   hook: 'how long a hook takes before an edit, beside bare node; what it costs the daemon',
+  dashboard: 'what the dashboard costs: a first look, a busy store, and an idle one',
   cold_start: 'how long the command line takes to start, beside bare node',
 }
 

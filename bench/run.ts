@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { measureColdStart, printColdStart } from './cold_start.ts'
+import { measureDashboard, printDashboard } from './dashboard.ts'
 import { measureCore, printCore } from './core.ts'
 import { measureHook, printHook } from './hook.ts'
 import { measureHttp, printHttp } from './http.ts'
@@ -16,6 +17,29 @@ import { listen, measureSse, printSse } from './sse.ts'
 const [, , workload, quick, file] = process.argv
 const isQuick = quick === 'true'
 
+/** A workload: what it measures, and how its numbers are printed. */
+const workloadOf =
+  <T>(measure: (isQuick: boolean) => Promise<T> | T, print: (got: T) => void) =>
+  async (): Promise<unknown> => {
+    const got = await measure(isQuick)
+    print(got)
+    return got
+  }
+
+const cold_start = workloadOf(measureColdStart, printColdStart)
+
+const WORKLOADS: Record<string, () => Promise<unknown>> = {
+  core: workloadOf(measureCore, printCore),
+  hook: workloadOf(measureHook, printHook),
+  http: workloadOf(measureHttp, printHttp),
+  queue: workloadOf(measureQueue, printQueue),
+  sse: workloadOf(measureSse, printSse),
+  postgres: workloadOf(measurePostgres, printPostgres),
+  scale: workloadOf(simulateScale, printScale),
+  dashboard: workloadOf(measureDashboard, printDashboard),
+  cold_start,
+}
+
 /** What a workload starts beside itself; not to be asked for. */
 const PARTS: Record<string, (args: string[]) => Promise<void>> = {
   load,
@@ -28,29 +52,10 @@ const PARTS: Record<string, (args: string[]) => Promise<void>> = {
 }
 const part = PARTS[workload ?? '']
 if (part) await part(process.argv.slice(3))
-else await measure()
+else await measure(workload!)
 
-async function measure(): Promise<void> {
-  const core = workload === 'core' ? await measureCore(isQuick) : undefined
-  if (core) printCore(core)
-  const hook = workload === 'hook' ? await measureHook(isQuick) : undefined
-  if (hook) printHook(hook)
-  const http = workload === 'http' ? await measureHttp(isQuick) : undefined
-  if (http) printHttp(http)
-  const queue = workload === 'queue' ? await measureQueue(isQuick) : undefined
-  if (queue) printQueue(queue)
-  const sse = workload === 'sse' ? await measureSse(isQuick) : undefined
-  if (sse) printSse(sse)
-  const postgres = workload === 'postgres' ? await measurePostgres(isQuick) : undefined
-  if (postgres) printPostgres(postgres)
-  const scale = workload === 'scale' ? simulateScale() : undefined
-  if (scale) printScale(scale)
-  const cold_start =
-    hook || http || queue || sse || postgres || scale ? undefined : measureColdStart(isQuick)
-  if (cold_start) printColdStart(cold_start)
-  if (file)
-    writeFileSync(
-      file,
-      `${JSON.stringify({ core, hook, http, queue, sse, postgres, scale, cold_start }, null, 2)}\n`,
-    )
+async function measure(name: string): Promise<void> {
+  const numbers: Record<string, unknown> = { [name]: await WORKLOADS[name]!() }
+  if (name === 'core') numbers['cold_start'] = await cold_start()
+  if (file) writeFileSync(file, `${JSON.stringify(numbers, null, 2)}\n`)
 }

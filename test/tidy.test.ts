@@ -10,7 +10,7 @@ import { WORD_RULES } from './tidy_words.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RULES = { ...SHAPE_RULES, ...WORD_RULES }
-const TEXT = /\.(?:ts|mjs|js|sql|py|sh|md|json|ya?ml|html|css)$|^(?:\.ci|bin)\/|^\.\w+rc$/
+const TEXT = /\.(?:tsx?|mjs|js|sql|py|sh|md|json|ya?ml|html|css)$|^(?:\.ci|bin)\/|^\.\w+rc$/
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.leasehold'])
 
 function pathsUnder(folder: string): string[] {

@@ -18,7 +18,7 @@ export interface Rule {
 }
 
 export function treeFile(path: string, text: string): TreeFile {
-  const script = /\.(?:ts|mjs|js)$/.test(path)
+  const script = /\.(?:tsx?|mjs|js)$/.test(path)
   const masks = script ? masksOf(text) : { code: '', strings: '', comments: '', literals: [] }
   return { path, text, lines: text.split('\n'), masks }
 }
@@ -44,7 +44,7 @@ function* matches(file: TreeFile, mask: string, pattern: RegExp): Generator<[str
   }
 }
 
-const isScript = (file: TreeFile) => /\.(?:ts|mjs|js)$/.test(file.path)
+const isScript = (file: TreeFile) => /\.(?:tsx?|mjs|js)$/.test(file.path)
 const inSrc = (file: TreeFile) => file.path.startsWith('src/')
 const inCore = (file: TreeFile) => file.path.startsWith('src/core/')
 const inTest = (file: TreeFile) => file.path.startsWith('test/')
@@ -81,7 +81,16 @@ export function importsOf(file: TreeFile): Import[] {
   return found
 }
 
-type Room = 'core' | 'stores' | 'operations' | 'doors' | 'client' | 'daemon' | 'hooks' | 'root'
+type Room =
+  | 'core'
+  | 'stores'
+  | 'operations'
+  | 'doors'
+  | 'client'
+  | 'daemon'
+  | 'hooks'
+  | 'web'
+  | 'root'
 
 /** `types`: only what the compiler takes away again may be imported from there. */
 const WALLS: Record<Room, Partial<Record<Room, 'all' | 'types'>>> = {
@@ -99,6 +108,8 @@ const WALLS: Record<Room, Partial<Record<Room, 'all' | 'types'>>> = {
     stores: 'all',
     core: 'all',
   },
+  // Runs in a browser: the server is asked over HTTP, and known by its types.
+  web: { client: 'all', operations: 'types', core: 'all' },
   // What the package exports by name: src/index.ts and its like.
   root: { client: 'all', operations: 'all', stores: 'all', core: 'all' },
 }
@@ -115,6 +126,9 @@ const HOMES: Record<string, RegExp> = {
   commander: /^src\/doors\/cli\//,
   picocolors: /^src\/doors\/cli\//,
   '@modelcontextprotocol': /^src\/doors\/mcp\//,
+  preact: /^src\/web\//,
+  '@preact/signals': /^src\/web\//,
+  uplot: /^src\/web\/views\/stats_chart\.tsx$/,
   zod: /^src\/(?:operations|doors|client|daemon)\//,
 }
 
@@ -253,7 +267,7 @@ const coreDocs: Rule = {
 const LINES_MAX = 400
 const LINES_MEDIAN_MAX = 150
 const COLUMNS_MAX = 100
-const CODE = /^(?:src|test|bench)\/.*\.(?:ts|mjs|js|sql|py|sh)$|^[\w.]+\.(?:mjs|ts)$/
+const CODE = /^(?:src|test|bench)\/.*\.(?:tsx?|mjs|js|sql|py|sh)$|^[\w.]+\.(?:mjs|ts)$/
 
 const fileSizes: Rule = {
   says: `files stay under ${LINES_MAX} lines, half of them under ${LINES_MEDIAN_MAX}`,

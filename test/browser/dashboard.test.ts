@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { finish, type Served, startDaemon } from '../doors/serving.ts'
 import { Sandbox, until } from '../processes.ts'
 import { launch } from './browser.ts'
-import { linkFrom, openWindow, signIn, visit } from './signed_in.ts'
+import { expectSeen, linkFrom, openWindow, signIn, visit } from './signed_in.ts'
 
 let place: Sandbox
 let daemon: Served
@@ -68,7 +68,7 @@ test('what another process does is seen at once', async () => {
   const { page } = await signIn(browser, place)
   await visit(page, '#/locks')
   await place.ok(['lock', 'acquire', 'git:elsewhere', '--agent', 'terminal'])
-  await page.getByRole('link', { name: 'git:elsewhere' }).waitFor()
+  await expectSeen(page.getByRole('link', { name: 'git:elsewhere' }))
   await place.ok(['lock', 'release', 'git:elsewhere', '--agent', 'terminal'])
   await page.getByRole('link', { name: 'git:elsewhere' }).waitFor({ state: 'detached' })
   await visit(page, '#/tasks')
@@ -77,7 +77,7 @@ test('what another process does is seen at once', async () => {
   await page.getByText('Come by another door').waitFor()
   await place.ok(['task', 'claim', 'other', '--agent', 'terminal'])
   const column = page.getByRole('region', { name: 'In progress' })
-  await column.getByText('Come by another door').waitFor()
+  await expectSeen(column.getByText('Come by another door'))
 })
 
 test('an admin can force-release, is told what will happen, and is named in the log', async () => {
@@ -125,9 +125,9 @@ test('the log of a run is followed, and the run can be cancelled', async () => {
   await visit(page, '#/tasks?id=long')
   await page.getByRole('tab', { name: 'Runs and log' }).click()
   const log = page.getByLabel('Output of run long.1')
-  await log.getByText('begun').waitFor()
+  await expectSeen(log.getByText('begun'))
   writeFileSync(place.path('go'), '')
-  await log.getByText('went on').waitFor()
+  await expectSeen(log.getByText('went on'))
   await page.getByRole('button', { name: 'Cancel task' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
   await page.getByText('Task long was cancelled').waitFor()
@@ -182,8 +182,8 @@ test('it says that the server is away, comes back by itself, and misses nothing'
   // Nobody serves now: this goes to the store itself.
   await place.ok(['lock', 'acquire', 'git:meanwhile', '--agent', 'terminal'])
   daemon = await startDaemon(place, { flags: ['--port', String(port)] })
-  await page.getByText('Connected again').waitFor()
-  await page.getByRole('link', { name: 'git:meanwhile' }).waitFor()
+  await expectSeen(page.getByText('Connected again'))
+  await expectSeen(page.getByRole('link', { name: 'git:meanwhile' }))
   await place.ok(['lock', 'acquire', 'git:afterwards', '--agent', 'terminal'])
   await page.getByRole('link', { name: 'git:afterwards' }).waitFor()
 })

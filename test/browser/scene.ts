@@ -78,6 +78,10 @@ const TITLES = [
   'Rotate the signing keys every month',
   'Find out why builds are slow on Mondays',
 ]
+const BODY = `What is wrong, how to see it, and what would be good enough.
+
+- keep the API as it is
+- add a test`
 const USERS = ['ada', 'grace', 'linus', 'barbara', 'edsger']
 const PROJECTS = ['web', 'api', 'infra']
 const LABELS = ['bug', 'ui', 'perf', 'docs', 'security']
@@ -117,7 +121,7 @@ async function past(asking: Asking): Promise<void> {
 function taskOf(i: number): Json {
   return {
     title: pick(TITLES, i * 5 + Math.floor(i / 12)),
-    body: 'What is wrong, how to see it, and what would be good enough.\n\n- keep the API as it is\n- add a test',
+    body: BODY,
     project: pick(PROJECTS, i),
     user: pick(USERS, i * 3),
     priority: pick([5, 5, 7, 3, 5, 8], i),
@@ -144,6 +148,7 @@ async function bustle(asking: Asking, ms: number): Promise<void> {
   await Promise.all(turns)
 }
 
+// reason: a scene in which nothing took any time would show nothing
 const pause = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
 
 async function board(asking: Asking): Promise<void> {

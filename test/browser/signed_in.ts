@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import type { Sandbox } from '../processes.ts'
 import { LOOKS } from './browser.ts'
@@ -51,4 +51,9 @@ export async function signIn(
 /** Goes to a view, without loading the page anew. */
 export async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+}
+
+/** Expects something to be on the page before long. */
+export async function expectSeen(what: Locator): Promise<void> {
+  await what.first().waitFor()
 }

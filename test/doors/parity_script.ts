@@ -1,6 +1,7 @@
 import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import type { Opened } from './parity_doors.ts'
+import { past } from './parity_past.ts'
 import { paths } from './parity_paths.ts'
 import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Name, Player, type Step } from './parity_player.ts'
@@ -24,7 +25,8 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened): Promise<Step[]> {
   const player = new Player(opened)
-  const parts = [locks, waits, tasks, moves, queue, paths, memory, lists, tokens, badInput]
+  const own = [locks, waits, tasks, moves, queue, paths, memory, lists, tokens, past]
+  const parts = [...own, badInput]
   for (const part of parts) await part(player)
   return player.steps
 }

@@ -15,12 +15,15 @@ export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')
 
 const listeners = new Set<Listener>()
 const RETRY_MS = { first: 250, last: 2_000 }
+/** More often than this nobody can read what changes. */
+const PACE_MS = 150
 /** A page that nobody looks at has no frames; it keeps up this often. */
 const HIDDEN_MS = 1_000
 
 let last: string | undefined
 let waiting: ShownEvent[] = []
 let isDue = false
+let told_ms = 0
 
 export function listen(listener: Listener): () => void {
   listeners.add(listener)
@@ -48,18 +51,19 @@ export async function keepFollowing(): Promise<void> {
   }
 }
 
-/** Told together, once per frame, however many came in between. */
+/** Told together, in a frame, however many came in between; the first of them at once. */
 function take(event: ShownEvent): void {
   waiting.push(event)
   if (isDue) return
   isDue = true
   if (document.hidden) setTimeout(tell, HIDDEN_MS)
-  else requestAnimationFrame(tell)
+  else setTimeout(() => requestAnimationFrame(tell), told_ms + PACE_MS - performance.now())
 }
 
 function tell(): void {
   const events = waiting
   waiting = []
   isDue = false
+  told_ms = performance.now()
   for (const { events: hear } of listeners) hear(events)
 }

@@ -34,26 +34,37 @@ const ENDINGS: Record<string, Ending> = {
 }
 
 /**
- * Who held and waited for what, from events in order. What was granted before the first event is
- * known only by its end.
+ * Reads who held and waited for what from events in order. What was granted before the first event
+ * is known only by its end.
  */
-export function spansOf(events: ShownEvent[], from_ms: number): Span[] {
-  const reading = new Reading(from_ms)
-  for (const event of events) reading.take(event)
-  return reading.spans
-}
-
-class Reading {
-  readonly spans: Span[] = []
+export class SpanReader {
+  spans: Span[] = []
   private readonly held = new Map<string, Span>()
   private readonly waits = new Map<string, Span[]>()
   private readonly from_ms: number
+  private position = 0
 
   constructor(from_ms: number) {
     this.from_ms = from_ms
   }
 
-  take(event: ShownEvent): void {
+  /** Each event once, whether it came with the past or just now. */
+  takeAll(events: ShownEvent[]): void {
+    for (const event of events) {
+      if (event.position <= this.position) continue
+      this.position = event.position
+      this.take(event)
+    }
+  }
+
+  /** What was over before then is of no interest any more. */
+  forget(before_ms: number): void {
+    const isKept = ({ to_ms }: Span) => to_ms === null || to_ms >= before_ms
+    this.spans = this.spans.filter(isKept)
+    for (const [agent, waits] of this.waits) this.waits.set(agent, waits.filter(isKept))
+  }
+
+  private take(event: ShownEvent): void {
     const { type, lock, data, agent } = event
     const at = Date.parse(event.at)
     if (type === 'ticket.joined') return this.join(event, at)

@@ -11,7 +11,7 @@ import { hrefOf } from '../route.ts'
 
 type ShownAgent = OutputOf<'agent.list'>['items'][number]
 
-const LOOK_MS = 10_000
+const LOOK_MS = 20_000
 const HERE_SECONDS = 60
 
 async function allAgents(): Promise<ShownAgent[]> {

@@ -12,7 +12,7 @@ import { hrefOf } from '../route.ts'
 const RECENT_SECONDS = 3600
 const LONG_WAIT_SECONDS = 60
 const SHOWN_MAX = 8
-const LOOK_MS = 10_000
+const LOOK_MS = 15_000
 
 interface Alert {
   key: string

@@ -27,24 +27,24 @@ const EDGE = 24
 
 const widthOf = (name: string) => Math.max(72, name.length * LETTER + 24)
 
-/** Places agents and arrows: a cycle as a ring, all else in columns with the holders at the right. */
+/** Places agents and arrows: a cycle as a ring, all else in columns, holders at the right. */
 export function layOut(edges: Edge[], isRing: boolean) {
   const names = [...new Set(edges.flatMap(({ from, to }) => [from, to]))]
   const nodes = isRing ? ring(names) : columns(names, edges)
   const at = new Map(nodes.map((node) => [node.name, node]))
   const lines = edges.map((edge) => lineOf(edge, at.get(edge.from)!, at.get(edge.to)!, isRing))
   const width = Math.max(...nodes.map(({ x, w }) => x + w / 2), 0) + EDGE
-  const height = Math.max(...nodes.map(({ y }) => y), 0) + EDGE + 20
+  const height = Math.max(...nodes.map(({ y }) => y), 0) + EDGE + (isRing ? 40 : 20)
   return { nodes, lines, width, height }
 }
 
 function ring(names: string[]): Node[] {
   const widest = Math.max(...names.map(widthOf))
-  const [rx, ry] = [Math.max(190, widest), 40 + names.length * 18]
+  const [rx, ry] = [Math.max(190, widest), names.length < 3 ? 0 : 40 + names.length * 14]
   return names.map((name, i) => {
     const angle = (i / names.length) * 2 * Math.PI - Math.PI
     const x = EDGE + widest / 2 + rx + Math.cos(angle) * rx
-    return { name, x, y: EDGE + 20 + ry + Math.sin(angle) * ry, w: widthOf(name) }
+    return { name, x, y: EDGE + 40 + ry + Math.sin(angle) * ry, w: widthOf(name) }
   })
 }
 

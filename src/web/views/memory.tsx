@@ -6,7 +6,7 @@ import { useAsked, useCalm } from '../data/asked.ts'
 import { Tag } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Tabs } from '../parts/frame.tsx'
-import { ago } from '../parts/words.ts'
+import { ago, span } from '../parts/words.ts'
 import { adjust, route } from '../route.ts'
 import { Duplicates } from './duplicates.tsx'
 import { MemoryConflicts } from './memory_conflicts.tsx'
@@ -52,16 +52,25 @@ type Item = OutputOf<'memory.list'>['items'][number]
 /** A note as a list shows it; from a search, with the place that fits. */
 type Found = Pick<Item, 'scope' | 'key' | 'author' | 'tags' | 'version'> & {
   says: string
+  when: string
   conflict: boolean
 }
 
 async function notesLike(text: string): Promise<Found[]> {
   if (text === '') {
     const { items } = await ask('memory.list', { limit: 1000 })
-    return items.map((item) => Object.assign(item, { says: ago(item.updated_at, Date.now()) }))
+    return items.map((item) =>
+      Object.assign(item, { says: '', when: ago(item.updated_at, Date.now()) }),
+    )
   }
   const { items } = await ask('memory.search', { query: text, limit: 50 })
-  return items.map((item) => Object.assign(item, { says: item.excerpt, conflict: item.disputed }))
+  return items.map((item) =>
+    Object.assign(item, {
+      says: item.excerpt,
+      conflict: item.disputed,
+      when: `${span(item.age_seconds)} ago`,
+    }),
+  )
 }
 
 function Notes({ wanted }: { wanted: string }) {
@@ -95,15 +104,15 @@ function Notes({ wanted }: { wanted: string }) {
 }
 
 function NoteRow({ item, isOpen }: { item: Found; isOpen: boolean }) {
-  const { scope, key, author, version, says, tags, conflict } = item
+  const { scope, key, author, version, says, when, tags, conflict } = item
   return (
     <li class={`row note ${isOpen ? 'is-open' : ''}`}>
       <button type="button" class="row-button" onClick={() => adjust({ scope, id: key })}>
         <strong>{key}</strong>
         <span class="dim">
-          {scope}, version {version} by {author}
+          {scope}, version {version} by {author}, {when}
         </span>
-        <span class="dim">{says}</span>
+        {says && <span class="dim">{says}</span>}
       </button>
       {conflict && <Tag tone="is-bad">conflict</Tag>}
       {tags.slice(0, 3).map((tag) => (

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
+import { clockOf } from '../parts/words.ts'
 import { theme } from '../theme.ts'
 
 /** One line of a chart: its name, its colour by the name the theme has for it, and its values. */
@@ -40,6 +41,8 @@ export function Chart<P extends { at: string }>({ title, points, lines }: ChartP
   return <div ref={box} class="chart" role="img" aria-label={`${title}, at the end: ${says}`} />
 }
 
+const timeOf = (seconds: number) => clockOf(seconds * 1000)
+
 function optionsFor<P>(lines: Line<P>[], width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
@@ -52,7 +55,12 @@ function optionsFor<P>(lines: Line<P>[], width: number): uPlot.Options {
     width,
     height: HEIGHT,
     cursor: { y: false },
-    axes: [axis, { ...axis, size: 44 }],
+    legend: { live: false },
+    padding: [14, 24, 0, 0],
+    axes: [
+      { ...axis, space: 80, values: (_, ticks) => ticks.map(timeOf) },
+      { ...axis, size: 44 },
+    ],
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     series: [
       {},

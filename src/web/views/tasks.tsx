@@ -154,8 +154,7 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
-        {user && <span>{user}</span>}
-        {assignee && <span class="card-agent">{assignee}</span>}
+        {assignee ? <span class="card-agent">{assignee}</span> : user && <span>{user}</span>}
         {unmet > 0 && <span>waits for {unmet}</span>}
       </span>
     </a>

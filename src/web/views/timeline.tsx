@@ -1,11 +1,9 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { OutputOf } from '../../client/calls.ts'
-import { ask } from '../ask.ts'
-import { now, useAsked } from '../data/asked.ts'
-import type { ShownEvent } from '../data/live.ts'
-import { locks, locksChanged } from '../data/locks.ts'
-import { type Span, spansOf } from '../data/spans.ts'
+import { now } from '../data/asked.ts'
+import { locks } from '../data/locks.ts'
+import { useSpans } from '../data/past.ts'
+import type { Span } from '../data/spans.ts'
 import { tasks } from '../data/tasks.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search } from '../parts/frame.tsx'
@@ -15,24 +13,7 @@ import { theme } from '../theme.ts'
 import { draw, HEAD, LANE, NAMES, type Lane, spanAt, type Window } from './timeline_draw.ts'
 
 const RANGES = { '1m': 60, '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
-const EVENTS_MAX = 20_000
 type By = 'lock' | 'agent' | 'user'
-
-/** Enough of the past to show `seconds` of it, the oldest first. */
-async function pastOf(seconds: number): Promise<ShownEvent[]> {
-  const found: ShownEvent[] = []
-  let after: string | null = null
-  do {
-    const page: OutputOf<'event.list'> = await ask('event.list', {
-      since_seconds: seconds,
-      limit: 1000,
-      ...(after !== null && { after }),
-    })
-    found.push(...page.items)
-    after = page.next
-  } while (after !== null && found.length < EVENTS_MAX)
-  return found.toReversed()
-}
 
 export function Timeline() {
   const { params } = route.value
@@ -41,13 +22,10 @@ export function Timeline() {
   const range = useSignal((params.get('time') ?? '15m') as keyof typeof RANGES)
   const frame = useSignal<Window | null>(null)
   const seconds = RANGES[range.value] ?? RANGES['15m']
-  const past = useAsked(range.value, () => pastOf(seconds), {
-    affects: ({ type }) => /^(?:lease|ticket|task|run)\./.test(type),
-  })
+  const past = useSpans(seconds)
   const lanes = useComputed(() => {
-    void locksChanged.value
     const from_ms = Date.now() - seconds * 1000
-    const spans = withStanding(spansOf(past.value.value ?? [], from_ms), from_ms)
+    const spans = withStanding(past.spans.value ?? [], from_ms)
     return lanesOf(spans, by.value, wanted.value.toLowerCase())
   })
   return (
@@ -69,7 +47,7 @@ export function Timeline() {
     >
       <Trouble refusal={past.refusal.value} />
       <Legend />
-      {lanes.value.length === 0 && past.value.value ? (
+      {lanes.value.length === 0 && past.spans.value ? (
         <Empty title="Nothing was held in this time" command="leasehold lock acquire demo">
           Choose a longer time, or take a lock.
         </Empty>

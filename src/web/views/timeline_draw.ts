@@ -11,10 +11,12 @@ export interface Lane {
   spans: Span[]
 }
 
-export const LANE = 26
+export const LANE = 30
 export const HEAD = 28
 export const NAMES = 190
 const LEAST_PX = 3
+/** Narrower than this, a name in a bar would be a letter and three dots. */
+const LABEL_MIN = 46
 
 interface Drawing {
   lanes: Lane[]
@@ -25,7 +27,7 @@ interface Drawing {
 }
 
 type Colours = Record<
-  'text' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'killed' | 'handed',
+  'text' | 'on' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'killed' | 'handed',
   string
 >
 
@@ -35,6 +37,7 @@ function colours(): Colours {
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim()
   return {
     text: of('text'),
+    on: of('on-accent'),
     dim: of('dim'),
     line: of('line'),
     held: of('accent'),
@@ -89,18 +92,37 @@ function drawLane(
   pen.fillStyle = ink.line
   pen.fillRect(0, y + LANE - 1, width, 1)
   pen.fillStyle = ink.text
-  pen.fillText(shortened(pen, lane.name), 10, y + 17)
+  pen.fillText(shortened(pen, lane.name, NAMES - 20), 10, y + 17)
   for (const span of lane.spans) {
     const box = boxOf(span, shown, width, now_ms)
     if (!box) continue
     const waits = span.kind === 'waited'
     pen.fillStyle = colourOf(span, ink)
     pen.globalAlpha = waits ? 0.75 : 1
-    pen.fillRect(box.x, y + (waits ? 15 : 5), box.w, waits ? 5 : 15)
+    // A gap of a pixel: what one agent gave back, the next may take at once.
+    pen.fillRect(box.x, y + (waits ? 23 : 5), Math.max(2, box.w - 1), waits ? 4 : 16)
     pen.globalAlpha = 1
+    if (!waits && box.w > LABEL_MIN) drawLabel(pen, lane, span, box, y, ink)
     // How it ended is also a shape: colour alone is not for everybody.
     if (isBad(span)) drawEnd(pen, box.x + box.w, y, ink)
   }
+}
+
+/** Who, in a lane of a lock; what, in a lane of an agent or a user. */
+function drawLabel(
+  pen: CanvasRenderingContext2D,
+  lane: Lane,
+  span: Span,
+  box: { x: number; w: number },
+  y: number,
+  ink: Colours,
+): void {
+  pen.fillStyle = ink.on
+  pen.fillText(
+    shortened(pen, lane.name === span.lock ? span.agent : span.lock, box.w - 10),
+    box.x + 5,
+    y + 17,
+  )
 }
 
 const isBad = ({ ending }: Span) => ending === 'expired' || ending === 'died' || ending === 'killed'
@@ -129,10 +151,10 @@ function boxOf({ from_ms, to_ms }: Span, shown: Window, width: number, now_ms: n
   return { x, w }
 }
 
-function shortened(pen: CanvasRenderingContext2D, name: string): string {
-  if (pen.measureText(name).width < NAMES - 20) return name
+function shortened(pen: CanvasRenderingContext2D, name: string, width: number): string {
+  if (pen.measureText(name).width < width) return name
   let kept = name
-  while (kept !== '' && pen.measureText(`${kept}…`).width > NAMES - 20) kept = kept.slice(0, -1)
+  while (kept !== '' && pen.measureText(`${kept}…`).width > width) kept = kept.slice(0, -1)
   return `${kept}…`
 }
 

@@ -71,7 +71,9 @@ function FoundCycle({ event }: { event: ShownEvent }) {
       <ol class="line">
         {edges.map(({ from, lock, to }) => (
           <li key={`${from} ${lock}`}>
-            <strong>{from}</strong> waits for <code>{lock}</code>, which <strong>{to}</strong> has
+            <span>
+              <strong>{from}</strong> waits for <code>{lock}</code>, which <strong>{to}</strong> has
+            </span>
           </li>
         ))}
       </ol>

@@ -1,25 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { join } from 'node:path'
-import { OUTPUT } from '../../../daemon/output_log.ts'
-import { runFolder } from '../../../daemon/run_folder.ts'
+import { readOutput } from '../../../stores/run_output.ts'
 
 /** The end of what a run has printed, as lines; none where it runs elsewhere, or has said nothing. */
 export function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {
-  let file: number
-  try {
-    file = openSync(join(runFolder(stateFolder, run_id), OUTPUT), 'r')
-  } catch {
-    return []
-  }
-  try {
-    const { size } = fstatSync(file)
-    const buffer = Buffer.alloc(Math.min(size, bytes))
-    readSync(file, buffer, 0, buffer.length, size - buffer.length)
-    return buffer
-      .toString('utf8')
-      .trimEnd()
-      .split(/\r?\n|\r/)
-  } finally {
-    closeSync(file)
-  }
+  const output = readOutput(stateFolder, run_id, undefined, bytes)
+  return output ? output.text.trimEnd().split(/\r?\n|\r/) : []
 }
