@@ -17,15 +17,16 @@ import {
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
-import type { Connection } from './driver.ts'
+import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
 import { type Found, headOf } from './head.ts'
 import { Known } from './known.ts'
+import { LINE_MS, watchLine } from './line.ts'
 import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool } from './pool.ts'
-import { Sessions } from './session.ts'
+import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
@@ -83,25 +84,23 @@ export class PostgresBackend implements Backend {
   }
 
   async begin(): Promise<Head> {
-    const { shown } = this.options.address
-    for (let seen: unknown; ;) {
+    for (;;) {
       try {
-        return await this.sessions.patiently(() => this.tryBegin())
+        return await this.sessions.patiently((isHere) => this.tryBegin(isHere))
       } catch (error) {
-        if (sqlState(error) !== STATE.lockTimeout) throw refusalFor(error, shown)
-        // Others have the lock in turn. As long as they get on, so shall we.
-        const now = await this.snapshot((_, head) => head.hash + head.last_ms)
-        if (now === seen) throw stuck(shown)
-        seen = now
+        // After a minute in line: somebody had the lock all that time, one after the other.
+        if (sqlState(error) !== STATE.lockTimeout) {
+          throw refusalFor(error, this.options.address.shown)
+        }
       }
     }
   }
 
-  private async tryBegin(): Promise<Head> {
+  private async tryBegin(isHere: () => void): Promise<Head> {
     const { address } = this.options
     try {
       this.writer ??= await this.openWriter()
-      const found = headOf(await this.writer.run(this.statements.beginWriting), address.shown)
+      const found = headOf(await this.waitInLine(this.writer, isHere), address.shown)
       this.isOpen = true
       if (!found.isDurable) throw notDurable(address)
       this.known.keepUnless(found.commits !== this.commits)
@@ -118,9 +117,34 @@ export class PostgresBackend implements Backend {
     }
   }
 
+  /** Begins a transaction when the lock is ours. A place in line is kept while others get on. */
+  private async waitInLine(db: Connection, isHere: () => void): Promise<TextRow[]> {
+    const { busy_timeout_ms, address } = this.options
+    const over = new AbortController()
+    const look = async () => {
+      const found = await this.readers.with((reader) => reader.run(this.statements.line))
+      isHere()
+      return found
+    }
+    const line = { pid: db.pid, shown: address.shown, busy_timeout_ms, look }
+    const watching = watchLine(line, over.signal).catch((error: unknown) => {
+      // Its connection still waits for an answer: nothing more can be asked on it.
+      if (!over.signal.aborted) this.drop()
+      throw error
+    })
+    // After its end, what the watch still finds out concerns nobody.
+    watching.catch(() => undefined)
+    const beginning = db.run(this.statements.beginWriting, LINE_MS + SILENT_MS)
+    try {
+      return await Promise.race([beginning, watching.then(() => beginning)])
+    } finally {
+      over.abort()
+    }
+  }
+
   private async openWriter(): Promise<Connection> {
     this.options.prepare?.()
-    const db = await this.sessions.open()
+    const db = await this.sessions.open(LINE_MS)
     try {
       if (!this.isMigrated) await migrate(db, this.options.address)
       this.isMigrated = true
@@ -324,12 +348,6 @@ export class PostgresBackend implements Backend {
     this.writer = undefined
     await this.readers.close()
   }
-}
-
-function stuck(shown: string): Refusal {
-  return new Refusal('unavailable', `${shown} is locked by a writer that makes no progress`, {
-    next: 'Try again: the server ends a transaction that does nothing for some seconds.',
-  })
 }
 
 function notDurable({ shown }: Address): Refusal {

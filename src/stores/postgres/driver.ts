@@ -9,10 +9,12 @@ export type TextRow = (string | null)[]
 
 export interface Connection {
   /** Statements without values, in one round trip; the rows of the last one. */
-  run(text: string): Promise<TextRow[]>
+  run(text: string, silent_ms?: number): Promise<TextRow[]>
   /** A statement with bound values. One with a name is parsed and planned once per connection. */
   query(text: string, values: Value[], name?: string): Promise<TextRow[]>
   readonly isLost: boolean
+  /** What the server calls this session. */
+  readonly pid: string
   /** Called for every notification; `payload` is what was said. */
   onNotification(hear: (payload: string) => void): void
   onLost(tell: () => void): void
@@ -24,7 +26,7 @@ interface ConnectOptions {
   timeout_ms: number
   /** A server that is silent for longer is out of reach: TCP alone would wait a quarter hour. */
   silent_ms: number
-  /** Run at the start of every session. */
+  /** Run at the start of every session; the last statement gives its name. */
   settings: string
 }
 
@@ -62,15 +64,18 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
+  let pid = ''
   try {
     await client.connect()
-    await ask({ text: options.settings })
+    const [row] = await ask({ text: options.settings })
+    pid = row?.[0] ?? ''
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
-    run: (text) => ask({ text }),
+    pid,
+    run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
     get isLost() {
       return state.lost

@@ -22,6 +22,12 @@ export function statementsFor(address: Address) {
     lock: lock('write'),
     // Statements of their own: the one that reads must begin when the lock is ours already.
     beginWriting: `${lock('write')}; ${head}`,
+    // Whoever has that lock or waits for it; the key is kept as two halves.
+    line: `SELECT pid::text, virtualtransaction, granted::text FROM pg_catalog.pg_locks
+      WHERE locktype = 'advisory' AND objsubid = 1
+      AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+      AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
+      AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
