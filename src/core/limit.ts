@@ -2,7 +2,7 @@ import { RUN_MS_GUESS, RUN_MS_MIN } from './limits.ts'
 import { callHead, headOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, Limit, Share, Task, Terms } from './rows.ts'
+import type { Lease, Limit, Parking, Share, Task, Terms } from './rows.ts'
 import { busyWith, isBusy, maxOf, putShare, queueOf, shareOf, userLock, userOf } from './share.ts'
 import { expiryOf } from './standing.ts'
 import type { View } from './view.ts'
@@ -13,6 +13,9 @@ const QUEUE = 'queue'
 export const projectLimit = (project: string) => `project:${project}`
 export const unserved = (project: string) => `unserved:${project}`
 export const groupLimit = (group: string) => `group:${group}`
+
+/** So that a start costs the same on however many limits its user is parked. */
+const PARKINGS_RAISED_MAX = 8
 
 const NEW_LIMIT: Omit<Limit, 'key'> = {
   max: null,
@@ -122,7 +125,21 @@ function chargeStart(view: View, task: Task, lock: string): number | null {
   const charged_ms = Math.max(RUN_MS_MIN, share.run_ms ?? queue.run_ms ?? RUN_MS_GUESS)
   const vt = startTag(view, share) + charged_ms / share.weight
   putShare(view, { ...share, running, vt })
+  raiseParkings(view, share.user, vt)
   return charged_ms
+}
+
+/**
+ * Those who are parked on a limit stand there by their virtual time, so that whoever wakes one need
+ * not look for it. One whose user rose may be late, it is moved when its turn comes: so of a user
+ * that is parked on many limits only a few are looked at.
+ */
+function raiseParkings(view: View, user: string, vt: number): void {
+  const found: Parking[] = []
+  for (const parking of view.scan('parkings_of', user)) {
+    if (found.push(parking) === PARKINGS_RAISED_MAX) break
+  }
+  for (const parking of found) view.put('parking', { ...parking, vt })
 }
 
 /** Where a start of this share stands in virtual time: waiting idle earns nothing. */

@@ -16,7 +16,7 @@ export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
 
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
 /** Only the first is looked at, and the one behind it when that is taken. */
 const HEADS: ReadonlySet<IndexName> = new Set(['ready_in_lane'])

@@ -227,12 +227,18 @@ export class Store {
     }
   }
 
-  /** Rows that asks name, and, from a store across a network, those of the sweep with them. */
+  /**
+   * Rows that asks name, and, from a store across a network, those of the sweep with them. Where
+   * not even those are known, nothing is: then what the asks look at first comes along too.
+   */
   private async prefetch(begun: Head, asks: Ask[]): Promise<void> {
     const needs = asks.flatMap((ask) => ask.reads)
     if (this.backend.isRemote) {
       const guesses = new Guesses(this.backend)
-      guesses.tryOut(() => this.open(guesses, begun, asks.length))
+      guesses.tryOut(() => {
+        const { batch } = this.open(guesses, begun, asks.length)
+        if (guesses.needs.length > 0) needs.push(...this.needsOf(batch, asks))
+      })
       needs.push(...guesses.needs)
     }
     await this.backend.prefetch(needs)

@@ -26,6 +26,7 @@ import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool } from './pool.ts'
+import { unpack } from './recent.ts'
 import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
@@ -38,6 +39,8 @@ const BATCH_MAX = 256
 /** The lanes of those whose turn it is, and what is in them. */
 const LEVELS_AHEAD = 2
 const POLL_MS = 1_000
+/** A process that was alone for so many commits keeps to itself what it changes. */
+const TOLD_COMMITS = 64
 /** How often in a row a transaction may be cut short before its asks are told. */
 const CUT_SHORT_MAX = 8
 
@@ -75,6 +78,8 @@ export class PostgresBackend implements Backend {
   private isMigrated = false
   private commits = -1
   private cutShort = 0
+  /** For how many more commits to tell others what changed: some were there not long ago. */
+  private tellings = 0
 
   constructor(options: PostgresOptions) {
     this.options = options
@@ -103,8 +108,7 @@ export class PostgresBackend implements Backend {
       const found = headOf(await this.waitInLine(this.writer, isHere), address.shown)
       this.isOpen = true
       if (!found.isDurable) throw notDurable(address)
-      this.known.keepUnless(found.commits !== this.commits)
-      this.commits = found.commits
+      this.catchUp(found)
       return this.clocked(found)
     } catch (error) {
       await this.rollback(isAway(error))
@@ -115,6 +119,19 @@ export class PostgresBackend implements Backend {
         next: 'If they were dropped on purpose, ask again: they are made anew.',
       })
     }
+  }
+
+  /** What others committed since is taken over if they left it, or else all is forgotten. */
+  private catchUp({ commits, recent }: Found): void {
+    const theirs = commits - this.commits
+    if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
+    if (this.commits >= 0 && theirs === recent.length) {
+      for (const line of recent) this.known.keep(unpack(line))
+    } else {
+      this.known.forget()
+    }
+    this.known.setAhead(theirs !== 0)
+    this.commits = commits
   }
 
   /** Begins a transaction when the lock is ours. A place in line is kept while others get on. */
@@ -134,7 +151,10 @@ export class PostgresBackend implements Backend {
     })
     // After its end, what the watch still finds out concerns nobody.
     watching.catch(() => undefined)
-    const beginning = db.run(this.statements.beginWriting, LINE_MS + SILENT_MS)
+    const { beginWriting, beginWritingAfter } = this.statements
+    const follows = this.tellings > 0 && this.commits >= 0
+    const text = follows ? beginWritingAfter(this.commits) : beginWriting
+    const beginning = db.run(text, LINE_MS + SILENT_MS)
     try {
       return await Promise.race([beginning, watching.then(() => beginning)])
     } finally {
@@ -148,6 +168,7 @@ export class PostgresBackend implements Backend {
     try {
       if (!this.isMigrated) await migrate(db, this.options.address)
       this.isMigrated = true
+      await db.run(this.statements.forgetRecent)
       return db
     } catch (error) {
       await db.close()
@@ -180,13 +201,30 @@ export class PostgresBackend implements Backend {
     return this.known.scan(index, group, after, limit)
   }
 
+  /** Written and committed in one round trip: a write that fails leaves nothing to commit. */
   async commit(commit: Commit): Promise<'done'> {
-    const { quoted: schema } = this.options.address
-    await this.step(async (db) => {
-      const done = await write(db, schema, commit, this.commits, this.known)
-      if (!done) throw new Again('another was first')
-    })
-    await this.finish()
+    const { quoted, shown } = this.options.address
+    const { commits } = this
+    const db = this.writer!
+    const tells = this.tellings > 0
+    if (db.isLost) return this.giveUp(new Error('connection lost'))
+    const writing = write(db, quoted, { ...commit, commits, tells }, this.known)
+    const finishing = this.finish(db)
+    // It is asked for below, if at all.
+    finishing.catch(() => undefined)
+    try {
+      if (!(await writing)) throw new Again('another was first')
+    } catch (error) {
+      if (isAway(error) && !sqlState(error)) {
+        this.drop()
+        throw new CommitUnknown(refusalFor(error, shown).message)
+      }
+      await finishing.catch(() => undefined)
+      return this.giveUp(error)
+    }
+    await finishing
+    this.isOpen = false
+    if (tells) this.tellings -= 1
     this.known.keep(commit.changes)
     this.commits += 1
     this.cutShort = 0
@@ -198,26 +236,30 @@ export class PostgresBackend implements Backend {
     try {
       await take(this.writer!)
     } catch (error) {
-      const cutShort = this.cutShort + 1
-      await this.rollback(isAway(error))
-      this.cutShort = cutShort
-      this.forget()
-      const again = error instanceof Again || mayGoBetter(error)
-      if (again && this.cutShort <= CUT_SHORT_MAX) throw new Again('cut short', { cause: error })
-      throw refusalFor(error, this.options.address.shown)
+      await this.giveUp(error)
     }
   }
 
-  private async finish(): Promise<void> {
+  private async giveUp(error: unknown): Promise<never> {
+    const cutShort = this.cutShort + 1
+    await this.rollback(isAway(error))
+    this.cutShort = cutShort
+    this.forget()
+    const again = error instanceof Again || mayGoBetter(error)
+    if (again && this.cutShort <= CUT_SHORT_MAX) throw new Again('cut short', { cause: error })
+    throw refusalFor(error, this.options.address.shown)
+  }
+
+  private async finish(db: Connection): Promise<void> {
     const { schema, shown } = this.options.address
-    const db = this.writer!
-    this.isOpen = false
     const commit = `NOTIFY ${channelOf(schema)}, '${this.id}'; COMMIT`
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => void db.run(commit).catch(() => undefined))
     try {
       await db.run(commit)
     } catch (error) {
+      // The write was refused, and this with it: its transaction has yet to be ended.
+      if (sqlState(error) === STATE.aborted) return
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
       throw new CommitUnknown(refusalFor(error, shown).message)

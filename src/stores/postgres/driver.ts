@@ -42,6 +42,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     application_name: 'leasehold',
     connectionTimeoutMillis: options.timeout_ms,
     query_timeout: options.silent_ms,
+    // What is asked before an answer has come is sent along: one round trip for both.
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
   })
@@ -54,12 +56,17 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   // Without a listener, a server that goes away would end the process.
   client.on('error', lose)
   client.on('end', lose)
+  let asked = 0
   const ask = async (query: object): Promise<TextRow[]> => {
+    asked += 1
+    return answerTo(query).finally(() => (asked -= 1))
+  }
+  const answerTo = async (query: object): Promise<TextRow[]> => {
     // Several statements give several answers, which the driver's types do not know.
-    const asked = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
-    const answer = (await client.query(asked).catch((error: Error) => {
+    const config = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
+    const answer = (await client.query(config).catch((error: Error) => {
       // Whatever is asked next would wait behind this one.
-      if (/read timeout/.test(error.message)) void client.end().catch(() => undefined)
+      if (/read timeout/.test(error.message)) cut(client)
       throw error
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
@@ -82,6 +89,15 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     },
     onNotification: (hear) => client.on('notification', ({ payload }) => hear(payload ?? '')),
     onLost: (tell) => (state.tell = tell),
-    close: () => client.end().catch(() => undefined),
+    close: async () => {
+      // An orderly end would wait for answers that may never come.
+      if (asked > 0) cut(client)
+      else await client.end().catch(() => undefined)
+    },
   }
+}
+
+function cut(client: Client): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
 }

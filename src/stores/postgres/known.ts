@@ -3,16 +3,27 @@ import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
 import { cursorOf, isBefore } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
-import { neededFor, neededIn } from './ahead.ts'
+import { neededAt, neededFor, neededIn } from './ahead.ts'
 
 /** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
 const REMEMBERED_MAX = 20_000
 
 /** A round trip costs as much as many rows: whoever wants a few gets some more. */
 const ROWS_MIN = 16
+/** Of these a claim looks at the first one or two, and there are as many groups as claims. */
+const FEW: ReadonlySet<IndexName> = new Set([
+  'ready_in_lane',
+  'lanes_of',
+  'lanes_parked_at',
+  'parkings_of',
+  'line_of',
+])
+const FEW_ROWS_MIN = 4
 /** Every ask of a batch takes one of these, and the next batch goes on behind them. */
 const BATCHES_AHEAD = 4
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+/** Beyond so many, others will have had their turn before it is theirs. */
+const AHEAD_MAX = 1_024
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
 interface Index {
   table: TableName
@@ -122,9 +133,10 @@ export class Known implements Base {
   }
 
   private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
-    const { index, group, after, limit: asked = ROWS_MIN } = need
+    const least = FEW.has(need.index) ? FEW_ROWS_MIN : ROWS_MIN
+    const { index, group, after, limit: asked = least } = need
     if (this.find(index, group, after, asked)) return
-    const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * this.ahead : asked)
+    const limit = Math.max(least, CLAIMED.has(index) ? asked * this.ahead : asked)
     if (after) {
       wanted.pages.push({ index, group, after, limit })
       return
@@ -136,14 +148,26 @@ export class Known implements Base {
   /** What the next claims from the queue will look at, and is not known yet. */
   lackingAhead(): Wanted {
     const needs: Need[] = []
-    for (const { rows } of this.starts.get('shares_in_turn')?.values() ?? []) {
-      for (const share of rows as Tables['share'][]) {
-        needs.push(...neededFor(share))
-        const lanes = share.lanes > 1 ? this.starts.get('lanes_of')?.get(share.user)?.rows : []
-        for (const lane of (lanes ?? []) as Tables['lane'][]) needs.push(...neededIn(lane))
-      }
+    for (const share of this.startsOf('shares_in_turn') as Tables['share'][]) {
+      needs.push(...neededFor(share))
+      if (share.lanes > 1) this.addLanes('lanes_of', share.user, needs)
+    }
+    for (const parking of this.startsOf('parkings_at') as Tables['parking'][]) {
+      needs.push(...neededAt(parking))
+      this.addLanes('lanes_parked_at', parking.key, needs)
     }
     return this.lacking(needs)
+  }
+
+  private addLanes(index: IndexName, group: string, needs: Need[]): void {
+    const lanes = this.starts.get(index)?.get(group)?.rows ?? []
+    for (const lane of lanes as Tables['lane'][]) needs.push(...neededIn(lane))
+  }
+
+  /** The first rows of all groups that are known. */
+  private startsOf(index: IndexName): AnyRow[] {
+    const starts = [...(this.starts.get(index)?.values() ?? [])]
+    return starts.flatMap(({ rows }) => rows.slice(0, AHEAD_MAX))
   }
 
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
@@ -232,10 +256,9 @@ export class Known implements Base {
     places.set(key, group)
   }
 
-  /** Where others write too, what is loaded for later batches is forgotten before they come. */
-  keepUnless(othersWrote: boolean): void {
-    this.ahead = othersWrote ? 1 : BATCHES_AHEAD
-    if (othersWrote) this.forget()
+  /** What is loaded for later batches is of no use where it is forgotten before they come. */
+  setAhead(isForgotten: boolean): void {
+    this.ahead = isForgotten ? 1 : BATCHES_AHEAD
   }
 
   forget(): void {

@@ -6,7 +6,7 @@ import type { Connection } from './driver.ts'
 import { type Statements, statementsFor } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
-const SCRIPTS = ['001_begin.pg.sql'] as const
+const SCRIPTS = ['001_begin.pg.sql', '005_recent.pg.sql'] as const
 
 export const SCHEMA_VERSION = SCRIPTS.length
 

@@ -1,4 +1,6 @@
-import type { IndexName } from '../../core/view.ts'
+import { KEYS } from '../../core/rows.ts'
+import { INDEXES, type IndexName } from '../../core/view.ts'
+import { quoted } from './codec.ts'
 
 interface Scan {
   /** Which rows belong to the group `g`. */
@@ -54,4 +56,12 @@ export const SCANS: Record<IndexName, Scan> = {
   agents: { where: 'true', order: 'id', type: 'text' },
   tokens: { where: 'true', order: 'created_at', type: 'text' },
   requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
+}
+
+/** The first rows of the group `g`, behind a place where one is given. */
+export function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
+  const { table } = INDEXES[index]
+  const { where, order } = SCANS[index]
+  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
+    ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
 }

@@ -1,0 +1,47 @@
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { COLUMNS } from '../columns.ts'
+import { sha256 } from '../digest.ts'
+import type { AnyRow, Changes } from '../port.ts'
+import { CODECS } from './codec.ts'
+
+/** How many commits are remembered: more than processes that take turns. */
+export const RECENT_MAX = 64
+
+/** Programs whose rows differ do not understand each other's changes. */
+export const SHAPE = sha256(JSON.stringify(COLUMNS)).slice(0, 16)
+
+/** Rows as lists of their values, in the order of the columns, and keys of those that are gone. */
+type Packed = Partial<Record<TableName, { rows: unknown[][]; gone: string[] }>>
+
+/** What a commit changed, in one line. */
+export function pack(changes: Changes): string {
+  const packed: Packed = {}
+  for (const table of TABLES) {
+    const changed = changes[table] as Map<string, AnyRow | null> | undefined
+    if (!changed) continue
+    const rows: unknown[][] = []
+    const gone: string[] = []
+    for (const [key, row] of changed) {
+      if (row) rows.push(CODECS[table].list(row))
+      else gone.push(key)
+    }
+    packed[table] = { rows, gone }
+  }
+  return JSON.stringify(packed)
+}
+
+export function unpack(line: string): Changes {
+  const packed = JSON.parse(line) as Packed
+  const changes: Partial<Record<TableName, Map<string, AnyRow | null>>> = {}
+  for (const [name, { rows, gone }] of Object.entries(packed)) {
+    const table = name as TableName
+    const codec = CODECS[table]
+    const changed = new Map<string, AnyRow | null>(gone.map((key) => [key, null]))
+    for (const values of rows) {
+      const row = codec.unlist(values)
+      changed.set(row[KEYS[table] as keyof AnyRow], row)
+    }
+    changes[table] = changed
+  }
+  return changes as Changes
+}
