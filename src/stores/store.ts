@@ -138,7 +138,7 @@ export class Store {
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
       await this.gather()
-      await this.runBatch(this.waiting.splice(0, this.batch_max))
+      await this.runBatch(this.waiting.splice(0, this.batch_max), this.waiting)
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
@@ -155,9 +155,10 @@ export class Store {
     }
   }
 
-  private async runBatch(asks: Ask[]): Promise<void> {
+  /** `more` come along if they are there before the batch has begun: others may write first. */
+  private async runBatch(asks: Ask[], more: Ask[] = []): Promise<void> {
     try {
-      const outcomes = await this.attempt(asks)
+      const outcomes = await this.attempt(asks, more)
       outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
     } catch (error) {
       const forAll = error instanceof CommitUnknown || error instanceof NotBegun
@@ -190,9 +191,10 @@ export class Store {
     return stopping
   }
 
-  private async attempt(asks: Ask[]): Promise<Outcome[]> {
+  private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
     for (;;) {
       const begun = await this.begin()
+      asks.push(...more.splice(0, this.batch_max - asks.length))
       try {
         await this.prefetch(begun, asks)
         const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)

@@ -26,25 +26,22 @@ class Checked extends PostgresBackend {
     const address = addressOf(postgresUrl(dir))
     super({ address, busy_timeout_ms: 5_000, clock: 'machine' })
     this.mirror = mirror
-    const self = this as unknown as { known: { forget: () => void; keep: (c: object) => void } }
-    const { known } = self
-    const { forget, keep } = known
-    let own = false
+    const { known } = this as unknown as { known: { forget: () => void; follow: () => void } }
+    const { forget, follow } = known
     known.forget = () => {
       this.forgot += 1
       forget.call(known)
     }
-    known.keep = (changes) => {
-      if (!own) this.followed += 1
-      keep.call(known, changes)
+    known.follow = (...args) => {
+      this.followed += 1
+      follow.apply(known, args)
     }
-    this.commit = async (commit: Commit) => {
-      own = true
-      const done = await PostgresBackend.prototype.commit.call(this, commit)
-      own = false
-      mirror.apply(commit.changes)
-      return done
-    }
+  }
+
+  override async commit(commit: Commit) {
+    const done = await super.commit(commit)
+    this.mirror.apply(commit.changes)
+    return done
   }
 
   override get<T extends TableName>(table: T, key: string): Tables[T] | undefined {

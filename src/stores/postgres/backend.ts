@@ -31,10 +31,7 @@ import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
-/**
- * A round trip is dear, and shared by all asks of a batch. But an ask looks through what those
- * before it changed: in batches of 512, claims from the queue took nine times the processor time.
- */
+/** A round trip is dear, and shared by all asks of a batch; the first of them waits for the last. */
 const BATCH_MAX = 256
 /** The lanes of those whose turn it is, and what is in them. */
 const LEVELS_AHEAD = 2
@@ -126,7 +123,7 @@ export class PostgresBackend implements Backend {
     const theirs = commits - this.commits
     if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
     if (this.commits >= 0 && theirs === recent.length) {
-      for (const line of recent) this.known.keep(unpack(line))
+      for (const line of recent) this.known.follow(unpack(line))
     } else {
       this.known.forget()
     }

@@ -1,7 +1,7 @@
 import { lockOf } from '../../core/lease.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
-import { cursorOf, isBefore } from '../page.ts'
+import { cursorOf, INDEXES_OF, isBefore, placeBehind } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
 import { neededAt, neededFor, neededIn } from './ahead.ts'
 
@@ -25,6 +25,13 @@ const BATCHES_AHEAD = 4
 const AHEAD_MAX = 1_024
 const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
+/** A row that another process changed, made when it is wanted; null where it is gone. */
+export interface Change {
+  table: TableName
+  key: string
+  row: () => AnyRow | null
+}
+
 interface Index {
   table: TableName
   group: (row: AnyRow) => string | null
@@ -34,6 +41,13 @@ interface Index {
 interface Start {
   rows: AnyRow[]
   done: boolean
+}
+
+/** Rows behind a cursor; all there are if fewer than `limit`. */
+interface Page {
+  index: IndexName
+  rows: AnyRow[]
+  limit: number
 }
 
 interface WantedPage {
@@ -50,11 +64,6 @@ export interface Wanted {
   pages: WantedPage[]
 }
 
-const indexesOf = (table: TableName) =>
-  (Object.keys(INDEXES) as IndexName[]).filter((index) => INDEXES[index].table === table)
-
-const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
-
 const pageKey = ({ index, group, after }: Omit<WantedPage, 'limit'>) =>
   JSON.stringify([index, group, after.order, after.key])
 
@@ -69,7 +78,7 @@ export class Known implements Base {
   private readonly starts = new Map<IndexName, Map<string, Start>>()
   /** In which group of an index a row was seen. */
   private readonly places = new Map<IndexName, Map<string, string>>()
-  private readonly pages = new Map<string, { rows: AnyRow[]; limit: number }>()
+  private readonly pages = new Map<string, Page>()
   /** For how many batches to load what they will claim. */
   private ahead = BATCHES_AHEAD
   /** Tables without any row; undefined before that was asked. */
@@ -164,10 +173,11 @@ export class Known implements Base {
     for (const lane of lanes as Tables['lane'][]) needs.push(...neededIn(lane))
   }
 
-  /** The first rows of all groups that are known. */
+  /** The first rows of all groups that are known, and those behind that somebody went on to. */
   private startsOf(index: IndexName): AnyRow[] {
     const starts = [...(this.starts.get(index)?.values() ?? [])]
-    return starts.flatMap(({ rows }) => rows.slice(0, AHEAD_MAX))
+    const pages = [...this.pages.values()].filter((page) => page.index === index)
+    return [...starts, ...pages].flatMap(({ rows }) => rows.slice(0, AHEAD_MAX))
   }
 
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
@@ -190,7 +200,8 @@ export class Known implements Base {
       const behind = sorted(page.index, rows).filter((row) =>
         isBefore(page.after, cursorOf(page.index, row)),
       )
-      this.pages.set(pageKey(page), { rows: behind.slice(0, page.limit), limit: page.limit })
+      const { index, limit } = page
+      this.pages.set(pageKey(page), { index, rows: behind.slice(0, limit), limit })
     }
   }
 
@@ -216,18 +227,37 @@ export class Known implements Base {
   keep(changes: Changes): void {
     this.pages.clear()
     for (const table of TABLES) {
-      const rows = this.rows[table]
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
       if (!changed) continue
-      this.empty?.delete(table)
-      if (rows.size > REMEMBERED_MAX) rows.clear()
-      for (const [key, row] of changed) {
-        // What is gone is seldom asked for again, and ready rows come and go with every claim.
-        if (row === null) rows.delete(key)
-        else rows.set(key, row)
-        for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
+      this.makeRoom(table)
+      for (const [key, row] of changed) this.change(table, key, row)
+    }
+  }
+
+  /** Takes in what others committed, as far as it touches anything that is known. */
+  follow(changes: Iterable<Change>): void {
+    this.pages.clear()
+    for (const { table, key, row } of changes) {
+      const isKnown = this.rows[table].has(key)
+      if (isKnown || INDEXES_OF.get(table)!.some((index) => this.starts.has(index))) {
+        this.makeRoom(table)
+        this.change(table, key, row())
+      } else {
+        this.empty?.delete(table)
       }
     }
+  }
+
+  private makeRoom(table: TableName): void {
+    this.empty?.delete(table)
+    if (this.rows[table].size > REMEMBERED_MAX) this.rows[table].clear()
+  }
+
+  private change(table: TableName, key: string, row: AnyRow | null): void {
+    // What is gone is seldom asked for again, and ready rows come and go with every claim.
+    if (row === null) this.rows[table].delete(key)
+    else this.rows[table].set(key, row)
+    for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
   }
 
   private move(index: IndexName, key: string, row: AnyRow | null): void {
@@ -285,15 +315,4 @@ function sorted(index: IndexName, rows: AnyRow[]): AnyRow[] {
     isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1,
   )
   return inOrder.filter((row, i) => i === 0 || keyIn(table, row) !== keyIn(table, inOrder[i - 1]!))
-}
-
-/** How many of `rows` are not behind `cursor`. */
-function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
-  let [low, high] = [0, rows.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isBefore(cursor, cursorOf(index, rows[middle]!))) high = middle
-    else low = middle + 1
-  }
-  return low
 }

@@ -34,9 +34,11 @@ export async function load(
   known: Known,
 ): Promise<void> {
   const turns = wantsTurns(wanted) ? turnParts(schema, wanted, 1) : undefined
-  const of = turns?.branches.map(
-    ({ table, from }): Branch => ({ table, text: (cols) => `SELECT ${cols} FROM ${from}`, values: [] }),
-  )
+  const of = turns?.branches.map(({ table, from }): Branch => ({
+    table,
+    text: (cols) => `SELECT ${cols} FROM ${from}`,
+    values: [],
+  }))
   const branches = [
     ...(of ?? []),
     ...rowBranches(wanted),
@@ -53,7 +55,11 @@ export async function load(
   if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
   const loaded = (asks ? found.slice(0, -1) : found).map((each) => decoded(each, branches))
   known.learn(wanted, loaded)
-  if (turns) known.learn(foundTurns((branch) => rowsOf(loaded, branch)), loaded)
+  if (turns)
+    known.learn(
+      foundTurns((branch) => rowsOf(loaded, branch)),
+      loaded,
+    )
 }
 
 const rowsOf = (loaded: Loaded[], branch: number) =>

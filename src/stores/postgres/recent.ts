@@ -3,6 +3,7 @@ import { COLUMNS } from '../columns.ts'
 import { sha256 } from '../digest.ts'
 import type { AnyRow, Changes } from '../port.ts'
 import { CODECS } from './codec.ts'
+import type { Change } from './known.ts'
 
 /** How many commits are remembered: more than processes that take turns. */
 export const RECENT_MAX = 64
@@ -30,18 +31,15 @@ export function pack(changes: Changes): string {
   return JSON.stringify(packed)
 }
 
-export function unpack(line: string): Changes {
+export function* unpack(line: string): Generator<Change> {
   const packed = JSON.parse(line) as Packed
-  const changes: Partial<Record<TableName, Map<string, AnyRow | null>>> = {}
   for (const [name, { rows, gone }] of Object.entries(packed)) {
     const table = name as TableName
     const codec = CODECS[table]
-    const changed = new Map<string, AnyRow | null>(gone.map((key) => [key, null]))
+    const at = codec.names.indexOf(KEYS[table])
+    for (const key of gone) yield { table, key, row: () => null }
     for (const values of rows) {
-      const row = codec.unlist(values)
-      changed.set(row[KEYS[table] as keyof AnyRow], row)
+      yield { table, key: values[at] as string, row: () => codec.unlist(values) }
     }
-    changes[table] = changed
   }
-  return changes as Changes
 }
