@@ -32,7 +32,7 @@ async function connected(): Promise<Client> {
 const PATIENT = { interval: 5, timeout: 10_000 }
 
 describe('a writer in line', () => {
-  test('waits for any number of slow ones who take turns, though none of them commits', async () => {
+  test('waits for any number of slow ones in turn, though none of them commits', async () => {
     const { store, statements } = await scene()
     const others = await Promise.all(Array.from({ length: WRITERS }, connected))
     const look = await connected()
@@ -48,7 +48,7 @@ describe('a writer in line', () => {
     await Promise.all(held)
   })
 
-  test('gives up behind one transaction that keeps the lock, and goes on when that has ended', async () => {
+  test('gives up behind one that keeps the lock, and goes on when that has ended', async () => {
     const { store, statements } = await scene()
     const other = await connected()
     await other.query(statements.lock)

@@ -31,7 +31,7 @@ import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
-/** A round trip is dear, and shared by all asks of a batch; the first of them waits for the last. */
+/** A round trip is dear, and shared by all asks of a batch; but the first waits for the last. */
 const BATCH_MAX = 256
 /** The lanes of those whose turn it is, and what is in them. */
 const LEVELS_AHEAD = 2
