@@ -21,7 +21,7 @@ import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
 import { type Found, headOf } from './head.ts'
 import { Known } from './known.ts'
-import { LINE_MS, watchLine } from './line.ts'
+import { inLine, LINE_MS } from './line.ts'
 import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
@@ -134,29 +134,18 @@ export class PostgresBackend implements Backend {
   /** Begins a transaction when the lock is ours. A place in line is kept while others get on. */
   private async waitInLine(db: Connection, isHere: () => void): Promise<TextRow[]> {
     const { busy_timeout_ms, address } = this.options
-    const over = new AbortController()
+    const { line, beginWriting, beginWritingAfter } = this.statements
     const look = async () => {
-      const found = await this.readers.with((reader) => reader.run(this.statements.line))
+      const found = await this.readers.with((reader) => reader.run(line))
       isHere()
       return found
     }
-    const line = { pid: db.pid, shown: address.shown, busy_timeout_ms, look }
-    const watching = watchLine(line, over.signal).catch((error: unknown) => {
-      // Its connection still waits for an answer: nothing more can be asked on it.
-      if (!over.signal.aborted) this.drop()
-      throw error
-    })
-    // After its end, what the watch still finds out concerns nobody.
-    watching.catch(() => undefined)
-    const { beginWriting, beginWritingAfter } = this.statements
     const follows = this.tellings > 0 && this.commits >= 0
     const text = follows ? beginWritingAfter(this.commits) : beginWriting
-    const beginning = db.run(text, LINE_MS + SILENT_MS)
-    try {
-      return await Promise.race([beginning, watching.then(() => beginning)])
-    } finally {
-      over.abort()
-    }
+    const begun = db.run(text, LINE_MS + SILENT_MS)
+    // Given up, it still waits for an answer: nothing more can be asked on that connection.
+    const lose = () => this.drop()
+    return inLine(begun, { pid: db.pid, shown: address.shown, busy_timeout_ms, look, lose })
   }
 
   private async openWriter(): Promise<Connection> {

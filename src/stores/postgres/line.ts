@@ -14,6 +14,24 @@ interface Line {
   busy_timeout_ms: number
   /** Everybody who has the lock or waits for it: session, transaction, and whether it has it. */
   look: () => Promise<TextRow[]>
+  /** Told when it is given up. */
+  lose: () => void
+}
+
+/** The answer to `begun`, which waits for the lock, or the reason why that is in vain. */
+export async function inLine<T>(begun: Promise<T>, line: Line): Promise<T> {
+  const over = new AbortController()
+  const watching = watchLine(line, over.signal).catch((error: unknown) => {
+    // After the end, what the watch still finds out concerns nobody.
+    if (over.signal.aborted) return
+    line.lose()
+    throw error
+  })
+  try {
+    return await Promise.race([begun, watching.then(() => begun)])
+  } finally {
+    over.abort()
+  }
 }
 
 /**
@@ -21,7 +39,7 @@ interface Line {
  * has had it for `busy_timeout_ms`, the server does not answer, or our place is lost. Many who take
  * it in turn, however slow, are no reason: our turn comes.
  */
-export async function watchLine(line: Line, ended: AbortSignal): Promise<void> {
+async function watchLine(line: Line, ended: AbortSignal): Promise<void> {
   let seen: string | undefined
   let since_ms = 0
   let missing = 0
