@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Goal, median, printGoals, printTable, progress } from './report.ts'
@@ -20,11 +20,7 @@ export interface ColdStart {
  * `leasehold lock status x` against `node -e 0`: started in turn, so that noise hits both alike;
  * medians. Undefined when there is no command to start yet.
  */
-export function measureColdStart(quick: boolean): ColdStart | undefined {
-  if (!existsSync(COMMAND)) {
-    console.error('Cold start is skipped: there is no bin/leasehold in this checkout yet.')
-    return undefined
-  }
+export function measureColdStart(quick: boolean): ColdStart {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
   const env = { ...process.env, LEASEHOLD_DIR: folder }
   try {

@@ -101,7 +101,8 @@ const SQL = anyOf([
 ])
 
 /** The one file that puts SQL together, from names that the code owns. */
-const SQL_BUILDER = /^src\/stores\/(?:sqlite|postgres)\/(?:statements|loads|writes)\.ts$/
+const SQL_BUILDER =
+  /^src\/stores\/(?:sqlite|postgres)\/(?:statements|loads|scans|turns|writes)\.ts$/
 
 const sqlText: Rule = {
   says: 'SQL is fixed text with bound values',

@@ -3,7 +3,7 @@ import { callHead, headOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Task, Terms } from './rows.ts'
-import type { Limit, Share } from './queue_rows.ts'
+import type { Limit, Parking, Share } from './queue_rows.ts'
 import { busyWith, isBusy, maxOf, putShare, queueOf, shareOf, userLock, userOf } from './share.ts'
 import { expiryOf } from './standing.ts'
 import type { View } from './view.ts'
@@ -14,6 +14,9 @@ const QUEUE = 'queue'
 export const projectLimit = (project: string) => `project:${project}`
 export const unserved = (project: string) => `unserved:${project}`
 export const groupLimit = (group: string) => `group:${group}`
+
+/** So that a start costs the same on however many limits its user is parked. */
+const PARKINGS_RAISED_MAX = 8
 
 const NEW_LIMIT: Omit<Limit, 'key'> = {
   max: null,
@@ -123,7 +126,24 @@ function chargeStart(view: View, task: Task, lock: string): number | null {
   const charged_ms = Math.max(RUN_MS_MIN, share.run_ms ?? queue.run_ms ?? RUN_MS_GUESS)
   const vt = startTag(view, share) + charged_ms / share.weight
   putShare(view, { ...share, running, vt })
+  moveParkings(view, share, vt)
   return charged_ms
+}
+
+/**
+ * Those who are parked on a limit stand there by their virtual time, so that whoever wakes one need
+ * not look for it. One whose user rose may be late, it is moved when its turn comes: of a user that
+ * is parked on many limits only a few are. One whose user fell would be noticed too late.
+ */
+function moveParkings(view: View, { user, vt: before }: Share, vt: number): void {
+  const found: Parking[] = []
+  for (const parking of view.scan('parkings_of', user)) {
+    if (vt >= before && found.length === PARKINGS_RAISED_MAX) break
+    found.push(parking)
+  }
+  for (const parking of found) {
+    if (vt >= before || vt < parking.vt) view.put('parking', { ...parking, vt })
+  }
 }
 
 /** Where a start of this share stands in virtual time: waiting idle earns nothing. */
@@ -158,10 +178,7 @@ function chargeEnd(view: View, user: string, took_ms: number, charged_ms: number
   const cost_ms = Math.max(RUN_MS_MIN, took_ms)
   const vt = share.vt + (cost_ms - charged_ms) / share.weight
   putShare(view, { ...share, vt, run_ms: average(share.run_ms, cost_ms) })
-  // One that rose is noticed when its turn comes; one that fell would be noticed too late.
-  for (const parking of [...view.scan('parkings_of', user)]) {
-    if (vt < parking.vt) view.put('parking', { ...parking, vt })
-  }
+  moveParkings(view, share, vt)
   const queue = queueOf(view)
   view.put('queue', { ...queue, run_ms: average(queue.run_ms, cost_ms) })
 }

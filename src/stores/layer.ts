@@ -8,7 +8,8 @@ import {
   type IndexName,
   type View,
 } from '../core/view.ts'
-import { cursorOf, isBefore, Page } from './page.ts'
+import { ChangedRows } from './changed.ts'
+import { cursorOf, INDEXES_OF, isBefore, Page } from './page.ts'
 import type { AnyRow, Base, Changes, Head, Machine } from './port.ts'
 
 /** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
@@ -16,7 +17,7 @@ export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
 
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
 /** Only the first is looked at, and the one behind it when that is taken. */
 const HEADS: ReadonlySet<IndexName> = new Set(['ready_in_lane'])
@@ -41,6 +42,8 @@ export class Batch {
   /** How often a row was put into a table. Zero spares scans a look at the changes. */
   readonly puts: Partial<Record<TableName, number>>
   private readonly pages = new Map<IndexName, Map<string, Page>>()
+  /** The changed rows of the indexes that were looked at, by group. */
+  private readonly changed = new Map<IndexName, ChangedRows>()
   private readonly facts = new Map<string, Fact>()
 
   constructor(
@@ -98,14 +101,28 @@ export class Batch {
     return fact
   }
 
+  /** Changed rows of one group, in order. */
+  changedIn(index: IndexName, group: string): readonly AnyRow[] {
+    const { table } = INDEXES[index]
+    if (!this.puts[table]) return NONE
+    let changed = this.changed.get(index)
+    if (!changed) {
+      this.changed.set(index, (changed = new ChangedRows(index)))
+      for (const [key, row] of this.changes[table]!) changed.set(key, row)
+    }
+    return changed.in(group)
+  }
+
   /** Makes a decided layer part of the batch. */
   adopt(layer: Layer): void {
     for (const table of TABLES) {
       const theirs = layer.changes[table]
       if (!theirs) continue
       const mine = (this.changes[table] ??= new Map()) as Map<string, AnyRow | null>
+      const looked = INDEXES_OF.get(table)!.flatMap((index) => this.changed.get(index) ?? [])
       for (const [key, row] of theirs) {
         mine.set(key, row)
+        for (const changed of looked) changed.set(key, row)
         if (row !== null) this.puts[table] = (this.puts[table] ?? 0) + 1
       }
     }
@@ -167,7 +184,7 @@ export class Layer implements View {
   /** Changed rows of the group come from memory, the others from the store, merged in order. */
   private *merge<I extends IndexName>(
     index: I,
-    changed: AnyRow[],
+    changed: readonly AnyRow[],
     page: Page,
     after: Cursor | undefined,
   ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
@@ -176,11 +193,13 @@ export class Layer implements View {
     const mine = this.changes[table]
     const theirs = this.batch.changes[table]
     const key = KEYS[table] as keyof AnyRow
+    let at = 0
     for (let i = page.start; ; i += 1) {
       const row = page.at(i)
       const here = row && cursorOf(index, row)
-      while (changed.length > 0 && (!here || isBefore(cursorOf(index, changed[0]!), here))) {
-        const next = changed.shift()!
+      while (at < changed.length && (!here || isBefore(cursorOf(index, changed[at]!), here))) {
+        const next = changed[at]!
+        at += 1
         if (!after || isBefore(after, cursorOf(index, next))) yield next as Row
       }
       if (!row || !here) return
@@ -189,19 +208,14 @@ export class Layer implements View {
     }
   }
 
-  private changedRows(index: IndexName, group: string): AnyRow[] {
+  private changedRows(index: IndexName, group: string): readonly AnyRow[] {
+    const theirs = this.batch.changedIn(index, group)
     const definition = INDEXES[index] as { table: TableName; group(row: AnyRow): string | null }
-    const { table } = definition
-    const mine = this.changes[table] as Map<string, AnyRow | null> | undefined
-    if (!mine && !this.batch.puts[table]) return NONE
-    const theirs = this.batch.changes[table] as typeof mine
-    const found: AnyRow[] = []
-    for (const row of mine?.values() ?? []) {
-      if (row && definition.group(row) === group) found.push(row)
-    }
-    for (const [key, row] of (this.batch.puts[table] && theirs) || []) {
-      if (row && !mine?.has(key) && definition.group(row) === group) found.push(row)
-    }
+    const mine = this.changes[definition.table] as Map<string, AnyRow | null> | undefined
+    if (!mine) return theirs
+    const key = KEYS[definition.table] as keyof AnyRow
+    const found = theirs.filter((row) => !mine.has(row[key]))
+    for (const row of mine.values()) if (row && definition.group(row) === group) found.push(row)
     return found.toSorted((a, b) => (isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1))
   }
 

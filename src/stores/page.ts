@@ -1,4 +1,4 @@
-import { KEYS } from '../core/rows.ts'
+import { KEYS, TABLES, type TableName } from '../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
 import type { AnyRow, Base } from './port.ts'
 
@@ -57,4 +57,21 @@ export function cursorOf(index: IndexName, row: AnyRow): Cursor {
 
 export function isBefore(a: Cursor, b: Cursor): boolean {
   return a.order < b.order || (a.order === b.order && a.key < b.key)
+}
+
+const indexesOf = (table: TableName) =>
+  (Object.keys(INDEXES) as IndexName[]).filter((index) => INDEXES[index].table === table)
+
+/** The indexes that rows of a table may be in. */
+export const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
+
+/** How many of `rows`, which are in order, are not behind `cursor`. */
+export function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
+  let [low, high] = [0, rows.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(cursor, cursorOf(index, rows[middle]!))) high = middle
+    else low = middle + 1
+  }
+  return low
 }

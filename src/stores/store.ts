@@ -169,7 +169,7 @@ export class Store {
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
       await this.gather()
-      await this.runBatch(this.waiting.splice(0, this.batch_max))
+      await this.runBatch(this.waiting.splice(0, this.batch_max), this.waiting)
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
@@ -186,9 +186,10 @@ export class Store {
     }
   }
 
-  private async runBatch(asks: Ask[]): Promise<void> {
+  /** `more` come along if they are there before the batch has begun: others may write first. */
+  private async runBatch(asks: Ask[], more: Ask[] = []): Promise<void> {
     try {
-      const outcomes = await this.attempt(asks)
+      const outcomes = await this.attempt(asks, more)
       this.meter.worked('write')
       outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
     } catch (error) {
@@ -224,9 +225,10 @@ export class Store {
     return stopping
   }
 
-  private async attempt(asks: Ask[]): Promise<Outcome[]> {
+  private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
     for (;;) {
       const begun = await this.begin()
+      asks.push(...more.splice(0, this.batch_max - asks.length))
       try {
         await this.prefetch(begun, asks)
         const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
@@ -264,13 +266,19 @@ export class Store {
     }
   }
 
-  /** Rows that asks name, and, from a store across a network, those of the sweep with them. */
+  /**
+   * Rows that asks name, and, from a store across a network, those of the sweep with them. Where
+   * not even those are known, nothing is: then what the asks look at first comes along too.
+   */
   private async prefetch(begun: Head, asks: Ask[]): Promise<void> {
     const needs = asks.flatMap((ask) => ask.reads)
     if (this.backend.isRemote) {
       needs.push({ table: 'stat', key: 'open' })
       const guesses = new Guesses(this.backend)
-      guesses.tryOut(() => this.open(guesses, begun, asks.length))
+      guesses.tryOut(() => {
+        const { batch } = this.open(guesses, begun, asks.length)
+        if (guesses.needs.length > 0) needs.push(...this.needsOf(batch, asks))
+      })
       needs.push(...guesses.needs)
     }
     await this.backend.prefetch(needs)

@@ -56,12 +56,21 @@ describe('a server that is killed', () => {
   )
 })
 
-/** Ends the sessions of this program in the database, as an admin or a failover would. */
+/** Other tests use the same server at the same time: their sessions are not ours to end. */
+const OURS = 'leasehold_lost'
+
+function ourUrl(dir: string): string {
+  const url = new URL(postgresUrl(dir))
+  url.searchParams.set('application_name', OURS)
+  return url.href
+}
+
+/** Ends the sessions of these tests in the database, as an admin or a failover would. */
 async function endSessions(): Promise<void> {
   const client = new Client({ connectionString: process.env['DATABASE_URL']! })
   await client.connect()
   await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE application_name = 'leasehold' AND pid <> pg_backend_pid()`)
+    WHERE application_name = '${OURS}'`)
   await client.end()
 }
 
@@ -99,7 +108,7 @@ describe('a connection that ends', () => {
   const dir = temporaryFolder()
 
   test.each(['prefetch', 'write'] as const)('before the %s is made again', async (step) => {
-    const store = openAt(postgresUrl(`${dir}/${step}`), Unlucky)
+    const store = openAt(ourUrl(`${dir}/${step}`), Unlucky)
     const verbs = new Verbs(store)
     await verbs.take('a', ada)
     aim = step
@@ -111,7 +120,7 @@ describe('a connection that ends', () => {
   })
 
   test('in the commit makes the outcome unknown, and the next ask goes on', async () => {
-    const store = openAt(postgresUrl(`${dir}/commit`), Unlucky)
+    const store = openAt(ourUrl(`${dir}/commit`), Unlucky)
     const verbs = new Verbs(store)
     await verbs.take('a', ada)
     aim = 'commit'
@@ -124,7 +133,7 @@ describe('a connection that ends', () => {
   })
 
   test('at any moment, again and again, loses nothing and doubles nothing', async () => {
-    const url = postgresUrl(`${dir}/any`)
+    const url = ourUrl(`${dir}/any`)
     const writers = new Writers(url, 8)
     for (let i = 0; i < 20; i += 1) {
       const before = writers.acknowledged.length

@@ -2,9 +2,11 @@ import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/core/refusal.ts'
 import { placeOf } from '../../src/stores/open.ts'
-import { addressOf } from '../../src/stores/postgres/address.ts'
+import type { Commit } from '../../src/stores/port.ts'
+import { type Address, addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { prunePostgres, raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
+import type { Connection } from '../../src/stores/postgres/driver.ts'
 import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
 import { Store } from '../../src/stores/store.ts'
 import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
@@ -104,21 +106,62 @@ describe('a PostgreSQL store', () => {
   })
 })
 
+interface Begins {
+  beginWriting: string
+  beginWritingAfter: (seen: number) => string
+}
+
 /** Begins its transactions otherwise than it should. */
-function openWrongly(url: string, begin: (right: string) => string): Verbs {
-  const backend = new PostgresBackend({ address: addressOf(url), busy_timeout_ms: 5_000 })
-  const { statements } = backend as unknown as { statements: { beginWriting: string } }
-  statements.beginWriting = begin(statements.beginWriting)
+function openWrongly(url: string, begin: (right: string) => string, make = PostgresBackend): Verbs {
+  const backend = new make({ address: addressOf(url), busy_timeout_ms: 5_000 })
+  const { statements } = backend as unknown as { statements: Begins }
+  const { beginWriting, beginWritingAfter } = statements
+  statements.beginWriting = begin(beginWriting)
+  statements.beginWritingAfter = (seen) => begin(beginWritingAfter(seen))
   return new Verbs(new Store(backend, new MachineSim()))
 }
 
 const MISTAKES = {
   'is not taken': (text: string) => text.replace(/SELECT pg_advisory_xact_lock[^;]*;/, ''),
   'is taken after the head was read': (text: string) => {
-    const [begin, lock, head] = text.split(';')
-    const reads = `CREATE TEMP TABLE IF NOT EXISTS seen AS ${head} WITH NO DATA; TRUNCATE seen`
-    return `${begin}; ${reads}; INSERT INTO seen ${head}; ${lock}; SELECT * FROM seen`
+    const [begin, lock, head] = text.split(';') as [string, string, string]
+    const seen = head.includes('.recent') ? 'seen_after' : 'seen'
+    const reads = `CREATE TEMP TABLE IF NOT EXISTS ${seen} AS ${head} WITH NO DATA`
+    return `${begin}; ${reads}; TRUNCATE ${seen}; INSERT INTO ${seen} ${head}; ${lock};
+      SELECT * FROM ${seen}`
   },
+}
+
+/** Four writers ask for the same locks, and for their own: the fences they were given. */
+async function fencesOf(writers: Verbs[]): Promise<number[]> {
+  const told = writers.map(async (verbs, w) => {
+    const fences: number[] = []
+    for (let i = 0; i < 40; i += 1) {
+      const all = [`lock-${i}`, `own-${w}-${i}`].map((name) => verbs.take(name, callerOf(`w${w}`)))
+      for (const each of await Promise.allSettled(all)) {
+        // Events would not fit in twice either, but that is an accident, not an answer.
+        if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(Refusal)
+        else fences.push(each.value.fence)
+      }
+    }
+    return fences
+  })
+  return (await Promise.all(told)).flat()
+}
+
+/** Writes whatever was committed since it has read the head. */
+class Blind extends PostgresBackend {
+  override async commit(commit: Commit) {
+    const self = this as unknown as { commits: number; writer: Connection }
+    const { quoted } = this.place
+    const [row] = await self.writer.run(`SELECT commits::text FROM ${quoted}.head`)
+    self.commits = Number(row![0])
+    return super.commit(commit)
+  }
+
+  private get place() {
+    return (this as unknown as { options: { address: Address } }).options.address
+  }
 }
 
 describe('when the lock of the writers', () => {
@@ -129,26 +172,7 @@ describe('when the lock of the writers', () => {
       const right = openAt(url)
       await right.sweep()
       const writers = Array.from({ length: 4 }, () => openWrongly(url, how))
-      const told = await Promise.all(
-        writers.map(async (verbs, w) => {
-          const asks = Array.from(
-            { length: 40 },
-            (__, i) => [`lock-${i}`, `own-${w}-${i}`] as const,
-          )
-          const fences: number[] = []
-          for (const names of asks) {
-            const all = names.map((name) => verbs.take(name, callerOf(`w${w}`)))
-            const settled = await Promise.allSettled(all)
-            for (const each of settled) {
-              // Events would not fit in twice either, but that is an accident, not an answer.
-              if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(Refusal)
-              else fences.push(each.value.fence)
-            }
-          }
-          return fences
-        }),
-      )
-      const fences = told.flat()
+      const fences = await fencesOf(writers)
       expect(fences.length).toBeGreaterThan(40)
       expect(new Set(fences).size).toBe(fences.length)
       const positions = (await right.store.events(0, 10_000)).map(({ position }) => position)
@@ -156,6 +180,17 @@ describe('when the lock of the writers', () => {
       await Promise.all([right, ...writers].map((verbs) => verbs.store.close()))
     },
   )
+
+  test('is taken after the head was read, and nothing else guards, that is seen', async () => {
+    const url = postgresUrl(temporaryFolder())
+    await openAt(url).sweep()
+    await ask(`ALTER TABLE ${schemaOf(url)}.event DROP CONSTRAINT event_pkey`)
+    const how = MISTAKES['is taken after the head was read']
+    const writers = Array.from({ length: 4 }, () => openWrongly(url, how, Blind))
+    const fences = await fencesOf(writers)
+    expect(new Set(fences).size).toBeLessThan(fences.length)
+    await Promise.all(writers.map((verbs) => verbs.store.close()))
+  })
 })
 
 describe('care for a PostgreSQL store', () => {

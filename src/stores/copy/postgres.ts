@@ -114,8 +114,9 @@ export class PostgresSide implements Side {
 
   private async put(changes: Changes, events: Event[]): Promise<void> {
     const { quoted, shown } = this.address
-    const commit = { changes, events, head: this.started }
-    if (!(await this.attempt(() => write(this.db, quoted, commit, this.commits, KNOWN)))) {
+    const { commits, started: head } = this
+    const commit = { changes, events, head, commits, tells: false }
+    if (!(await this.attempt(() => write(this.db, quoted, commit, KNOWN)))) {
       throw new Refusal('conflict', `${shown} was written while it was copied to`, {
         next: 'Nothing was copied. Stop what writes there, empty it, and copy again.',
       })

@@ -2,7 +2,7 @@ import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { projectLimit } from '../../core/limit.ts'
 import { keyOf, type TableName } from '../../core/rows.ts'
-import type { Lane, Share } from '../../core/queue_rows.ts'
+import type { Lane, Parking, Share } from '../../core/queue_rows.ts'
 import { userLock } from '../../core/share.ts'
 import type { Need } from '../../core/view.ts'
 
@@ -27,6 +27,7 @@ export function neededFor({ user, next_lane, next_task }: Share): Need[] {
     { index: 'line_of', group: lockOf(next_task) },
     { index: 'ready_in_lane', group: scopeOfLane(next_lane), limit: 2 },
     { index: 'lanes_of', group: user, limit: 4 },
+    { index: 'parkings_of', group: user, limit: 4 },
   ]
 }
 
@@ -40,9 +41,18 @@ export function neededIn({ key, user, project, head_task }: Lane): Need[] {
   return [
     { table: 'task', key: head_task },
     { table: 'lease', key: lockOf(head_task) },
-    { table: 'parking', key: parked },
     { index: 'lanes_parked_at', group: parked },
     { index: 'line_of', group: lockOf(head_task) },
     { index: 'ready_in_lane', group: scopeOfLane(key), limit: 2 },
+  ]
+}
+
+/** What is looked at when a limit has room and this user is the next to be woken there. */
+export function neededAt({ key, user }: Parking): Need[] {
+  return [
+    { table: 'share', key: user },
+    { index: 'lanes_parked_at', group: key },
+    { index: 'lanes_of', group: user },
+    { index: 'parkings_of', group: user },
   ]
 }

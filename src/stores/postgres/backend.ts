@@ -17,27 +17,28 @@ import {
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
-import type { Connection } from './driver.ts'
+import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
 import { type Found, headOf } from './head.ts'
 import { Known } from './known.ts'
+import { inLine, LINE_MS } from './line.ts'
 import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool } from './pool.ts'
-import { Sessions } from './session.ts'
+import { unpack } from './recent.ts'
 import { indexWords, PostgresFinder } from './search.ts'
+import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
-/**
- * A round trip is dear, and shared by all asks of a batch. But an ask looks through what those
- * before it changed: in batches of 512, claims from the queue took nine times the processor time.
- */
+/** A round trip is dear, and shared by all asks of a batch; but the first waits for the last. */
 const BATCH_MAX = 256
 /** The lanes of those whose turn it is, and what is in them. */
 const LEVELS_AHEAD = 2
 const POLL_MS = 1_000
+/** A process that was alone for so many commits keeps to itself what it changes. */
+const TOLD_COMMITS = 64
 /** How often in a row a transaction may be cut short before its asks are told. */
 const CUT_SHORT_MAX = 8
 
@@ -76,6 +77,8 @@ export class PostgresBackend implements Backend {
   private isMigrated = false
   private commits = -1
   private cutShort = 0
+  /** For how many more commits to tell others what changed: some were there not long ago. */
+  private tellings = 0
 
   constructor(options: PostgresOptions) {
     this.options = options
@@ -86,29 +89,26 @@ export class PostgresBackend implements Backend {
   }
 
   async begin(): Promise<Head> {
-    const { shown } = this.options.address
-    for (let seen: unknown; ;) {
+    for (;;) {
       try {
-        return await this.sessions.patiently(() => this.tryBegin())
+        return await this.sessions.patiently((isHere) => this.tryBegin(isHere))
       } catch (error) {
-        if (sqlState(error) !== STATE.lockTimeout) throw refusalFor(error, shown)
-        // Others have the lock in turn. As long as they get on, so shall we.
-        const now = await this.snapshot((_, head) => head.hash + head.last_ms)
-        if (now === seen) throw stuck(shown)
-        seen = now
+        // After a minute in line: somebody had the lock all that time, one after the other.
+        if (sqlState(error) !== STATE.lockTimeout) {
+          throw refusalFor(error, this.options.address.shown)
+        }
       }
     }
   }
 
-  private async tryBegin(): Promise<Head> {
+  private async tryBegin(isHere: () => void): Promise<Head> {
     const { address } = this.options
     try {
       this.writer ??= await this.openWriter()
-      const found = headOf(await this.writer.run(this.statements.beginWriting), address.shown)
+      const found = headOf(await this.waitInLine(this.writer, isHere), address.shown)
       this.isOpen = true
       if (!found.isDurable) throw notDurable(address)
-      this.known.keepUnless(found.commits !== this.commits)
-      this.commits = found.commits
+      this.catchUp(found)
       return this.clocked(found)
     } catch (error) {
       await this.rollback(isAway(error))
@@ -121,12 +121,43 @@ export class PostgresBackend implements Backend {
     }
   }
 
+  /** What others committed since is taken over if they left it, or else all is forgotten. */
+  private catchUp({ commits, recent }: Found): void {
+    const theirs = commits - this.commits
+    if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
+    if (this.commits >= 0 && theirs === recent.length) {
+      for (const line of recent) this.known.follow(unpack(line))
+    } else {
+      this.known.forget()
+    }
+    this.known.setAhead(theirs !== 0)
+    this.commits = commits
+  }
+
+  /** Begins a transaction when the lock is ours. A place in line is kept while others get on. */
+  private async waitInLine(db: Connection, isHere: () => void): Promise<TextRow[]> {
+    const { busy_timeout_ms, address } = this.options
+    const { line, beginWriting, beginWritingAfter } = this.statements
+    const look = async () => {
+      const found = await this.readers.with((reader) => reader.run(line))
+      isHere()
+      return found
+    }
+    const follows = this.tellings > 0 && this.commits >= 0
+    const text = follows ? beginWritingAfter(this.commits) : beginWriting
+    const begun = db.run(text, LINE_MS + SILENT_MS)
+    // Given up, it still waits for an answer: nothing more can be asked on that connection.
+    const lose = () => this.drop()
+    return inLine(begun, { pid: db.pid, shown: address.shown, busy_timeout_ms, look, lose })
+  }
+
   private async openWriter(): Promise<Connection> {
     this.options.prepare?.()
-    const db = await this.sessions.open()
+    const db = await this.sessions.open(LINE_MS)
     try {
       if (!this.isMigrated) await migrate(db, this.options.address)
       this.isMigrated = true
+      await db.run(this.statements.forgetRecent)
       return db
     } catch (error) {
       await db.close()
@@ -159,15 +190,34 @@ export class PostgresBackend implements Backend {
     return this.known.scan(index, group, after, limit)
   }
 
+  /** Written and committed in one round trip: a write that fails leaves nothing to commit. */
   async commit(commit: Commit): Promise<'done'> {
-    const { quoted: schema } = this.options.address
-    await this.step(async (db) => {
-      const done = await write(db, schema, commit, this.commits, this.known)
-      if (!done) throw new Again('another was first')
-      const notes = commit.changes.memory
-      if (notes) await indexWords(db, this.statements, [...notes.keys()])
-    })
-    await this.finish()
+    const { quoted, shown } = this.options.address
+    const { commits } = this
+    const db = this.writer!
+    const tells = this.tellings > 0
+    if (db.isLost) return this.giveUp(new Error('connection lost'))
+    const writing = write(db, quoted, { ...commit, commits, tells }, this.known)
+    const notes = commit.changes.memory
+    const indexing = notes && writing.then(() => indexWords(db, this.statements, [...notes.keys()]))
+    // Words are taken from what was written, so notes are committed a round trip later.
+    const finishing = indexing ? indexing.then(() => this.finish(db)) : this.finish(db)
+    // It is asked for below, if at all.
+    finishing.catch(() => undefined)
+    try {
+      if (!(await writing)) throw new Again('another was first')
+      await indexing
+    } catch (error) {
+      if (isAway(error) && !sqlState(error)) {
+        this.drop()
+        throw new CommitUnknown(refusalFor(error, shown).message)
+      }
+      await finishing.catch(() => undefined)
+      return this.giveUp(error)
+    }
+    await finishing
+    this.isOpen = false
+    if (tells) this.tellings -= 1
     this.known.keep(commit.changes)
     this.commits += 1
     this.cutShort = 0
@@ -179,26 +229,30 @@ export class PostgresBackend implements Backend {
     try {
       await take(this.writer!)
     } catch (error) {
-      const cutShort = this.cutShort + 1
-      await this.rollback(isAway(error))
-      this.cutShort = cutShort
-      this.forget()
-      const again = error instanceof Again || mayGoBetter(error)
-      if (again && this.cutShort <= CUT_SHORT_MAX) throw new Again('cut short', { cause: error })
-      throw refusalFor(error, this.options.address.shown)
+      await this.giveUp(error)
     }
   }
 
-  private async finish(): Promise<void> {
+  private async giveUp(error: unknown): Promise<never> {
+    const cutShort = this.cutShort + 1
+    await this.rollback(isAway(error))
+    this.cutShort = cutShort
+    this.forget()
+    const again = error instanceof Again || mayGoBetter(error)
+    if (again && this.cutShort <= CUT_SHORT_MAX) throw new Again('cut short', { cause: error })
+    throw refusalFor(error, this.options.address.shown)
+  }
+
+  private async finish(db: Connection): Promise<void> {
     const { schema, shown } = this.options.address
-    const db = this.writer!
-    this.isOpen = false
     const commit = `NOTIFY ${channelOf(schema)}, '${this.id}'; COMMIT`
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => void db.run(commit).catch(() => undefined))
     try {
       await db.run(commit)
     } catch (error) {
+      // The write was refused, and this with it: its transaction has yet to be ended.
+      if (sqlState(error) === STATE.aborted) return
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
       throw new CommitUnknown(refusalFor(error, shown).message)
@@ -329,12 +383,6 @@ export class PostgresBackend implements Backend {
     this.writer = undefined
     await this.readers.close()
   }
-}
-
-function stuck(shown: string): Refusal {
-  return new Refusal('unavailable', `${shown} is locked by a writer that makes no progress`, {
-    next: 'Try again: the server ends a transaction that does nothing for some seconds.',
-  })
 }
 
 function notDurable({ shown }: Address): Refusal {

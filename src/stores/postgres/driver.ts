@@ -9,10 +9,12 @@ export type TextRow = (string | null)[]
 
 export interface Connection {
   /** Statements without values, in one round trip; the rows of the last one. */
-  run(text: string): Promise<TextRow[]>
+  run(text: string, silent_ms?: number): Promise<TextRow[]>
   /** A statement with bound values. One with a name is parsed and planned once per connection. */
   query(text: string, values: Value[], name?: string): Promise<TextRow[]>
   readonly isLost: boolean
+  /** What the server calls this session. */
+  readonly pid: string
   /** Called for every notification; `payload` is what was said. */
   onNotification(hear: (payload: string) => void): void
   onLost(tell: () => void): void
@@ -24,7 +26,7 @@ interface ConnectOptions {
   timeout_ms: number
   /** A server that is silent for longer is out of reach: TCP alone would wait a quarter hour. */
   silent_ms: number
-  /** Run at the start of every session. */
+  /** Run at the start of every session; the last statement gives its name. */
   settings: string
 }
 
@@ -40,6 +42,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     application_name: 'leasehold',
     connectionTimeoutMillis: options.timeout_ms,
     query_timeout: options.silent_ms,
+    // What is asked before an answer has come is sent along: one round trip for both.
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
   })
@@ -52,31 +56,48 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   // Without a listener, a server that goes away would end the process.
   client.on('error', lose)
   client.on('end', lose)
+  let asked = 0
   const ask = async (query: object): Promise<TextRow[]> => {
+    asked += 1
+    return answerTo(query).finally(() => (asked -= 1))
+  }
+  const answerTo = async (query: object): Promise<TextRow[]> => {
     // Several statements give several answers, which the driver's types do not know.
-    const asked = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
-    const answer = (await client.query(asked).catch((error: Error) => {
+    const config = { ...query, rowMode: 'array', types: AS_TEXT } as unknown as string
+    const answer = (await client.query(config).catch((error: Error) => {
       // Whatever is asked next would wait behind this one.
-      if (/read timeout/.test(error.message)) void client.end().catch(() => undefined)
+      if (/read timeout/.test(error.message)) cut(client)
       throw error
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
+  let pid = ''
   try {
     await client.connect()
-    await ask({ text: options.settings })
+    const [row] = await ask({ text: options.settings })
+    pid = row?.[0] ?? ''
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
-    run: (text) => ask({ text }),
+    pid,
+    run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
     get isLost() {
       return state.lost
     },
     onNotification: (hear) => client.on('notification', ({ payload }) => hear(payload ?? '')),
     onLost: (tell) => (state.tell = tell),
-    close: () => client.end().catch(() => undefined),
+    close: async () => {
+      // An orderly end would wait for answers that may never come.
+      if (asked > 0) cut(client)
+      else await client.end().catch(() => undefined)
+    },
   }
+}
+
+function cut(client: Client): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
 }

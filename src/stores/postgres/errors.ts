@@ -9,6 +9,8 @@ export function sqlState(error: unknown): string | undefined {
 
 export const STATE = {
   lockTimeout: '55P03',
+  aborted: '25P02',
+  divisionByZero: '22012',
   noTable: '42P01',
   noSchema: '3F000',
 } as const

@@ -8,6 +8,8 @@ export interface Found {
   commits: number
   clock_ms: number
   isDurable: boolean
+  /** What each of the commits since those that were seen has changed; as many as are remembered. */
+  recent: string[]
 }
 
 /** What `beginWriting` and `beginReading` answer. */
@@ -19,11 +21,12 @@ export function headOf([row]: TextRow[], shown: string): Found {
   }
   const texts = new Set<keyof Head>(['hash', 'boot'])
   const fields = HEAD.map((name, i) => [name, texts.has(name) ? row[i] : Number(row[i])])
-  const [commits, clock_ms, durability] = row.slice(HEAD.length)
+  const [commits, clock_ms, durability, changes] = row.slice(HEAD.length)
   return {
     head: Object.fromEntries(fields) as Head,
     commits: Number(commits),
     clock_ms: Number(clock_ms),
     isDurable: durability !== 'off',
+    recent: changes?.split('\n') ?? [],
   }
 }

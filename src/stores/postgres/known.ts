@@ -2,18 +2,36 @@ import { lockOf } from '../../core/lease.ts'
 import { keyOf, KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
 import { TEXTS } from '../columns.ts'
-import { cursorOf, isBefore } from '../page.ts'
+import { cursorOf, INDEXES_OF, isBefore, placeBehind } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
-import { neededFor, neededIn } from './ahead.ts'
+import { neededAt, neededFor, neededIn } from './ahead.ts'
 
 /** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
 const REMEMBERED_MAX = 20_000
 
 /** A round trip costs as much as many rows: whoever wants a few gets some more. */
 const ROWS_MIN = 16
+/** Of these a claim looks at the first one or two, and there are as many groups as claims. */
+const FEW: ReadonlySet<IndexName> = new Set([
+  'ready_in_lane',
+  'lanes_of',
+  'lanes_parked_at',
+  'parkings_of',
+  'line_of',
+])
+const FEW_ROWS_MIN = 4
 /** Every ask of a batch takes one of these, and the next batch goes on behind them. */
 const BATCHES_AHEAD = 4
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn'])
+/** Beyond so many, others will have had their turn before it is theirs. */
+const AHEAD_MAX = 1_024
+const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
+
+/** A row that another process changed, made when it is wanted; null where it is gone. */
+export interface Change {
+  table: TableName
+  key: string
+  row: () => AnyRow | null
+}
 
 interface Index {
   table: TableName
@@ -24,6 +42,13 @@ interface Index {
 interface Start {
   rows: AnyRow[]
   done: boolean
+}
+
+/** Rows behind a cursor; all there are if fewer than `limit`. */
+interface Page {
+  index: IndexName
+  rows: AnyRow[]
+  limit: number
 }
 
 interface WantedPage {
@@ -41,11 +66,6 @@ export interface Wanted {
   pages: Map<string, WantedPage>
 }
 
-const indexesOf = (table: TableName) =>
-  (Object.keys(INDEXES) as IndexName[]).filter((index) => INDEXES[index].table === table)
-
-const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
-
 const pageKey = ({ index, group, after }: Omit<WantedPage, 'limit'>) =>
   JSON.stringify([index, group, after.order, after.key])
 
@@ -60,7 +80,7 @@ export class Known implements Base {
   private readonly starts = new Map<IndexName, Map<string, Start>>()
   /** In which group of an index a row was seen. */
   private readonly places = new Map<IndexName, Map<string, string>>()
-  private readonly pages = new Map<string, { rows: AnyRow[]; limit: number }>()
+  private readonly pages = new Map<string, Page>()
   /** For how many batches to load what they will claim. */
   private ahead = BATCHES_AHEAD
   /** Tables without any row; undefined before that was asked. */
@@ -124,9 +144,10 @@ export class Known implements Base {
   }
 
   private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
-    const { index, group, after, limit: asked = ROWS_MIN } = need
+    const least = FEW.has(need.index) ? FEW_ROWS_MIN : ROWS_MIN
+    const { index, group, after, limit: asked = least } = need
     if (this.find(index, group, after, asked)) return
-    const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * this.ahead : asked)
+    const limit = Math.max(least, CLAIMED.has(index) ? asked * this.ahead : asked)
     if (after) {
       const page = { index, group, after, limit }
       wanted.pages.set(pageKey(page), page)
@@ -139,14 +160,27 @@ export class Known implements Base {
   /** What the next claims from the queue will look at, and is not known yet. */
   lackingAhead(): Wanted {
     const needs: Need[] = []
-    for (const { rows } of this.starts.get('shares_in_turn')?.values() ?? []) {
-      for (const share of rows as Tables['share'][]) {
-        needs.push(...neededFor(share))
-        const lanes = share.lanes > 1 ? this.starts.get('lanes_of')?.get(share.user)?.rows : []
-        for (const lane of (lanes ?? []) as Tables['lane'][]) needs.push(...neededIn(lane))
-      }
+    for (const share of this.startsOf('shares_in_turn') as Tables['share'][]) {
+      needs.push(...neededFor(share))
+      if (share.lanes > 1) this.addLanes('lanes_of', share.user, needs)
+    }
+    for (const parking of this.startsOf('parkings_at') as Tables['parking'][]) {
+      needs.push(...neededAt(parking))
+      this.addLanes('lanes_parked_at', parking.key, needs)
     }
     return this.lacking(needs)
+  }
+
+  private addLanes(index: IndexName, group: string, needs: Need[]): void {
+    const lanes = this.starts.get(index)?.get(group)?.rows ?? []
+    for (const lane of lanes as Tables['lane'][]) needs.push(...neededIn(lane))
+  }
+
+  /** The first rows of all groups that are known, and those behind that somebody went on to. */
+  private startsOf(index: IndexName): AnyRow[] {
+    const starts = [...(this.starts.get(index)?.values() ?? [])]
+    const pages = [...this.pages.values()].filter((page) => page.index === index)
+    return [...starts, ...pages].flatMap(({ rows }) => rows.slice(0, AHEAD_MAX))
   }
 
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
@@ -181,7 +215,7 @@ export class Known implements Base {
         groups.set(name, rows)
       }
       const from = placeBehind(index, rows, after)
-      this.pages.set(pageKey(page), { rows: rows.slice(from, from + limit), limit })
+      this.pages.set(pageKey(page), { index, rows: rows.slice(from, from + limit), limit })
     }
   }
 
@@ -207,19 +241,38 @@ export class Known implements Base {
   keep(changes: Changes): void {
     this.pages.clear()
     for (const table of TABLES) {
-      const rows = this.rows[table]
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
-      if (TEXTS.has(table)) rows.clear()
+      if (TEXTS.has(table)) this.rows[table].clear()
       if (!changed) continue
-      this.empty?.delete(table)
-      if (rows.size > REMEMBERED_MAX) rows.clear()
-      for (const [key, row] of changed) {
-        // What is gone is seldom asked for again, and ready rows come and go with every claim.
-        if (row === null) rows.delete(key)
-        else if (!TEXTS.has(table)) rows.set(key, row)
-        for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
+      this.makeRoom(table)
+      for (const [key, row] of changed) this.change(table, key, row)
+    }
+  }
+
+  /** Takes in what others committed, as far as it touches anything that is known. */
+  follow(changes: Iterable<Change>): void {
+    this.pages.clear()
+    for (const { table, key, row } of changes) {
+      const isKnown = this.rows[table].has(key)
+      if (isKnown || INDEXES_OF.get(table)!.some((index) => this.starts.has(index))) {
+        this.makeRoom(table)
+        this.change(table, key, row())
+      } else {
+        this.empty?.delete(table)
       }
     }
+  }
+
+  private makeRoom(table: TableName): void {
+    this.empty?.delete(table)
+    if (this.rows[table].size > REMEMBERED_MAX) this.rows[table].clear()
+  }
+
+  private change(table: TableName, key: string, row: AnyRow | null): void {
+    // What is gone is seldom asked for again, and ready rows come and go with every claim.
+    if (row === null) this.rows[table].delete(key)
+    else if (!TEXTS.has(table)) this.rows[table].set(key, row)
+    for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
   }
 
   private move(index: IndexName, key: string, row: AnyRow | null): void {
@@ -248,10 +301,9 @@ export class Known implements Base {
     places.set(key, group)
   }
 
-  /** Where others write too, what is loaded for later batches is forgotten before they come. */
-  keepUnless(othersWrote: boolean): void {
-    this.ahead = othersWrote ? 1 : BATCHES_AHEAD
-    if (othersWrote) this.forget()
+  /** What is loaded for later batches is of no use where it is forgotten before they come. */
+  setAhead(isForgotten: boolean): void {
+    this.ahead = isForgotten ? 1 : BATCHES_AHEAD
   }
 
   forget(): void {
@@ -278,15 +330,4 @@ function sorted(index: IndexName, rows: AnyRow[]): AnyRow[] {
     isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1,
   )
   return inOrder.filter((row, i) => i === 0 || keyIn(table, row) !== keyIn(table, inOrder[i - 1]!))
-}
-
-/** How many of `rows` are not behind `cursor`. */
-function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
-  let [low, high] = [0, rows.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isBefore(cursor, cursorOf(index, rows[middle]!))) high = middle
-    else low = middle + 1
-  }
-  return low
 }

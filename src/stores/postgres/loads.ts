@@ -1,11 +1,13 @@
 import { lockOf } from '../../core/lease.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
-import { INDEXES, type IndexName } from '../../core/view.ts'
+import { INDEXES } from '../../core/view.ts'
+import type { AnyRow } from '../port.ts'
 import { OFTEN_EMPTY } from './ahead.ts'
 import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known, Wanted } from './known.ts'
-import { SCANS } from './scans.ts'
+import { SCANS, scanText } from './scans.ts'
+import { foundTurns, turnParts, wantsTurns } from './turns.ts'
 
 /** One part of the statement that loads: its text, and what to do with the rows it finds. */
 interface Branch {
@@ -13,6 +15,12 @@ interface Branch {
   /** `$1` and so on stand for `values`; `cols` for the columns of the table, as text. */
   text: (cols: string, schema: string, first: number) => string
   values: Value[]
+}
+
+interface Loaded {
+  branch: number
+  table: TableName
+  row: AnyRow
 }
 
 /**
@@ -25,13 +33,44 @@ export async function load(
   wanted: Wanted,
   known: Known,
 ): Promise<void> {
-  const branches = [...rowBranches(wanted), ...groupBranches(wanted), ...pageBranches(wanted)]
+  const turns = wantsTurns(wanted) ? turnParts(schema, wanted, 1) : undefined
+  const of = turns?.branches.map(({ table, from }): Branch => ({
+    table,
+    text: (cols) => `SELECT ${cols} FROM ${from}`,
+    values: [],
+  }))
+  const branches = [
+    ...(of ?? []),
+    ...rowBranches(wanted),
+    ...groupBranches(wanted),
+    ...pageBranches(wanted),
+  ]
   if (branches.length === 0) return
+  const values = [...(turns?.values ?? []), ...branches.flatMap((branch) => branch.values)]
+  const asks = known.asksForEmpty
+  const texts = textsOf(branches, schema, 1 + (turns?.values.length ?? 0), asks)
+  const withs = turns ? `WITH ${turns.withs.join(',\n')}\n` : ''
+  const text = withs + texts.join('\nUNION ALL\n')
+  const found = await db.query(text, values, nameOf(text))
+  if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
+  const loaded = (asks ? found.slice(0, -1) : found).map((each) => decoded(each, branches))
+  known.learn(wanted, loaded)
+  if (turns)
+    known.learn(
+      foundTurns((branch) => rowsOf(loaded, branch)),
+      loaded,
+    )
+}
+
+const rowsOf = (loaded: Loaded[], branch: number) =>
+  loaded.filter((each) => each.branch === branch).map(({ row }) => row)
+
+function textsOf(branches: Branch[], schema: string, from: number, asks: boolean): string[] {
   const width = Math.max(
     OFTEN_EMPTY.length,
     ...branches.map(({ table }) => CODECS[table].names.length),
   )
-  let first = 1
+  let first = from
   const texts = branches.map(({ table, text, values }, i) => {
     const columns = CODECS[table].names.map((name) => `t.${quoted(name)}::text`)
     while (columns.length < width) columns.push('NULL')
@@ -39,13 +78,8 @@ export async function load(
     first += values.length
     return part
   })
-  const asks = known.asksForEmpty
   if (asks) texts.push(emptyText(schema, width))
-  const text = texts.join('\nUNION ALL\n')
-  const values = branches.flatMap((branch) => branch.values)
-  const found = await db.query(text, values, nameOf(text))
-  if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
-  known.learn(wanted, rowsByTable(asks ? found.slice(0, -1) : found, branches))
+  return texts
 }
 
 /** Which tables have no row: the last branch, so its row comes last. */
@@ -57,11 +91,10 @@ function emptyText(schema: string, width: number): string {
   return `SELECT -1, ${columns.join(', ')}`
 }
 
-function rowsByTable(found: TextRow[], branches: Branch[]) {
-  return found.map((values) => {
-    const { table } = branches[Number(values[0])]!
-    return { table, row: CODECS[table].decode(values, 1) }
-  })
+function decoded(values: TextRow, branches: Branch[]): Loaded {
+  const branch = Number(values[0])
+  const { table } = branches[branch]!
+  return { branch, table, row: CODECS[table].decode(values, 1) }
 }
 
 function rowBranches({ keys }: Wanted): Branch[] {
@@ -76,6 +109,8 @@ function rowBranches({ keys }: Wanted): Branch[] {
 
 function groupBranches({ groups }: Wanted): Branch[] {
   return [...groups].flatMap(([index, wanted]) => {
+    // Those come with all that follows from them.
+    if (index === 'shares_in_turn' || index === 'parkings_at') return []
     const limit = Math.max(...wanted.values())
     const { table } = INDEXES[index]
     const text: Branch['text'] = (cols, schema, first) =>
@@ -138,13 +173,6 @@ function pageBranches(wanted: Wanted): Branch[] {
       ],
     }
   })
-}
-
-function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
-  const { table } = INDEXES[index]
-  const { where, order } = SCANS[index]
-  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
-    ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
 }
 
 /** Statements that are likely to come again get a name; beyond so many, they are planned anew. */

@@ -1,4 +1,6 @@
-import type { IndexName } from '../../core/view.ts'
+import { KEYS } from '../../core/rows.ts'
+import { INDEXES, type IndexName } from '../../core/view.ts'
+import { quoted } from './codec.ts'
 
 interface Scan {
   /** Which rows belong to the group `g`. */
@@ -83,4 +85,12 @@ export const SCANS: Record<IndexName, Scan> = {
   duplicates_with: { where: 'status = g', order: '(-similarity)', type: 'float8' },
   duplicates_of: { where: 'a = g', order: 'id', type: 'text' },
   duplicates_to: { where: 'b = g', order: 'id', type: 'text' },
+}
+
+/** The first rows of the group `g`, behind a place where one is given. */
+export function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
+  const { table } = INDEXES[index]
+  const { where, order } = SCANS[index]
+  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
+    ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
 }

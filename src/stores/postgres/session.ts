@@ -9,7 +9,7 @@ const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 400
 const CONNECT_MS_MAX = 5_000
 /** What a statement of ours may take beside waiting for a lock. */
-const SILENT_MS = 4_000
+export const SILENT_MS = 4_000
 
 /**
  * Every statement looks up rows by an index; a plan that was made while a table was small and reads
@@ -36,6 +36,8 @@ function settingsOf(lock_timeout_ms: number): string {
     // What is acknowledged must be on disk; a stronger setting of the database stays.
     `SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') IN ('off', 'local')`,
+    // Last: the driver takes it for the name of the session.
+    'SELECT pg_backend_pid()::text',
   ].join(';\n')
 }
 
@@ -49,14 +51,14 @@ export class Sessions {
     this.busy_timeout_ms = busy_timeout_ms
   }
 
-  async open(): Promise<Connection> {
+  /** `lock_timeout_ms`: how long the server waits for a lock, if not half of our patience. */
+  async open(lock_timeout_ms = Math.ceil(this.busy_timeout_ms / 2)): Promise<Connection> {
     // Loaded when first needed: most who run a command have their store in a file.
     const { connect } = await import('./driver.ts')
     const { busy_timeout_ms, address } = this
     const timeout_ms = Math.min(CONNECT_MS_MAX, Math.max(busy_timeout_ms, 100))
-    const lock_timeout_ms = Math.ceil(busy_timeout_ms / 2)
     const settings = settingsOf(lock_timeout_ms)
-    const silent_ms = lock_timeout_ms + SILENT_MS
+    const silent_ms = Math.ceil(busy_timeout_ms / 2) + SILENT_MS
     return connect({ url: address.url, timeout_ms, silent_ms, settings }).catch((error: Error) => {
       if (isAway(error) || sqlState(error)) throw error
       throw shut(address.shown, error.message)
@@ -64,14 +66,16 @@ export class Sessions {
   }
 
   /**
-   * Runs `step` until the server is there. Gives up when it has been away for `busy_timeout_ms`;
-   * pauses are random, so that not all who lost it come back at once.
+   * Runs `step` until the server is there. Gives up when it has been away for `busy_timeout_ms`
+   * since the start, or since the step last said that it is here; pauses are random, so that not
+   * all who lost it come back at once.
    */
-  async patiently<T>(step: () => Promise<T>): Promise<T> {
-    const until = performance.now() + this.busy_timeout_ms
+  async patiently<T>(step: (isHere: () => void) => Promise<T>): Promise<T> {
+    let until = performance.now() + this.busy_timeout_ms
+    const isHere = () => void (until = performance.now() + this.busy_timeout_ms)
     for (let pause_ms = PAUSE_MS_MIN; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)) {
       try {
-        return await step()
+        return await step(isHere)
       } catch (error) {
         if (!isAway(error) || performance.now() >= until) throw error
       }

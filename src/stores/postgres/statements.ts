@@ -1,6 +1,7 @@
 import type { Address } from './address.ts'
 import { lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
+import { RECENT_MAX, SHAPE } from './recent.ts'
 import { HEAD } from './writes.ts'
 
 /**
@@ -14,15 +15,28 @@ export function statementsFor(address: Address) {
      SELECT pg_advisory_xact_lock(${lockKey(address.schema, what)})`
   const columns = HEAD.map((name) => `${quoted(name)}::text`).join(', ')
   // Beside the row: how often was committed, the database's clock, and whether commits are durable.
-  const head = `SELECT ${columns}, commits::text,
+  // A statement of its own: it must begin when the lock is ours already.
+  const head = (more = '') => `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
-    current_setting('synchronous_commit') FROM ${schema}.head`
+    current_setting('synchronous_commit')${more} FROM ${schema}.head`
+  // With the statements that begin there are no bound values: this one is a number, made sure.
+  const recent = (seen: number) => `,
+    (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r
+      WHERE r.commits > ${Math.trunc(seen)} AND r.shape = '${SHAPE}')`
   const events = EVENT_CODEC.names.map(quoted).join(', ')
   return {
     lock: lock('write'),
-    // Statements of their own: the one that reads must begin when the lock is ours already.
-    beginWriting: `${lock('write')}; ${head}`,
-    beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
+    beginWriting: `${lock('write')}; ${head()}`,
+    beginWritingAfter: (seen: number) => `${lock('write')}; ${head(recent(seen))}`,
+    forgetRecent: `DELETE FROM ${schema}.recent
+      WHERE commits <= (SELECT commits FROM ${schema}.head) - ${RECENT_MAX}`,
+    // Whoever has that lock or waits for it; the key is kept as two halves.
+    line: `SELECT pid::text, virtualtransaction, granted::text FROM pg_catalog.pg_locks
+      WHERE locktype = 'advisory' AND objsubid = 1
+      AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+      AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
+      AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
+    beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head()}`,
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,

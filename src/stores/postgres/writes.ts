@@ -2,9 +2,11 @@ import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import type { AnyRow, Commit, Head } from '../port.ts'
 import { type Codec, CODECS, EVENT_CODEC, quoted, textArray } from './codec.ts'
 import type { Connection, Value } from './driver.ts'
+import { sqlState, STATE } from './errors.ts'
 import { hotCodec, isHotChange } from './hot.ts'
 import type { Known } from './known.ts'
 import { nameOf } from './loads.ts'
+import { pack, RECENT_MAX, SHAPE } from './recent.ts'
 
 /** The columns of the head row; `commits` is ours, and counts up by itself. */
 export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
@@ -18,6 +20,13 @@ export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
   'last_ms',
 ]
 
+interface Written extends Commit {
+  /** The number of the commit that it rests on. */
+  commits: number
+  /** Whether to leave for other processes what it changes. */
+  tells: boolean
+}
+
 /**
  * Writes a whole batch with one statement: parts that insert or update, parts that delete, the
  * events, and last the head. False when somebody else has committed since the head was read, which
@@ -26,8 +35,7 @@ export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
 export async function write(
   db: Connection,
   schema: string,
-  { changes, events, head }: Commit,
-  commits: number,
+  { changes, events, head, commits, tells }: Written,
   known: Known,
 ): Promise<boolean> {
   const parts: string[] = []
@@ -55,14 +63,29 @@ export async function write(
     parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1, ''))
     EVENT_CODEC.bind(events, values as string[])
   }
+  if (tells) {
+    values.push(commits + 1, SHAPE, pack(changes), commits + 1 - RECENT_MAX)
+    const n = values.length
+    parts.push(
+      `INSERT INTO ${schema}.recent SELECT $${n - 3}::bigint, $${n - 2}, $${n - 1}`,
+      `DELETE FROM ${schema}.recent WHERE commits = $${n}::bigint`,
+    )
+  }
   const set = HEAD.map((name, i) => `${quoted(name)} = $${values.length + 1 + i}`)
   for (const name of HEAD) values.push(head[name])
   values.push(commits)
-  const last = `UPDATE ${schema}.head SET ${set.join(', ')}, commits = commits + 1
-    WHERE commits = $${values.length} RETURNING 1`
+  parts.push(`UPDATE ${schema}.head SET ${set.join(', ')}, commits = commits + 1
+    WHERE commits = $${values.length} RETURNING 1`)
   const withs = parts.map((part, i) => `w${i} AS (${part})`)
-  const text = withs.length > 0 ? `WITH ${withs.join(',\n')}\n${last}` : last
-  return (await db.query(text, values, nameOf(text))).length === 1
+  // Fails where no head was written, so that a COMMIT sent along behind it cannot take effect.
+  const text = `WITH ${withs.join(',\n')}\nSELECT 1 / count(*) FROM w${parts.length - 1}`
+  try {
+    await db.query(text, values, nameOf(text))
+    return true
+  } catch (error) {
+    if (sqlState(error) === STATE.divisionByZero) return false
+    throw error
+  }
 }
 
 function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map(), known: Known) {

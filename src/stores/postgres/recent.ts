@@ -1,0 +1,46 @@
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { COLUMNS, TEXTS } from '../columns.ts'
+import { sha256 } from '../digest.ts'
+import type { AnyRow, Changes } from '../port.ts'
+import { CODECS } from './codec.ts'
+import type { Change } from './known.ts'
+
+/** How many commits are remembered: more than processes that take turns. */
+export const RECENT_MAX = 64
+
+/** Programs whose rows differ do not understand each other's changes. */
+export const SHAPE = sha256(JSON.stringify(COLUMNS)).slice(0, 16)
+
+/** Rows as lists of their values, in the order of the columns, and keys of those that are gone. */
+type Packed = Partial<Record<TableName, { rows: unknown[][]; gone: string[] }>>
+
+/** What a commit changed, in one line. */
+export function pack(changes: Changes): string {
+  const packed: Packed = {}
+  for (const table of TABLES) {
+    const changed = changes[table] as Map<string, AnyRow | null> | undefined
+    if (!changed) continue
+    const rows: unknown[][] = []
+    const gone: string[] = []
+    for (const [key, row] of changed) {
+      // Long values are not remembered by anybody: that they changed is enough.
+      if (row && !TEXTS.has(table)) rows.push(CODECS[table].list(row))
+      else gone.push(key)
+    }
+    packed[table] = { rows, gone }
+  }
+  return JSON.stringify(packed)
+}
+
+export function* unpack(line: string): Generator<Change> {
+  const packed = JSON.parse(line) as Packed
+  for (const [name, { rows, gone }] of Object.entries(packed)) {
+    const table = name as TableName
+    const codec = CODECS[table]
+    const at = codec.names.indexOf(KEYS[table])
+    for (const key of gone) yield { table, key, row: () => null }
+    for (const values of rows) {
+      yield { table, key: values[at] as string, row: () => codec.unlist(values) }
+    }
+  }
+}

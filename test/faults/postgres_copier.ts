@@ -1,0 +1,25 @@
+import { copyStore } from '../../src/stores/copy.ts'
+import { PostgresSide } from '../../src/stores/copy/postgres.ts'
+import { placeOf } from '../../src/stores/open.ts'
+
+/**
+ * A process that copies a store and is killed on the way: `FOLDER FROM TO STEP`. At `checked` while
+ * what was written is read back, at `sent` when COMMIT has been asked for and not been answered.
+ */
+const [, , folder = '', from = '', to = '', step = ''] = process.argv
+const placed = (store: string) => placeOf({ LEASEHOLD_DIR: folder, LEASEHOLD_STORE: store }, folder)
+const die = () => process.kill(process.pid, 'SIGKILL')
+
+if (step === 'sent') {
+  PostgresSide.prototype.commit = async function commit(this: PostgresSide) {
+    const { db } = this as unknown as { db: { run: (text: string) => Promise<unknown> } }
+    void db.run('COMMIT')
+    // The next turn of the loop has written it to the socket.
+    await new Promise((resolve) => void setImmediate(resolve))
+    die()
+  }
+}
+
+await copyStore(placed(from), placed(to), (now, part) => {
+  if (step === now && part === 'task') die()
+})
