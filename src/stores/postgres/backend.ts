@@ -138,7 +138,7 @@ export class PostgresBackend implements Backend {
   async prefetch(needs: Need[]): Promise<void> {
     const { quoted: schema } = this.options.address
     const wanted = this.known.lacking(needs)
-    const lacked = wanted.keys.size + wanted.groups.size + wanted.pages.length > 0
+    const lacked = wanted.keys.size + wanted.groups.size + wanted.pages.size > 0
     await this.step(async (db) => {
       await load(db, schema, wanted, this.known)
       // Nothing, unless somebody has looked whose turn it is.

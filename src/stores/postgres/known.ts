@@ -1,5 +1,5 @@
 import { lockOf } from '../../core/lease.ts'
-import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
+import { keyOf, KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
 import { cursorOf, isBefore } from '../page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
@@ -36,7 +36,8 @@ interface WantedPage {
 export interface Wanted {
   keys: Map<TableName, Set<string>>
   groups: Map<IndexName, Map<string, number>>
-  pages: WantedPage[]
+  /** Once each, however many asks look there. */
+  pages: Map<string, WantedPage>
 }
 
 const indexesOf = (table: TableName) =>
@@ -106,7 +107,7 @@ export class Known implements Base {
 
   /** Of `needs`, what is not known yet. */
   lacking(needs: Need[]): Wanted {
-    const wanted: Wanted = { keys: new Map(), groups: new Map(), pages: [] }
+    const wanted: Wanted = { keys: new Map(), groups: new Map(), pages: new Map() }
     for (const need of needs) {
       if ('table' in need) this.wantRow(wanted, need)
       else this.wantScan(wanted, need)
@@ -126,7 +127,8 @@ export class Known implements Base {
     if (this.find(index, group, after, asked)) return
     const limit = Math.max(ROWS_MIN, CLAIMED.has(index) ? asked * this.ahead : asked)
     if (after) {
-      wanted.pages.push({ index, group, after, limit })
+      const page = { index, group, after, limit }
+      wanted.pages.set(pageKey(page), page)
       return
     }
     const groups = wanted.groups.get(index) ?? new Map<string, number>()
@@ -159,14 +161,26 @@ export class Known implements Base {
         for (const { task_id } of rows as Tables['ready'][]) this.learnMissing(lockOf(task_id))
       }
     }
-    for (const page of wanted.pages) {
-      const rows = rowsIn(INDEXES[page.index].table, found).filter(
-        (row) => groupOf(page.index, row) === page.group,
-      )
-      const behind = sorted(page.index, rows).filter((row) =>
-        isBefore(page.after, cursorOf(page.index, row)),
-      )
-      this.pages.set(pageKey(page), { rows: behind.slice(0, page.limit), limit: page.limit })
+    this.learnPages([...wanted.pages.values()], found)
+  }
+
+  /** Rows that were found for one page may be part of another, so those of a group go together. */
+  private learnPages(pages: WantedPage[], found: { table: TableName; row: AnyRow }[]): void {
+    const groups = new Map<string, AnyRow[]>()
+    for (const page of pages) {
+      const { index, group, after, limit } = page
+      const name = keyOf(index, group)
+      let rows = groups.get(name)
+      if (!rows) {
+        const its = rowsIn(INDEXES[index].table, found)
+        rows = sorted(
+          index,
+          its.filter((row) => groupOf(index, row) === group),
+        )
+        groups.set(name, rows)
+      }
+      const from = placeBehind(index, rows, after)
+      this.pages.set(pageKey(page), { rows: rows.slice(from, from + limit), limit })
     }
   }
 

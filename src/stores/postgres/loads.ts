@@ -113,18 +113,31 @@ function tasksOf(scopes: string[], limit: number): Branch[] {
   ]
 }
 
-function pageBranches({ pages }: Wanted): Branch[] {
-  return pages.map(({ index, group, after, limit }) => ({
-    table: INDEXES[index].table,
-    text: (cols, schema, first) => {
-      const key = quoted(KEYS[INDEXES[index].table])
-      const { order, type } = SCANS[index]
-      const behind = `AND (${order}, ${key}) > ($${first + 1}::${type}, $${first + 2}::text)`
-      return `SELECT ${cols} FROM (SELECT $${first}::text AS g) AS one
-        CROSS JOIN LATERAL (${scanText(index, schema, behind, `$${first + 3}::bigint`)}) AS t`
-    },
-    values: [group, after.order, after.key, limit],
-  }))
+/** All pages of an index in one branch: a rule that looks for paths wants hundreds of them. */
+function pageBranches(wanted: Wanted): Branch[] {
+  const pages = [...wanted.pages.values()]
+  const indexes = [...new Set(pages.map(({ index }) => index))]
+  return indexes.map((index) => {
+    const its = pages.filter((page) => page.index === index)
+    const { order, type } = SCANS[index]
+    const orders = its.map(({ after }) => String(after.order))
+    return {
+      table: INDEXES[index].table,
+      text: (cols, schema, first) => {
+        const key = quoted(KEYS[INDEXES[index].table])
+        const behind = `AND (${order}, ${key}) > (from_order, from_key)`
+        const lists = `$${first}::text[], $${first + 1}::${type}[], $${first + 2}::text[]`
+        return `SELECT ${cols} FROM unnest(${lists}) AS wanted (g, from_order, from_key)
+          CROSS JOIN LATERAL (${scanText(index, schema, behind, `$${first + 3}::bigint`)}) AS t`
+      },
+      values: [
+        textArray(its.map(({ group }) => group)),
+        textArray(orders),
+        textArray(its.map(({ after }) => after.key)),
+        Math.max(...its.map(({ limit }) => limit)),
+      ],
+    }
+  })
 }
 
 function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
