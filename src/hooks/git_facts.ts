@@ -1,24 +1,29 @@
 import type { Commit, Discard } from './shell/effects.ts'
 
-const GIT_MS = 3_000
+/** Since the hook began: there must be time left to ask and to answer. */
+const GIT_UNTIL_MS = 3_500
 const OUTPUT_MAX = 16 * 1024 * 1024
 /** Of a push only the newest commits are looked at. */
 export const COMMITS_MAX = 1_000
 
-/** What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. */
+/**
+ * What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. Throws
+ * when it takes too long, because then nothing is known.
+ */
 export function askGit(dir: string, args: string[]): string[] {
   const { execFileSync } = process.getBuiltinModule('node:child_process')
   try {
     const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {
       encoding: 'utf8',
-      timeout: GIT_MS,
+      timeout: Math.max(1, GIT_UNTIL_MS - performance.now()),
       maxBuffer: OUTPUT_MAX,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     // Names after an empty format line begin with a line's end.
     return [...new Set(said.split('\0').map((name) => name.replace(/^\n+/, '')))].filter(Boolean)
-  } catch {
-    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ETIMEDOUT') return []
+    throw new Error('git took too long', { cause: error })
   }
 }
 

@@ -81,7 +81,8 @@ export function callerFor(
 ): Caller {
   return {
     agent,
-    given: true,
+    // A token stands for an agent of its own; under another name it would be refused.
+    given: !env['LEASEHOLD_TOKEN'] || Boolean(env['LEASEHOLD_AGENT']),
     process: process ?? null,
     admin: false,
     under: leaseUnder(env),

@@ -9,6 +9,7 @@ import { giveSign, guardTool } from './guard.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 
 const LISTED_MAX = 1_000
+const PAGES_MAX = 10
 const PATHS_AT_ONCE = 100
 
 /** What a hook does about an event of its agent. */
@@ -71,8 +72,7 @@ async function releaseAll({ asking, caller }: HookContext, nested: boolean): Pro
  * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
  */
 async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
-  const listed = await asking.ask('reserve.list', { limit: LISTED_MAX }, caller)
-  const { items } = listed as { items: ShownReservation[] }
+  const items = await listed(asking, caller)
   const places = new Map<string, ShownReservation[]>()
   for (const item of items) {
     if (item.holder !== caller.agent || item.reason !== EDITING) continue
@@ -92,6 +92,28 @@ async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
     }
   }
   return {}
+}
+
+/** Every reservation there is, page by page, within reason. */
+async function listed(
+  asking: HookContext['asking'],
+  caller: HookContext['caller'],
+): Promise<ShownReservation[]> {
+  const found: ShownReservation[] = []
+  let after: string | undefined
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const input = { limit: LISTED_MAX, ...(after !== undefined && { after }) }
+    const { items, next } = (await asking.ask('reserve.list', input, caller)) as Page
+    found.push(...items)
+    if (next === null) break
+    after = next
+  }
+  return found
+}
+
+interface Page {
+  items: ShownReservation[]
+  next: string | null
 }
 
 /** Over since it was listed, or of another process with our id: then it is not ours to release. */

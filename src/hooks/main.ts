@@ -15,8 +15,9 @@ import { unreachableText } from './wording.ts'
 
 const AGENTS: Record<string, Protocol> = { claude, codex, cursor }
 
-/** However long git, the daemon or the disk take: by then there is an answer. */
+/** Since the start: however long git, the daemon or the disk take, by then there is an answer. */
 const PATIENCE_MS = 4_500
+const CLOSE_MS = 300
 const INPUT_MS = 2_000
 
 /**
@@ -34,7 +35,7 @@ export async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answ
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
   const asking = new Asking(env, call.cwd)
-  if (!existsSync(asking.folder)) return protocol.answer(call, {})
+  if (!isInUse(asking, env)) return protocol.answer(call, {})
   const settings = readSettings(asking.folder, env)
   if (settings.mode === 'off') return protocol.answer(call, {})
   const around = { cwd: call.cwd, folder: asking.folder, isShared: asking.isShared }
@@ -46,16 +47,20 @@ export async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answ
     return handle({ env, settings, caller, around, asking }, call, protocol.isAlone)
   }
   const verdict = await decide(work, settings, env, call.event === 'before')
-  await asking.close()
+  await within(asking.close(), CLOSE_MS).catch(() => undefined)
   return protocol.answer(call, verdict)
 }
+
+/** There is a state folder, or a server elsewhere that we were given a token for. */
+const isInUse = ({ folder }: Asking, env: NodeJS.ProcessEnv) =>
+  existsSync(folder) || Boolean(env['LEASEHOLD_TOKEN'])
 
 async function hookGit(event: string, env: NodeJS.ProcessEnv): Promise<Answer> {
   const verb = gitVerb(event)
   if (verb === undefined) return wrong(`There is no hook of git named ${event} here`)
   const cwd = process.cwd()
   const asking = new Asking(env, cwd)
-  if (!existsSync(asking.folder)) return SILENT
+  if (!isInUse(asking, env)) return SILENT
   const settings = readSettings(asking.folder, env)
   if (settings.mode === 'off') return SILENT
   // git waits for nobody to read what it pipes, and a commit pipes nothing.
@@ -73,7 +78,7 @@ async function hookGit(event: string, env: NodeJS.ProcessEnv): Promise<Answer> {
     return guardHistory(context, verb, input)
   }
   const verdict = await decide(work, settings, env, true)
-  await asking.close()
+  await within(asking.close(), CLOSE_MS).catch(() => undefined)
   return answerGit(verdict)
 }
 
@@ -86,7 +91,7 @@ async function decide(
 ): Promise<Verdict> {
   let verdict: Verdict
   try {
-    verdict = await within(work(), PATIENCE_MS)
+    verdict = await within(work(), PATIENCE_MS - performance.now())
   } catch (error) {
     const text = unreachableText(error)
     if (unreachable === 'closed' && canDeny && !bypassReason(env)) {

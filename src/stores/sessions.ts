@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProcessRef } from '../core/rows.ts'
 import { writePrivate } from './private_file.ts'
@@ -42,6 +42,7 @@ function read(folder: string, process: ProcessRef): string[] {
 
 /** The agent that this process was started by, if one of its ancestors is known to be one. */
 export function sessionHere(folder: string): Session | undefined {
+  if (!existsSync(join(folder, FOLDER))) return undefined
   for (const { ref } of ancestors()) {
     const agents = read(folder, ref)
     if (agents.length === 1) return { agent: agents[0]!, process: ref }
@@ -64,6 +65,8 @@ export function keepSession(
   if (known.includes(agent) && (how === 'among' || known.length === 1)) return
   const others = how === 'among' ? known.filter((each) => each !== agent) : []
   const agents = [...others.slice(1 - AGENTS_MAX), agent]
+  // Only in a state folder that is there: with a token of a server elsewhere there may be none.
+  if (!existsSync(folder)) return
   mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 })
   if (known.length === 0) removeStale(folder)
   write(folder, process, agents)

@@ -34,7 +34,7 @@ export interface Opened {
 /** Which store a door is opened on: this is all that a user changes. */
 export type Kind = 'sqlite' | 'postgres'
 
-const AGENTS = ['ada', 'bob', 'cy']
+const AGENTS = ['ada', 'bob', 'cy', 'dot', 'eli']
 
 export function placeOn(kind: Kind): Sandbox {
   const place = sandbox()

@@ -43,15 +43,24 @@ async function looks(p: Player): Promise<void> {
   await p.ask('reserve.check', 'bob', { ...REPO, paths: ['x'.repeat(1025)] })
 }
 
+/**
+ * By agents that hold nothing else: a touch renews what they hold, if that was some time ago, and on
+ * a slow door it was.
+ */
 async function touches(p: Player): Promise<void> {
   const auto = { ...REPO, mode: 'auto' }
-  await p.ask('reserve.touch', 'cy', { ...auto, paths: ['app/[id].ts', 'lib/x'] })
-  await p.ask('reserve.touch', 'cy', { ...auto, paths: [] })
-  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['free/b', 'lib/x'] })
-  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['free/b'], mode: 'strict' })
-  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['lib/x'], mode: 'warn' })
-  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['/etc/passwd'] })
-  await p.ask('reserve.touch', 'bob', { ...auto, paths: ['x'.repeat(1025)] })
+  await p.ask('reserve.touch', 'dot', { ...auto, paths: ['app/[id].ts', 'lib/x'] })
+  await p.ask('reserve.touch', 'dot', { ...auto, paths: [] })
+  await p.ask('reserve.touch', 'eli', { ...auto, paths: ['free/b', 'lib/x'] })
+  await p.ask('reserve.touch', 'eli', { ...auto, paths: ['free/b'], mode: 'strict' })
+  await p.ask('reserve.touch', 'eli', { ...auto, paths: ['lib/x'], mode: 'warn' })
+  await p.ask('reserve.touch', 'eli', { ...auto, paths: ['/etc/passwd'] })
+  await p.ask('reserve.touch', 'eli', { ...auto, paths: ['x'.repeat(1025)] })
+  const past = { reason: 'hotfix', paths: ['lib/x'], refusal: 'lib/x is reserved by dot' }
+  await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })
+  await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })
+  await p.ask('hook.bypass', 'eli', { ...past, paths: [] })
+  await p.ask('hook.bypass', 'eli', { ...past, reason: 'x'.repeat(501) })
 }
 
 async function releases(p: Player): Promise<void> {
