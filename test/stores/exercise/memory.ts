@@ -183,6 +183,13 @@ export function exerciseMemory(begin: Begin): void {
       expect(await keys({ older_than_ms: 10_000 })).toEqual(['unsure', 'web'])
       expect(await keys({ older_than_ms: 10_001 })).toEqual([])
       expect(await keys({ expired: true })).toEqual([])
+      await memory.put('late', 'x', ada, { ttl_ms: 2_000 })
+      await memory.put('soon', 'x', ada, { ttl_ms: 1_000 })
+      machine.advance(1_000)
+      expect(await keys({ expired: true })).toEqual(['soon'])
+      machine.advance(1_000)
+      expect(await keys({ expired: true })).toEqual(['soon', 'late'])
+      expect(await keys({ expired: true, older_than_ms: 3_000 })).toEqual([])
     })
 
     test('of the history keeps who wrote what, and forgets the texts', async () => {
