@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts'
 import type { Memory, MemoryVersion } from './memory_rows.ts'
 import { countUsage } from './memory_settings.ts'
 import { isExpired } from './memory_version.ts'
-import type { View } from './view.ts'
+import type { Cursor, View } from './view.ts'
 
 export interface PruneMemory {
   scope?: string | undefined
@@ -28,41 +28,65 @@ export interface Pruned {
 }
 
 /** Notes that one call looks at and takes away: others wait meanwhile. */
-const LOOKED_AT_MAX = 20_000
+const LOOKED_AT_MAX = 10_000
 const PRUNED_MAX = 500
+
+export interface PrunedPage {
+  items: Pruned[]
+  /** The note that was looked at last, where there are more behind it. */
+  last: { index: 'memories_by_age' | 'memories_by_expiry'; memory: Memory } | null
+}
 
 /**
  * Takes notes away for good, with their history: those that are deleted or have expired, and those
  * that the ask describes. A note in conflict stays: two agents have yet to agree on it. Its number
- * is remembered, so that no version is ever given twice. `more`: there is more to be done.
+ * is remembered, so that no version is ever given twice. Looks at so many notes behind `after`.
  */
 export function pruneMemories(
   view: View,
   ask: PruneMemory,
   caller: Caller,
-): { items: Pruned[]; more: boolean } {
+  after?: Cursor,
+): PrunedPage {
+  // What expires is found by when it does; all else by its age.
+  const isExpiry = ask.expired && !ask.history && ask.below_confidence === undefined
+  const index = isExpiry ? 'memories_by_expiry' : 'memories_by_age'
   const items: Pruned[] = []
-  let left = LOOKED_AT_MAX
   // Taken first: what is removed must not be walked on.
-  const candidates: Memory[] = []
-  let more = false
-  for (const memory of view.scan('memories_by_age', '')) {
-    more = left-- === 0
-    if (more || isTooYoung(view, memory, ask)) break
-    if (ask.scope === undefined || ask.scope === memory.scope) candidates.push(memory)
-  }
-  for (const memory of candidates) {
-    more ||= items.length === PRUNED_MAX
+  const { rows, isCut } = rowsFor(view, ask, index, after)
+  let last: Memory | undefined
+  for (const memory of rows) {
     if (items.length === PRUNED_MAX) break
+    last = memory
+    if (isTooYoung(view, memory, ask)) continue
+    if (ask.scope !== undefined && ask.scope !== memory.scope) continue
     const why = reasonFor(view, memory, ask)
     const pruned = why && prune(view, memory, why, ask)
     if (pruned) items.push(pruned)
   }
   if (!ask.dry_run && items.length > 0) tell(view, items, caller)
-  return { items, more }
+  const isMore = last !== undefined && (isCut || last !== rows.at(-1))
+  return { items, last: isMore ? { index, memory: last! } : null }
 }
 
-/** Rows come by age, so the first that is too young is followed by none that is not. */
+function rowsFor(
+  view: View,
+  ask: PruneMemory,
+  index: 'memories_by_age' | 'memories_by_expiry',
+  after: Cursor | undefined,
+): { rows: Memory[]; isCut: boolean } {
+  const rows: Memory[] = []
+  const isOver = (memory: Memory) =>
+    index === 'memories_by_expiry' ? !isExpired(view, memory) : isTooYoung(view, memory, ask)
+  for (const memory of view.scan(index, '', after)) {
+    if (isOver(memory)) break
+    if (rows.length === LOOKED_AT_MAX) return { rows, isCut: true }
+    rows.push(memory)
+  }
+  return { rows, isCut: false }
+}
+
+/** Where rows come by age, the first that is too young is followed by none that is not. */
 function isTooYoung(view: View, { updated_ms }: Memory, { older_than_ms }: PruneMemory): boolean {
   return older_than_ms !== undefined && view.now - updated_ms < older_than_ms
 }
