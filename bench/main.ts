@@ -10,6 +10,7 @@ const WORKLOADS: Record<string, string> = {
   http: 'claims per second over HTTP, beside the echo of the same server',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
+  memory: 'shared notes: put, get and search at 10,000 and 100,000; puts while embedding',
   scale: 'the arithmetic of docs/scale.md; no database',
   cold_start: 'how long the command line takes to start, beside bare node',
 }

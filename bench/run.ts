@@ -5,6 +5,7 @@ import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
 import { drainGraphile, fillGraphile } from './peers/graphile_worker.ts'
 import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
+import { measureMemory, printMemory } from './memory.ts'
 import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
@@ -36,13 +37,16 @@ async function measure(): Promise<void> {
   if (queue) printQueue(queue)
   const postgres = workload === 'postgres' ? await measurePostgres(isQuick) : undefined
   if (postgres) printPostgres(postgres)
+  const memory = workload === 'memory' ? await measureMemory(isQuick) : undefined
+  if (memory) printMemory(memory)
   const scale = workload === 'scale' ? simulateScale() : undefined
   if (scale) printScale(scale)
-  const cold_start = http || queue || postgres || scale ? undefined : measureColdStart(isQuick)
+  const cold_start =
+    http || queue || postgres || scale || memory ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
   if (file)
     writeFileSync(
       file,
-      `${JSON.stringify({ core, http, queue, postgres, scale, cold_start }, null, 2)}\n`,
+      `${JSON.stringify({ core, http, queue, postgres, scale, memory, cold_start }, null, 2)}\n`,
     )
 }
