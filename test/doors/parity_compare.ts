@@ -7,7 +7,7 @@ import type { Json } from './serving.ts'
 /** Facts about the process behind an agent, which a door may know or not. */
 const OF_PROCESS = new Set(['pid', 'host', 'process', 'kind', 'acquired_by_pid'])
 /** What differs between two stores without a difference in what happened. */
-const OF_TIME = new Set(['expires_in_seconds', 'last_seen_ms', 'rank'])
+const OF_TIME = new Set(['expires_in_seconds', 'last_seen_ms', 'rank', 'age_seconds', 'score'])
 /** What a daemon and the making of its tokens leave in lists. */
 const OTHERS = /^(?:daemon:|leasehold:|admin$|cli:)/
 
