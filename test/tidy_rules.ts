@@ -111,6 +111,7 @@ const HOMES: Record<string, RegExp> = {
   '@photostructure/sqlite': /^src\/stores\/sqlite\/driver\.ts$/,
   'node:sqlite': /^src\/stores\/sqlite\/driver\.ts$/,
   pg: /^src\/stores\/postgres\/driver\.ts$/,
+  'node-diff3': /^src\/operations\/text_merge\.ts$/,
   commander: /^src\/doors\/cli\//,
   picocolors: /^src\/doors\/cli\//,
   '@modelcontextprotocol': /^src\/doors\/mcp\//,

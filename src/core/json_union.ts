@@ -14,7 +14,7 @@ const LONG_NUMBER = /(?<![\d."\\])-?\d[\d.]{15,}/
 
 class Apart extends Error {}
 
-/** Undefined where there is no clean union: not JSON on both sides, or a value that both changed. */
+/** Undefined where there is none that is clean: not JSON on both sides, or both changed a value. */
 export function unionOf(base: string | null, ours: string, theirs: string): string | undefined {
   const [o, t] = [parsed(ours), parsed(theirs)]
   const isUnion = (isObject(o) && isObject(t)) || (Array.isArray(o) && Array.isArray(t))

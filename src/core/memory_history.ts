@@ -6,6 +6,7 @@ import type { View } from './view.ts'
 
 export const versionId = (memory_id: string, version: number) => keyOf(memory_id, String(version))
 
+/** One version of a note, without its text. */
 export function versionOf(
   view: View,
   memory_id: string,

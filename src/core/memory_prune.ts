@@ -42,27 +42,44 @@ export function pruneMemories(
   caller: Caller,
 ): { items: Pruned[]; more: boolean } {
   const items: Pruned[] = []
-  let left = LOOKED_AT_MAX
   // Taken first: what is removed must not be walked on.
-  const candidates: Memory[] = []
-  let more = false
-  for (const memory of view.scan('memories_by_age', '')) {
-    more = left-- === 0
-    if (more || isTooYoung(view, memory, ask)) break
-    if (ask.scope === undefined || ask.scope === memory.scope) candidates.push(memory)
-  }
+  const { candidates, isCut } = candidatesFor(view, ask)
   for (const memory of candidates) {
-    more ||= items.length === PRUNED_MAX
-    if (items.length === PRUNED_MAX) break
+    if (items.length === PRUNED_MAX) return finish(view, ask, { items, more: true }, caller)
     const why = reasonFor(view, memory, ask)
     const pruned = why && prune(view, memory, why, ask)
     if (pruned) items.push(pruned)
   }
-  if (!ask.dry_run && items.length > 0) tell(view, items, caller)
-  return { items, more }
+  return finish(view, ask, { items, more: isCut }, caller)
 }
 
-/** Rows come by age, so the first that is too young is followed by none that is not. */
+function finish(
+  view: View,
+  { dry_run }: PruneMemory,
+  done: { items: Pruned[]; more: boolean },
+  caller: Caller,
+) {
+  if (!dry_run && done.items.length > 0) tell(view, done.items, caller)
+  return done
+}
+
+/** What may be meant, as far as one call looks; what expires is found by when it does. */
+function candidatesFor(view: View, ask: PruneMemory): { candidates: Memory[]; isCut: boolean } {
+  const candidates: Memory[] = []
+  const isExpiry = ask.expired && !ask.history && ask.below_confidence === undefined
+  const rows = view.scan(isExpiry ? 'memories_by_expiry' : 'memories_by_age', '')
+  let left = LOOKED_AT_MAX
+  for (const memory of rows) {
+    const isYoung = isTooYoung(view, memory, ask)
+    if (isExpiry ? !isExpired(view, memory) : isYoung) break
+    if (left-- === 0) return { candidates, isCut: true }
+    const isAsked = ask.scope === undefined || ask.scope === memory.scope
+    if (isAsked && !isYoung) candidates.push(memory)
+  }
+  return { candidates, isCut: false }
+}
+
+/** Where rows come by age, the first that is too young is followed by none that is not. */
 function isTooYoung(view: View, { updated_ms }: Memory, { older_than_ms }: PruneMemory): boolean {
   return older_than_ms !== undefined && view.now - updated_ms < older_than_ms
 }

@@ -62,7 +62,7 @@ export interface MemoryText {
 
 export type ConflictStatus = 'open' | 'merged' | 'resolved' | 'replaced'
 
-/** Two versions that disagree. A conflict is about exactly these: when one changes, it is another. */
+/** Two versions that disagree. It is about exactly these: when one changes, it is another. */
 export interface MemoryConflict {
   id: string
   memory_id: string

@@ -12,7 +12,7 @@ const DEFAULTS: MemorySettings = {
   quotas: { scope: QUOTA_DEFAULT, agent: QUOTA_DEFAULT },
 }
 
-export function memorySettings(view: View): MemorySettings {
+function memorySettings(view: View): MemorySettings {
   return view.get('memory_settings', 'memory') ?? DEFAULTS
 }
 

@@ -4,7 +4,7 @@ import * as s from './schemas.ts'
 
 /** The fields of shared memory: scopes, keys, tags and contents. */
 
-export const CONTENT_MAX = 1024 * 1024
+const CONTENT_MAX = 1024 * 1024
 const KEY_MAX = 256
 /** In bytes: both stand in the keys of indexes, where a database has room for so much. */
 const KEY_BYTES_MAX = 512

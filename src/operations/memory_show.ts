@@ -53,7 +53,7 @@ export function showItem(view: View, memory: Memory) {
 
 export type ShownItem = ReturnType<typeof showItem>
 
-/** A note, whole: the first of its heads that has a text, and the siblings that disagree with it. */
+/** A note, whole: the first of its heads that has a text, and the siblings that disagree. */
 export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict[]) {
   const { scope, key } = memory
   const heads = headsOf(view, memory)

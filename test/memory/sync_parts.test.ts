@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Note, parse, render } from '../../src/doors/cli/sync/front.ts'
 import { isOurs, nameIn, pathOf, siblingPath } from '../../src/doors/cli/sync/names.ts'

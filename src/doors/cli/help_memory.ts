@@ -11,7 +11,7 @@ Examples:
   leasehold memory put db-port 5433 --confidence 0.8 --tag setup --ttl 30d
   leasehold memory put plan - --scope task:42 --task 42 < plan.md    only while its lock is yours`,
   'memory get': `
-What cannot be seen (control characters, text that runs backwards) is spelled out. The exact content:
+What cannot be seen (control characters, text that runs backwards) is spelled out. As it is:
   leasehold memory get build --json
 
 If versions disagree, all of them are shown. See: leasehold memory conflicts`,

@@ -38,9 +38,9 @@ export function addMemorySync(memory: Command, enter: Enter): void {
 
 const HELP = `
 project/web/build.md is the note build of the scope project:web. A changed file becomes a new
-version on the one it was exported from, a new file a new note, a removed file a deleted note. If the
-note was changed meanwhile too, both are kept: the file stays as it is, and the other version is
-written beside it as build.conflict-VERSION.md until the conflict is resolved.
+version on the one it was exported from, a new file a new note, a removed file a deleted note. If
+the note was changed meanwhile too, both are kept: the file stays as it is, and the other version
+is written beside it as build.conflict-VERSION.md until the conflict is resolved.
 
 Only one sync of a folder runs at a time. What was synced is remembered in .leasehold-sync.json.
 

@@ -33,7 +33,7 @@ export function exerciseMemoryConflicts(begin: Begin): void {
       expect(conflict).toMatchObject({ ours: 30, theirs: 31, base: 4 })
     })
 
-    test('are one when many ask at once: all kept, one conflict for each but the first', async () => {
+    test('are many when many ask at once: all kept, a conflict for each but one', async () => {
       const { memory, beside } = start()
       const other = new MemoryVerbs(beside().store)
       const puts = Array.from({ length: 16 }, (_, i) =>

@@ -40,7 +40,7 @@ export async function read(dir: string, path: string): Promise<Found | string | 
 }
 
 /** The folders in which there may be files of ours. Links are not followed. */
-export function foldersIn(dir: string): string[] {
+function foldersIn(dir: string): string[] {
   const kinds = ['project', 'user', 'task'].filter((kind) => isFolder(join(dir, kind)))
   const named = kinds.flatMap((kind) => readdirSync(join(dir, kind)).map((n) => `${kind}/${n}`))
   return ['global', ...named].filter((folder) => isFolder(join(dir, folder)))

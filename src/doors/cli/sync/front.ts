@@ -23,11 +23,16 @@ export interface Said {
 }
 
 const BEGIN = /^---\r?\n/
-const END = /^---[ \t]*\r?$/m
+const END = /(?:^|\r?\n)---[ \t]*\r?(?:\n|$)/
 const FRONT_MAX = 64 * 1024
 
-/** Text that any reader of YAML takes for the same text. */
-const quoted = (text: string) => (/^[A-Za-z][\w./:-]*$/.test(text) ? text : JSON.stringify(text))
+/** Text that any reader of YAML takes for the same text. To some these two end a line. */
+const quoted = (text: string) =>
+  /^[A-Za-z][\w./:-]*$/.test(text)
+    ? text
+    : JSON.stringify(text)
+        .replaceAll('\u2028', String.raw`\u2028`)
+        .replaceAll('\u2029', '\\u2029')
 
 export function render(note: Note): string {
   const lines = [
@@ -55,7 +60,7 @@ export function parse(text: string): Said {
   const fields = fieldsIn(rest.slice(0, end.index))
   // Somebody else's front matter is part of the content: it would be lost otherwise.
   if (!fields) return { content: text }
-  const content = rest.slice(end.index + end[0].length).replace(/^\n/, '')
+  const content = rest.slice(end.index + end[0].length)
   // Whoever takes the line away takes the tags away.
   return { tags: [], ...read(fields), content: closed(content, fields.get('end') === 'open') }
 }
@@ -68,7 +73,7 @@ const KNOWN = new Set([
 function fieldsIn(front: string): Map<string, string> | undefined {
   const fields = new Map<string, string>()
   for (const line of front.split(/\r?\n/)) {
-    const [, name = '', value = ''] = /^(\w+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? []
+    const [, name = '', value = ''] = /^(\w+):[ \t]*([^]*?)[ \t]*$/.exec(line) ?? []
     if (line !== '' && !KNOWN.has(name)) return undefined
     if (name !== '') fields.set(name, value)
   }

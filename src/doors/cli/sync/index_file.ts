@@ -6,7 +6,7 @@ import { uniqueId } from '../../../stores/digest.ts'
 import { writeDurably } from '../../../stores/file/durable.ts'
 import { isOurs } from './names.ts'
 
-export const INDEX_FILE = '.leasehold-sync.json'
+const INDEX_FILE = '.leasehold-sync.json'
 
 /** What a file was when it was last the same as in the store. */
 export interface Entry {

@@ -34,7 +34,7 @@ const percent = (text: string) =>
 const cut = (name: string) => name.slice(0, NAME_MAX - HASH - 1).replace(/%.?$/, '')
 
 /** The folder of a scope: `project:web` → `project/web`. */
-export function folderOf(scope: string): string {
+function folderOf(scope: string): string {
   const at = scope.indexOf(':')
   return at < 0 ? scope : `${scope.slice(0, at)}/${escaped(scope.slice(at + 1))}`
 }
