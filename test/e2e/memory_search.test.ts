@@ -4,7 +4,7 @@ import { daemonOn } from '../daemons.ts'
 import { Endpoint } from '../memory/endpoint.ts'
 import { sandbox, until } from '../processes.ts'
 
-test('a command finds notes by words without a server, by meaning once one has embedded them', async () => {
+test('a command finds notes by words alone, and by meaning once they are embedded', async () => {
   const place = sandbox()
   const endpoint = await Endpoint.start()
   await place.ok(['memory', 'put', 'cache', 'the cache of the shop is redis'])
