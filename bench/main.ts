@@ -11,6 +11,7 @@ const WORKLOADS: Record<string, string> = {
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
   sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',
+  memory: 'shared notes: put, get and search at 10,000 and 100,000; puts while embedding',
   scale: 'the arithmetic of docs/scale.md; no database',
   hook: 'how long a hook takes before an edit, beside bare node; what it costs the daemon',
   dashboard: 'what the dashboard costs: a first look, a busy store, and an idle one',

@@ -7,6 +7,7 @@ import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
 import { drainGraphile, fillGraphile } from './peers/graphile_worker.ts'
 import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
+import { measureMemory, printMemory } from './memory.ts'
 import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
@@ -34,6 +35,7 @@ const WORKLOADS: Record<string, () => Promise<unknown>> = {
   http: workloadOf(measureHttp, printHttp),
   queue: workloadOf(measureQueue, printQueue),
   sse: workloadOf(measureSse, printSse),
+  memory: workloadOf(measureMemory, printMemory),
   postgres: workloadOf(measurePostgres, printPostgres),
   scale: workloadOf(simulateScale, printScale),
   dashboard: workloadOf(measureDashboard, printDashboard),

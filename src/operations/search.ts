@@ -82,7 +82,7 @@ export const search = operation({
 const toMs = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1000)
 const round = (score: number) => Math.round(score * 10_000) / 10_000
 
-/** What the labels of a note cost beside its content, and the least that is worth showing of one. */
+/** What the labels of a note cost beside its content, and the least worth showing of one. */
 const LABEL_TOKENS = 30
 const NOTE_TOKENS_MIN = 40
 const CONTEXT_POOL = 60

@@ -20,6 +20,9 @@ export interface Found {
   why: string | null
 }
 
+/** Why there is no meaning where nobody has seen to it. */
+export const NOT_EMBEDDED = 'notes are embedded by a running server, with embeddings on'
+
 const best = (hits: Hit[], limit: number) =>
   hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
 
@@ -57,7 +60,7 @@ async function searchMeaning(
   { query, scopes, pool }: Asked,
 ): Promise<Hit[] | string> {
   const { meaning } = store
-  if (!meaning) return 'no model here: a running server has one (leasehold up)'
+  if (!meaning) return NOT_EMBEDDED
   return meaning.search(query, scopes, pool)
 }
 

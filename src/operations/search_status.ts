@@ -22,7 +22,7 @@ export const status = operation({
   lookup: async (store) => {
     const embedding = await store.read((view) => view.get('embedding', 'embedding'))
     const tally = await store.finder?.tallyMemory(embedding?.cursor ?? null)
-    return { tally, model: store.meaning?.provider ?? null }
+    return { tally }
   },
   decide: (view, _input, _caller, _id, found) => {
     const { notes = 0, behind = 0, waiting = 0, embedding = 0, dead = 0 } = found?.tally ?? {}
@@ -34,7 +34,6 @@ export const status = operation({
       provider: now?.provider ?? null,
       dimensions: now?.dimensions ?? null,
       since: now?.since_at ?? null,
-      model: found?.model ?? null,
       waiting: waiting + behind,
       put_aside: dead,
       problems: [...firstOf(view.scan('background_jobs_in', 'dead'))].map(showDead),

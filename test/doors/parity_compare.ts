@@ -14,6 +14,8 @@ const OF_TIME = new Set([
   'position',
   'held_ms',
   'ticket',
+  'age_seconds',
+  'score',
 ])
 /** What a daemon and the making of its tokens leave in lists. */
 const OTHERS = /^(?:daemon:|leasehold:|admin$|cli:)/

@@ -1,4 +1,5 @@
 import { operationNamed, type Registered } from '../../src/operations/registry.ts'
+import type { Store } from '../../src/stores/store.ts'
 import { until } from '../processes.ts'
 import { directly, type Door, type Opened, type Outcome } from './parity_doors.ts'
 import type { Json } from './serving.ts'
@@ -17,10 +18,12 @@ export class Player {
   readonly steps: Step[] = []
   private readonly door: Door
   private readonly direct: Door
+  private readonly store: Store
 
   constructor({ door, store }: Opened) {
     this.door = door
     this.direct = directly(store)
+    this.store = store
   }
 
   /** Asks, keeps the outcome, and returns the answer: later calls need its fences and ids. */
@@ -33,6 +36,15 @@ export class Player {
     const outcome = (await through) ?? (await this.direct.ask(operation, agent, input)!)
     if (through) step.outcome = outcome
     return 'answer' in outcome ? outcome.answer : outcome.refused
+  }
+
+  /** Two notes were found to be alike, as a server with a model would record it. */
+  async found(id: string, a: string, b: string): Promise<void> {
+    const row = { id, a: `global\n${a}`, b: `global\n${b}`, similarity: 0.9, label: null }
+    const open = { status: 'open' as const, action: null, resolved_by: null, resolved_at: null }
+    await this.store.write((view) => {
+      view.put('duplicate', { ...row, ...open, found_at: view.at })
+    })
   }
 
   /** What the store says, past the door and past the script. */

@@ -6,6 +6,7 @@ import { paths } from './parity_paths.ts'
 import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Name, Player, type Step } from './parity_player.ts'
 import { queue } from './parity_queue.ts'
+import { SEARCH_UNREACHED, searching } from './parity_search.ts'
 
 /** Refusals that no script can bring about from outside, and why. */
 export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
@@ -14,6 +15,7 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'lock.hand_off': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
   ...MEMORY_UNREACHED,
+  ...SEARCH_UNREACHED,
   ...Object.fromEntries(
     (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit', 'stats.get'] as const).map(
       (name) => {
@@ -25,7 +27,7 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened): Promise<Step[]> {
   const player = new Player(opened)
-  const own = [locks, waits, tasks, moves, queue, paths, memory, lists, tokens, past]
+  const own = [locks, waits, tasks, moves, queue, paths, memory, searching, lists, tokens, past]
   const parts = [...own, badInput]
   for (const part of parts) await part(player)
   return player.steps
@@ -37,7 +39,7 @@ async function locks(p: Player): Promise<void> {
   await p.ask('now.get', 'ada')
   await p.ask('lock.acquire', 'bob', { names: ['x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'x'] })
-  await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 120.5 })
+  await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 1200.5 })
   await p.ask('lock.status', 'bob', { name: 'x' })
   await p.ask('lock.status', 'bob', { name: 'never held' })
   await p.ask('lock.renew', 'ada', { name: 'x', fence: x.fence, ttl_seconds: 700 })

@@ -30,7 +30,7 @@ async function killAt(place: Sandbox, step: string): Promise<void> {
     program: PROGRAM,
     env: { LEASEHOLD_STOP_AT: step },
   })
-  await until(`it stops at ${step}`, () => stateOf(running.pid) === 'T', 20_000)
+  await until(`it stops at ${step}`, () => stateOf(running.pid) === 'T', 60_000)
   running.kill('SIGKILL')
   await running.ended
 }

@@ -120,7 +120,7 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
     await expectRefusal(notes.ask('duplicate.resolve', { ...merge, id: 'none' }), 'not_found')
   })
 
-  test('what cannot be embedded is put aside with its error, and does not stop the rest', async () => {
+  test('what cannot be embedded is put aside with its error, apart from the rest', async () => {
     const { endpoint, notes } = await begin(kind)
     endpoint.fails = (text) => text.includes('poison')
     await notes.put('bad', 'poison')
@@ -167,7 +167,7 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
     expect(await notes.find('pepper', { mode: 'meaning', limit: 1 })).toEqual(['b'])
   })
 
-  test('a model labels near pairs with one of three words, and is believed in nothing else', async () => {
+  test('a model labels near pairs by one of three words, and nothing else counts', async () => {
     const { endpoint, notes } = await begin(kind)
     const { memory } = endpoint.config() as { memory: object }
     notes.configure({ memory: { ...memory, labels: { url: endpoint.url, model: 'judge' } } })

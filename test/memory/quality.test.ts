@@ -30,7 +30,8 @@ test('the held set is as large as it has to be', () => {
   expect(QUERIES.filter(({ part }) => part === 'held').length).toBeGreaterThanOrEqual(60)
   expect(PAIRS.filter(({ part }) => part === 'held').length).toBeGreaterThanOrEqual(60)
   const keys = new Set(NOTES.map(({ key }) => key))
-  const unknown = QUERIES.flatMap(({ relevant }) => [...relevant]).filter((key) => !keys.has(key))
+  const wanted = new Set(QUERIES.flatMap(({ relevant }) => Array.from(relevant)))
+  const unknown = [...wanted].filter((key) => !keys.has(key))
   expect(unknown).toEqual([])
 })
 
@@ -38,24 +39,28 @@ test('the held set is as large as it has to be', () => {
 const isLong = process.env['FAULTS'] === 'long'
 
 describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on %s', (kind) => {
-  test('fused is at least as good as words and as meaning alone', async () => {
-    const notes = new Notes(kind)
-    await Promise.all(NOTES.map(({ key, content }) => notes.put(key, content)))
-    await notes.keeper(async () => cached)
-    await notes.settled()
-    const search = (mode: string) => (query: string) => notes.find(query, { mode, limit: 10 })
-    for (const part of isLong ? (['dev', 'held'] as const) : ['held' as const]) {
-      const text = await measure(part, search('text'))
-      const meaning = await measure(part, search('meaning'))
-      const fused = await measure(part, search('fused'))
-      say(`${kind} ${part}: ${JSON.stringify({ text, meaning, fused })}`)
-      for (const alone of [text, meaning]) {
-        expect(fused.recall_at_5).toBeGreaterThanOrEqual(alone.recall_at_5)
-        expect(fused.mrr).toBeGreaterThanOrEqual(alone.mrr)
+  test(
+    'fused is at least as good as words and as meaning alone',
+    { timeout: 180_000 },
+    async () => {
+      const notes = new Notes(kind)
+      await Promise.all(NOTES.map(({ key, content }) => notes.put(key, content)))
+      await notes.keeper(async () => cached)
+      await notes.settled()
+      const search = (mode: string) => (query: string) => notes.find(query, { mode, limit: 10 })
+      for (const part of isLong ? (['dev', 'held'] as const) : ['held' as const]) {
+        const text = await measure(part, search('text'))
+        const meaning = await measure(part, search('meaning'))
+        const fused = await measure(part, search('fused'))
+        say(`${kind} ${part}: ${JSON.stringify({ text, meaning, fused })}`)
+        for (const alone of [text, meaning]) {
+          expect(fused.recall_at_5).toBeGreaterThanOrEqual(alone.recall_at_5)
+          expect(fused.mrr).toBeGreaterThanOrEqual(alone.mrr)
+        }
+        expect(fused.recall_at_5).toBeGreaterThan(0.75)
       }
-      expect(fused.recall_at_5).toBeGreaterThan(0.75)
-    }
-  })
+    },
+  )
 })
 
 test('duplicates are told from notes that are only near', async () => {

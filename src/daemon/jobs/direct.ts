@@ -1,4 +1,5 @@
 import type { Hit } from '../../core/search.ts'
+import { NOT_EMBEDDED } from '../../operations/search_find.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Meaning, Store } from '../../stores/store.ts'
 import { readConfig } from '../config.ts'
@@ -33,7 +34,7 @@ export class DirectMeaning implements Meaning {
   ): Promise<Hit[] | string> {
     const finder = this.store.finder!
     const embedding = await this.store.read((view) => view.get('embedding', 'embedding'))
-    if (!embedding) return 'no server has embedded these notes yet (leasehold up)'
+    if (!embedding) return NOT_EMBEDDED
     const { notes } = await finder.tallyMemory(null)
     if (notes > NOTES_MAX) return `${notes} notes are too many without a server (leasehold up)`
     try {

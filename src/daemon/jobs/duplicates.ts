@@ -56,11 +56,11 @@ export async function findDuplicates(
     return [...found.values()]
   }
   const looked = await store.read((view) => lookAt(view, jobs, provider.name))
-  const found = looked.map((each) => ({ ...each, alike: alikeTo(each) }))
+  const found = looked.map((each) => alikeTo(each))
   step('duplicates:found')
   await store.write((view) => {
-    for (const { key, subject, alike } of found) {
-      recordAlike(view, subject, alike, { duty: duty(), tools: textTools, labels })
+    for (const [i, { key, subject }] of looked.entries()) {
+      recordAlike(view, subject, found[i]!, { duty: duty(), tools: textTools, labels })
       endBackground(view, key, duty())
     }
   })

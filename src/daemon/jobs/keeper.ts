@@ -22,6 +22,10 @@ const LABEL_MAX = 4
 /** After trouble of the store or the provider; a failure of one job has a pause of its own. */
 const RETRY_MS = 5_000
 
+/** So long after the last note it is quiet; and so long at most is waited for that. */
+const QUIET_MS = 100
+const GIVE_WAY_MS = 1_000
+
 const ROLE = 'leasehold:memory'
 const ENDED = /^lease\.(?:released|expired|died|force_released)$/
 /** Changes that leave something to be done behind them. */
@@ -50,6 +54,7 @@ export class NoteKeeper {
   private active = false
   private isOpen = false
   private takenBack: number | undefined
+  private heard_ms = Number.NEGATIVE_INFINITY
   private again = false
   private working: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
@@ -122,15 +127,18 @@ export class NoteKeeper {
       this.role.keep(() => (this.active = false))
       this.wake()
     } catch (error) {
-      // Its end is an event, and brings us back.
-      if (!(error instanceof Refusal) || error.code !== 'held') {
-        this.options.say(`notes are not embedded: ${(error as Error).message}`)
-      }
+      // The end of another's lease is an event, and brings us back.
+      if (error instanceof Refusal && error.code === 'held') return
+      this.options.say(`notes are not embedded yet: ${(error as Error).message}`)
+      setTimeout(() => this.isOpen && void this.elect(), RETRY_MS).unref()
     }
   }
 
   private hear(events: Event[]): void {
-    if (events.some(({ type }) => LEAVES.test(type))) this.wake()
+    if (events.some(({ type }) => LEAVES.test(type))) {
+      this.heard_ms = performance.now()
+      this.wake()
+    }
     const free = events.some(({ lock, type }) => lock === ROLE && ENDED.test(type))
     if (free && !this.active && this.isOpen) void this.elect()
   }
@@ -181,9 +189,21 @@ export class NoteKeeper {
     await this.store.write((view) => adoptProvider(view, provider, duty))
   }
 
+  /** Whoever writes notes comes first: while they do, only a batch a second is done behind them. */
+  private async giveWay(): Promise<void> {
+    const until_ms = performance.now() + GIVE_WAY_MS
+    for (;;) {
+      const now = performance.now()
+      const wait_ms = Math.min(this.heard_ms + QUIET_MS, until_ms) - now
+      if (wait_ms <= 0 || !this.active) return
+      await new Promise((resolve) => void setTimeout(resolve, wait_ms))
+    }
+  }
+
   /** Does some of what is due. False when nothing is. */
   private async next(provider: Provider, meaning: IndexedMeaning): Promise<boolean> {
     step('worker:idle')
+    await this.giveWay()
     const { store } = this
     const desk: Desk = { store, provider, duty: () => this.duty() }
     const claim = (kind: 'embed' | 'duplicates' | 'label', limit: number) =>

@@ -2,6 +2,8 @@ import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
+import { operationNamed } from '../../operations/registry.ts'
+import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
@@ -104,6 +106,21 @@ const CHECKS: [what: string, check: Check][] = [
       const { ok, problems, events } = await checkStore(place)
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
       return { ok, says, next: 'leasehold db restore BACKUP' }
+    },
+  ],
+  [
+    'memory',
+    async (context) => {
+      if (context.place.kind === 'file' || !storeExists(context.place)) {
+        return { ok: true, says: 'no notes' }
+      }
+      const asked = operationNamed.get('memory.status')!
+      const status = (await context.call(asked, {})) as ShownStatus
+      const { notes, embedded, waiting, put_aside, provider } = status
+      const behind = put_aside > 0 ? `, ${put_aside} put aside` : ''
+      const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
+      const next = 'leasehold memory status says why; leasehold memory retry tries again'
+      return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
     },
   ],
   [

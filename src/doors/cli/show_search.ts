@@ -56,7 +56,7 @@ const usedLine = (modes: string[], why: string | undefined) =>
   pc.dim(`looked by ${modes.join(' and ')}${why === undefined ? '' : `; ${visible(why)}`}`)
 
 function statusLines(status: ShownStatus): string {
-  const { notes, embedded, provider, waiting, put_aside, problems, model } = status
+  const { notes, embedded, provider, waiting, put_aside, problems } = status
   const share = notes === 0 ? '' : ` (${Math.floor((100 * embedded) / notes)} %)`
   return [
     `${notes} notes, ${embedded} embedded${share} by ${provider ?? 'nobody yet'}`,
@@ -65,6 +65,5 @@ function statusLines(status: ShownStatus): string {
       pc.yellow(`  ${kind} ${visible(subject)}: ${visible(error ?? '')} (${attempts} times)`),
     ),
     ...(put_aside > 0 ? [pc.dim('try again: leasehold memory retry --force')] : []),
-    ...(model === null ? [pc.dim('this process has no model: see docs/memory-search.md')] : []),
   ].join('\n')
 }

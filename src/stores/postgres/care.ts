@@ -113,8 +113,12 @@ export async function prunePostgres(where: Where, keep: Keep): Promise<number> {
   return withSession(where, async (db, statements) => {
     if ((await schemaVersion(db, address)) === 0) return 0
     await db.run(statements.lock)
+    await db.run(statements.forgetVectors)
     const [last] = await db.query(statements.oldEvent, [keep.events, keep.since.toISOString()])
-    if (!last) return 0
+    if (!last) {
+      await db.run('COMMIT')
+      return 0
+    }
     const [position, hash] = last as [string, string]
     const [count] = await db.query(statements.forgetEvents, [position])
     await db.query(statements.setCheckpoint, [position, hash])

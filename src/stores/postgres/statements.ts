@@ -92,6 +92,9 @@ function searchingFor(schema: string) {
       ORDER BY id LIMIT $3::bigint) ${vectors}`,
     vectorsOf: `WITH m AS (SELECT id, scope, heads FROM ${schema}.memory
       WHERE live AND id = ANY ($2::text[])) ${vectors}`,
+    forgetVectors: `DELETE FROM ${schema}.vector AS x WHERE NOT EXISTS (
+        SELECT 1 FROM ${schema}.memory_version AS v WHERE v.hash = x.hash AND v.kept)
+      OR x.provider <> (SELECT provider FROM ${schema}.embedding WHERE cursor IS NULL)`,
     tallyMemory: `SELECT json_build_object(
       'notes', (SELECT count(*) FROM ${schema}.memory WHERE live),
       'behind', (SELECT count(*) FROM ${schema}.memory WHERE live AND id > $1::text),

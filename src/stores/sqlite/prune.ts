@@ -8,6 +8,11 @@ export interface Keep {
   since: Date
 }
 
+/** Of texts that no version says any more, and of a provider that no longer counts. */
+const FORGET_VECTORS = `DELETE FROM vector
+  WHERE NOT EXISTS (SELECT 1 FROM memory_version AS v WHERE v.hash = vector.hash AND v.kept = 1)
+  OR provider <> (SELECT provider FROM embedding WHERE cursor IS NULL)`
+
 /**
  * Forgets old events. The last one that goes is remembered as the checkpoint, where the chain of
  * the others begins, so that the chain can still be verified and no reader takes the gap for loss.
@@ -28,7 +33,11 @@ export async function pruneSqlite(
          ORDER BY position DESC LIMIT 1`,
       )
       .get(keep.events, keep.since.toISOString())
-    if (!cut) return 0
+    db.exec(FORGET_VECTORS)
+    if (!cut) {
+      db.exec('COMMIT')
+      return 0
+    }
     const { position, hash } = cut as { position: number; hash: string }
     const { changes } = db.prepare('DELETE FROM event WHERE position <= ?').run(position)
     db.prepare('UPDATE checkpoint SET position = ?, hash = ?').run(position, hash)
