@@ -94,7 +94,7 @@ test('an expired lock and a lost agent are told once, signed, also over a restar
 test('a long wait and an old queue are told to a command, and when they are over', async () => {
   const place = servingPlace()
   const file = place.path('told.jsonl')
-  const script = `process.stdin.pipe(require('fs').createWriteStream(process.argv[1], {flags: 'a'}))`
+  const script = `process.stdin.pipe(fs.createWriteStream(process.argv[1], { flags: 'a' }))`
   const rules = { wait_seconds: 1, queue_age_seconds: 1 }
   configure(place, { command: [process.execPath, '-e', script, file], rules })
   const daemon = await startDaemon(place)
@@ -122,7 +122,7 @@ test('a long wait and an old queue are told to a command, and when they are over
   ])
 })
 
-test('of two daemons on one PostgreSQL store one tells, and the other when that is gone', async () => {
+test('of two daemons on one PostgreSQL store one tells, then the other', async () => {
   const [here, there] = [servingPlace(), servingPlace()]
   const hook = await receiver()
   const env = { LEASEHOLD_STORE: postgresUrl(here.state) }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { OUTPUT } from '../../../daemon/output_log.ts'
 import { runFolder } from '../../../daemon/run_folder.ts'
 
-/** The end of what a run has printed, as lines; none where it runs elsewhere, or has said nothing. */
+/** The end of what a run has printed, as lines; none if it runs elsewhere or was silent. */
 export function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {
   let file: number
   try {
