@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { type Served, servingPlace, startDaemon } from '../doors/serving.ts'
 import { postgresUrl } from '../postgres.ts'
 import { type Sandbox, until } from '../processes.ts'
@@ -41,9 +42,9 @@ async function receiver(refuses = 0) {
   return { url, posted, told, refused: () => refused }
 }
 
-function configure(place: Sandbox, alerts: object): void {
+function configure(place: Sandbox, alerts: object, more: object = {}): void {
   mkdirSync(place.state, { mode: 0o700 })
-  writeFileSync(join(place.state, 'config.json'), JSON.stringify({ alerts }))
+  writeFileSync(join(place.state, 'config.json'), JSON.stringify({ alerts, ...more }))
 }
 
 /** What was sent is known to have been: nothing is repeated from here on. */
@@ -120,6 +121,26 @@ test('a long wait and an old queue are told to a command, and when they are over
     'cleared long_wait bob for $(touch x)',
     'cleared queue_age task 1',
   ])
+})
+
+test('a store that cannot be written is told, and when it can be again', async () => {
+  const place = servingPlace()
+  const hook = await receiver()
+  const alerts = { webhook: { url: hook.url }, rules: { store_trouble_seconds: 1 } }
+  configure(place, alerts, { busy_timeout_ms: 100 })
+  const daemon = await startDaemon(place)
+  await daemon.ok('lock.acquire', { names: ['a'], agent: 'ada' })
+  const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
+  onTestFinished(() => db.close())
+  // Another program holds the write lock and makes no progress.
+  db.exec('BEGIN IMMEDIATE')
+  expect((await daemon.post('lock.release', { name: 'a', agent: 'ada' })).status).toBe(503)
+  await until('it is told', () => hook.posted.length === 1)
+  expect(hook.told()).toEqual(['raised store_trouble the store'])
+  db.exec('ROLLBACK')
+  await daemon.ok('lock.release', { name: 'a', agent: 'ada' })
+  await until('it is over', () => hook.posted.length === 2)
+  expect(hook.told()[1]).toBe('cleared store_trouble the store')
 })
 
 test('of two daemons on one PostgreSQL store one tells, then the other', async () => {
