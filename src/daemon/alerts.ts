@@ -23,7 +23,7 @@ export async function startAlerts(
   const role = place.kind === 'postgres' ? new Role(store, 'leasehold:alerts', 'alerts') : daemon
   const watching = new Watching(store, place, role)
   if (role === daemon) await watching.start(noticed)
-  else await watching.standBy()
+  else await watching.standBy(noticed)
   return async () => {
     await watching.stop()
     if (role !== daemon) await role.release()
@@ -60,9 +60,9 @@ class Watching {
   }
 
   /** Takes the role now, or when whoever has it lets go. */
-  async standBy(): Promise<void> {
+  async standBy(noticed: Event[]): Promise<void> {
     let taken = false
-    const attempt = async () => {
+    const attempt = async (before: Event[] = []) => {
       if (taken) return
       try {
         await this.role.take()
@@ -72,13 +72,13 @@ class Watching {
       }
       taken = true
       this.role.keep(() => undefined)
-      await this.start()
+      await this.start(before)
     }
     this.forget = this.store.onCommit((events) => {
       const freed = events.some(({ lock, type }) => lock === this.role.name && ENDED.test(type))
       if (freed) void attempt().catch(() => undefined)
     })
-    await attempt()
+    await attempt(noticed)
   }
 
   async stop(): Promise<void> {

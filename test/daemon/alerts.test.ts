@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { type Served, servingPlace, startDaemon } from '../doors/serving.ts'
 import { postgresUrl } from '../postgres.ts'
 import { type Sandbox, until } from '../processes.ts'
@@ -41,9 +42,9 @@ async function receiver(refuses = 0) {
   return { url, posted, told, refused: () => refused }
 }
 
-function configure(place: Sandbox, alerts: object): void {
+function configure(place: Sandbox, alerts: object, more: object = {}): void {
   mkdirSync(place.state, { mode: 0o700 })
-  writeFileSync(join(place.state, 'config.json'), JSON.stringify({ alerts }))
+  writeFileSync(join(place.state, 'config.json'), JSON.stringify({ alerts, ...more }))
 }
 
 /** What was sent is known to have been: nothing is repeated from here on. */
@@ -75,21 +76,26 @@ test('an expired lock and a lost agent are told once, signed, also over a restar
     (await place.ok(['alert', 'list'])).items.map((a: Posted['notice']) => a.rule)
   expect(await rules()).toEqual(['agent_lost', 'lock_expired'])
   await first.kill()
+  // Nobody is there to notice this one; the next daemon does, with its first write.
+  await place.ok(['lock', 'acquire', 'late', '--agent', 'cyd', '--ttl', '1s'])
+  await until('it is over', async () => !(await place.ok(['lock', 'status', 'late'])).is_locked)
   const second = await startDaemon(place, { env })
+  await until('it is told', () => hook.posted.length === 4)
+  expect(hook.told().slice(2)).toEqual(['raised agent_lost cyd', 'raised lock_expired late'])
   await second.ok('lock.acquire', { names: ['build'], agent: 'ada', ttl_seconds: 60 })
-  await until('both are over', () => hook.posted.length >= 4)
-  expect(hook.told().slice(2).toSorted()).toEqual([
+  await until('both are over', () => hook.posted.length >= 6)
+  expect(hook.told().slice(4).toSorted()).toEqual([
     'cleared agent_lost ada',
     'cleared lock_expired build',
   ])
-  expect(await rules()).toEqual([])
-  expect(new Set(hook.posted.map(({ notice }) => notice.id)).size).toBe(4)
+  expect(await rules()).toEqual(['agent_lost', 'lock_expired'])
+  expect(new Set(hook.posted.map(({ notice }) => notice.id)).size).toBe(6)
 })
 
 test('a long wait and an old queue are told to a command, and when they are over', async () => {
   const place = servingPlace()
   const file = place.path('told.jsonl')
-  const script = `process.stdin.pipe(require('fs').createWriteStream(process.argv[1], {flags: 'a'}))`
+  const script = `process.stdin.pipe(fs.createWriteStream(process.argv[1], { flags: 'a' }))`
   const rules = { wait_seconds: 1, queue_age_seconds: 1 }
   configure(place, { command: [process.execPath, '-e', script, file], rules })
   const daemon = await startDaemon(place)
@@ -117,7 +123,27 @@ test('a long wait and an old queue are told to a command, and when they are over
   ])
 })
 
-test('of two daemons on one PostgreSQL store one tells, and the other when that is gone', async () => {
+test('a store that cannot be written is told, and when it can be again', async () => {
+  const place = servingPlace()
+  const hook = await receiver()
+  const alerts = { webhook: { url: hook.url }, rules: { store_trouble_seconds: 1 } }
+  configure(place, alerts, { busy_timeout_ms: 100 })
+  const daemon = await startDaemon(place)
+  await daemon.ok('lock.acquire', { names: ['a'], agent: 'ada' })
+  const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
+  onTestFinished(() => db.close())
+  // Another program holds the write lock and makes no progress.
+  db.exec('BEGIN IMMEDIATE')
+  expect((await daemon.post('lock.release', { name: 'a', agent: 'ada' })).status).toBe(503)
+  await until('it is told', () => hook.posted.length === 1)
+  expect(hook.told()).toEqual(['raised store_trouble the store'])
+  db.exec('ROLLBACK')
+  await daemon.ok('lock.release', { name: 'a', agent: 'ada' })
+  await until('it is over', () => hook.posted.length === 2)
+  expect(hook.told()[1]).toBe('cleared store_trouble the store')
+})
+
+test('of two daemons on one PostgreSQL store one tells, then the other', async () => {
   const [here, there] = [servingPlace(), servingPlace()]
   const hook = await receiver()
   const env = { LEASEHOLD_STORE: postgresUrl(here.state) }

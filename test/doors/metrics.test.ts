@@ -6,6 +6,14 @@ import { send, servingPlace, startDaemon } from './serving.ts'
 
 const GRAFANA = new URL('../../docs/grafana.json', import.meta.url)
 
+const FALLING = `# HELP h H.
+# TYPE h histogram
+h_bucket{le="1"} 2
+h_bucket{le="+Inf"} 1
+h_sum 1
+h_count 1
+`
+
 describe('/metrics', () => {
   test('is valid, agrees with the events, and is for those who have a token', async () => {
     const place = servingPlace()
@@ -71,10 +79,7 @@ describe('/metrics', () => {
     ['a sample before its type', 'a_total 1\n'],
     ['the same sample twice', '# HELP a A.\n# TYPE a gauge\na 1\na 1\n'],
     ['a bad label', '# HELP a A.\n# TYPE a gauge\na{x="\\q"} 1\n'],
-    [
-      'buckets that fall',
-      `# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`,
-    ],
+    ['buckets that fall', FALLING],
   ])('%s is found by the check', (_, text) => {
     expect(() => parseExposition(text)).toThrow(/^(?:no|not|twice|bad|h is)/)
   })

@@ -80,7 +80,7 @@ describe('top', () => {
     expect(out.trimEnd().endsWith(`${ESC}[?25h${ESC}[?1049l`)).toBe(true)
   })
 
-  test('fits into a narrow terminal, explains, and gives the terminal back when ended', async () => {
+  test('fits into a narrow terminal, explains, and gives it back at the end', async () => {
     const place = servingPlace()
     await place.ok(['task', 'add', `Long ${'x'.repeat(200)}`, '--id', 'T1'])
     await place.ok(['task', 'claim', 'T1', '--agent', 'ada'])

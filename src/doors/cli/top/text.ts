@@ -1,8 +1,11 @@
 import { stripVTControlCharacters } from 'node:util'
 
 /** Characters that take two columns: East Asian scripts and pictures. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/u
+const WIDE = new RegExp(
+  '[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff' +
+    '\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}]',
+  'u',
+)
 
 const cellsOf = (character: string) => (WIDE.test(character) ? 2 : 1)
 
