@@ -173,7 +173,7 @@ function writeTypes() {
   const types = `${out}/types`
   rmSync(types, { recursive: true, force: true })
   execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.types.json'], { stdio: 'inherit' })
-  for (const name of readdirSync(types, { recursive: true })) {
+  for (const name of readdirSync(types, { recursive: true }).map(String)) {
     if (!name.endsWith('.d.ts')) continue
     const text = readFileSync(`${types}/${name}`, 'utf8')
     // The compiler keeps our .ts in declarations; a package has .js beside them.

@@ -241,5 +241,7 @@ async function memories(asking: Asking): Promise<void> {
   )
   await put('claude-2', 'api.pagination', '{"style": "cursor", "limit": 100}')
   await put('cursor-ada', 'api.pagination', '{"style": "offset", "limit": 50}')
+  await put('claude-1', 'ci.cache', 'The build cache of CI is cleared every night at 02:00 UTC.')
+  await put('codex-1', 'build.cache', 'The build cache in CI is cleared each night at 02:00 UTC.')
   await put('claude-4', 'deploy.window', 'Deploy on weekdays before 15:00 UTC.', { tags: ['ops'] })
 }

@@ -23,6 +23,7 @@ const VIEWS: Record<string, string> = {
   timeline: '#/timeline?time=1m',
   memory: '#/memory',
   conflicts: '#/memory?tab=conflicts',
+  duplicates: '#/memory?tab=duplicates',
   agents: '#/agents',
   events: '#/events',
   stats: '#/stats',
@@ -50,6 +51,7 @@ async function main(): Promise<void> {
     const secret = readFileSync(join(state, 'admin.token'), 'utf8').trim()
     const asking = new Asking(url, secret)
     await play(asking, BUSTLE_MS)
+    await foundAlike(asking)
     for (const theme of ['light', 'dark'] as const) await shoot(browser, url, secret, theme)
     asking.close()
   } finally {
@@ -57,6 +59,16 @@ async function main(): Promise<void> {
     server.kill('SIGTERM')
     await once(server, 'exit')
     rmSync(state, { recursive: true, force: true })
+  }
+}
+
+/** Notes are compared in the background, by a model that has to be loaded first. */
+async function foundAlike(asking: Asking): Promise<void> {
+  for (let tries = 0; tries < 60; tries += 1) {
+    const { items } = await asking.ask('duplicate.list')
+    if (items.length > 0) return
+    // reason: there is nobody to tell us; without any, the view shows that there are none
+    await new Promise((resolve) => void setTimeout(resolve, 500))
   }
 }
 
@@ -91,7 +103,9 @@ async function show(page: Page, hash: string): Promise<void> {
 async function keep(page: Page, name: string): Promise<void> {
   if (ONLY.length > 0 && !ONLY.includes(name.split('-')[0]!)) return
   const path = join(OUT, `${name}.png`)
-  await page.screenshot({ path })
+  // A page full of text makes a large picture; half of it shows as much.
+  const clip = { x: 0, y: 0, width: 1360, height: 600 }
+  await page.screenshot({ path, ...(name.startsWith('events') && { clip }) })
   process.stdout.write(`${name}.png ${Math.round(statSync(path).size / 1024)} KB\n`)
 }
 

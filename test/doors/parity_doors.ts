@@ -109,9 +109,10 @@ function overWire(
 /** The command line's words for an input; undefined where it has none. */
 function argvOf({ command, input: fields }: Operation, input: Json): string[] | undefined {
   if (!command) return undefined
-  const [noun, verb, ...words] = command.split(' ') as [string, string, ...string[]]
+  const [noun, verb, ...words] = command.split(' ') as [string, string | undefined, ...string[]]
   const positional = words.map((word) => word.replaceAll(/[[\]…]/g, ''))
-  const argv = [noun, verb]
+  // `stats` is a word of its own.
+  const argv = verb === undefined ? [noun] : [noun, verb]
   for (const [name, value] of Object.entries(input)) {
     if (positional.includes(name) || value === undefined) continue
     const flag = fields[name]?.flag

@@ -56,7 +56,7 @@ function optionsFor<P>(lines: Line<P>[], width: number): uPlot.Options {
     height: HEIGHT,
     cursor: { y: false },
     legend: { live: false },
-    padding: [14, 24, 0, 0],
+    padding: [14, 44, 0, 0],
     axes: [
       { ...axis, space: 80, values: (_, ticks) => ticks.map(timeOf) },
       { ...axis, size: 44 },

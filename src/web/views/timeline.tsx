@@ -147,21 +147,23 @@ interface ChartProps {
 
 function Chart({ lanes, frame, seconds }: ChartProps) {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const width = useSignal(800)
+  const size = useSignal({ width: 800, height: 400 })
+  const top = useSignal(0)
   const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
   const to_ms = now.value
   const shown = frame.value ?? { from_ms: to_ms - seconds * 1000, to_ms }
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => {
-      if (entry) width.value = entry.contentRect.width
+      if (entry) size.value = entry.contentRect
     })
-    observer.observe(canvas.current!.parentElement!)
+    observer.observe(canvas.current!.closest('.timeline')!)
     return () => observer.disconnect()
   }, [])
-  const height = HEAD + lanes.value.length * LANE
+  const { width, height } = size.value
   useEffect(() => {
-    draw(canvas.current!, { lanes: lanes.value, shown, width: width.value, height, now_ms: to_ms })
-  }, [lanes.value, shown.from_ms, shown.to_ms, width.value, theme()])
+    const seen = { width, height, top: top.value }
+    draw(canvas.current!, { lanes: lanes.value, shown, ...seen, now_ms: to_ms })
+  }, [lanes.value, shown.from_ms, shown.to_ms, size.value, top.value, theme()])
   const move = (by: number, zoom: number) => {
     const length = (shown.to_ms - shown.from_ms) * zoom
     const middle = (shown.to_ms + shown.from_ms) / 2 + by * length
@@ -176,6 +178,7 @@ function Chart({ lanes, frame, seconds }: ChartProps) {
         role="group"
         aria-label="Timeline; arrow keys move, plus and minus zoom"
         onKeyDown={(event) => keyMove(event, move)}
+        onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
         onWheel={(event) => {
           if (!event.ctrlKey && !event.shiftKey) return
           event.preventDefault()
@@ -188,13 +191,14 @@ function Chart({ lanes, frame, seconds }: ChartProps) {
           aria-label={summary(lanes.value)}
           onPointerMove={(event) => {
             const { offsetX: x, offsetY: y } = event
-            if (event.buttons === 1) return move(-event.movementX / (width.value - NAMES), 1)
-            const span = spanAt(lanes.value, shown, width.value, x, y, to_ms)
+            if (event.buttons === 1) return move(-event.movementX / (width - NAMES), 1)
+            const span = spanAt(lanes.value, shown, width, x, y + top.value, to_ms)
             tip.value = span ? { x, y, span } : null
           }}
           onPointerLeave={() => (tip.value = null)}
         />
-        {tip.value && <Tip {...tip.value} />}
+        <div style={{ height: `${HEAD + lanes.value.length * LANE - height}px` }} />
+        {tip.value && <Tip {...tip.value} y={tip.value.y + top.value} />}
       </div>
     </>
   )

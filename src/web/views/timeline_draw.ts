@@ -21,8 +21,10 @@ const LABEL_MIN = 46
 interface Drawing {
   lanes: Lane[]
   shown: Window
+  /** Of what is on screen; `top` of it is scrolled away. */
   width: number
   height: number
+  top: number
   now_ms: number
 }
 
@@ -48,8 +50,9 @@ function colours(): Colours {
   }
 }
 
+/** Only the lanes that are on screen: there may be a thousand. */
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
-  const { width, height, lanes } = drawing
+  const { width, height, lanes, top } = drawing
   const scale = devicePixelRatio
   canvas.width = width * scale
   canvas.height = height * scale
@@ -59,8 +62,16 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
   pen.scale(scale, scale)
   pen.font = '12px system-ui, sans-serif'
   const ink = colours()
+  const first = Math.floor(top / LANE)
+  const last = Math.ceil((top + height) / LANE)
   drawScale(pen, drawing, ink)
-  for (const [i, lane] of lanes.entries()) drawLane(pen, lane, HEAD + i * LANE, drawing, ink)
+  // Lanes scroll under the scale, not over it.
+  pen.beginPath()
+  pen.rect(0, HEAD, width, height)
+  pen.clip()
+  for (const [i, lane] of lanes.slice(first, last).entries()) {
+    drawLane(pen, lane, HEAD + (first + i) * LANE - top, drawing, ink)
+  }
 }
 
 const STEPS_S = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600]
@@ -151,11 +162,22 @@ function boxOf({ from_ms, to_ms }: Span, shown: Window, width: number, now_ms: n
   return { x, w }
 }
 
+/** Measuring takes longer than drawing, and the same names come again with every frame. */
+const widths = new Map<string, number>()
+
+function widthOf(pen: CanvasRenderingContext2D, text: string): number {
+  let width = widths.get(text)
+  if (width === undefined) {
+    if (widths.size > 5_000) widths.clear()
+    widths.set(text, (width = pen.measureText(text).width))
+  }
+  return width
+}
+
 function shortened(pen: CanvasRenderingContext2D, name: string, width: number): string {
-  if (pen.measureText(name).width < width) return name
-  let kept = name
-  while (kept !== '' && pen.measureText(`${kept}…`).width > width) kept = kept.slice(0, -1)
-  return `${kept}…`
+  if (widthOf(pen, name) < width) return name
+  const letters = Math.floor((name.length * width) / widthOf(pen, name)) - 1
+  return `${name.slice(0, Math.max(1, letters))}…`
 }
 
 /** What is drawn at a point. */
