@@ -12,12 +12,12 @@ const USERS = 2_000
 /** Peers are given so many jobs, each in a queue of its own where those have names. */
 const JOBS = 100_000
 const JOBS_QUICK = 20_000
-const WINDOW_MS = 15_000
-const ROUNDS = 5
+const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? 15_000)
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const ROUNDS_QUICK = 2
 /** Part of it: `BENCH_ONLY=queue,named` measures those whose name has one of these. */
 const ONLY = process.env['BENCH_ONLY']?.split(',') ?? ['']
-const isWanted = ({ name }: Contender) => ONLY.some((part) => name.includes(part))
+const isWanted = ({ name }: { name: string }) => ONLY.some((part) => name.includes(part))
 
 /** Who is measured: from a copy of which database, by how many processes, and how. */
 interface Contender {
@@ -94,7 +94,7 @@ export async function measurePostgres(quick: boolean) {
     const p99_ms = Object.fromEntries(
       [...measured].map(([name, all]) => [name, median(all.map((one) => one.p99_ms ?? 0))]),
     )
-    const bloat = await measureBloat(bench, quick)
+    const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
     return { rates, p99_ms, jobs, bloat, goals: goalsOf(rates) }
   } finally {
@@ -158,6 +158,6 @@ export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgre
   })
   printTable([['', 'per second', ''], ...rows])
   console.log(`Ours: ${whole(TASKS)} tasks of ${whole(USERS)} users. Peers: ${whole(jobs)} jobs.`)
-  printBloat(bloat)
+  if (bloat) printBloat(bloat)
   printGoals(goals)
 }

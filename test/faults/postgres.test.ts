@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest'
 import type { Commit } from '../../src/stores/port.ts'
 import { checkPostgres } from '../../src/stores/postgres/care.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
+import type { Connection } from '../../src/stores/postgres/driver.ts'
 import { callerOf, temporaryFolder, Verbs } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
 import { type PostgresServer, startPostgres } from '../postgres_server.ts'
@@ -87,12 +88,12 @@ class Unlucky extends PostgresBackend {
   override async commit(commit: Commit) {
     if (aim === 'write') await this.lose()
     if (aim === 'commit') {
-      const self = this as unknown as { finish: () => Promise<void> }
+      const self = this as unknown as { finish: (db: Connection) => Promise<void> }
       const { finish } = self
-      self.finish = async () => {
+      self.finish = async (db) => {
         self.finish = finish
         await this.lose()
-        await finish.call(this)
+        await finish.call(this, db)
       }
     }
     return super.commit(commit)

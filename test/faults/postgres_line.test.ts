@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { machine } from '../../src/stores/machine.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
+import { isAway } from '../../src/stores/postgres/errors.ts'
 import { statementsFor } from '../../src/stores/postgres/statements.ts'
 import { Store } from '../../src/stores/store.ts'
 import { temporaryFolder } from '../helpers.ts'
@@ -81,4 +82,9 @@ describe('a writer in line', () => {
     await other.query('ROLLBACK')
     await written
   })
+})
+
+test('a broken pipe is the network’s error, though its name looks like one of PostgreSQL’s', () => {
+  expect(isAway(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))).toBe(true)
+  expect(isAway(Object.assign(new Error('no such table'), { code: '42P01' }))).toBe(false)
 })

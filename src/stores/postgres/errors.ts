@@ -1,10 +1,10 @@
 import { Refusal } from '../../core/refusal.ts'
 import { diskFull, systemCode, unanswered } from '../errors.ts'
 
-/** What PostgreSQL calls an error: five characters. Undefined for any other error. */
+/** What PostgreSQL calls an error: five characters. EPIPE is one of the system's. */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  return typeof code === 'string' && /^(?!E)[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
 export const STATE = {

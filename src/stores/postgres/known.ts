@@ -30,7 +30,8 @@ const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', '
 export interface Change {
   table: TableName
   key: string
-  row: () => AnyRow | null
+  /** Undefined: it is not told what became of it. */
+  row: (() => AnyRow | null) | undefined
 }
 
 interface Index {
@@ -253,14 +254,24 @@ export class Known implements Base {
   follow(changes: Iterable<Change>): void {
     this.pages.clear()
     for (const { table, key, row } of changes) {
+      this.empty?.delete(table)
       const isKnown = this.rows[table].has(key)
-      if (isKnown || INDEXES_OF.get(table)!.some((index) => this.starts.has(index))) {
+      const looked = INDEXES_OF.get(table)!.filter((index) => this.starts.has(index))
+      if (!isKnown && looked.length === 0) continue
+      if (row) {
         this.makeRoom(table)
         this.change(table, key, row())
       } else {
-        this.empty?.delete(table)
+        this.rows[table].delete(key)
+        // It may be in any group now.
+        for (const index of looked) this.forgetIndex(index)
       }
     }
+  }
+
+  private forgetIndex(index: IndexName): void {
+    this.starts.delete(index)
+    this.places.delete(index)
   }
 
   private makeRoom(table: TableName): void {

@@ -1,5 +1,5 @@
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import { COLUMNS, TEXTS } from '../columns.ts'
+import { COLUMNS } from '../columns.ts'
 import { sha256 } from '../digest.ts'
 import type { AnyRow, Changes } from '../port.ts'
 import { CODECS } from './codec.ts'
@@ -11,8 +11,22 @@ export const RECENT_MAX = 64
 /** Programs whose rows differ do not understand each other's changes. */
 export const SHAPE = sha256(JSON.stringify(COLUMNS)).slice(0, 16)
 
-/** Rows as lists of their values, in the order of the columns, and keys of those that are gone. */
-type Packed = Partial<Record<TableName, { rows: unknown[][]; gone: string[] }>>
+/** What claims look at whoever made it. Of other rows it is enough to say that they changed. */
+const TOLD: ReadonlySet<TableName> = new Set([
+  'share',
+  'lane',
+  'ready',
+  'limit',
+  'parking',
+  'queue',
+  'lease',
+])
+
+/**
+ * Rows as lists of their values, in the order of the columns; keys of those that are gone, and of
+ * those that are to be loaded again.
+ */
+type Packed = Partial<Record<TableName, { rows: unknown[][]; gone: string[]; other: string[] }>>
 
 /** What a commit changed, in one line. */
 export function pack(changes: Changes): string {
@@ -22,23 +36,25 @@ export function pack(changes: Changes): string {
     if (!changed) continue
     const rows: unknown[][] = []
     const gone: string[] = []
+    const other: string[] = []
     for (const [key, row] of changed) {
-      // Long values are not remembered by anybody: that they changed is enough.
-      if (row && !TEXTS.has(table)) rows.push(CODECS[table].list(row))
-      else gone.push(key)
+      if (!row) gone.push(key)
+      else if (TOLD.has(table)) rows.push(CODECS[table].list(row))
+      else other.push(key)
     }
-    packed[table] = { rows, gone }
+    packed[table] = { rows, gone, other }
   }
   return JSON.stringify(packed)
 }
 
 export function* unpack(line: string): Generator<Change> {
   const packed = JSON.parse(line) as Packed
-  for (const [name, { rows, gone }] of Object.entries(packed)) {
+  for (const [name, { rows, gone, other }] of Object.entries(packed)) {
     const table = name as TableName
     const codec = CODECS[table]
     const at = codec.names.indexOf(KEYS[table])
     for (const key of gone) yield { table, key, row: () => null }
+    for (const key of other) yield { table, key, row: undefined }
     for (const values of rows) {
       yield { table, key: values[at] as string, row: () => codec.unlist(values) }
     }
