@@ -54,9 +54,9 @@ const PARTS: Record<string, (args: string[]) => Promise<void>> = {
 }
 const part = PARTS[workload ?? '']
 if (part) await part(process.argv.slice(3))
-else await measure(workload!)
+else await measureOne(workload!)
 
-async function measure(name: string): Promise<void> {
+async function measureOne(name: string): Promise<void> {
   const numbers: Record<string, unknown> = { [name]: await WORKLOADS[name]!() }
   if (name === 'core') numbers['cold_start'] = await cold_start()
   if (file) writeFileSync(file, `${JSON.stringify(numbers, null, 2)}\n`)

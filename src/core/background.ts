@@ -5,7 +5,7 @@ import { BACKGROUND_KINDS, type BackgroundJob, type BackgroundKind } from './sea
 import type { View } from './view.ts'
 
 /** Claimed so often without an end, it is put aside: what keeps failing is for a person. */
-export const ATTEMPTS_MAX = 5
+const ATTEMPTS_MAX = 5
 /** From here on it may be what ends those who do it. */
 const SUSPECT_ATTEMPTS = 2
 const PAUSE_MS_MIN = 1_000
