@@ -15,15 +15,16 @@ function askGit(dir: string, args: string[]): string[] {
   try {
     const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {
       encoding: 'utf8',
-      timeout: Math.max(1, GIT_UNTIL_MS - performance.now()),
+      timeout: Math.max(1, Math.ceil(GIT_UNTIL_MS - performance.now())),
       maxBuffer: OUTPUT_MAX,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     // Names after an empty format line begin with a line's end.
     return [...new Set(said.split('\0').map((name) => name.replace(/^\n+/, '')))].filter(Boolean)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ETIMEDOUT') return []
-    throw new Error('git took too long', { cause: error })
+    const { status, code } = error as { status: number | null; code?: string }
+    if (typeof status === 'number' || code === 'ENOENT') return []
+    throw new Error(`git could not be asked (${code})`, { cause: error })
   }
 }
 
