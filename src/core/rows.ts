@@ -11,8 +11,11 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
+import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
+
+export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -155,106 +158,6 @@ export interface Ready {
   rank: number
   task_id: string
   high: boolean
-}
-
-/** One user's account in the queue: what runs, what waits, what comes next. */
-export interface Share {
-  /** Empty for tasks that have no user. */
-  user: string
-  weight: number
-  /** Its own limit; null: the queue's default. */
-  max: number | null
-  /** Locks that count against the limit: `task:42`, or `user:alice` taken by hand. */
-  running: string[]
-  /** Enqueued tasks in `todo`, and how many of them have a high priority. */
-  pending: number
-  pending_high: number
-  /** Whether any are pending; changes less often than how many. */
-  waits: boolean
-  /** When its newest task was enqueued; the next comes at least a millisecond later. */
-  last_ms: number
-  /** Virtual time: service received, by weight. Whoever is furthest behind is served next. */
-  vt: number
-  /** Length of its runs, averaged; null until one has ended. */
-  run_ms: number | null
-  paused: boolean
-  /** The group that was started last: its ready tasks come next. */
-  group: string | null
-  /** Lanes that have a ready task and are not parked. */
-  lanes: number
-  next_lane: string | null
-  next_task: string | null
-  next_high: boolean
-  /** In which index this share stands: it could start `next_task` now; null: it could not. */
-  turn: 'high' | 'normal' | null
-}
-
-/** Ready tasks of one user, project and group: what can be parked together on a full limit. */
-export interface Lane {
-  key: string
-  user: string
-  project: string | null
-  group: string | null
-  /** User and group together, to find the tasks that follow each other. */
-  group_key: string | null
-  ready: number
-  head_rank: number | null
-  head_task: string | null
-  head_high: boolean
-  /** The limit that had no room when this lane was looked at. */
-  parked_on: string | null
-}
-
-/** A user whose lanes are parked on one limit, and when its turn there is. */
-export interface Parking {
-  key: string
-  limit: string
-  user: string
-  /** The user's virtual time when last looked at; it may have risen since. */
-  vt: number
-  /** What the best of its lanes there would start. */
-  turn: 'high' | 'normal'
-}
-
-/**
- * A counter that claims take from: of a project, a group, or the pool of all. Lanes of a project
- * that no dispatcher serves are parked on `unserved:NAME`, which is paused until one does.
- */
-export interface Limit {
-  key: string
-  max: number | null
-  used: number
-  paused: boolean
-  /** How many lanes are parked here. */
-  parked: number
-  /** Which of the parked lanes could be woken: there is room, or agents may take them. */
-  wakes: 'room' | 'unserved' | null
-}
-
-/** The queue as a whole; there is one row. */
-export interface Queue {
-  key: 'queue'
-  /** Start tag of the last start: nobody joins with less. */
-  vclock: number
-  /** High-priority starts in a row while others waited. */
-  high_streak: number
-  paused: boolean
-  /** How many tasks of one user may run at once, unless its share says otherwise. */
-  user_max: number | null
-  lock_timeout_ms: number
-  /** Length of all runs, averaged: the estimate for a user without a history. */
-  run_ms: number | null
-}
-
-/** A program that starts runs on one host. It lives as long as its lease does. */
-export interface Dispatcher {
-  /** The name of the lock that makes it the only one on its host. */
-  id: string
-  host: string
-  pid: number
-  slots_max: number
-  projects: string[]
-  started_at: string
 }
 
 export const RUN_STATUSES = ['running', 'completed', 'failed', 'cancelled', 'lost'] as const
