@@ -15,6 +15,8 @@ import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_row
 import type { Alert, Stat } from './stat_rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
+export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
+
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
   host: string
