@@ -12,7 +12,7 @@ const TOPICS = 500
 const AT_ONCE = 512
 
 /** Numbers that look drawn at random, and are the same every time. */
-export function drawing(seed: number): () => number {
+function drawing(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

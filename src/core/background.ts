@@ -5,7 +5,7 @@ import { BACKGROUND_KINDS, type BackgroundJob, type BackgroundKind } from './sea
 import type { View } from './view.ts'
 
 /** Claimed so often without an end, it is put aside: what keeps failing is for a person. */
-export const ATTEMPTS_MAX = 5
+const ATTEMPTS_MAX = 5
 /** From here on it may be what ends those who do it. */
 const SUSPECT_ATTEMPTS = 2
 const PAUSE_MS_MIN = 1_000
@@ -119,13 +119,15 @@ export function takeBack(view: View, duty: Duty): void {
   }
 }
 
-/** Tries again what was put aside. Returns how many. */
-export function retryDead(view: View, limit: number): number {
+/** Tries again what was put aside, and tells whoever does it. Returns how many. */
+export function retryDead(view: View, limit: number, { agent }: Caller): number {
   let tried = 0
   for (const { kind, subject } of [...view.scan('background_jobs_in', 'dead')].slice(0, limit)) {
     askInBackground(view, kind, subject)
     tried += 1
   }
+  const data = { tried }
+  if (tried > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
   return tried
 }
 

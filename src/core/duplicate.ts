@@ -18,7 +18,7 @@ export interface Alike {
 }
 
 /** A pair as it is known, whichever of the two comes first. */
-export function pairOf(tools: TextTools, one: string, other: string) {
+function pairOf(tools: TextTools, one: string, other: string) {
   const [a, b] = one < other ? [one, other] : [other, one]
   return { a, b, id: tools.measure(keyOf(a, b)).hash.slice(0, 12) }
 }
@@ -96,7 +96,7 @@ export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] 
 export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
 
 /** A pair by its id, or `not_found`. */
-export function getDuplicate(view: View, id: string): Duplicate {
+function getDuplicate(view: View, id: string): Duplicate {
   const found = view.get('duplicate', id)
   if (found) return found
   throw new Refusal('not_found', `There is no pair ${id}`, {
