@@ -119,13 +119,15 @@ export function takeBack(view: View, duty: Duty): void {
   }
 }
 
-/** Tries again what was put aside. Returns how many. */
-export function retryDead(view: View, limit: number): number {
+/** Tries again what was put aside, and tells whoever does it. Returns how many. */
+export function retryDead(view: View, limit: number, { agent }: Caller): number {
   let tried = 0
   for (const { kind, subject } of [...view.scan('background_jobs_in', 'dead')].slice(0, limit)) {
     askInBackground(view, kind, subject)
     tried += 1
   }
+  const data = { tried }
+  if (tried > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
   return tried
 }
 

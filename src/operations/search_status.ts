@@ -22,11 +22,12 @@ export const status = operation({
   lookup: async (store) => {
     const embedding = await store.read((view) => view.get('embedding', 'embedding'))
     const tally = await store.finder?.tallyMemory(embedding?.cursor ?? null)
-    return { tally }
+    // A provider and the count of its notes belong together, even if both are a moment old.
+    return { tally, now: embedding }
   },
   decide: (view, _input, _caller, _id, found) => {
     const { notes = 0, behind = 0, waiting = 0, embedding = 0, dead = 0 } = found?.tally ?? {}
-    const now = view.get('embedding', 'embedding')
+    const now = found?.now
     const embedded = now ? Math.max(0, notes - behind - embedding) : 0
     return {
       notes,
@@ -58,7 +59,7 @@ export const retry = operation({
   doc: 'Try again what was put aside behind notes.',
   input: { request_id: f.requestId },
   command: 'memory retry',
-  decide: (view) => ({ retried: retryDead(view, RETRIED_MAX) }),
+  decide: (view, _input, caller) => ({ retried: retryDead(view, RETRIED_MAX, caller) }),
 })
 
 export type ShownStatus = ReturnType<(typeof status)['decide']>

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { askInBackground } from '../../src/core/background.ts'
+import { pruneStore } from '../../src/stores/care.ts'
+import { copyStore } from '../../src/stores/copy.ts'
+import { sha256 } from '../../src/stores/digest.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { expectRefusal } from '../helpers.ts'
 import { Endpoint } from './endpoint.ts'
@@ -144,9 +147,36 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
     ])
     endpoint.fails = () => false
     expect(await notes.ask('memory.retry', {})).toEqual({ retried: 1 })
-    await notes.put('wake', 'up')
     await notes.settled(({ put_aside, waiting }) => put_aside + waiting === 0)
     expect(await notes.find('poison', { mode: 'meaning', limit: 1 })).toEqual(['bad'])
+  })
+
+  test('a copy of the store finds the same, and what nobody says any more is forgotten', async () => {
+    const { notes } = await begin(kind)
+    await notes.put('a', 'red green')
+    await notes.put('b', 'salt pepper')
+    const keeper = await notes.keeper()
+    const { provider } = await notes.settled()
+    await keeper.stop()
+    await notes.ask('memory.delete', { key: 'b' })
+    await notes.ask('memory.prune', { dry_run: false })
+    const keep = { events: 1_000, since: new Date(0) }
+    const vectors = () =>
+      notes.store.read((view) => {
+        const hashOf = (text: string) => `${provider}\n${sha256(text)}`
+        return ['red green', 'salt pepper'].map((text) => !!view.get('vector', hashOf(text)))
+      })
+    expect(await vectors()).toEqual([true, true])
+    await pruneStore(notes.place, keep)
+    expect(await vectors()).toEqual([true, false])
+
+    const copy = new Notes('sqlite')
+    await copyStore(notes.place, copy.place)
+    expect(await copy.find('green')).toEqual(['a'])
+    expect(await copy.find('pepper')).toEqual([])
+    const [row] = await vectorsIn(copy.store, ['a'], provider)
+    const [before] = await vectorsIn(notes.store, ['a'], provider)
+    expect(Buffer.from(row!.bytes!)).toEqual(Buffer.from(before!.bytes!))
   })
 
   test('another provider embeds all again, one by one, and only its vectors count', async () => {

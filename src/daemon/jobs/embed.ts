@@ -20,6 +20,8 @@ export interface Desk {
   store: Store
   provider: Provider
   duty: () => Duty
+  /** Whether it is still ours to do: what fails because we stop is no failure. */
+  isActive: () => boolean
 }
 
 /** Texts of the present versions that have no vector yet, by their hash: equal ones come once. */
@@ -45,6 +47,7 @@ export async function embedNotes(desk: Desk, jobs: BackgroundJob[]): Promise<voi
   try {
     vectors = texts.size === 0 ? [] : await provider.embed([...texts.values()])
   } catch (error) {
+    if (!desk.isActive()) throw error
     if (jobs.length > 1) {
       for (const job of jobs) await embedNotes(desk, [job])
       return

@@ -18,6 +18,7 @@ export async function postJson(
   { url, key }: Pick<EndpointOptions, 'url' | 'key'>,
   path: string,
   body: unknown,
+  signal?: AbortSignal,
 ): Promise<unknown> {
   const response = await fetch(`${url.replace(/\/+$/, '')}/${path}`, {
     method: 'POST',
@@ -27,7 +28,7 @@ export async function postJson(
     },
     body: JSON.stringify(body),
     redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, SAID_MAX)}`)
@@ -45,6 +46,7 @@ export class EndpointProvider implements Provider {
   readonly alike: number
   readonly near: number
   private readonly options: EndpointOptions
+  private readonly closing = new AbortController()
 
   private constructor(options: EndpointOptions, dimensions: number) {
     this.options = options
@@ -66,7 +68,7 @@ export class EndpointProvider implements Provider {
     const vectors: Float32Array[] = []
     for (let from = 0; from < texts.length; from += TEXTS_MAX) {
       const part = texts.slice(from, from + TEXTS_MAX).map(embedded)
-      vectors.push(...(await askFor(this.options, part)))
+      vectors.push(...(await askFor(this.options, part, this.closing.signal)))
     }
     const wrong = vectors.find((each) => each.length !== this.dimensions)
     if (wrong) throw new Error(`embeddings: ${wrong.length} dimensions, not ${this.dimensions}`)
@@ -74,14 +76,19 @@ export class EndpointProvider implements Provider {
   }
 
   close(): Promise<void> {
+    this.closing.abort()
     return Promise.resolve()
   }
 }
 
-async function askFor(options: EndpointOptions, input: string[]): Promise<Float32Array[]> {
+async function askFor(
+  options: EndpointOptions,
+  input: string[],
+  signal?: AbortSignal,
+): Promise<Float32Array[]> {
   const { model, dimensions } = options
   const body = { model, input, ...(dimensions !== undefined && { dimensions }) }
-  const said = (await postJson(options, 'embeddings', body)) as { data?: unknown } | null
+  const said = (await postJson(options, 'embeddings', body, signal)) as { data?: unknown } | null
   const data = Array.isArray(said?.data) ? (said.data as unknown[]) : []
   const vectors: Float32Array[] = []
   for (const [i, each] of data.entries()) {

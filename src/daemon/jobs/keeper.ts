@@ -15,6 +15,12 @@ import type { Provider } from './provider.ts'
 import { labelModel, openProvider } from './providers.ts'
 import { adoptProvider, askForMore } from './reembed.ts'
 
+/** How long an end waits for what cannot be given up at once. */
+const END_MS = 3_000
+const OPEN_AGAIN_MS = 30_000
+
+const soon = () => new Promise<void>((resolve) => void setTimeout(resolve, END_MS).unref())
+
 /** How many are claimed at once: what a crash makes to be done again. */
 const EMBED_MAX = 16
 const PAIRS_MAX = 16
@@ -56,6 +62,8 @@ export class NoteKeeper {
   private takenBack: number | undefined
   private heard_ms = Number.NEGATIVE_INFINITY
   private again = false
+  private isPaused = false
+  private opening: Promise<void> | undefined
   private working: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private stops: (() => void)[] = []
@@ -69,7 +77,7 @@ export class NoteKeeper {
 
   /** Searches by meaning from now on, and works as soon as no other process does. */
   async start(): Promise<void> {
-    const { place, env, say } = this.options
+    const { place, env } = this.options
     this.isOpen = true
     this.stops = [
       this.store.onCommit((events) => this.hear(events)),
@@ -78,7 +86,7 @@ export class NoteKeeper {
         failed: () => undefined,
       }),
     ]
-    await this.openMeaning().catch((error: Error) => say(`embeddings: ${error.message}`))
+    this.openSoon()
     await this.elect()
   }
 
@@ -87,18 +95,35 @@ export class NoteKeeper {
     this.active = false
     clearTimeout(this.timer)
     for (const stop of this.stops) stop()
-    await this.working
-    await this.role.release()
+    // What is being embedded is given up: whoever comes next does it.
     await this.closeMeaning()
+    await Promise.race([this.working, soon()])
+    await this.role.release()
   }
 
-  private async openMeaning(): Promise<void> {
+  private openMeaning(): Promise<void> {
+    this.opening ??= this.openProvider().finally(() => (this.opening = undefined))
+    return this.opening
+  }
+
+  private async openProvider(): Promise<void> {
     if (this.provider) return
+    const { config } = this
     const { env, open = openProvider } = this.options
-    this.provider = await open(this.config, env)
-    if (!this.provider) return
-    this.meaning = new IndexedMeaning(this.store, this.provider)
+    const provider = await open(config, env)
+    if (!provider) return
+    if (!this.isOpen || this.config !== config) return provider.close()
+    this.provider = provider
+    this.meaning = new IndexedMeaning(this.store, provider)
     this.store.meaning = this.meaning
+  }
+
+  /** In the background: an endpoint may take its time, or be away for a while. */
+  private openSoon(): void {
+    void this.openMeaning().catch((error: Error) => {
+      this.options.say(`embeddings: ${error.message}`)
+      setTimeout(() => this.isOpen && this.openSoon(), OPEN_AGAIN_MS).unref()
+    })
   }
 
   private async closeMeaning(): Promise<void> {
@@ -115,8 +140,11 @@ export class NoteKeeper {
     const before = JSON.stringify(this.config.memory)
     this.config = config
     if (JSON.stringify(config.memory) === before) return
-    await this.working
+    this.isPaused = true
     await this.closeMeaning()
+    await this.working
+    this.isPaused = false
+    this.openSoon()
     this.wake()
   }
 
@@ -145,7 +173,7 @@ export class NoteKeeper {
 
   private wake(): void {
     this.again = true
-    if (!this.active) return
+    if (!this.isWorking) return
     this.working ??= this.work().finally(() => (this.working = undefined))
   }
 
@@ -155,24 +183,28 @@ export class NoteKeeper {
   }
 
   private async work(): Promise<void> {
-    while (this.active && this.again) {
+    while (this.isWorking && this.again) {
       this.again = false
       try {
         await this.openMeaning()
         if (!this.provider || !this.meaning) return
         await this.begin(this.provider)
-        while (this.active && (await this.next(this.provider, this.meaning)));
+        while (this.isWorking && (await this.next(this.provider, this.meaning)));
         const due = await this.store.read((view) => {
           const at = nextDue(view)
           return at === null ? null : Math.max(0, at - view.now)
         })
         if (due !== null) this.wakeIn(due)
       } catch (error) {
-        if (!this.active) return
+        if (!this.isWorking) return
         this.options.say(`what is behind notes has to wait: ${(error as Error).message}`)
         this.wakeIn(RETRY_MS)
       }
     }
+  }
+
+  private get isWorking(): boolean {
+    return this.active && !this.isPaused
   }
 
   private duty(): Duty {
@@ -195,7 +227,7 @@ export class NoteKeeper {
     for (;;) {
       const now = performance.now()
       const wait_ms = Math.min(this.heard_ms + QUIET_MS, until_ms) - now
-      if (wait_ms <= 0 || !this.active) return
+      if (wait_ms <= 0 || !this.isWorking) return
       await new Promise((resolve) => void setTimeout(resolve, wait_ms))
     }
   }
@@ -205,7 +237,8 @@ export class NoteKeeper {
     step('worker:idle')
     await this.giveWay()
     const { store } = this
-    const desk: Desk = { store, provider, duty: () => this.duty() }
+    const isActive = () => this.isWorking
+    const desk: Desk = { store, provider, duty: () => this.duty(), isActive }
     const claim = (kind: 'embed' | 'duplicates' | 'label', limit: number) =>
       store.write((view) => claimBackground(view, kind, limit, this.duty()))
     const notes = await claim('embed', EMBED_MAX)

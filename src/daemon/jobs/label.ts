@@ -43,7 +43,7 @@ function pairIn(view: View, ids: [string, string], provider: string): Pair | und
 
 /** Has a model say how two notes belong together. What it says counts if it is one of the words. */
 export async function labelPair(
-  { store, provider, duty }: Desk,
+  { store, provider, duty, isActive }: Desk,
   model: LabelModel,
   { key, subject }: BackgroundJob,
 ): Promise<void> {
@@ -55,6 +55,7 @@ export async function labelPair(
   try {
     if (pair) label = await askModel(model, pair.texts)
   } catch (error) {
+    if (!isActive()) throw error
     const { message } = error as Error
     await store.write((view) => {
       checkDuty(view, duty())

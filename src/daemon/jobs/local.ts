@@ -29,6 +29,7 @@ export class LocalProvider implements Provider {
   private current: (Pending & { id: number }) | undefined
   private asked = 0
   private idle: NodeJS.Timeout | undefined
+  private isClosed = false
 
   /** `alike` was chosen on pairs labelled by hand (test/memory/held), apart from those reported. */
   constructor(alike = 0.81, file = new URL('embedder.cjs', import.meta.url)) {
@@ -45,6 +46,12 @@ export class LocalProvider implements Provider {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true
+    await this.rest()
+  }
+
+  /** Lets the thread go; the next text starts another. */
+  private async rest(): Promise<void> {
     clearTimeout(this.idle)
     const { thread } = this
     this.thread = undefined
@@ -53,6 +60,7 @@ export class LocalProvider implements Provider {
   }
 
   private enqueue(texts: string[], urgent: boolean): Promise<Float32Array[]> {
+    if (this.isClosed) return Promise.reject(new Error('the model was closed'))
     return new Promise((resolve, reject) => {
       const pending = { texts, urgent, resolve, reject }
       const behind = urgent ? this.waiting.findIndex((each) => !each.urgent) : -1
@@ -69,7 +77,7 @@ export class LocalProvider implements Provider {
     if (!pending) {
       // Nobody waits: the thread keeps no process alive.
       this.thread?.unref()
-      this.idle = setTimeout(() => void this.close(), IDLE_MS).unref()
+      this.idle = setTimeout(() => void this.rest(), IDLE_MS).unref()
       return
     }
     this.thread ??= this.start()
