@@ -10,6 +10,7 @@ const WORKLOADS: Record<string, string> = {
   http: 'claims per second over HTTP, beside the echo of the same server',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
+  sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',
   scale: 'the arithmetic of docs/scale.md; no database',
   dashboard: 'what the dashboard costs: a first look, a busy store, and an idle one',
   cold_start: 'how long the command line takes to start, beside bare node',

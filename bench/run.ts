@@ -10,6 +10,7 @@ import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
 import { measureQueue, printQueue } from './queue.ts'
+import { listen, measureSse, printSse } from './sse.ts'
 
 /** What `main.ts` starts, bundled as the program itself is: `run WORKLOAD QUICK JSON_FILE`. */
 const [, , workload, quick, file] = process.argv
@@ -18,6 +19,7 @@ const isQuick = quick === 'true'
 /** What a workload starts beside itself; not to be asked for. */
 const PARTS: Record<string, (args: string[]) => Promise<void>> = {
   load,
+  listen,
   postgres_claims: claimOnPostgres,
   graphile_fill: fillGraphile,
   graphile_drain: drainGraphile,
@@ -35,18 +37,20 @@ async function measure(): Promise<void> {
   if (http) printHttp(http)
   const queue = workload === 'queue' ? await measureQueue(isQuick) : undefined
   if (queue) printQueue(queue)
+  const sse = workload === 'sse' ? await measureSse(isQuick) : undefined
+  if (sse) printSse(sse)
   const postgres = workload === 'postgres' ? await measurePostgres(isQuick) : undefined
   if (postgres) printPostgres(postgres)
   const scale = workload === 'scale' ? simulateScale() : undefined
   if (scale) printScale(scale)
   const dashboard = workload === 'dashboard' ? await measureDashboard(isQuick) : undefined
   if (dashboard) printDashboard(dashboard)
-  const others = http ?? queue ?? postgres ?? scale ?? dashboard
+  const others = http ?? queue ?? sse ?? postgres ?? scale ?? dashboard
   const cold_start = others ? undefined : measureColdStart(isQuick)
   if (cold_start) printColdStart(cold_start)
   if (file)
     writeFileSync(
       file,
-      `${JSON.stringify({ core, http, queue, postgres, scale, dashboard, cold_start }, null, 2)}\n`,
+      `${JSON.stringify({ core, http, queue, sse, postgres, scale, dashboard, cold_start }, null, 2)}\n`,
     )
 }

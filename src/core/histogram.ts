@@ -29,6 +29,7 @@ export function countTime(histogram: Histogram, ms: number): void {
 
 export const sumOf = (buckets: readonly number[]) => buckets.reduce((sum, n) => sum + n, 0)
 
+/** Two rows of buckets with the same bounds, as one. */
 export const addBuckets = (a: readonly number[], b: readonly number[]) =>
   a.map((n, i) => n + (b[i] ?? 0))
 

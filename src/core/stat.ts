@@ -37,6 +37,7 @@ export interface Committed {
   refused: readonly RefusedWrite[]
 }
 
+/** Counts of a time in which nothing happened. */
 export const noCounts = (): Counts => ({
   events: {},
   grants: 0,

@@ -119,6 +119,31 @@ const quota = () =>
     bytes: s.or(s.whole(1, 2 ** 50), QUOTA_DEFAULT.bytes),
   })
 
+/** A bound that is crossed for so long makes an alert; null: never. */
+const bound = (seconds: number) => s.or(s.nullable(s.seconds(1, RUN_SECONDS_MAX)), seconds)
+
+const webhook = () =>
+  section({
+    url: s
+      .text(2048)
+      .check(z.refine((value) => /^https?:\/\/[^\s/]/.test(value), 'must begin with https://')),
+    secret_env: s.or(s.nullable(z.string().check(z.regex(/^\w+$/, 'must name a variable'))), null),
+  })
+
+const alerts = () =>
+  filled({
+    webhook: s.or(s.nullable(webhook()), null),
+    command: s.or(s.nullable(command()), null),
+    rules: filled({
+      lock_expired: s.or(s.yesOrNo(), true),
+      agent_lost: s.or(s.yesOrNo(), true),
+      wait_seconds: bound(300),
+      queue_age_seconds: bound(3600),
+      store_trouble_seconds: bound(10),
+      recover_seconds: s.or(s.seconds(1, RUN_SECONDS_MAX), 300),
+    }),
+  })
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -152,6 +177,7 @@ const fileSchema = () =>
       embeddings: filled(embeddings()),
       labels: s.optional(section(labels())),
     }),
+    alerts: alerts(),
   })
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>

@@ -1,7 +1,9 @@
 import type { Caller } from '../core/caller.ts'
+import { checkFence } from '../core/lease.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
+import type { View } from '../core/view.ts'
 import { ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 
@@ -65,6 +67,11 @@ export class Role {
       // A store in trouble is not a successor: only one that has the lock is.
       if (error instanceof Refusal && error.details['pid'] !== undefined) lost(error.message)
     }
+  }
+
+  /** For a write that only whoever has the role may make: refuses when another has it by now. */
+  check(view: View): void {
+    checkFence(view, this.name, this.lease?.fence ?? 0, this.caller)
   }
 
   async release(): Promise<void> {

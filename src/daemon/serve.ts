@@ -13,7 +13,9 @@ import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
+import type { Event } from '../core/view.ts'
 import { announce, withdraw } from '../stores/server_file.ts'
+import { startAlerts } from './alerts.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatcher.ts'
 // reason: the room for background jobs
@@ -24,7 +26,8 @@ import { startSweeper } from './sweeper.ts'
 const HOST = '127.0.0.1'
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
-const CONNECTIONS_MAX = 10_000
+/** As many as may listen to events, and room for everybody else. */
+const CONNECTIONS_MAX = 15_000
 /** A client that does not take its answer is cut off when the server has waited this long. */
 const STOP_MS = 3_000
 const IDLE_LOOK_MS = 20
@@ -47,6 +50,9 @@ export async function serve(
   bounds = BOUNDS,
 ): Promise<Served> {
   const store = openStore(place)
+  // What expired while nobody served is noticed by the very first write.
+  const noticed: Event[] = []
+  const forget = store.onCommit((events) => void noticed.push(...events))
   const role = await takeDaemonRole(store, place).catch(async (error: Error) => {
     await store.close()
     throw error
@@ -63,9 +69,12 @@ export async function serve(
     const { url, close } = await openDoors(store, place, port, version, bounds)
     address.url = url
     await dispatcher?.startOrStandBy()
+    forget()
+    const stopAlerts = await startAlerts(store, place, role, noticed)
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     await keeper?.start()
     const stop = async () => {
+      await stopAlerts()
       await keeper?.stop()
       await dispatcher?.stop()
       await close()

@@ -78,6 +78,7 @@ export const registry = [
   searchStatus.retry,
   duplicates.list,
   duplicates.resolve,
+  stats.now,
 ] as const
 
 export type Registered = (typeof registry)[number]

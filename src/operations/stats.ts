@@ -1,4 +1,5 @@
 import { activeAlerts, showAlert } from '../core/alert.ts'
+import { lookNow } from '../core/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stat_report.ts'
 import * as f from './fields.ts'
@@ -35,3 +36,13 @@ export const listAlerts = operation({
 })
 
 export type ShownAlert = ReturnType<typeof showAlert>
+
+export const now = operation({
+  name: 'now.get',
+  effect: 'read',
+  role: 'viewer',
+  refuses: [],
+  doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
+  input: { limit: f.limit },
+  decide: (view, { limit }) => lookNow(view, limit),
+})

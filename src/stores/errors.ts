@@ -1,5 +1,4 @@
 import { Refusal } from '../core/refusal.ts'
-import { CommitUnknown, NotBegun } from './port.ts'
 
 /** The code of an error that the operating system gave; undefined for any other error. */
 export function systemCode(error: unknown): string | undefined {
@@ -48,18 +47,4 @@ export function unanswered(path: string, said: string): Refusal {
   return new Refusal('unavailable', `The store ${path} did not answer: ${said}`, {
     next: 'Try again; if it stays so: leasehold doctor',
   })
-}
-
-/** What a failed batch means to those who asked: a commit of unknown outcome is no "no". */
-export function explained(error: unknown): unknown {
-  if (error instanceof NotBegun) return error.cause
-  if (!(error instanceof CommitUnknown)) return error
-  return new Refusal('unavailable', `Nobody can say whether this was written: ${error.message}`, {
-    next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
-    details: { outcome: 'unknown' },
-  })
-}
-
-export function isRefusal(error: unknown, code: Refusal['code']): boolean {
-  return error instanceof Refusal && error.code === code
 }

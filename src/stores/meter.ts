@@ -13,6 +13,32 @@ export class Meter {
   /** Refused since the last commit with events. They join the next: a refusal costs no sync. */
   unwritten: RefusedWrite[] = []
 
+  /** Why the store cannot be read, or written; undefined while it can. */
+  private readonly troubles: { read?: string; write?: string } = {}
+  private readonly watchers = new Set<() => void>()
+
+  get trouble(): string | undefined {
+    return this.troubles.write ?? this.troubles.read
+  }
+
+  /** Told when trouble begins, and when it is over. */
+  onChange(watcher: () => void): () => void {
+    this.watchers.add(watcher)
+    return () => this.watchers.delete(watcher)
+  }
+
+  failed(what: 'read' | 'write', error: unknown): void {
+    const before = this.trouble
+    this.troubles[what] = error instanceof Error ? error.message : String(error)
+    if (before === undefined) for (const watcher of this.watchers) watcher()
+  }
+
+  worked(what: 'read' | 'write'): void {
+    if (this.troubles[what] === undefined) return
+    delete this.troubles[what]
+    if (this.trouble === undefined) for (const watcher of this.watchers) watcher()
+  }
+
   answered(asks: number, refused: RefusedWrite[], written: boolean): void {
     countIn(this.batches, ASK_BOUNDS, asks)
     this.asks += asks

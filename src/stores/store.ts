@@ -6,11 +6,11 @@ import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
-import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
 import { Meter } from './meter.ts'
+import { explained, isRefusal, isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
 import {
   Again,
   type Backend,
@@ -44,8 +44,6 @@ export interface Meaning {
   /** The provider whose vectors count here. */
   readonly provider: string
 }
-
-type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
 
 /**
  * One store: a single writer that gathers asks, decides them one by one over the same rows, and
@@ -96,7 +94,14 @@ export class Store {
 
   /** Looks at a snapshot, as the next sweep would leave it. What the look changes is dropped. */
   async read<T>(look: (view: View) => T): Promise<T> {
-    return this.backend.snapshot((base, head) => look(this.open(base, head, 1).layer))
+    try {
+      const seen = await this.backend.snapshot((base, head) => look(this.open(base, head, 1).layer))
+      this.meter.worked('read')
+      return seen
+    } catch (error) {
+      if (isTrouble(error)) this.meter.failed('read', error)
+      throw error
+    }
   }
 
   events(after: number, limit: number): Promise<Event[]> | Event[] {
@@ -183,11 +188,14 @@ export class Store {
   private async runBatch(asks: Ask[]): Promise<void> {
     try {
       const outcomes = await this.attempt(asks)
+      this.meter.worked('write')
       outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
     } catch (error) {
       const forAll = error instanceof CommitUnknown || error instanceof NotBegun
       if (asks.length === 1 || forAll || isRefusal(error, 'damaged')) {
-        for (const ask of asks) ask.reject(explained(error))
+        const explanation = explained(error)
+        if (isTrouble(explanation)) this.meter.failed('write', explanation)
+        for (const ask of asks) ask.reject(explanation)
         return
       }
       // One ask may have spoiled the batch (too large for the disk, say): each gets its own try.
@@ -375,24 +383,4 @@ export class Store {
     const gone = await this.stop(lease, lease.group)
     if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
   }
-}
-
-/** Leases that this batch took back while their command runs, unless an ask waits for its end. */
-function revokedIn(batch: Batch, outcomes: Outcome[]): Lease[] {
-  const awaited = new Set(outcomes.map((each) => 'kill' in each && each.kill.lease.fence))
-  const found: Lease[] = []
-  for (const lease of batch.changes.lease?.values() ?? []) {
-    const over = lease && lease.ended_at === null && lease.expires_ms <= batch.instant.now
-    if (over && lease.group && !awaited.has(lease.fence)) found.push(lease)
-  }
-  return found
-}
-
-function refusalsIn(outcomes: Outcome[]): RefusedWrite[] {
-  return outcomes.flatMap((outcome) => {
-    if (!('refused' in outcome) || !(outcome.refused instanceof Refusal)) return []
-    const { code, details } = outcome.refused
-    const { name } = details
-    return [{ code, lock: typeof name === 'string' ? name : null }]
-  })
 }

@@ -39,6 +39,10 @@ async function refused(said: unknown, env: NodeJS.ProcessEnv = {}): Promise<stri
   return problems
 }
 
+const RULES = { lock_expired: true, agent_lost: true, wait_seconds: 300, queue_age_seconds: 3600 }
+const BOUNDS = { store_trouble_seconds: 10, recover_seconds: 300 }
+const ALERTS = { webhook: null, command: null, rules: { ...RULES, ...BOUNDS } }
+
 describe('config.json', () => {
   test('may be missing or empty: everything has a default', () => {
     for (const said of [undefined, {}, '\uFEFF{ }\n', { slots: {}, projects: {}, runs: {} }]) {
@@ -60,6 +64,7 @@ describe('config.json', () => {
             agent: { versions: 1_000_000, bytes: 2 ** 30 },
           },
         },
+        alerts: ALERTS,
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }

@@ -34,6 +34,7 @@ export async function play(opened: Opened): Promise<Step[]> {
 async function locks(p: Player): Promise<void> {
   const x = await p.ask('lock.acquire', 'ada', { names: ['x'], ttl_seconds: 600 })
   await p.ask('alert.list', 'ada')
+  await p.ask('now.get', 'ada')
   await p.ask('lock.acquire', 'bob', { names: ['x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 120.5 })

@@ -138,6 +138,7 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'conflict.resolve': { id: memory.conflict, choose: 'theirs' },
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
+    'now.get': { limit: 5 },
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { machine } from '../../src/stores/machine.ts'
+import { openSqlite } from '../helpers.ts'
+import { checkCounts } from '../simulation/counts.ts'
 import { PARTICIPANT, ROUNDS, type Running, sandbox, type Sandbox } from '../processes.ts'
 
 const STORES = { sqlite: undefined, file: 'file:files' }
@@ -89,6 +92,12 @@ async function faultsOf(writers: Writers, first: number, when: When, at: number)
   return faults
 }
 
+/** What was counted is what the events say, however often whoever counted was killed. */
+async function expectCounted(place: Sandbox): Promise<void> {
+  const store = openSqlite(place.state, machine)
+  await checkCounts(store).finally(() => store.close())
+}
+
 describe.for(['sqlite', 'file'] as const)(
   'kill -9 in the middle of writes on %s',
   PATIENT,
@@ -119,6 +128,7 @@ describe.for(['sqlite', 'file'] as const)(
         for (const [title, ids] of await writers.tasks()) expect(ids, title).toHaveLength(1)
       }
       expect((await writers.tasks()).size).toBe(4 * COUNT * 2 * ROUNDS)
+      if (store === 'sqlite') await expectCounted(writers.place)
     })
   },
 )

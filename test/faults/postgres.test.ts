@@ -7,6 +7,7 @@ import { callerOf, temporaryFolder, Verbs } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
 import { type PostgresServer, startPostgres } from '../postgres_server.ts'
 import { ROUNDS } from '../processes.ts'
+import { checkCounts } from '../simulation/counts.ts'
 import { countsAt, openAt, Writers } from './postgres_writers.ts'
 
 const KILLS = ROUNDS === 1 ? 4 : 20
@@ -19,6 +20,8 @@ async function expectNothingLostOrDoubled(url: string, { acknowledged }: Writers
   expect(acknowledged.filter((title) => counts.get(title) !== 1)).toEqual([])
   const where = { url, folder: temporaryFolder(), busy_timeout_ms: 5_000 }
   expect((await checkPostgres(where)).problems).toEqual([])
+  const store = openAt(url)
+  await checkCounts(store).finally(() => store.close())
 }
 
 const until = (met: () => boolean) => vi.waitFor(() => expect(met()).toBe(true), PATIENT)

@@ -8,6 +8,7 @@ import { BACKENDS, type StoreName } from './backends.ts'
 import { mustHold } from './broken.ts'
 import { PATH_ACTIONS } from './path_actions.ts'
 import { checkReservations } from './path_rows.ts'
+import { checkCounts } from './counts.ts'
 import { QUEUE_ACTIONS } from './queue_actions.ts'
 import { checkTurns } from './queue_live.ts'
 import { lookAt } from './queue_look.ts'
@@ -44,6 +45,7 @@ export async function simulate(plan: Plan): Promise<Map<string, number>> {
       await checkTurns(world)
     }
     await settle(world, watch)
+    await checkCounts(world.stores[0]!)
   } catch (error) {
     const again = `npm run sim -- --seed ${seed} --steps ${steps} --store ${store}`
     if (error instanceof Error) error.message += ` (at step ${step}; again: ${again})`

@@ -22,6 +22,7 @@ import { exerciseQueueRuns } from './exercise/queue_runs.ts'
 import { exerciseQueueSettings } from './exercise/queue_settings.ts'
 import { exerciseQueueSettling } from './exercise/queue_settle.ts'
 import { exerciseReservations } from './exercise/reservations.ts'
+import { exerciseStats } from './exercise/stats.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
@@ -67,6 +68,7 @@ export function exerciseStore(name: string, open: Open): void {
     exerciseQueueSettling(begin)
     exerciseQueueExplain(begin)
     exerciseReservations(begin)
+    exerciseStats(begin)
     exerciseWriter(begin)
     exerciseMemory(begin)
     exerciseMemoryConflicts(begin)

@@ -14,6 +14,7 @@ import { overview } from './overview.ts'
 import { addRun } from './run.ts'
 import { addServing } from './serving.ts'
 import { addTokens } from './tokens.ts'
+import { addTop } from './top.ts'
 import { VERSION } from '../../daemon/version.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
@@ -77,6 +78,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addMcp(root, enter)
   addTokens(groups('token'), enter)
   addMemorySync(groups('memory'), enter)
+  addTop(root, enter)
   return root
 }
 

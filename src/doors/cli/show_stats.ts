@@ -23,7 +23,7 @@ function bar(value: number, max: number): string {
 }
 
 /** Short times need parts of a second, long ones no longer. */
-export function time(seconds: number | null): string {
+function time(seconds: number | null): string {
   if (seconds === null) return '–'
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`
   return seconds < 10 ? `${seconds.toFixed(1)}s` : span(Math.round(seconds))

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
@@ -11,7 +12,9 @@ import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
 import { askedWith, callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
-import { guard, readJson, refuseLong } from './guard.ts'
+import { EXPOSITION_TYPE } from './exposition.ts'
+import { guard, readJson, refuseLong, SAFE_HEADERS } from './guard.ts'
+import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { inputFromQuery } from './query.ts'
 import { addSessions } from './session.ts'
@@ -51,12 +54,7 @@ export function httpApp(doors: Doors): Hono {
   })
   addWeb(app)
   addSessions(app, doors)
-  app.get('/v1/events', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
-    doors.stopping.throwIfAborted()
-    const last = c.req.header('last-event-id') ?? c.req.query('after')
-    return doors.hub.stream(last, c.req.raw.signal, () => outgoingOf(c)?.destroy())
-  })
+  addWatching(app, doors, () => open)
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
     const bearer = await doors.access.bearerOf(askedWith(c))
     const operation = operationOf(c)
@@ -92,9 +90,30 @@ export function httpApp(doors: Doors): Hono {
   return app
 }
 
-/** The connection itself, to cut off a client that takes nothing any more. */
-function outgoingOf(c: Context): ServerResponse | undefined {
-  return (c.env as { outgoing?: ServerResponse } | undefined)?.outgoing
+/** For those who look on: numbers, and events as they happen. */
+function addWatching(app: Hono, doors: Doors, requests: () => number): void {
+  app.get('/metrics', async (c) => {
+    await doors.access.bearerOf(askedWith(c))
+    const { version, store, hub } = doors
+    const text = await metricsText(store, {
+      version,
+      listeners: hub.listeners,
+      requests: requests(),
+    })
+    return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
+  })
+  app.get('/v1/events', async (c) => {
+    await doors.access.bearerOf(askedWith(c))
+    doors.stopping.throwIfAborted()
+    const last = c.req.header('last-event-id') ?? c.req.query('after')
+    await doors.hub.stream(last, outgoingOf(c), SAFE_HEADERS)
+    return RESPONSE_ALREADY_SENT
+  })
+}
+
+/** What Node answers with: events are written there without a stream of ours in between. */
+function outgoingOf(c: Context): ServerResponse {
+  return (c.env as { outgoing: ServerResponse }).outgoing
 }
 
 function operationOf(c: Context): Operation {

@@ -7,6 +7,14 @@ export function loopbackHosts(port: number): Set<string> {
   return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
 }
 
+/** Every answer has these; a page that needs more says what it needs. */
+export const SAFE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
 /**
  * Exact checks on every route, before anything else is looked at. A page of another site can make a
  * browser send requests here; it cannot make it lie about Host and Origin.
@@ -30,19 +38,13 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
       })
     }
     await next()
-    for (const [name, value] of UNLESS_SAID) {
-      if (!c.res.headers.has(name)) c.res.headers.set(name, value)
+    const { headers } = c.res
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) {
+      // A page may have a policy of its own, and may be kept.
+      if (!headers.has(name)) headers.set(name, value)
     }
   }
 }
-
-/** What every answer says, unless its route knows better. */
-const UNLESS_SAID: [string, string][] = [
-  ['x-content-type-options', 'nosniff'],
-  ['cache-control', 'no-store'],
-  ['referrer-policy', 'no-referrer'],
-  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
-]
 
 function isOwn(origin: string, hosts: Set<string>): boolean {
   return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length))

@@ -1,0 +1,119 @@
+import type { ServerResponse } from 'node:http'
+import type { Event } from '../../core/view.ts'
+import { eventId } from '../../stores/event_place.ts'
+
+/** A client that lags behind by more than this is let go; it resumes where it was. */
+const BUFFER_MAX = 1024 * 1024
+
+const PING = Buffer.from(': \n\n')
+
+/** Events one behind the other, as bytes that any client can be sent. */
+export interface Frame {
+  first: number
+  last: number
+  epoch: number
+  bytes: Buffer
+  events: Event[]
+}
+
+export function frameOf(events: Event[], epoch: number): Frame {
+  const text = events.map((event) => format(event, epoch)).join('')
+  const { position: first } = events[0]!
+  return { first, last: events.at(-1)!.position, epoch, bytes: Buffer.from(text), events }
+}
+
+function format(event: Event, epoch: number): string {
+  const { hash: _, ...shown } = event
+  const id = eventId(epoch, event.position)
+  return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`
+}
+
+/** One listener, and how far it has come. */
+export class Client {
+  position: number
+  isLive = false
+  readonly epoch: number
+  private readonly out: ServerResponse
+  private readonly gone: (client: Client) => void
+  /** Called when all that waited was taken. */
+  private drained: (() => void) | undefined
+  /** Bytes it had taken when it was last looked at. */
+  private taken = -1
+  private open = true
+
+  constructor(
+    out: ServerResponse,
+    from: { epoch: number; position: number },
+    gone: (client: Client) => void,
+  ) {
+    this.out = out
+    this.epoch = from.epoch
+    this.position = from.position
+    this.gone = gone
+    out.on('close', () => this.leave())
+    out.on('drain', () => this.drained?.())
+  }
+
+  /**
+   * Says where the stream begins: cut off before the first event, it is resumed from there. The
+   * body ends with the connection, so that bytes are the same for everybody: chunks are not.
+   */
+  begin(headers: Record<string, string>, reset: boolean): void {
+    this.out.useChunkedEncodingByDefault = false
+    this.out.writeHead(200, { ...headers, 'content-type': 'text/event-stream' })
+    const id = eventId(this.epoch, this.position)
+    this.write(Buffer.from(reset ? `event: reset\nid: ${id}\ndata: {}\n\n` : `id: ${id}\n\n`))
+  }
+
+  /** What of `frame` it does not have yet; most have none of it. */
+  send(frame: Frame): void {
+    if (frame.last <= this.position) return
+    const isNew = frame.first > this.position
+    const rest = isNew ? undefined : frame.events.filter((event) => event.position > this.position)
+    this.position = frame.last
+    this.write(rest ? frameOf(rest, frame.epoch).bytes : frame.bytes)
+  }
+
+  /** Resolves when the buffer is empty; the past is sent no faster than it is taken. */
+  async room(): Promise<void> {
+    while (this.open && this.out.writableNeedDrain) {
+      await new Promise<void>((resolve) => (this.drained = resolve))
+    }
+    if (!this.open) throw new Error('closed')
+  }
+
+  /** Two looks without a byte taken, and the past still waiting: nobody reads this. */
+  ping(): void {
+    const { socket } = this.out
+    const taken = (socket?.bytesWritten ?? 0) - this.out.writableLength
+    if (!this.isLive && this.out.writableNeedDrain && taken === this.taken) this.drop()
+    else this.write(PING)
+    this.taken = taken
+  }
+
+  /** Its stream ends when it has taken what was sent. */
+  close(): void {
+    this.leave()
+    this.out.end()
+  }
+
+  private write(bytes: Buffer): void {
+    if (!this.open) return
+    // Bytes that the client has not taken; a stuck one would keep them all in our memory.
+    if (this.out.writableLength > BUFFER_MAX) this.drop()
+    else this.out.write(bytes)
+  }
+
+  /** A stream that is only ended would first wait until its bytes are taken. */
+  private drop(): void {
+    this.leave()
+    this.out.destroy()
+  }
+
+  private leave(): void {
+    if (!this.open) return
+    this.open = false
+    this.gone(this)
+    this.drained?.()
+  }
+}
