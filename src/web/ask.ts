@@ -9,6 +9,9 @@ export type Name = Registered['name']
 /** The server says something every 15 s: one that is silent for longer than this is gone. */
 const SILENT_MS = 45_000
 
+/** Told to the window when the server does not know us any more. */
+export const SIGNED_OUT = 'leasehold-signed-out'
+
 /** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
 export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<OutputOf<N>> {
   return post(`/v1/${name}`, input ?? {}) as Promise<OutputOf<N>>
@@ -49,6 +52,7 @@ async function answerOf(response: Response): Promise<unknown> {
   }
   if (response.ok) return reply
   const { error } = reply
+  if (error?.code === 'unauthorized') window.dispatchEvent(new Event(SIGNED_OUT))
   if (!error) throw new Refusal('unavailable', `The server answered ${response.status}`)
   throw new Refusal(error.code, error.message, { next: error.next, details: error.details })
 }

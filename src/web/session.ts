@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { Refusal } from '../core/refusal.ts'
-import { get, post } from './ask.ts'
+import { get, post, SIGNED_OUT } from './ask.ts'
 
 /** Who this page is signed in as. */
 export interface Who {
@@ -14,6 +14,9 @@ export const signInTrouble = signal<Refusal | null>(null)
 
 export const mayWork = () => who.value?.role === 'agent' || who.value?.role === 'admin'
 export const isAdmin = () => who.value?.role === 'admin'
+
+// A token that has expired or was revoked: whoever asked, the page is signed out.
+window.addEventListener(SIGNED_OUT, () => (who.value = null))
 
 /** Uses the link that the page was opened with, if it was, and finds out who we are. */
 export async function begin(): Promise<void> {
@@ -46,7 +49,8 @@ export async function signIn(secret: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await post('/v1/session/end', {}).catch(() => undefined)
-  who.value = null
+  // Anew from the start: nothing that was seen stays in the page, and no stream stays open.
+  location.reload()
 }
 
 export function isRefusal(error: unknown, code: Refusal['code']): error is Refusal {

@@ -61,6 +61,11 @@ describe('signing in', () => {
     await linked.page.getByLabel('Or paste a token').waitFor()
     const reply = await daemon.post('lock.list', {}, { token: cookies[0]!.value })
     expect(reply.status).toBe(401)
+    const revoked = await signIn(browser, place, { expected: /401/ })
+    const { items } = await daemon.ok('token.list', { limit: 1000 })
+    await daemon.ok('token.revoke', { id: items.at(-1).id })
+    await visit(revoked.page, '#/agents')
+    await expectSeen(revoked.page.getByLabel('Or paste a token'))
   })
 })
 
