@@ -8,8 +8,11 @@ import type { Change } from './known.ts'
 /** How many commits are remembered: more than processes that take turns. */
 export const RECENT_MAX = 64
 
-/** Programs whose rows differ do not understand each other's changes. */
-export const SHAPE = sha256(JSON.stringify(COLUMNS)).slice(0, 16)
+/** To be raised when what `pack` writes changes. */
+const FORMAT = 1
+
+/** Programs that write otherwise, or whose rows differ, do not understand each other's changes. */
+export const SHAPE = sha256(JSON.stringify([FORMAT, COLUMNS])).slice(0, 16)
 
 /** What claims look at whoever made it. Of other rows it is enough to say that they changed. */
 const TOLD: ReadonlySet<TableName> = new Set([
