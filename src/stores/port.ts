@@ -64,6 +64,8 @@ export interface Backend extends Base {
   /** A snapshot for reading, beside any writer. */
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
   events(after: number, limit: number): Promise<Event[]> | Event[]
+  /** Another value after every commit that anybody made, where it can be had without reading. */
+  stamp?(): unknown
   /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
   listen?(hint: () => void): void
   close(): Promise<void> | void
