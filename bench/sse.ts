@@ -13,7 +13,7 @@ const LISTENERS = 10_000
 const PROCESSES = 4
 /** Listeners that connect and then read nothing. */
 const STUCK = 20
-const EVENTS_PER_SECOND = 10
+const EVENTS_PER_SECOND = 5
 const SECONDS = 12
 const SECONDS_QUICK = 4
 const IDLE_SECONDS = 30

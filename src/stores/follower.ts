@@ -4,6 +4,8 @@ import type { Head } from './port.ts'
 interface Source {
   head(): Promise<Head>
   events(after: number, limit: number): Promise<Event[]> | Event[]
+  /** Differs when somebody has committed since; undefined where that is not known so cheaply. */
+  stamp(): unknown
 }
 
 export interface Listener {
@@ -27,6 +29,8 @@ export class Follower {
   private readonly every_ms: number
   private catching: Promise<void> | undefined
   private again = false
+  /** As of the last look: most looks find nothing new, and shall cost next to nothing. */
+  private stamp: unknown
   private stopped = false
 
   constructor(source: Source, listeners: ReadonlySet<Listener>, head: Head, every_ms: number) {
@@ -75,7 +79,14 @@ export class Follower {
   }
 
   private async catchUp(): Promise<void> {
+    const stamp = this.source.stamp()
+    if (stamp !== undefined && stamp === this.stamp) return
     const head = await this.source.head()
+    await this.follow(head)
+    if (this.position >= head.position) this.stamp = stamp
+  }
+
+  private async follow(head: Head): Promise<void> {
     if (head.epoch !== this.epoch) {
       this.epoch = head.epoch
       this.position = head.position

@@ -67,6 +67,8 @@ export interface Backend extends Base {
   events(after: number, limit: number): Promise<Event[]> | Event[]
   /** Notes by their words and meaning; a store without these has no memory. */
   readonly finder?: Finder
+  /** Another value after every commit that anybody made, where it can be had without reading. */
+  stamp?(): unknown
   /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
   listen?(hint: () => void): void
   close(): Promise<void> | void

@@ -109,6 +109,11 @@ export class Store {
     return this.backend.events(after, limit)
   }
 
+  /** See `Backend.stamp`. */
+  stamp(): unknown {
+    return this.backend.stamp?.()
+  }
+
   head(): Promise<Head> {
     return Promise.resolve(this.backend.snapshot((_, head) => head))
   }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Event } from '../../core/view.ts'
 import { eventId } from '../../stores/event_place.ts'
 
@@ -34,6 +35,8 @@ export class Client {
   isLive = false
   readonly epoch: number
   private readonly out: ServerResponse
+  /** Where bytes go once the head is written: what Node would do between costs as much again. */
+  private readonly socket: Socket
   private readonly gone: (client: Client) => void
   /** Called when all that waited was taken. */
   private drained: (() => void) | undefined
@@ -43,15 +46,17 @@ export class Client {
 
   constructor(
     out: ServerResponse,
+    socket: Socket,
     from: { epoch: number; position: number },
     gone: (client: Client) => void,
   ) {
     this.out = out
+    this.socket = socket
     this.epoch = from.epoch
     this.position = from.position
     this.gone = gone
     out.on('close', () => this.leave())
-    out.on('drain', () => this.drained?.())
+    socket.on('drain', () => this.drained?.())
   }
 
   /**
@@ -60,7 +65,7 @@ export class Client {
    */
   begin(headers: Record<string, string>, reset: boolean): void {
     this.out.useChunkedEncodingByDefault = false
-    this.out.writeHead(200, { ...headers, 'content-type': 'text/event-stream' })
+    this.out.writeHead(200, { ...headers, 'content-type': 'text/event-stream' }).flushHeaders()
     const id = eventId(this.epoch, this.position)
     this.write(Buffer.from(reset ? `event: reset\nid: ${id}\ndata: {}\n\n` : `id: ${id}\n\n`))
   }
@@ -76,7 +81,7 @@ export class Client {
 
   /** Resolves when the buffer is empty; the past is sent no faster than it is taken. */
   async room(): Promise<void> {
-    while (this.open && this.out.writableNeedDrain) {
+    while (this.open && this.socket.writableNeedDrain) {
       await new Promise<void>((resolve) => (this.drained = resolve))
     }
     if (!this.open) throw new Error('closed')
@@ -84,9 +89,8 @@ export class Client {
 
   /** Two looks without a byte taken, and the past still waiting: nobody reads this. */
   ping(): void {
-    const { socket } = this.out
-    const taken = (socket?.bytesWritten ?? 0) - this.out.writableLength
-    if (!this.isLive && this.out.writableNeedDrain && taken === this.taken) this.drop()
+    const taken = this.socket.bytesWritten - this.socket.writableLength
+    if (!this.isLive && this.socket.writableNeedDrain && taken === this.taken) this.drop()
     else this.write(PING)
     this.taken = taken
   }
@@ -100,8 +104,8 @@ export class Client {
   private write(bytes: Buffer): void {
     if (!this.open) return
     // Bytes that the client has not taken; a stuck one would keep them all in our memory.
-    if (this.out.writableLength > BUFFER_MAX) this.drop()
-    else this.out.write(bytes)
+    if (this.socket.writableLength > BUFFER_MAX) this.drop()
+    else this.socket.write(bytes)
   }
 
   /** A stream that is only ended would first wait until its bytes are taken. */

@@ -11,6 +11,7 @@ const PING_MS = 15_000
 const CLIENTS_MAX = 12_000
 /** Clients that are written to in one step; between two steps requests are answered. */
 const STEP = 250
+const REST_MS = 20
 
 /**
  * Sends events to everybody who listens. What happened is turned into bytes once, however many
@@ -62,7 +63,9 @@ export class EventHub {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const from = await eventPlace(this.store, last)
     this.epoch = from.epoch
-    const client = new Client(out, from, (each) => this.clients.delete(each))
+    // It may have gone while its place was looked up.
+    if (!out.socket || out.destroyed) return
+    const client = new Client(out, out.socket, from, (each) => this.clients.delete(each))
     this.clients.add(client)
     this.pings ??= setInterval(() => void this.ping(), PING_MS).unref()
     client.begin(headers, from.reset)
@@ -76,14 +79,14 @@ export class EventHub {
     this.sending ??= this.sendAll().finally(() => (this.sending = undefined))
   }
 
-  /** In steps, and after many steps a rest as long: to send is not all that there is to do. */
+  /** In steps, and after many steps a rest: what happens meanwhile is sent together. */
   private async sendAll(): Promise<void> {
     while (this.pending.length > 0) {
       const begun_ms = performance.now()
       const frame = frameOf(this.pending.splice(0), this.epoch)
       if (await this.inSteps((client) => sendLive(client, frame))) {
-        const took_ms = performance.now() - begun_ms
-        await new Promise<void>((resolve) => void setTimeout(resolve, took_ms))
+        const rest_ms = Math.min(REST_MS, performance.now() - begun_ms)
+        await new Promise<void>((resolve) => void setTimeout(resolve, rest_ms))
       }
     }
   }

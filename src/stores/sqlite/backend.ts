@@ -283,6 +283,15 @@ export class SqliteBackend implements Backend {
     return (this.reader ??= { db, statements: new Statements(db) })
   }
 
+  stamp(): unknown {
+    try {
+      return this.reader?.statements.sql('PRAGMA data_version').get()?.['data_version']
+    } catch {
+      // Whoever reads in earnest finds out what is wrong.
+      return undefined
+    }
+  }
+
   async events(after: number, limit: number): Promise<Event[]> {
     const reader = await this.openReader()
     return reader ? reader.statements.events(after, limit) : []
