@@ -62,7 +62,8 @@ export class Alerter {
     this.delivery = new Delivery(store, options)
   }
 
-  async start(noticed: Event[]): Promise<void> {
+  /** Begins to watch; a daemon that starts does not wait for it. */
+  start(noticed: Event[]): void {
     this.forget.push(
       this.store.onCommit(
         (events) => this.hear(events),
@@ -70,10 +71,10 @@ export class Alerter {
       ),
       this.store.meter.onChange(() => this.hearTrouble()),
     )
-    this.enqueue(() => this.lookAtAll())
-    await this.work
-    this.hear(noticed)
-    await this.work
+    this.enqueue(async () => {
+      await this.lookAtAll()
+      this.hear(noticed)
+    })
   }
 
   /** New bounds, or somebody else to tell. */

@@ -22,7 +22,7 @@ export async function startAlerts(
 ): Promise<() => Promise<void>> {
   const role = place.kind === 'postgres' ? new Role(store, 'leasehold:alerts', 'alerts') : daemon
   const watching = new Watching(store, place, role)
-  if (role === daemon) await watching.start(noticed)
+  if (role === daemon) watching.start(noticed)
   else await watching.standBy(noticed)
   return async () => {
     await watching.stop()
@@ -44,7 +44,7 @@ class Watching {
     this.role = role
   }
 
-  async start(noticed: Event[] = []): Promise<void> {
+  start(noticed: Event[] = []): void {
     const folder = folderOf(this.place)
     const { env } = process
     const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
@@ -56,7 +56,7 @@ class Watching {
       // Whoever reads the rest of the file says what is wrong with it.
       failed: () => undefined,
     })
-    await alerter.start(noticed)
+    alerter.start(noticed)
   }
 
   /** Takes the role now, or when whoever has it lets go. */
@@ -72,7 +72,7 @@ class Watching {
       }
       taken = true
       this.role.keep(() => undefined)
-      await this.start(before)
+      this.start(before)
     }
     this.forget = this.store.onCommit((events) => {
       const freed = events.some(({ lock, type }) => lock === this.role.name && ENDED.test(type))
