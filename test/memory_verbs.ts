@@ -8,6 +8,7 @@ import type { MemorySettings, MemoryVersion } from '../src/core/memory_rows.ts'
 import { applyMemorySettings, QUOTA_DEFAULT } from '../src/core/memory_settings.ts'
 import { textOf } from '../src/core/memory_version.ts'
 import { keyOf } from '../src/core/rows.ts'
+import type { Cursor } from '../src/core/view.ts'
 import { textTools } from '../src/operations/text_merge.ts'
 import type { Store } from '../src/stores/store.ts'
 
@@ -35,8 +36,9 @@ export class MemoryVerbs {
     return this.store.write((view) => resolveConflict(view, id, how, caller, textTools))
   }
 
-  prune(ask: Partial<PruneMemory>, caller: Caller) {
-    return this.store.write((view) => pruneMemories(view, { dry_run: false, ...ask }, caller))
+  prune(ask: Partial<PruneMemory>, caller: Caller, after?: Cursor) {
+    const whole = { dry_run: false, ...ask }
+    return this.store.write((view) => pruneMemories(view, whole, caller, after))
   }
 
   settings(said: Partial<MemorySettings>): Promise<void> {

@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts'
 import type { Memory, MemoryVersion } from './memory_rows.ts'
 import { countUsage } from './memory_settings.ts'
 import { isExpired } from './memory_version.ts'
-import type { View } from './view.ts'
+import type { Cursor, View } from './view.ts'
 
 export interface PruneMemory {
   scope?: string | undefined
@@ -28,55 +28,62 @@ export interface Pruned {
 }
 
 /** Notes that one call looks at and takes away: others wait meanwhile. */
-const LOOKED_AT_MAX = 20_000
+const LOOKED_AT_MAX = 10_000
 const PRUNED_MAX = 500
+
+export interface PrunedPage {
+  items: Pruned[]
+  /** The note that was looked at last, where there are more behind it. */
+  last: { index: 'memories_by_age' | 'memories_by_expiry'; memory: Memory } | null
+}
 
 /**
  * Takes notes away for good, with their history: those that are deleted or have expired, and those
  * that the ask describes. A note in conflict stays: two agents have yet to agree on it. Its number
- * is remembered, so that no version is ever given twice. `more`: there is more to be done.
+ * is remembered, so that no version is ever given twice. Looks at so many notes behind `after`.
  */
 export function pruneMemories(
   view: View,
   ask: PruneMemory,
   caller: Caller,
-): { items: Pruned[]; more: boolean } {
+  after?: Cursor,
+): PrunedPage {
+  // What expires is found by when it does; all else by its age.
+  const isExpiry = ask.expired && !ask.history && ask.below_confidence === undefined
+  const index = isExpiry ? 'memories_by_expiry' : 'memories_by_age'
   const items: Pruned[] = []
   // Taken first: what is removed must not be walked on.
-  const { candidates, isCut } = candidatesFor(view, ask)
-  for (const memory of candidates) {
-    if (items.length === PRUNED_MAX) return finish(view, ask, { items, more: true }, caller)
+  const { rows, isCut } = rowsFor(view, ask, index, after)
+  let last: Memory | undefined
+  for (const memory of rows) {
+    if (items.length === PRUNED_MAX) break
+    last = memory
+    if (isTooYoung(view, memory, ask)) continue
+    if (ask.scope !== undefined && ask.scope !== memory.scope) continue
     const why = reasonFor(view, memory, ask)
     const pruned = why && prune(view, memory, why, ask)
     if (pruned) items.push(pruned)
   }
-  return finish(view, ask, { items, more: isCut }, caller)
+  if (!ask.dry_run && items.length > 0) tell(view, items, caller)
+  const isMore = last !== undefined && (isCut || last !== rows.at(-1))
+  return { items, last: isMore ? { index, memory: last! } : null }
 }
 
-function finish(
+function rowsFor(
   view: View,
-  { dry_run }: PruneMemory,
-  done: { items: Pruned[]; more: boolean },
-  caller: Caller,
-) {
-  if (!dry_run && done.items.length > 0) tell(view, done.items, caller)
-  return done
-}
-
-/** What may be meant, as far as one call looks; what expires is found by when it does. */
-function candidatesFor(view: View, ask: PruneMemory): { candidates: Memory[]; isCut: boolean } {
-  const candidates: Memory[] = []
-  const isExpiry = ask.expired && !ask.history && ask.below_confidence === undefined
-  const rows = view.scan(isExpiry ? 'memories_by_expiry' : 'memories_by_age', '')
-  let left = LOOKED_AT_MAX
-  for (const memory of rows) {
-    const isYoung = isTooYoung(view, memory, ask)
-    if (isExpiry ? !isExpired(view, memory) : isYoung) break
-    if (left-- === 0) return { candidates, isCut: true }
-    const isAsked = ask.scope === undefined || ask.scope === memory.scope
-    if (isAsked && !isYoung) candidates.push(memory)
+  ask: PruneMemory,
+  index: 'memories_by_age' | 'memories_by_expiry',
+  after: Cursor | undefined,
+): { rows: Memory[]; isCut: boolean } {
+  const rows: Memory[] = []
+  const isOver = (memory: Memory) =>
+    index === 'memories_by_expiry' ? !isExpired(view, memory) : isTooYoung(view, memory, ask)
+  for (const memory of view.scan(index, '', after)) {
+    if (isOver(memory)) break
+    if (rows.length === LOOKED_AT_MAX) return { rows, isCut: true }
+    rows.push(memory)
   }
-  return { candidates, isCut: false }
+  return { rows, isCut: false }
 }
 
 /** Where rows come by age, the first that is too young is followed by none that is not. */

@@ -16,13 +16,23 @@ function memorySettings(view: View): MemorySettings {
   return view.get('memory_settings', 'memory') ?? DEFAULTS
 }
 
+/** What is configured, without what belongs to others. */
+type Said = Omit<MemorySettings, 'key'>
+
+const settingsOf = ({ strategies, quotas }: Said): MemorySettings => ({
+  key: 'memory',
+  strategies,
+  quotas,
+})
+
+/** Whether the configuration is what holds already. */
+export function hasMemorySettings(view: View, said: Said): boolean {
+  return JSON.stringify(memorySettings(view)) === JSON.stringify(settingsOf(said))
+}
+
 /** Makes the configuration true for all who use the store; without a change nothing is written. */
-export function applyMemorySettings(view: View, said: Omit<MemorySettings, 'key'>): void {
-  const { strategies, quotas } = said
-  const settings: MemorySettings = { key: 'memory', strategies, quotas }
-  if (JSON.stringify(memorySettings(view)) !== JSON.stringify(settings)) {
-    view.put('memory_settings', settings)
-  }
+export function applyMemorySettings(view: View, said: Said): void {
+  if (!hasMemorySettings(view, said)) view.put('memory_settings', settingsOf(said))
 }
 
 /** How conflicts of a scope are merged: by its own name, by the longest `prefix*`, by `default`. */

@@ -21,7 +21,7 @@ import {
   showWhole,
 } from './memory_show.ts'
 import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { cursorIn, pageOf, placeOf } from './page.ts'
 import { textTools, unifiedDiff } from './text_merge.ts'
 
 interface Named {
@@ -216,7 +216,7 @@ export const prune = operation({
   name: 'memory.prune',
   effect: 'write',
   role: 'admin',
-  refuses: ['unavailable'],
+  refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Take notes away for good: deleted and expired ones, and those described. Dry run first.',
   input: {
@@ -226,12 +226,14 @@ export const prune = operation({
     below_confidence: m.belowConfidence,
     history: m.history,
     dry_run: m.dryRun,
+    after: f.after,
     request_id: f.requestId,
   },
   command: 'memory prune',
-  decide: (view, { request_id: _, older_than_seconds, ...said }, caller) => {
+  decide: (view, { request_id: _, older_than_seconds, after, ...said }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const { items, more } = pruneMemories(view, { ...said, older_than_ms }, caller)
-    return { dry_run: said.dry_run, items, more }
+    const ask = { ...said, older_than_ms }
+    const { items, last } = pruneMemories(view, ask, caller, cursorIn(after))
+    return { dry_run: said.dry_run, items, next: last && placeOf(last.index, last.memory) }
   },
 })

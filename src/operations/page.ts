@@ -36,7 +36,7 @@ export function pageOf<I extends IndexName, Shown>(
     const item = show(row)
     if (item === null) continue
     const isFull = items.length === limit || size >= TEXT_MAX
-    if (isFull) return { items, next: last ? textOf(index, last) : null }
+    if (isFull) return { items, next: last ? placeOf(index, last) : null }
     items.push(item)
     size += (item as { body?: string }).body?.length ?? 0
     last = row
@@ -44,7 +44,8 @@ export function pageOf<I extends IndexName, Shown>(
   return { items, next: null }
 }
 
-function textOf(index: IndexName, row: Tables[TableName]): string {
+/** Where the page behind `row` begins: what `cursorIn` reads. */
+export function placeOf(index: IndexName, row: Tables[TableName]): string {
   const { table, order } = INDEXES[index]
   const key = row[KEYS[table] as keyof typeof row]
   const at = (order as (row: Tables[TableName]) => number | string)(row)

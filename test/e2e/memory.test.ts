@@ -152,6 +152,19 @@ describe('the memory commands', () => {
     expect([status, json.error.code]).toEqual([413, 'too_large'])
   })
 
+  test('merge as config.json says without a daemon too; a broken file is no obstacle', async () => {
+    const place = sandbox()
+    await place.ok(['memory', 'put', 'k', '[1]'])
+    const file = join(place.state, 'config.json')
+    writeFileSync(file, '{ "memory": { "strategies": { "default": "union" } } }')
+    const merged = await place.ok(['memory', 'put', 'k', '[2]'])
+    expect(merged).toMatchObject({ conflict: { status: 'merged', strategy: 'union' } })
+    writeFileSync(file, '{ "memory": { "strategies": { "default": "nonsense" } } }')
+    expect(await place.ok(['memory', 'put', 'k', '[3]'])).toMatchObject({
+      conflict: { status: 'merged' },
+    })
+  })
+
   test('ask for a database where the store is a file', async () => {
     const place = sandbox()
     const env = { LEASEHOLD_STORE: `file:${place.path('files')}` }

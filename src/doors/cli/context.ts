@@ -11,6 +11,7 @@ import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
 import type { Meaning, Store } from '../../stores/store.ts'
+import { settleMemory } from './memory_config.ts'
 import { askDaemon, Unanswered } from './remote.ts'
 
 export interface GlobalOptions {
@@ -36,6 +37,9 @@ export interface Context {
   close(): Promise<void>
 }
 
+/** What the configuration of memory has a say in. */
+const WRITES_NOTES = new Set(['memory.put', 'memory.delete'])
+
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
   const caller = callerOf(options, env)
@@ -55,6 +59,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
       const ask = { operation, input: asked, caller: how.caller ?? caller, signal: how.signal }
       const direct = async () => {
         if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
+        if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
         return call(store(), operation, ask.input, ask.caller, ask.signal)
       }
       const asking = async () => throughDaemon(findDaemon(env, folderOf(place)), ask, direct)

@@ -47,8 +47,7 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
     ) + more(next),
   'memory.diff': ({ from, to, diff, added, removed }: Diffed) =>
     [pc.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`), diffLines(diff)].join('\n'),
-  'memory.prune': (pruned: { dry_run: boolean; items: Pruned[]; more: boolean }) =>
-    pruneLines(pruned),
+  'memory.prune': (pruned: PrunedAll) => pruneLines(pruned),
   'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
     items[0]?.sides ? conflictSheet(items[0]) : conflictTable(items) + more(next),
   'conflict.resolve': ({ key, scope, version, open }: Resolved) =>
@@ -127,7 +126,7 @@ function diffLines(diff: string): string {
   return visible(diff).split('\n').map(colour).join('\n')
 }
 
-function pruneLines({ dry_run, items, more: isMore }: PrunedAll): string {
+function pruneLines({ dry_run, items, next }: PrunedAll): string {
   const shown = table(
     ['SCOPE', 'KEY', 'VERSION', 'WHY', 'VERSIONS', 'BYTES'],
     items.map((each) => [
@@ -140,18 +139,17 @@ function pruneLines({ dry_run, items, more: isMore }: PrunedAll): string {
     ]),
     'Nothing to prune.',
   )
-  if (items.length === 0) return shown
-  const rest = isMore ? ' There is more: ask again.' : ''
+  if (items.length === 0) return shown + more(next)
   const said = dry_run
     ? pc.yellow('Nothing was done yet. To take these away: --dry-run no')
     : pc.green(`pruned ${items.length}`)
-  return `${shown}\n${said}${rest}`
+  return `${shown}\n${said}${more(next)}`
 }
 
 interface PrunedAll {
   dry_run: boolean
   items: Pruned[]
-  more: boolean
+  next: string | null
 }
 
 function conflictTable(items: ShownConflict[]): string {

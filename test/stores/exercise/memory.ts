@@ -151,7 +151,7 @@ export function exerciseMemory(begin: Begin): void {
       ])
       expect(await memory.versions('deleted')).toHaveLength(2)
       expect(await memory.prune({}, ada)).toEqual(told)
-      expect(await memory.prune({}, ada)).toEqual({ items: [], more: false })
+      expect(await memory.prune({}, ada)).toEqual({ items: [], last: null })
       expect(await memory.versions('deleted')).toEqual([])
       expect(await memory.text('expires', 1)).toBeUndefined()
       expect(await memory.usage('scope', 'global')).toMatchObject({ versions: 1, bytes: 1 })
@@ -190,6 +190,17 @@ export function exerciseMemory(begin: Begin): void {
       machine.advance(1_000)
       expect(await keys({ expired: true })).toEqual(['soon', 'late'])
       expect(await keys({ expired: true, older_than_ms: 3_000 })).toEqual([])
+    })
+
+    test('goes on where it stopped', async () => {
+      const { memory } = start()
+      const keys = Array.from({ length: 501 }, (_, i) => `k${1000 + i}`)
+      await Promise.all(keys.map((key) => memory.put(key, 'x', ada)))
+      const first = await memory.prune({ older_than_ms: 0 }, ada)
+      expect(first.items).toHaveLength(500)
+      const after = { order: first.last!.memory.updated_ms, key: first.last!.memory.id }
+      const second = await memory.prune({ older_than_ms: 0 }, ada, after)
+      expect([second.items.length, second.last]).toEqual([1, null])
     })
 
     test('of the history keeps who wrote what, and forgets the texts', async () => {
