@@ -45,18 +45,13 @@ function spreadOf(times: number[]): Spread {
   return { p50: median(sorted), p99: sorted[Math.floor(sorted.length * 0.99)]! }
 }
 
-async function timed(count: number, step: (i: number) => Promise<unknown>): Promise<Spread> {
-  const times: number[] = []
-  for (let i = -20; i < count; i += 1) {
-    const begun = performance.now()
-    await step(i)
-    // The first ones warm up the compiler.
-    if (i >= 0) times.push(performance.now() - begun)
-  }
-  return spreadOf(times)
+interface Filled extends Pick<Sized, 'notes' | 'puts_per_second' | 'index_ms' | 'index_mb'> {
+  store: Store
+  meaning: IndexedMeaning
 }
 
-async function measureAt(path: string, notes: number, searches: number): Promise<Sized> {
+/** A store with so many notes, and their vectors in memory. */
+async function fill(path: string, notes: number): Promise<Filled> {
   const store = openStore(path)
   progress(`putting ${whole(notes)} notes`)
   const begun = performance.now()
@@ -70,21 +65,44 @@ async function measureAt(path: string, notes: number, searches: number): Promise
   await meaning.ready()
   const index_ms = performance.now() - from
   const index_mb = (process.memoryUsage().rss - before) / 2 ** 20
-  progress(`searching ${whole(notes)}`)
-  const get_ms = await timed(searches, (i) => {
+  return { store, meaning, notes, puts_per_second, index_ms, index_mb }
+}
+
+type Step = (filled: Filled, i: number) => Promise<unknown>
+
+/** The same for each, in turn: what else this machine does is shared by all. */
+async function inTurn(all: Filled[], count: number, step: Step): Promise<Spread[]> {
+  const times: number[][] = all.map(() => [])
+  // The first ones warm up the compiler.
+  for (let i = -20; i < count; i += 1) {
+    for (const [which, each] of all.entries()) {
+      const begun = performance.now()
+      await step(each, i)
+      if (i >= 0) times[which]!.push(performance.now() - begun)
+    }
+  }
+  return times.map(spreadOf)
+}
+
+async function measureAll(all: Filled[], searches: number): Promise<Sized[]> {
+  progress('getting and searching')
+  const get_ms = await inTurn(all, searches, ({ store, notes }, i) => {
     const n = Math.abs(i * 37) % notes
     return ask(store, 'memory.get', { scope: `project:p${n % 20}`, key: `note-${n}` })
   })
   const search = (mode: string) =>
-    timed(searches, (i) => ask(store, 'memory.search', { query: queryOf(i + 100), mode }))
-  const search_ms = {
-    text: await search('text'),
-    meaning: await search('meaning'),
-    fused: await search('fused'),
-  }
-  meaning.stop()
-  await store.close()
-  return { notes, puts_per_second, get_ms, search_ms, index_ms, index_mb }
+    inTurn(all, searches, ({ store }, i) => {
+      return ask(store, 'memory.search', { query: queryOf(i + 100), mode })
+    })
+  const [text, meaning, fused] = [
+    await search('text'),
+    await search('meaning'),
+    await search('fused'),
+  ]
+  return all.map(({ notes, puts_per_second, index_ms, index_mb }, i) => {
+    const search_ms = { text: text[i]!, meaning: meaning[i]!, fused: fused[i]! }
+    return { notes, puts_per_second, index_ms, index_mb, get_ms: get_ms[i]!, search_ms }
+  })
 }
 
 async function putRate(store: Store, from: number): Promise<number> {
@@ -130,7 +148,13 @@ async function measureModel(): Promise<Spread & { load_ms: number }> {
   const begun = performance.now()
   await model.embed(['load'])
   const load_ms = performance.now() - begun
-  const spread = await timed(60, (i) => model.embed([`a question about the build ${i}`], true))
+  const times: number[] = []
+  for (let i = 0; i < 60; i += 1) {
+    const from = performance.now()
+    await model.embed([`a question about the build ${i}`], true)
+    times.push(performance.now() - from)
+  }
+  const spread = spreadOf(times)
   await model.close()
   return { ...spread, load_ms }
 }
@@ -139,10 +163,14 @@ async function measureModel(): Promise<Spread & { load_ms: number }> {
 export async function measureMemory(quick: boolean) {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
   try {
-    const sizes: Sized[] = []
+    const all: Filled[] = []
     for (const notes of quick ? SIZES_QUICK : SIZES) {
-      const searches = quick ? SEARCHES_QUICK : SEARCHES
-      sizes.push(await measureAt(join(folder, `notes-${notes}.db`), notes, searches))
+      all.push(await fill(join(folder, `notes-${notes}.db`), notes))
+    }
+    const sizes = await measureAll(all, quick ? SEARCHES_QUICK : SEARCHES)
+    for (const { store, meaning } of all) {
+      meaning.stop()
+      await store.close()
     }
     const puts = await measureBehind(folder, quick ? 1 : ROUNDS)
     const model = await measureModel()
