@@ -9,17 +9,11 @@ import { uniqueId } from '../../stores/digest.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
-<<<<<<< HEAD
 import { sessionHere } from '../../stores/sessions.ts'
 import type { Meaning, Store } from '../../stores/store.ts'
 import { Unanswered } from '../../stores/wire.ts'
 import { settleMemory } from './memory_config.ts'
 import { askDaemon } from './remote.ts'
-=======
-import type { Meaning, Store } from '../../stores/store.ts'
-import { settleMemory } from './memory_config.ts'
-import { askDaemon, Unanswered } from './remote.ts'
->>>>>>> b55e49ae3bd6c5ec63c745270fc6a9abd909c813
 
 export interface GlobalOptions {
   json?: boolean
