@@ -4,13 +4,13 @@ import type { Commit, Discard } from './shell/effects.ts'
 const GIT_UNTIL_MS = 3_500
 const OUTPUT_MAX = 16 * 1024 * 1024
 /** Of a push only the newest commits are looked at. */
-export const COMMITS_MAX = 1_000
+const COMMITS_MAX = 1_000
 
 /**
  * What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. Throws
  * when it takes too long, because then nothing is known.
  */
-export function askGit(dir: string, args: string[]): string[] {
+function askGit(dir: string, args: string[]): string[] {
   const { execFileSync } = process.getBuiltinModule('node:child_process')
   try {
     const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {

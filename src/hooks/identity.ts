@@ -46,7 +46,7 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-([\da-f]{12}
 const ID_MAX = 40
 
 /** Short enough to read, long enough to be the only one. */
-export function shortId(id: string): string {
+function shortId(id: string): string {
   const [, version, tail] = UUID.exec(id) ?? []
   // The first half of a version 7 is the time: two that start together begin alike.
   if (version === '7') return tail!.slice(-8).toLowerCase()

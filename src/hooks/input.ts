@@ -1,7 +1,7 @@
 import { fstatSync, readFileSync } from 'node:fs'
 
 /** A whole file may be in there, as the text of an edit. */
-export const INPUT_BYTES_MAX = 32 * 1024 * 1024
+const INPUT_BYTES_MAX = 32 * 1024 * 1024
 
 /**
  * What stands on standard input, up to its end, `max` bytes or `patience_ms`. Undefined when it is

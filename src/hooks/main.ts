@@ -24,7 +24,7 @@ const INPUT_MS = 2_000
  * `leasehold hook AGENT EVENT`. Exits with what the agent's protocol says, never with an error of
  * our own: to an agent, exit 2 means "do not".
  */
-export async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
+async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const [kind = '', event = '', ...rest] = argv
   if (kind === 'git') return hookGit(event, env)
   const protocol = Object.hasOwn(AGENTS, kind) ? AGENTS[kind] : undefined

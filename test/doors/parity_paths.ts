@@ -44,8 +44,8 @@ async function looks(p: Player): Promise<void> {
 }
 
 /**
- * By agents that hold nothing else: a touch renews what they hold, if that was some time ago, and on
- * a slow door it was.
+ * By agents that hold nothing else: a touch renews what they hold, if that was some time ago, and
+ * on a slow door it was.
  */
 async function touches(p: Player): Promise<void> {
   const auto = { ...REPO, mode: 'auto' }
