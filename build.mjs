@@ -32,6 +32,10 @@ const lean = {
   },
 }
 
+/** Made when it is asked for: a hook never does, and it takes a millisecond. */
+const OWN_URL =
+  "const __own={get url(){return require('node:url').pathToFileURL(__filename).href}};"
+
 /** What only some commands need is a file of its own, so that the others do not load it. */
 const apart = {
   name: 'apart',
@@ -87,9 +91,9 @@ try {
     external: ['@photostructure/sqlite', 'pg-native', '@energetic-ai/*'],
     // Its main file cannot be bundled; this one can.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-    banner: { js: `//${id}\nconst __url = require('node:url').pathToFileURL(__filename).href;` },
+    banner: { js: `//${id}\n${OWN_URL}` },
     define: {
-      'import.meta.url': '__url',
+      'import.meta.url': '__own.url',
       LEASEHOLD_VERSION: JSON.stringify(version),
       LEASEHOLD_TEST_BUILD: String(test),
     },

@@ -57,8 +57,11 @@ function exchange(
     const late = setTimeout(() => socket.destroy(new Error('no answer in time')), patience_ms)
     socket.on('data', (chunk) => {
       answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
-      // The server takes its time to say that this is the end.
-      if (isWhole(answer)) socket.destroy()
+      if (!isWhole(answer)) return
+      // The server takes its time to say that this is the end, and a hook has no time to close.
+      clearTimeout(late)
+      resolve(answer)
+      setImmediate(() => socket.destroy())
     })
     socket.on('error', (error) => reject(new Unanswered(error.message)))
     socket.on('close', () => {
