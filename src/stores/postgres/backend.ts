@@ -18,7 +18,7 @@ import {
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
 import type { Connection, TextRow } from './driver.ts'
-import { isAway, isMissing, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
+import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
 import { type Found, headOf } from './head.ts'
 import { Known } from './known.ts'
 import { inLine, LINE_MS } from './line.ts'
@@ -208,7 +208,7 @@ export class PostgresBackend implements Backend {
       if (!(await writing)) throw new Again('another was first')
       await indexing
     } catch (error) {
-      if (isAway(error) && !sqlState(error)) {
+      if (isAway(error) && !sqlState(error) && !isUnsent(error)) {
         this.drop()
         throw new CommitUnknown(refusalFor(error, shown).message)
       }

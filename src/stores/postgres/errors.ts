@@ -34,6 +34,14 @@ export function isAway(error: unknown): boolean {
   return error instanceof Error && /connection|timeout|ended|queryable/i.test(error.message)
 }
 
+/**
+ * The server had closed the connection before all of it was sent. COMMIT is what is sent last: it
+ * has not arrived.
+ */
+export function isUnsent(error: unknown): boolean {
+  return systemCode(error) === 'EPIPE' || networkCode(error) === 'EPIPE'
+}
+
 /** A name with several addresses fails with all of their errors, and only the code of one. */
 function networkCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
