@@ -58,6 +58,7 @@ describe('config.json', () => {
             scope: { versions: 1_000_000, bytes: 2 ** 30 },
             agent: { versions: 1_000_000, bytes: 2 ** 30 },
           },
+          embeddings: { provider: 'local' },
         },
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
