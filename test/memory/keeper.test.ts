@@ -151,7 +151,7 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
     expect(await notes.find('poison', { mode: 'meaning', limit: 1 })).toEqual(['bad'])
   })
 
-  test('a copy of the store finds the same; what nobody says any more is forgotten', async () => {
+  test('a copy finds the same, and what nobody says any more is forgotten', async () => {
     const { notes } = await begin(kind)
     await notes.put('a', 'red green')
     await notes.put('b', 'salt pepper')

@@ -145,14 +145,20 @@ export class NoteKeeper {
     await this.working
     this.isPaused = false
     this.openSoon()
+    await this.elect()
     this.wake()
   }
 
+  /** Where notes are not embedded there is nothing to be elected for. */
   private async elect(): Promise<void> {
+    if (this.active || this.config.memory.embeddings.provider === 'off') return
     try {
       await this.role.take()
       this.active = true
-      this.role.keep(() => (this.active = false))
+      this.role.keep(() => {
+        this.active = false
+        void this.role.release()
+      })
       this.wake()
     } catch (error) {
       // The end of another's lease is an event, and brings us back.
