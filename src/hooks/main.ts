@@ -9,7 +9,14 @@ import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
 import { agentId, agentProcess, callerFor } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
-import { type Answer, fieldsIn, type Protocol, SILENT, type Verdict } from './protocol.ts'
+import {
+  type Answer,
+  type Fields,
+  fieldsIn,
+  type Protocol,
+  SILENT,
+  type Verdict,
+} from './protocol.ts'
 import { type HookSettings, readSettings } from './settings.ts'
 import { unreachableText } from './wording.ts'
 
@@ -31,7 +38,9 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   if (!protocol) return wrong(`There is no agent ${kind}: say claude, codex, cursor or git`)
   const said = rest[0]?.startsWith('{') ? rest[0] : await readInput(INPUT_MS)
   const input = said === undefined ? undefined : parse(said)
-  const call = protocol.read(event, input ?? {}, env)
+  const who = isCursor(kind, input) ? 'cursor' : kind
+  const asker = AGENTS[who]!
+  const call = asker.read(event, input ?? {}, env)
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
   const asking = new Asking(env, call.cwd)
@@ -42,14 +51,21 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const work = async (): Promise<Verdict> => {
     if (!input)
       throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-    const agent = agentId(kind, call.session, call.subagent, env)
+    const agent = agentId(who, call.session, call.subagent, env)
     const caller = callerFor(agent, agentProcess(), env)
-    return handle({ env, settings, caller, around, asking }, call, protocol.isAlone)
+    return handle({ env, settings, caller, around, asking }, call, asker.isAlone)
   }
   const verdict = await decide(work, settings, env, call.event === 'before')
   await within(asking.close(), CLOSE_MS).catch(() => undefined)
   return protocol.answer(call, verdict)
 }
+
+/**
+ * Cursor runs the hooks of Claude Code too, beside its own: it is one agent all the same, and must
+ * not be refused what it has reserved itself.
+ */
+const isCursor = (kind: string, input: Fields | undefined) =>
+  kind === 'claude' && input?.['cursor_version'] !== undefined
 
 /** There is a state folder, or a server elsewhere that we were given a token for. */
 const isInUse = ({ folder }: Asking, env: NodeJS.ProcessEnv) =>

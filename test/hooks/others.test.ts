@@ -109,6 +109,19 @@ describe('Cursor', () => {
     expect((await ask('conv-b', 'preToolUse', write)).out).toBe('{}\n')
   })
 
+  test('run through the hooks of Claude Code as well, it is one agent', async () => {
+    const { place, repo } = repository()
+    const editor = new AgentProcess(place, repo)
+    const ask = (hooks: string, id: string) => {
+      const tool_input = { file_path: join(repo, 'a.ts'), content: 'x' }
+      const input = { ...common(id, repo, 'PreToolUse'), tool_name: 'Write', tool_input, cwd: repo }
+      return editor.hook(hooks, 'pre-tool-use', input)
+    }
+    expect(await ask('cursor', 'conv-a')).toMatchObject({ code: 0 })
+    expect(await ask('claude', 'conv-a')).toMatchObject({ code: 0, out: '', err: '' })
+    expect(await ask('claude', 'conv-b')).toMatchObject({ code: 2 })
+  })
+
   test('a new one is told who it is, and its later hooks too', async () => {
     const { place, repo } = repository()
     const editor = new AgentProcess(place, repo)
