@@ -114,6 +114,6 @@ describe('/mcp', () => {
   test('?tools=core offers the few tools that most need', async () => {
     const { daemon } = await serving()
     const { client } = await overHttp(daemon.url, daemon.secret, { query: '?tools=core' })
-    expect((await client.listTools()).tools).toHaveLength(6)
+    expect((await client.listTools()).tools).toHaveLength(7)
   })
 })
