@@ -1,3 +1,4 @@
+import { admits } from '../../src/core/caller.ts'
 import { oracleOf } from '../glob_oracle.ts'
 import { PathVerbs } from '../path_verbs.ts'
 import type { Refusal } from '../../src/core/refusal.ts'
@@ -26,6 +27,15 @@ function judgeRefusal(asked: string[], { code, details }: Refusal): void {
   const theirs = oracleOf(String(details['reserved']))
   const shown = asked.some((glob) => PATHS.filter(oracleOf(glob)).some(theirs))
   mustHold('R27', shown, () => `${asked.join()} was refused for ${String(details['reserved'])}`)
+}
+
+/** A touch is a sign of life: it may have renewed all that the agent and its parents hold. */
+function mayBeAlive(world: World, agent: SimAgent, ttl_ms: number): void {
+  for (const [lock, last] of world.history.locks) {
+    if (!admits(last.holder, agent.id)) continue
+    const least_ms = lock.startsWith('path:') ? Math.min(ttl_ms, last.ttl_ms) : last.ttl_ms
+    world.reports.renewed.push({ lock, fence: last.fence, ttl_ms: least_ms, known: false })
+  }
 }
 
 /** They may have been renewed, for this time or the one they had; the shorter one is certain. */
@@ -65,7 +75,7 @@ async function touch(world: World, agent: SimAgent): Promise<void> {
   const asked = verbsOf(world).touch(paths, world.callerOf(agent), options)
   const got = await world.outcomeOf('touch', asked)
   if (got.kind === 'refused') judgeRefusal(paths, got.refusal)
-  if (got.kind === 'ok' || got.kind === 'unknown') mayBeRenewed(world, agent, ttl_ms)
+  if (got.kind === 'ok' || got.kind === 'unknown') mayBeAlive(world, agent, ttl_ms)
 }
 
 async function releasePaths(world: World, agent: SimAgent): Promise<void> {
