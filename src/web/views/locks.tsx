@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from '@preact/signals'
-import { forceRelease } from '../actions.ts'
 import { now } from '../data/asked.ts'
 import { type HeldLock, locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
+import { CloseButton, ReleaseButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Page, Search, Tabs } from '../parts/frame.tsx'
@@ -9,7 +9,6 @@ import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { count, dayOf, secondsSince, span } from '../parts/words.ts'
 import { adjust, hrefOf, route } from '../route.ts'
-import { isAdmin } from '../session.ts'
 import { PathTree } from './path_tree.tsx'
 import { WaitGraph } from './wait_graph.tsx'
 
@@ -99,16 +98,7 @@ function LockRow({ lock, isOpen }: { lock: HeldLock; isOpen: boolean }) {
       </div>
       {line.length > 0 && <span class="tag is-waiting">{line.length} waiting</span>}
       <Countdown until_ms={until_ms} ttl_seconds={ttl_seconds} />
-      {isAdmin() && (
-        <button
-          type="button"
-          class="button is-quiet"
-          aria-label={`Force-release ${name}`}
-          onClick={() => forceRelease(name, holder)}
-        >
-          Release
-        </button>
-      )}
+      <ReleaseButton name={name} holder={holder} />
     </div>
   )
 }
@@ -121,14 +111,7 @@ function LockSheet({ name }: { name: string }) {
     <aside class="panel sheet" aria-label={`Lock ${name}`}>
       <header class="panel-head">
         <h2>{name}</h2>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Close"
-          onClick={() => adjust({ id: null })}
-        >
-          <Icon name="close" />
-        </button>
+        <CloseButton onClose={() => adjust({ id: null })} />
       </header>
       {lock ? <LockFacts lock={lock} /> : <p class="fine">It is free now.</p>}
       <h3>Line</h3>

@@ -3,8 +3,8 @@ import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
+import { CloseButton } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { dayOf } from '../parts/words.ts'
 import { adjust } from '../route.ts'
 
@@ -27,14 +27,7 @@ export function MemorySheet({ scope, of: key }: { scope: string; of: string }) {
     <aside class="panel sheet" aria-label={`Note ${key}`}>
       <header class="panel-head">
         <h2>{key}</h2>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Close"
-          onClick={() => adjust({ id: null, scope: null })}
-        >
-          <Icon name="close" />
-        </button>
+        <CloseButton onClose={() => adjust({ id: null, scope: null })} />
       </header>
       <Trouble refusal={note.refusal.value} />
       {shown && (

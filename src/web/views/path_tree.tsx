@@ -1,11 +1,10 @@
 import type { OutputOf } from '../../client/calls.ts'
-import { forceRelease } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
+import { ReleaseButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { isAdmin } from '../session.ts'
 
 type Reservation = OutputOf<'reserve.list'>['items'][number] & { until_ms: number }
 
@@ -103,16 +102,7 @@ function Reserved({ reservation }: { reservation: Reservation }) {
       <span class={`tag ${shared ? '' : 'is-waiting'}`}>{shared ? 'shared' : 'exclusive'}</span>
       <Countdown until_ms={until_ms} ttl_seconds={ttl_seconds} />
       {reason && <span class="dim">{reason}</span>}
-      {isAdmin() && (
-        <button
-          type="button"
-          class="button is-quiet"
-          aria-label={`Force-release ${name}`}
-          onClick={() => forceRelease(name, holder)}
-        >
-          Release
-        </button>
-      )}
+      <ReleaseButton name={name} holder={holder} />
     </span>
   )
 }

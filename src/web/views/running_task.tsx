@@ -1,13 +1,12 @@
-import { forceRelease } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { locks, locksChanged, watch } from '../data/locks.ts'
 import type { BriefTask } from '../data/tasks.ts'
 import { Tag } from '../parts/badge.tsx'
+import { ReleaseButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { lastLine, secondsSince, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
-import { isAdmin } from '../session.ts'
 
 const GLANCE_MS = 2_000
 const GLANCE_BYTES = 600
@@ -38,16 +37,7 @@ export function RunningTask({ task }: { task: BriefTask }) {
         )}
         {lock && <Countdown until_ms={lock.until_ms} ttl_seconds={lock.ttl_seconds} />}
       </div>
-      {isAdmin() && lock && (
-        <button
-          type="button"
-          class="button is-quiet"
-          aria-label={`Force-release ${name}`}
-          onClick={() => forceRelease(name, lock.holder)}
-        >
-          Release
-        </button>
-      )}
+      {lock && <ReleaseButton name={name} holder={lock.holder} />}
     </li>
   )
 }

@@ -4,10 +4,10 @@ import { cancelTask, retryTask } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { aboutTask, type WholeTask } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
+import { CloseButton } from '../parts/buttons.tsx'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Tabs } from '../parts/frame.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { adjust } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { EventRow } from './events.tsx'
@@ -34,14 +34,7 @@ export function TaskDrawer({ id }: { id: string }) {
           {task && <StatusBadge status={task.status} />}
           {task && <span class="dim number">version {task.version}</span>}
         </div>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Close"
-          onClick={() => adjust({ id: null })}
-        >
-          <Icon name="close" />
-        </button>
+        <CloseButton onClose={() => adjust({ id: null })} />
       </header>
       <Trouble refusal={asked.refusal.value} />
       {task && (
