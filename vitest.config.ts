@@ -9,6 +9,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // Many tests wait for processes of their own: on two cores three files take turns well.
+    maxWorkers: 3,
   },
 })

@@ -22,8 +22,15 @@ describe('the calls that are compared', () => {
   })
 })
 
+/**
+ * A process per call takes long. Commands that ask the daemon differ from those on the store by one
+ * request over HTTP, which is played on its own; `npm run faults` plays them too.
+ */
+const LONG = process.env['FAULTS'] === 'long'
+const PLAYED = Object.keys(DOORS).filter((door) => LONG || door !== 'commands through the daemon')
+
 describe('the same call has the same outcome', () => {
-  for (const door of Object.keys(DOORS)) {
+  for (const door of PLAYED) {
     test(`through ${door}`, () => expectParity(door, 'sqlite'), PATIENCE_MS)
   }
 })
