@@ -52,7 +52,11 @@ const WAYS: [string, () => Promise<Opened>][] = [
   ]),
 ]
 
-describe.each(WAYS)('%s', (_way, open) => {
+/** An old client differs in its first words only; `npm run faults` has all of it, both ways. */
+const LONG = process.env['FAULTS'] === 'long'
+const TAKEN = WAYS.filter(([way]) => LONG || way !== 'stdio through the daemon, 2025')
+
+describe.each(TAKEN)('%s', (_way, open) => {
   test('lists the tools with their hints, a prompt and resources', async () => {
     const { client } = (await open()).agent
     const { tools } = await client.listTools()
