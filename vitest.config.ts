@@ -9,7 +9,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // Many tests wait for processes of their own: on two cores three files take turns well.
-    maxWorkers: 3,
+    maxWorkers: 2,
   },
 })

@@ -43,7 +43,10 @@ describe('at most one start per fence (S12)', () => {
     const claimed = await all.claim()
     const body = `${RAN}; while [ ! -e over ]; do sleep 0.05; done`
     const first = all.start(all.spec(claimed, body), env)
-    await until('the first runs', () => ran(all) === 1)
+    // It lets its command go, and then writes down that it did.
+    await until('the first runs, and says so', () => {
+      return ran(all) === 1 && all.meta(all.spec(claimed, ''))?.started_at
+    })
     const meta = readFileSync(`${all.spec(claimed, '').folder}/meta.json`, 'utf8')
     const second = all.start(all.spec(claimed, body), env)
     await Promise.race([second.ended, until('both run', () => ran(all) === 2)])
