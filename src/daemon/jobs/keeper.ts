@@ -33,7 +33,6 @@ const QUIET_MS = 100
 const GIVE_WAY_MS = 1_000
 
 const ROLE = 'leasehold:memory'
-const ENDED = /^lease\.(?:released|expired|died|force_released)$/
 /** Changes that leave something to be done behind them. */
 const LEAVES = /^memory\.(?!embedded)/
 
@@ -173,7 +172,7 @@ export class NoteKeeper {
       this.heard_ms = performance.now()
       this.wake()
     }
-    const free = events.some(({ lock, type }) => lock === ROLE && ENDED.test(type))
+    const free = events.some((event) => this.role.isEndedBy(event))
     if (free && !this.active && this.isOpen) void this.elect()
   }
 
