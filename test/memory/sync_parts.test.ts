@@ -67,11 +67,13 @@ describe('the name of a file', () => {
     ['user:../../x', '../../etc/passwd', 'user/%2E.%2F..%2Fx/%2E.%2F..%2Fetc%2Fpasswd.md'],
     ['global', '.hidden', 'global/%2Ehidden.md'],
     ['global', 'dots.', 'global/dots%2E.md'],
+    ['project:a..b', ' .. ', 'project/a..b/%20..%20.md'],
     ['global', 'CON', 'global/%43ON.md'],
     ['task:42', 'ä~b', 'task/42/%C3%A4%7Eb.md'],
   ])('of %s %s is %s', (scope, key, path) => {
     expect(pathOf(scope, key, free)).toBe(path)
     expect(nameIn(path)).toEqual({ scope, key })
+    expect(isOurs(path)).toBe(true)
   })
 
   test('never leaves its folder, never hides, and says the key where it can', () => {
@@ -99,6 +101,8 @@ describe('the name of a file', () => {
     for (const path of [
       '../x.md',
       'global/../../x.md',
+      'project/../x.md',
+      'project/web/..x.md',
       '/etc/x.md',
       'other/x.md',
       'global/x.txt',

@@ -10,7 +10,8 @@ const NAME_MAX = 100
 const HASH = 12
 /** Names that some systems take for devices. */
 const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
-const PATH = /^(?:global|(?:project|user|task)\/[^/]+)\/[^/]+\.md$/
+/** No part begins with a dot: none leaves its folder or hides. */
+const PATH = /^(?:global|(?:project|user|task)\/[^/.][^/]*)\/[^/.][^/]*\.md$/
 
 function escaped(text: string): string {
   const letters = Array.from(text)
@@ -68,4 +69,4 @@ export function nameIn(path: string): { scope: string; key: string } | undefined
 }
 
 /** Whether a path is one that this module may have made: nothing else is touched. */
-export const isOurs = (path: string) => PATH.test(path) && !path.includes('..')
+export const isOurs = (path: string) => PATH.test(path)
