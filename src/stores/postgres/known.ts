@@ -187,28 +187,34 @@ export class Known implements Base {
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
   learn(wanted: Wanted, found: { table: TableName; row: AnyRow }[]): void {
     for (const [table, keys] of wanted.keys) for (const key of keys) this.rows[table].set(key, null)
-    for (const { table, row } of found) this.rows[table].set(keyIn(table, row), row)
+    const byTable = new Map<TableName, AnyRow[]>()
+    for (const { table, row } of found) {
+      this.rows[table].set(keyIn(table, row), row)
+      const its = byTable.get(table)
+      if (its) its.push(row)
+      else byTable.set(table, [row])
+    }
     for (const [index, groups] of wanted.groups) {
       const limit = Math.max(...groups.values())
-      const rows = rowsIn(INDEXES[index].table, found)
+      const rows = byTable.get(INDEXES[index].table) ?? []
       this.learnGroups(index, [...groups.keys()], limit, rows)
       // Their tasks and locks were loaded along; a lock that was not found was never held.
       if (index === 'ready_in') {
         for (const { task_id } of rows as Tables['ready'][]) this.learnMissing(lockOf(task_id))
       }
     }
-    this.learnPages([...wanted.pages.values()], found)
+    this.learnPages([...wanted.pages.values()], byTable)
   }
 
   /** Rows that were found for one page may be part of another, so those of a group go together. */
-  private learnPages(pages: WantedPage[], found: { table: TableName; row: AnyRow }[]): void {
+  private learnPages(pages: WantedPage[], byTable: Map<TableName, AnyRow[]>): void {
     const groups = new Map<string, AnyRow[]>()
     for (const page of pages) {
       const { index, group, after, limit } = page
       const name = keyOf(index, group)
       let rows = groups.get(name)
       if (!rows) {
-        const its = rowsIn(INDEXES[index].table, found)
+        const its = byTable.get(INDEXES[index].table) ?? []
         rows = sorted(
           index,
           its.filter((row) => groupOf(index, row) === group),
@@ -330,12 +336,9 @@ const keyIn = (table: TableName, row: AnyRow): string => row[KEYS[table] as keyo
 
 const groupOf = (index: IndexName, row: AnyRow) => (INDEXES[index] as Index).group(row)
 
-function rowsIn(table: TableName, found: { table: TableName; row: AnyRow }[]): AnyRow[] {
-  return found.filter((each) => each.table === table).map(({ row }) => row)
-}
-
 /** In the order of the index, each once: several branches may have found the same row. */
 function sorted(index: IndexName, rows: AnyRow[]): AnyRow[] {
+  if (rows.length < 2) return rows
   const { table } = INDEXES[index]
   const inOrder = rows.toSorted((a, b) =>
     isBefore(cursorOf(index, a), cursorOf(index, b)) ? -1 : 1,

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../../core/refusal.ts'
 import type { TextRow } from './driver.ts'
 
@@ -18,19 +17,32 @@ interface Line {
   lose: () => void
 }
 
-/** The answer to `begun`, which waits for the lock, or the reason why that is in vain. */
+/**
+ * The answer to `begun`, which waits for the lock, or the reason why that is in vain. Nothing is
+ * looked at before a while has passed: most get the lock at once.
+ */
 export async function inLine<T>(begun: Promise<T>, line: Line): Promise<T> {
-  const over = new AbortController()
-  const watching = watchLine(line, over.signal).catch((error: unknown) => {
-    // After the end, what the watch still finds out concerns nobody.
-    if (over.signal.aborted) return
-    line.lose()
-    throw error
+  let isOver = false
+  let timer: NodeJS.Timeout | undefined
+  const inVain = new Promise<never>((_, reject) => {
+    const look = watchOver(line)
+    const giveUp = (error: unknown) => {
+      // After the end, what a look still finds out concerns nobody.
+      if (isOver) return
+      line.lose()
+      reject(error)
+    }
+    const wait = () => {
+      if (isOver) return
+      timer = setTimeout(() => void look().then(wait, giveUp), line.busy_timeout_ms / LOOKS)
+    }
+    wait()
   })
   try {
-    return await Promise.race([begun, watching.then(() => begun)])
+    return await Promise.race([begun, inVain])
   } finally {
-    over.abort()
+    isOver = true
+    clearTimeout(timer)
   }
 }
 
@@ -39,11 +51,11 @@ export async function inLine<T>(begun: Promise<T>, line: Line): Promise<T> {
  * has had it for `busy_timeout_ms`, the server does not answer, or our place is lost. Many who take
  * it in turn, however slow, are no reason: our turn comes.
  */
-async function watchLine(line: Line, ended: AbortSignal): Promise<void> {
+function watchOver(line: Line): () => Promise<void> {
   let seen: string | undefined
   let since_ms = 0
   let missing = 0
-  while (await paused(line.busy_timeout_ms / LOOKS, ended)) {
+  return async () => {
     const found = await line.look()
     const now_ms = performance.now()
     const holder = found.find(([, , has]) => has === 'true')?.join(' ')
@@ -54,12 +66,6 @@ async function watchLine(line: Line, ended: AbortSignal): Promise<void> {
     missing = found.some(([pid]) => pid === line.pid) ? 0 : missing + 1
     if (missing > 1) throw new Error('connection lost while waiting for the lock')
   }
-}
-
-/** False when there is nothing more to wait for. */
-async function paused(for_ms: number, ended: AbortSignal): Promise<boolean> {
-  await pause(for_ms, undefined, { signal: ended }).catch(() => undefined)
-  return !ended.aborted
 }
 
 function stuck(shown: string, held_ms: number): Refusal {
