@@ -116,6 +116,14 @@ export interface Finder {
   tallyMemory(cursor: string | null): Promise<MemoryTally>
 }
 
+/** Who knows what texts mean: a model, and an index of vectors. */
+export interface Meaning {
+  /** Notes that mean much the same, the best first; or why that cannot be told now. */
+  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
+  /** The provider whose vectors count here. */
+  readonly provider: string
+}
+
 /** The store cannot say whether a commit took effect. The door answers `unavailable`. */
 export class CommitUnknown extends Error {}
 

@@ -1,7 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
-import type { GroupRef, Lease } from '../core/rows.ts'
+import type { Lease } from '../core/rows.ts'
 import { countCommit, type RefusedWrite } from '../core/stat.ts'
-import type { Hit } from '../core/search.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
@@ -20,9 +19,11 @@ import {
   type Finder,
   type Head,
   type Machine,
+  type Meaning,
   NotBegun,
 } from './port.ts'
 import type { ReadOutput } from './run_output.ts'
+import { Stops } from './stops.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
@@ -36,14 +37,6 @@ interface Ask {
   resolve: (value: unknown) => void
   reject: (reason: unknown) => void
   unstoppable: Set<string>
-}
-
-/** Who knows what texts mean: a model, and an index of vectors. */
-export interface Meaning {
-  /** Notes that mean much the same, the best first; or why that cannot be told now. */
-  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
-  /** The provider whose vectors count here. */
-  readonly provider: string
 }
 
 /**
@@ -65,8 +58,7 @@ export class Store {
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
   private follower: Follower | undefined
-  /** Commands that are being stopped, by the fence they ran under. */
-  private readonly stopping = new Map<number, Promise<boolean>>()
+  private readonly stops: Stops
   private turning: Promise<void> | undefined
   private readonly batch_max: number
   private looked_ms = Number.NEGATIVE_INFINITY
@@ -74,6 +66,7 @@ export class Store {
   constructor(backend: Backend, machine: Machine) {
     this.backend = backend
     this.machine = machine
+    this.stops = new Stops(machine)
     this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
@@ -160,9 +153,19 @@ export class Store {
   async close(): Promise<void> {
     this.follower?.stop()
     await this.turning
-    await Promise.all(this.stopping.values())
+    await this.stops.ended()
     await this.turning
+    await this.countLeft()
     await this.backend.close()
+  }
+
+  /** A command that was refused has no later commit that could count it. */
+  private async countLeft(): Promise<void> {
+    const refused = this.meter.unwritten
+    if (!this.backend.isDatabase || refused.length === 0) return
+    const counted = { drafts: [], asks: refused.length, refused }
+    // A store that cannot count can still be closed.
+    await this.write((view) => countCommit(view, counted)).catch(() => undefined)
   }
 
   private enqueue(ask: Ask): void {
@@ -217,17 +220,8 @@ export class Store {
   }
 
   private async stopThenAskAgain(ask: Ask, { lease, group }: NeedsKill): Promise<void> {
-    if (!(await this.stop(lease, group))) ask.unstoppable.add(`${group.pid} ${group.start}`)
+    if (!(await this.stops.stop(lease, group))) ask.unstoppable.add(`${group.pid} ${group.start}`)
     this.enqueue(ask)
-  }
-
-  /** Stops what runs under a lease; several who want that wait for the same end. */
-  private stop({ fence }: Lease, group: GroupRef): Promise<boolean> {
-    const already = this.stopping.get(fence)
-    if (already) return already
-    const stopping = this.machine.stop(group).finally(() => this.stopping.delete(fence))
-    this.stopping.set(fence, stopping)
-    return stopping
   }
 
   private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
@@ -392,9 +386,9 @@ export class Store {
 
   /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
-    if (lease.group === null || this.stopping.has(lease.fence)) return
+    if (lease.group === null || this.stops.has(lease)) return
     const { seat } = this.machine
-    const gone = await this.stop(lease, lease.group)
+    const gone = await this.stops.stop(lease, lease.group)
     if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
   }
 }

@@ -103,10 +103,10 @@ function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
   const { holder, pid } = refusal.details as { holder?: string; pid?: number }
   const what =
     options.task === undefined
-      ? `Lock ${name} is already held by ${holder}`
+      ? `Lock ${name} is already held`
       : `Task ${options.task} is already being processed`
-  const who = pid === undefined ? `by ${holder}, which names no process` : `PID: ${pid}`
-  return new Refusal('held', `${what} (${who})`, {
+  const who = pid === undefined ? ` by ${holder}, which names no process` : ` (PID: ${pid})`
+  return new Refusal('held', `${what}${who}`, {
     next: `Wait for it (--wait 30s). This login can free it: leasehold lock force-release ${name}`,
     details: refusal.details,
   })

@@ -61,6 +61,19 @@ export function exerciseStats(begin: Begin): void {
       })
     })
 
+    test('count refusals that nothing was committed after', async () => {
+      const { store, verbs, beside } = begin()
+      await verbs.take('a', ada)
+      const other = beside()
+      await expectRefusal(other.take('a', bob), 'held')
+      await other.store.close()
+      if (!store.isDatabase) return
+      expect(await report(store, HOUR_MS)).toMatchObject({
+        locks: { acquisitions: 1, refused: 1 },
+        contended: [{ name: 'a', refused: 1 }],
+      })
+    })
+
     test('are kept by the minute, then by the hour, and their sum for ever', async () => {
       const scene = begin()
       const { machine, store } = scene
