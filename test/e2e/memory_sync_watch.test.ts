@@ -103,11 +103,12 @@ describe('memory sync --watch', () => {
     await until('it goes on', async () => (await notes.get('l')).content === 'two')
     expect(all(running, 'deleted')).toEqual([])
 
-    rmSync(notes.dir, { recursive: true })
+    renameSync(notes.dir, notes.place.path('elsewhere'))
     const ended = await running.ended
     expect(ended).toMatchObject({ code: 3 })
     expect(ended.err).toContain('is gone')
     expect((await notes.get('l')).content).toBe('two')
+    expect(existsSync(notes.dir)).toBe(false)
   })
 
   test('holds the lock until it is ended, or killed', async () => {

@@ -1,5 +1,5 @@
-import { constants, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
-import { link, mkdir, open, rename, unlink } from 'node:fs/promises'
+import { constants, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { link, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isUtf8 } from 'node:buffer'
 import { NOTE_BYTES_MAX } from '../../../core/limits.ts'
@@ -100,9 +100,19 @@ export function list(dir: string): string[] {
   return paths.filter((path) => isOurs(path) && !basename(path).startsWith('.')).toSorted()
 }
 
+/** Not the folder itself: if that was taken away, so were the files that are in it. */
+function makeFolders(dir: string, path: string): void {
+  let at = dir
+  for (const part of dirname(path).split('/')) {
+    at = join(at, part)
+    if (!isFolder(at)) mkdirSync(at)
+  }
+}
+
 /** A new file beside the place where it is to be; nobody takes it for a note. */
-async function writeFresh(full: string, text: string): Promise<string> {
-  await mkdir(dirname(full), { recursive: true })
+async function writeFresh(dir: string, path: string, text: string): Promise<string> {
+  const full = join(dir, path)
+  makeFolders(dir, path)
   const fresh = `${full}.${uniqueId().slice(0, 8)}.lh-new`
   try {
     await writeDurably(fresh, Buffer.from(text))
@@ -127,7 +137,7 @@ async function linkUnlessThere(from: string, to: string): Promise<boolean> {
 /** Puts a new file in place; false when there is one already, which is left as it is. */
 export async function create(dir: string, path: string, text: string): Promise<boolean> {
   const full = join(dir, path)
-  const fresh = await writeFresh(full, text)
+  const fresh = await writeFresh(dir, path, text)
   try {
     return await linkUnlessThere(fresh, full)
   } finally {
@@ -149,7 +159,7 @@ export async function replace(
   const full = join(dir, path)
   const old = oldOf(full)
   // Written first: where the disk is full, the file that is there stays where it is.
-  const fresh = text === null ? undefined : await writeFresh(full, text)
+  const fresh = text === null ? undefined : await writeFresh(dir, path, text)
   try {
     await rename(full, old)
     step('sync:taken')
