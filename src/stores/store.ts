@@ -61,6 +61,8 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  readonly isDatabase: boolean
+  readonly isShared: boolean
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -74,6 +76,8 @@ export class Store {
   constructor(backend: Backend, machine: Machine) {
     this.backend = backend
     this.machine = machine
+    this.isDatabase = backend.isDatabase
+    this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
@@ -137,10 +141,6 @@ export class Store {
   /** Finds notes by their words; undefined where a store has no memory. */
   get finder(): Finder | undefined {
     return this.backend.finder
-  }
-
-  get isDatabase(): boolean {
-    return this.backend.isDatabase
   }
 
   /** Whether nobody here has to look for what others committed. */
