@@ -21,7 +21,9 @@ export interface Found {
 }
 
 /** Why there is no meaning where nobody has seen to it. */
-export const NOT_EMBEDDED = 'notes are embedded by a running server, with embeddings on'
+export const NOT_EMBEDDED =
+  'no note is embedded yet: a running server does that (leasehold up), with embeddings on'
+const NO_MODEL = 'this program has no model: by meaning finds a running server (leasehold up)'
 
 const best = (hits: Hit[], limit: number) =>
   hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
@@ -60,7 +62,7 @@ async function searchMeaning(
   { query, scopes, pool }: Asked,
 ): Promise<Hit[] | string> {
   const { meaning } = store
-  if (!meaning) return NOT_EMBEDDED
+  if (!meaning) return NO_MODEL
   return meaning.search(query, scopes, pool)
 }
 
