@@ -34,7 +34,8 @@ const content = () =>
   s.prose(NOTE_BYTES_MAX).check(
     z.refine((value) => !/\p{Cs}/u.test(value), 'must be text: it contains half of a character'),
     z.refine(
-      (value) => Buffer.byteLength(value) <= NOTE_BYTES_MAX,
+      // Too many characters were told already.
+      (value) => value.length > NOTE_BYTES_MAX || Buffer.byteLength(value) <= NOTE_BYTES_MAX,
       `may have at most ${NOTE_BYTES_MAX} bytes`,
     ),
   )

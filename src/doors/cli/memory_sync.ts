@@ -28,7 +28,7 @@ export function addMemorySync(memory: Command, enter: Enter): void {
     .addHelpText('after', HELP)
     .action(async (dir: string, options: SyncOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      const { scope } = parseInput({ scope: scopeOptional }, { scope: options.scope })
+      const { scope } = scopeIn(options)
       const plan = { dir: folderAt(dir), store: storeIn(context), scope }
       const allowDeletions = options.allowDeletions ?? false
       if (options.watch) {
@@ -59,7 +59,21 @@ Examples:
   leasehold memory sync notes/ --scope project:web
   leasehold memory sync notes/ --watch`
 
+function scopeIn({ scope }: SyncOptions): { scope?: string | undefined } {
+  try {
+    return parseInput({ scope: scopeOptional }, { scope })
+  } catch (error) {
+    const { message } = error as Error
+    throw new Refusal('invalid', message, { next: 'For example: --scope project:web' })
+  }
+}
+
 function folderAt(dir: string): string {
+  if (statSync(dir, { throwIfNoEntry: false })?.isFile()) {
+    throw new Refusal('invalid', `${dir} is a file, and notes are synced with a folder`, {
+      next: 'Name the folder: leasehold memory sync notes/',
+    })
+  }
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Refusal('not_found', `There is no folder ${dir}`, { next: `Make it: mkdir ${dir}` })
   }
