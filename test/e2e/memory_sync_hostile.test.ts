@@ -16,6 +16,9 @@ import type { Json } from '../doors/serving.ts'
 import { because } from '../processes.ts'
 import { Notes } from './notes.ts'
 
+/** Programs of the system, where it has them; no package brings them. */
+const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
+
 const skippedIn = ({ skipped }: Json): Record<string, string> =>
   Object.fromEntries(skipped.map(({ path, why }: Json) => [path, why]))
 const NOTHING = { imported: [], exported: [], removed: [], deleted: [], conflicts: [] }
@@ -157,13 +160,13 @@ describe('what a person does to a file', () => {
 })
 
 describe('a folder that cannot be written', () => {
-  test('full: refused as unavailable, every file as it was, then all is made up for', async (context) => {
+  test('full: unavailable, every file as it was, then made up for', async (context) => {
     const notes = new Notes()
     const options = ['-t', 'tmpfs', '-o', 'size=1m,mode=0700', 'tmpfs', notes.dir]
-    const mounted = spawnSync('mount', options, { encoding: 'utf8' })
+    const mounted = spawnSync(MOUNT, options, { encoding: 'utf8' })
     // reason: a full disk takes a disk that can be filled, and only root can mount one
     if (mounted.status !== 0) context.skip(because(`no small disk: ${mounted.stderr.trim()}`))
-    onTestFinished(() => void execFileSync('umount', ['--lazy', notes.dir]))
+    onTestFinished(() => void execFileSync(UMOUNT, ['--lazy', notes.dir]))
     await notes.put('k', 'one')
     await notes.put('l', 'one')
     await notes.sync()

@@ -96,7 +96,7 @@ describe('hooks with a token', () => {
     },
   )
 
-  test('that was revoked, or whose server is gone: the same, within the time of a hook', async () => {
+  test('that was revoked, or whose server is gone: the same, in time', async () => {
     const repo = repository()
     const { a } = repo
     const daemon = await daemonOn(repo.place)

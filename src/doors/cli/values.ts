@@ -91,7 +91,7 @@ function stdinBytes(): Buffer {
   })
 }
 
-/** A pipe that nobody has written to yet may say so instead of waiting; a closed one is at its end. */
+/** A pipe that nobody has written to yet may say so instead of waiting; then we wait. */
 function readChunk(chunk: Buffer): number {
   for (;;) {
     try {

@@ -56,7 +56,7 @@ async function importFile(folder: Folder, found: Found): Promise<void> {
   if (put.conflict?.status === 'open') result.conflicts.push({ path, id: put.conflict.id })
 }
 
-/** Whether a file says of itself that it is of this note; what it does not say, it does not deny. */
+/** Whether a file may be of this note: what it does not say of itself, it does not deny. */
 const isAbout = (said: Said, { scope, key }: Named) =>
   (said.scope ?? scope) === scope && (said.key ?? key) === key
 
