@@ -20,10 +20,8 @@ export interface Found {
   why: string | null
 }
 
-/** Why there is no meaning where nobody has seen to it. */
-export const NOT_EMBEDDED =
-  'no note is embedded yet: a running server does that (leasehold up), with embeddings on'
-const NO_MODEL = 'this program has no model: by meaning finds a running server (leasehold up)'
+/** Why there is no meaning where nobody has seen to it, or this program has no model. */
+export const NOT_EMBEDDED = 'meaning needs a running server (leasehold up), with embeddings on'
 
 const best = (hits: Hit[], limit: number) =>
   hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
@@ -62,7 +60,7 @@ async function searchMeaning(
   { query, scopes, pool }: Asked,
 ): Promise<Hit[] | string> {
   const { meaning } = store
-  if (!meaning) return NO_MODEL
+  if (!meaning) return NOT_EMBEDDED
   return meaning.search(query, scopes, pool)
 }
 

@@ -58,7 +58,7 @@ async function expectWays(place: Sandbox): Promise<void> {
   expect(await piped.text('memory_context', query)).toMatch(/\nLooked by words and meaning\.$/)
 
   const client = await clientOf({ embedded: true, dir: place.state, agent: 'ada' })
-  const why = expect.stringMatching(/no model.*leasehold up/) as string
+  const why = expect.stringMatching(/running server \(leasehold up\)/) as string
   const byWords = { modes: ['text'], why, items: [{ key: 'cache' }] }
   expect(await client.memory.search(query)).toMatchObject(byWords)
   expect(await client.memory.context(query)).toMatchObject(byWords)
