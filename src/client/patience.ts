@@ -54,7 +54,8 @@ export async function persist<T>(
 /** Whether asking again may help: nobody answered, or the answer was "not now". */
 export function mayPass(error: unknown): boolean {
   if (error instanceof Unanswered) return true
-  return error instanceof Refusal && PASSING.has(error.code)
+  // A store or program that cannot do it will not be able to in a moment.
+  return error instanceof Refusal && PASSING.has(error.code) && error.details['lasting'] !== true
 }
 
 const PASSING: ReadonlySet<string> = new Set(['unavailable', 'rate_limited'])

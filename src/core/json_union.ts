@@ -1,7 +1,8 @@
 /**
  * The union of two JSON texts: objects by their fields, lists as sets, down through all levels.
- * Nothing that either side has is dropped, so a removal does not survive a change of the other
- * side. Two values for one thing are settled by the base: whoever changed it is followed.
+ * What both grew from settles the rest, where it is known: whoever changed a value is followed, and
+ * what one side removed is gone, unless the other changed it. Where it is not known nothing that
+ * either side has is dropped, since nobody can tell what was removed from what was never there.
  */
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
@@ -14,7 +15,10 @@ const LONG_NUMBER = /(?<![\d."\\])-?\d[\d.]{15,}/
 
 class Apart extends Error {}
 
-/** Undefined where there is none that is clean: not JSON on both sides, or both changed a value. */
+/**
+ * Undefined where there is none that is clean: not JSON on both sides, both changed a value, or one
+ * removed what the other changed.
+ */
 export function unionOf(base: string | null, ours: string, theirs: string): string | undefined {
   const [o, t] = [parsed(ours), parsed(theirs)]
   const isUnion = (isObject(o) && isObject(t)) || (Array.isArray(o) && Array.isArray(t))
@@ -50,7 +54,7 @@ const isObject = (value: Json | undefined): value is JsonObject =>
 
 function union(base: Json | undefined, ours: Json, theirs: Json, depth: number): Json {
   if (isObject(ours) && isObject(theirs)) return unionOfFields(base, ours, theirs, depth)
-  if (Array.isArray(ours) && Array.isArray(theirs)) return unionOfItems(ours, theirs)
+  if (Array.isArray(ours) && Array.isArray(theirs)) return unionOfItems(base, ours, theirs)
   const [b, o, t] = [base, ours, theirs].map((each) => each !== undefined && canonical(each))
   if (o === t || b === t) return ours
   if (b === o) return theirs
@@ -63,22 +67,31 @@ function unionOfFields(
   theirs: JsonObject,
   depth: number,
 ) {
-  const fields = new Map<string, Json>(Object.entries(ours))
-  const before = isObject(base) ? new Map(Object.entries(base)) : new Map<string, Json>()
-  for (const [name, value] of Object.entries(theirs)) {
-    const mine = fields.get(name)
-    const both = mine === undefined ? value : union(before.get(name), mine, value, depth + 1)
-    fields.set(name, both)
+  const mapOf = (value: Json | undefined) => new Map(Object.entries(isObject(value) ? value : {}))
+  const [before, mine, others] = [mapOf(base), mapOf(ours), mapOf(theirs)]
+  const fields = new Map<string, Json>()
+  for (const name of new Set([...mine.keys(), ...others.keys()])) {
+    const [was, o, t] = [before.get(name), mine.get(name), others.get(name)]
+    const left = o === undefined ? t! : o
+    if (o !== undefined && t !== undefined) fields.set(name, union(was, o, t, depth + 1))
+    // Only one side has it: it is new, or the other side removed it.
+    else if (was === undefined) fields.set(name, left)
+    else if (canonical(was) !== canonical(left)) throw new Apart()
   }
   // Not by assignment: a field may be called __proto__.
   return Object.fromEntries(fields)
 }
 
-function unionOfItems(ours: Json[], theirs: Json[]): Json[] {
+/** An item has no name, so one that was changed is one removed and one added. */
+function unionOfItems(base: Json | undefined, ours: Json[], theirs: Json[]): Json[] {
+  const setOf = (value: Json | undefined) =>
+    new Set(Array.isArray(value) ? value.map(canonical) : [])
+  const [before, mine, others] = [setOf(base), setOf(ours), setOf(theirs)]
   const items = new Map<string, Json>()
   for (const each of [...ours, ...theirs]) {
     const name = canonical(each)
-    if (!items.has(name)) items.set(name, each)
+    const isRemoved = before.has(name) && !(mine.has(name) && others.has(name))
+    if (!isRemoved && !items.has(name)) items.set(name, each)
   }
   return [...items.values()]
 }

@@ -48,3 +48,9 @@ export const SLOTS_DEFAULT = 4
 
 /** A task whose runs are lost so often is put aside. */
 export const LOST_MAX = 3
+
+/** What a note may say, in bytes, whoever wrote it. */
+export const NOTE_BYTES_MAX = 1024 * 1024
+
+/** So many siblings a new version is compared with: others wait for this write. */
+export const MERGES_TRIED_MAX = 12

@@ -136,7 +136,7 @@ export function deleteMemory(
   if (memory.heads.length > 1 && ask.based_on === undefined) {
     const ids = openConflicts(view, memory.id).map(({ id }) => id)
     throw new Refusal('conflict', `${scope} ${key} has versions that disagree`, {
-      next: 'Resolve the conflict first, or say which version you mean with based_on.',
+      next: 'Resolve it first (memory conflicts), or say which version you mean: based_on.',
       details: { heads: memory.heads, conflicts: ids },
     })
   }

@@ -1,7 +1,8 @@
 import type { Caller } from './caller.ts'
 import { commonAncestor, versionOf } from './memory_history.ts'
-import { mergeSides, type Side, type TextTools } from './memory_merge.ts'
-import type { Memory, MemoryConflict, MemoryVersion } from './memory_rows.ts'
+import { MERGES_TRIED_MAX } from './limits.ts'
+import { type Merged, mergeSides, type Side, type Sides, type TextTools } from './memory_merge.ts'
+import type { Memory, MemoryConflict, MemoryVersion, Strategy } from './memory_rows.ts'
 import { strategyOf } from './memory_settings.ts'
 import { type Added, addVersion, textOf } from './memory_version.ts'
 import { keyOf } from './rows.ts'
@@ -23,8 +24,11 @@ export function openConflicts(view: View, memory_id: string): MemoryConflict[] {
 }
 
 /**
- * A version was written beside the others: merges it with the first head if the strategy of the
- * scope can do so cleanly, else opens a conflict.
+ * A version was written beside the others: merges it with each head, in their order, that the
+ * strategy of the scope can merge it with cleanly. What comes of one merge is tried with those that
+ * are left, from the first on, for it may fit where neither did. Heads that did not fit each other
+ * before are not tried with each other again. Where nothing fits, a conflict with the first head is
+ * opened.
  */
 export function settleSibling(
   view: View,
@@ -33,41 +37,119 @@ export function settleSibling(
   tools: TextTools,
 ): { added: Added; conflict: MemoryConflict } {
   const { memory, version } = sibling
-  const [ours] = memory.heads as [number]
   const strategy = strategyOf(view, memory.scope)
-  const base = commonAncestor(view, memory.id, ours, version.version)
-  const basis = base === null ? undefined : versionOf(view, memory.id, base)
-  const sides = {
-    // A text is read where it is needed only: it may be a megabyte.
-    base: () => basis && textOf(view, basis),
-    ours: () => sideOf(view, memory.id, ours),
-    theirs: () => sideOf(view, memory.id, version.version),
+  const fold: Fold = { view, strategy, caller, tools, sibling, left: MERGES_TRIED_MAX, why: null }
+  const first = mergeWithOne(fold, sibling)
+  if (!first) {
+    const pair = new Pair(view, memory.id, memory.heads[0]!, version.version)
+    const about = { ...pair.about(strategy), why: fold.why }
+    return { added: sibling, conflict: openConflict(view, memory, about, caller, tools) }
   }
-  const merged = mergeSides(strategy, sides, tools)
-  const about = { ours, theirs: version.version, base, strategy }
-  if ('why' in merged) {
-    const conflict = openConflict(view, memory, { ...about, why: merged.why }, caller, tools)
-    return { added: sibling, conflict }
+  let { added } = first
+  for (let next = mergeWithOne(fold, added); next; next = mergeWithOne(fold, added)) {
+    added = next.added
   }
-  const draft = {
-    ...{ scope: memory.scope, key: memory.key, strategy, author: caller.agent },
-    kind: merged.content === null ? ('delete' as const) : ('merge' as const),
-    ...{ task_id: version.task_id, fence: version.fence },
-    ...{ confidence: merged.like.confidence, tags: merged.like.tags },
-    expires_ms: merged.like.expires_ms,
-    content: merged.content,
-    ...tools.measure(merged.content ?? ''),
-    parents: [ours, version.version],
-  }
-  const rest = memory.heads.slice(1, -1)
-  const added = addVersion(view, draft, (fresh) => [fresh, ...rest])
-  const conflict = put(view, memory, about, caller, tools, {
-    ...closing(view, caller, 'merged'),
-    result: added.version.version,
-  })
-  tell(view, 'memory.merged', conflict, caller, { version: added.version.version, strategy })
   realign(view, added, caller, tools)
-  return { added, conflict }
+  return { added, conflict: first.conflict }
+}
+
+interface Fold {
+  view: View
+  strategy: Strategy
+  caller: Caller
+  tools: TextTools
+  /** What was put, which all merges are made for. */
+  sibling: Added
+  /** How many pairs may still be tried. */
+  left: number
+  /** Why the first that was tried could not be merged. */
+  why: string | null
+}
+
+/** Two heads, and what both grew from, looked for once and only when it is needed. */
+class Pair {
+  private readonly view: View
+  private readonly memory_id: string
+  private readonly ours: number
+  private readonly theirs: number
+  private found: number | null | undefined
+
+  constructor(view: View, memory_id: string, ours: number, theirs: number) {
+    this.view = view
+    this.memory_id = memory_id
+    this.ours = ours
+    this.theirs = theirs
+  }
+
+  private ancestor(): number | null {
+    const { view, memory_id, ours, theirs } = this
+    if (this.found === undefined) this.found = commonAncestor(view, memory_id, ours, theirs)
+    return this.found
+  }
+
+  about(strategy: Strategy): About {
+    return { ours: this.ours, theirs: this.theirs, base: this.ancestor(), strategy }
+  }
+
+  /** A text is read where it is needed only: it may be a megabyte. */
+  get sides(): Sides {
+    const { view, memory_id } = this
+    return {
+      base: () => {
+        const base = this.ancestor()
+        const basis = base === null ? undefined : versionOf(view, memory_id, base)
+        return basis && textOf(view, basis)
+      },
+      ours: () => sideOf(view, memory_id, this.ours),
+      theirs: () => sideOf(view, memory_id, this.theirs),
+    }
+  }
+}
+
+/** Merges a head with the first of the others that it fits; undefined where it fits none. */
+function mergeWithOne(
+  fold: Fold,
+  { memory, version: { version } }: Added,
+): { added: Added; conflict: MemoryConflict } | undefined {
+  const { view, strategy, caller, tools } = fold
+  for (const ours of memory.heads) {
+    if (ours === version || fold.left === 0) continue
+    fold.left -= 1
+    const pair = new Pair(view, memory.id, ours, version)
+    const merged = mergeSides(strategy, pair.sides, tools)
+    if ('why' in merged) {
+      fold.why ??= merged.why
+      continue
+    }
+    const added = addMerge(fold, memory, [ours, version], merged)
+    const closed = { ...closing(view, caller, 'merged'), result: added.version.version }
+    const conflict = put(view, memory, pair.about(strategy), caller, tools, closed)
+    const more = { version: added.version.version, strategy }
+    tell(view, 'memory.merged', conflict, caller, more)
+    return { added, conflict }
+  }
+  return undefined
+}
+
+/** Writes what came of a merge; it stands where the first of its parents stood. */
+function addMerge(
+  { view, strategy, caller, tools, sibling }: Fold,
+  { scope, key, heads }: Memory,
+  parents: [number, number],
+  { content, like }: Exclude<Merged, { why: string }>,
+): Added {
+  const { task_id, fence } = sibling.version
+  const { confidence, tags, expires_ms } = like
+  const draft = {
+    ...{ scope, key, content, strategy, author: caller.agent, task_id, fence, parents },
+    kind: content === null ? ('delete' as const) : ('merge' as const),
+    ...{ confidence, tags, expires_ms },
+    ...tools.measure(content ?? ''),
+  }
+  const first = heads.findIndex((each) => parents.includes(each))
+  return addVersion(view, draft, (fresh) =>
+    heads.flatMap((each, i) => (i === first ? fresh : parents.includes(each) ? [] : each)),
+  )
 }
 
 type About = Pick<MemoryConflict, 'ours' | 'theirs' | 'base' | 'strategy'>

@@ -1,4 +1,5 @@
 import { unionOf } from './json_union.ts'
+import { NOTE_BYTES_MAX } from './limits.ts'
 import type { MemoryVersion, Strategy } from './memory_rows.ts'
 
 /** What rules need of the outside, as pure functions: core imports nothing. */
@@ -42,6 +43,12 @@ export interface Sides {
  * clean.
  */
 export function mergeSides(strategy: Strategy, sides: Sides, tools: TextTools): Merged {
+  const merged = merge(strategy, sides, tools)
+  if ('why' in merged || tools.measure(merged.content ?? '').size <= NOTE_BYTES_MAX) return merged
+  return { why: 'together they are longer than a note may be' }
+}
+
+function merge(strategy: Strategy, sides: Sides, tools: TextTools): Merged {
   if (strategy === 'manual') return { why: 'this scope is merged by hand' }
   const [ours, theirs] = [sides.ours(), sides.theirs()]
   switch (strategy) {
@@ -76,7 +83,7 @@ function combined(
   if (strategy === 'union') {
     const content = unionOf(base, ours.content, theirs.content)
     if (content !== undefined) return { content, like }
-    return { why: 'they are not both JSON objects or lists, or both changed the same value' }
+    return { why: 'they are not both JSON objects or lists, or both changed the same thing' }
   }
   if (base === null) return { why: 'it is not known what both grew from' }
   const merged = tools.merge(base, ours.content, theirs.content, labelsOf(ours, theirs))

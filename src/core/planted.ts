@@ -16,6 +16,7 @@ export type Promised =
   | 'S8'
   | 'S9'
   | 'S10'
+  | 'S11'
   | 'S12'
   | 'R27'
 

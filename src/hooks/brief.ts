@@ -1,7 +1,7 @@
 import type { ShownReservation } from '../operations/reservations.ts'
 import { admits } from '../core/caller.ts'
-import { checkoutAt } from '../stores/checkout.ts'
-import { EDITING, type HookContext } from './context.ts'
+import { checkoutAt, isHere } from '../stores/checkout.ts'
+import { EDITING, type HookContext, isOwn } from './context.ts'
 
 interface Listed<T> {
   items: T[]
@@ -28,13 +28,16 @@ export async function briefFor(context: HookContext): Promise<string> {
       Listed<ListedTask>
     >,
   ])
-  const { checkout } = checkoutAt(around.cwd, around)
-  const here = reserved.items.filter((each) => (each.checkout ?? checkout) === checkout)
-  const isMine = (holder: string | null) => holder !== null && admits(holder, caller.agent)
+  const at = checkoutAt(around.cwd, around)
+  const here = reserved.items.filter(({ checkout }) => checkout === null || isHere(at, checkout))
+  // Who a token stands for only the server knows; what this process holds, it holds in that name.
+  const own = caller.given ? caller.agent : here.find((each) => isOwn(caller, each))?.holder
+  const isMine = (holder: string | null) =>
+    holder !== null && own !== undefined && admits(holder, own)
   const tasks = running.items.filter(({ assignee }) => isMine(assignee))
   const mine = here.filter(({ holder }) => isMine(holder))
   const lines = [
-    `Leasehold keeps agents in this repository apart. You are ${caller.agent}.`,
+    `Leasehold keeps agents in this repository apart. ${whoOf(own)}`,
     RULES[settings.mode === 'off' ? 'warn' : settings.mode],
     ...tasks.slice(0, 3).map(({ id, title }) => `Your task: ${id}, titled ${quoted(title)}.`),
     ...(mine.length > 0 ? [`You have reserved: ${pathsOf(mine)}.`] : []),
@@ -42,6 +45,9 @@ export async function briefFor(context: HookContext): Promise<string> {
   ]
   return lines.join('\n').slice(0, BRIEF_MAX)
 }
+
+const whoOf = (own: string | undefined) =>
+  own === undefined ? 'You are who your token says.' : `You are ${own}.`
 
 const RULES = {
   auto:

@@ -1,6 +1,6 @@
 import type { Caller } from '../core/caller.ts'
 import type { Checkout } from '../stores/checkout.ts'
-import type { ShownCheck } from '../operations/reservations.ts'
+import type { ShownCheck, ShownReservation } from '../operations/reservations.ts'
 import type { Asking } from './asking.ts'
 import type { HookSettings } from './settings.ts'
 import type { Surroundings } from './targets.ts'
@@ -12,6 +12,18 @@ export interface HookContext {
   caller: Caller
   around: Surroundings
   asking: Asking
+}
+
+/**
+ * Whether a reservation is the caller's. With a token the server says who it is, so that its name
+ * there is not known here; its process is.
+ */
+export function isOwn(
+  { agent, given, process }: Caller,
+  { holder, pid, host }: Pick<ShownReservation, 'holder' | 'pid' | 'host'>,
+): boolean {
+  if (given || !process) return holder === agent
+  return pid === process.pid && host === process.host
 }
 
 /** What a hook reserves by itself says so: it is given back at the end of the turn. */

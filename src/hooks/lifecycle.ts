@@ -4,7 +4,7 @@ import { Refusal } from '../core/refusal.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { dropSession, keepSession } from '../stores/sessions.ts'
 import { briefFor } from './brief.ts'
-import { EDITING, type HookContext } from './context.ts'
+import { EDITING, type HookContext, isOwn } from './context.ts'
 import { giveSign, guardTool } from './guard.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 
@@ -75,7 +75,7 @@ async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
   const items = await listed(asking, caller)
   const places = new Map<string, ShownReservation[]>()
   for (const item of items) {
-    if (item.holder !== caller.agent || item.reason !== EDITING) continue
+    if (!isOwn(caller, item) || item.reason !== EDITING) continue
     const key = JSON.stringify([item.checkout, item.project])
     places.set(key, [...(places.get(key) ?? []), item])
   }

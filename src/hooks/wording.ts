@@ -1,4 +1,4 @@
-import type { Refusal } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Conflict } from './context.ts'
 
 const SHOWN_MAX = 5
@@ -34,5 +34,8 @@ export function conflictText(what: string, conflicts: readonly Conflict[]): stri
 
 export const unreachableText = (error: unknown) => {
   const why = error instanceof Error ? error.message : String(error)
-  return `Leasehold cannot be asked whether this is safe: ${why}`
+  const isToken = error instanceof Refusal && error.code === 'unauthorized'
+  return `Leasehold cannot be asked whether this is safe: ${why}${isToken ? WHICH : ''}`
 }
+
+const WHICH = ' (that in LEASEHOLD_TOKEN, for the server at LEASEHOLD_URL or of this folder)'

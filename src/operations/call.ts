@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/lock.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
-import { keyOf } from '../core/rows.ts'
+import { keyOf, type ProcessRef } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
@@ -22,7 +22,7 @@ export async function call<F extends Fields, O>(
   caller: Caller,
   signal?: AbortSignal,
 ): Promise<Exclude<O, Waiting>> {
-  const input = parseInput(operation.input, raw)
+  const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'read') {
@@ -44,6 +44,27 @@ export async function call<F extends Fields, O>(
     return waitForTask(store, ask, { wait_ms, signal })
   }
   return waitInLine(store, decide, { wait_ms, caller, signal, ticket_id: request?.key })
+}
+
+/**
+ * On a store that machines share, a checkout is named with its machine. A client that knows only
+ * the address of a server cannot know that, and sends the path alone; its process says where it is.
+ */
+function placed<F extends Fields, O>(
+  store: Store,
+  { input: fields }: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+): Input<F> {
+  if (!store.isShared || !('checkout' in fields)) return input
+  const said = input as Input<Fields>
+  const { host } =
+    (said['process'] as ProcessRef | null | undefined) ?? caller.process ?? store.machine
+  const named = (place: unknown) =>
+    typeof place === 'string' && place.startsWith('/') ? `${host}:${place}` : place
+  const { checkout, repository } = said
+  const places = { checkout: named(checkout), repository: named(repository) }
+  return { ...input, ...('repository' in fields ? places : { checkout: places.checkout }) }
 }
 
 type Settled<O> = Exclude<O, Waiting>
@@ -96,6 +117,7 @@ function fileStore(name: string): Refusal {
   const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
     next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy takes along what is here.',
+    details: { lasting: true },
   })
 }
 

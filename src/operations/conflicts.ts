@@ -73,6 +73,6 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
   throw new Refusal('invalid', 'Say how it ends: choose a side, or give a content', {
-    next: 'For example: memory resolve ID --choose theirs, or memory resolve ID --content TEXT',
+    next: 'For example: leasehold memory resolve ID --choose theirs, or --content TEXT',
   })
 }

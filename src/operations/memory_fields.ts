@@ -1,10 +1,10 @@
 import * as z from 'zod/mini'
+import { NOTE_BYTES_MAX } from '../core/limits.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 
 /** The fields of shared memory: scopes, keys, tags and contents. */
 
-const CONTENT_MAX = 1024 * 1024
 const KEY_MAX = 256
 /** In bytes: both stand in the keys of indexes, where a database has room for so much. */
 const KEY_BYTES_MAX = 512
@@ -31,11 +31,12 @@ const scopeName = () =>
 
 /** Exactly what was given can be given back: half of a character could not be kept. */
 const content = () =>
-  s.prose(CONTENT_MAX).check(
+  s.prose(NOTE_BYTES_MAX).check(
     z.refine((value) => !/\p{Cs}/u.test(value), 'must be text: it contains half of a character'),
     z.refine(
-      (value) => Buffer.byteLength(value) <= CONTENT_MAX,
-      `may have at most ${CONTENT_MAX} bytes`,
+      // Too many characters were told already.
+      (value) => value.length > NOTE_BYTES_MAX || Buffer.byteLength(value) <= NOTE_BYTES_MAX,
+      `may have at most ${NOTE_BYTES_MAX} bytes`,
     ),
   )
 

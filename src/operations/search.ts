@@ -173,7 +173,7 @@ const mark = (item: Label, { agent }: Caller) => ({ ...item, by_you: item.author
 
 function eitherOr(): Refusal {
   return new Refusal('invalid', 'Say what it is about: a task or a query, one of the two', {
-    next: 'For example: memory context --task 42, or memory context "how do we deploy"',
+    next: 'For example: leasehold memory context --task 42, or with a query: "how do we deploy"',
   })
 }
 

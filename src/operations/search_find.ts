@@ -20,8 +20,8 @@ export interface Found {
   why: string | null
 }
 
-/** Why there is no meaning where nobody has seen to it. */
-export const NOT_EMBEDDED = 'notes are embedded by a running server, with embeddings on'
+/** Why there is no meaning where nobody has seen to it, or this program has no model. */
+export const NOT_EMBEDDED = 'meaning needs a running server (leasehold up), with embeddings on'
 
 const best = (hits: Hit[], limit: number) =>
   hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
@@ -67,5 +67,6 @@ async function searchMeaning(
 function withoutMeaning(why: string): Refusal {
   return new Refusal('unavailable', `Notes cannot be found by meaning: ${why}`, {
     next: 'Search by words: mode text, or leave the mode out.',
+    details: { lasting: true },
   })
 }

@@ -35,6 +35,13 @@ export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout
   return { top, checkout: isWide ? repository : named(top), repository }
 }
 
+/**
+ * Whether a reservation names this checkout. A server whose store other machines use adds the name
+ * of this one, which a client that knows only its address has left out.
+ */
+export const isHere = ({ checkout }: Checkout, named: string) =>
+  named === checkout || named === `${hostname()}:${checkout}`
+
 function topOf(cwd: string, folder: string): { top: string; common: string | null } {
   const here = realpathOf(resolve(cwd))
   for (let at = here; ; at = dirname(at)) {

@@ -46,6 +46,8 @@ export interface Commit {
 export interface Backend extends Base {
   /** Whether it is kept in a database; a file store, written whole, has no queue. */
   readonly isDatabase: boolean
+  /** Whether other machines may use it too: then a path alone does not say which file is meant. */
+  readonly isShared?: boolean
   /** Asks decided and committed together, if not as many as elsewhere. */
   readonly batch_max?: number
   /** Whether rows have to be prefetched: `get` and `scan` throw `NotLoaded` for all others. */

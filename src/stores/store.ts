@@ -54,6 +54,8 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  readonly isDatabase: boolean
+  readonly isShared: boolean
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -67,6 +69,8 @@ export class Store {
     this.backend = backend
     this.machine = machine
     this.stops = new Stops(machine)
+    this.isDatabase = backend.isDatabase
+    this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
   }
 
@@ -130,10 +134,6 @@ export class Store {
   /** Finds notes by their words; undefined where a store has no memory. */
   get finder(): Finder | undefined {
     return this.backend.finder
-  }
-
-  get isDatabase(): boolean {
-    return this.backend.isDatabase
   }
 
   /** Whether nobody here has to look for what others committed. */

@@ -1,6 +1,7 @@
 import type { Player } from './parity_player.ts'
 
-const REPO = { checkout: '/srv/größe repo', project: 'web' }
+// With the name of a machine: where machines share a store, a path alone is given one.
+const REPO = { checkout: 'box:/srv/größe repo', project: 'web' }
 
 /** Reservations of paths. Who names a checkout is taken at its word, on every door. */
 export async function paths(p: Player): Promise<void> {
@@ -14,7 +15,7 @@ async function additions(p: Player): Promise<void> {
   await p.ask('reserve.add', 'ada', { ...REPO, paths: ['src/**', 'docs/*.md'], reason: 'grammar' })
   await p.ask('reserve.add', 'ada', { ...REPO, paths: ['./src//'], ttl_seconds: 120.5 })
   await p.ask('reserve.add', 'bob', { ...REPO, paths: ['free/a', 'src/*/x'] })
-  await p.ask('reserve.add', 'bob', { ...REPO, paths: ['src/**'], checkout: '/elsewhere' })
+  await p.ask('reserve.add', 'bob', { ...REPO, paths: ['src/**'], checkout: 'box:/elsewhere' })
   await p.ask('reserve.add', 'bob', { ...REPO, paths: ['shared/'], shared: true })
   await p.ask('reserve.add', 'cy', { ...REPO, paths: ['shared/[a-c]*'], shared: true })
   await p.ask('reserve.add', 'cy', { ...REPO, paths: ['shared/b'] })
@@ -25,8 +26,8 @@ async function additions(p: Player): Promise<void> {
   const once = { ...REPO, paths: ['once'], request_id: 'paths' }
   const { items } = await p.ask('reserve.add', 'ada', once)
   await p.ask('reserve.add', 'ada', once)
-  await p.ask('lock.status', 'bob', { name: 'path:/srv/größe repo:once' })
-  await p.ask('lock.hand_off', 'ada', { name: 'path:/srv/größe repo:once', to: 'bob' })
+  await p.ask('lock.status', 'bob', { name: 'path:box:/srv/größe repo:once' })
+  await p.ask('lock.hand_off', 'ada', { name: 'path:box:/srv/größe repo:once', to: 'bob' })
   await p.ask('reserve.release', 'ada', { ...REPO, paths: ['once'], fence: items[0].fence })
   await p.ask('reserve.add', 'ada', once)
 }

@@ -59,6 +59,23 @@ describe('what a note says', () => {
     expect(await agent.text('memory_get', { key: 'reversed' })).toContain('\\u{202e} × 1')
   })
 
+  test('is never written by half: a word too many, or an empty pipe, is told', async () => {
+    const place = sandbox()
+    const said = async (args: string[], input = '') => {
+      const { code, err } = await place.cli(['memory', ...args], { input })
+      expect(code, args.join(' ')).toBe(2)
+      return err
+    }
+    const unquoted = await said(['put', 'build', 'Run', 'make'])
+    expect(unquoted).toContain("too many arguments for 'put'")
+    expect(unquoted).toContain('in quotes. See: leasehold memory put --help')
+    expect(await said(['put', 'k', '-'])).toContain('Standard input is empty')
+    expect(await said(['put'])).toContain('next: See: leasehold memory put --help')
+    expect(await said(['putt', 'k', 'x'])).toContain('Did you mean put')
+    expect(await said(['sync', process.execPath])).toContain('is a file')
+    expect((await place.ok(['memory', 'list'])).items).toEqual([])
+  })
+
   test('may be a megabyte, to the byte; bytes that are no text are refused', async () => {
     const place = sandbox()
     const long = 'ä'.repeat(512 * 1024)

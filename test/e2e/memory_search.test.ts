@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { daemonOn } from '../daemons.ts'
+import { clientOf, daemonOn } from '../daemons.ts'
+import { overStdio } from '../doors/mcp_agent.ts'
+import { expectRefusal } from '../helpers.ts'
 import { Endpoint } from '../memory/endpoint.ts'
-import { sandbox, until } from '../processes.ts'
+import { sandbox, type Sandbox, until } from '../processes.ts'
 
 test('a command finds notes by words alone, and by meaning once they are embedded', async () => {
   const place = sandbox()
@@ -43,9 +45,31 @@ test('a command finds notes by words alone, and by meaning once they are embedde
   const shown = await place.cli(['memory', 'search', 'redis shop'])
   expect(shown.out).toMatch(/cache {2}global {2}by .* ago\n {2}the cache of the shop is redis/)
   expect(shown.out).toMatch(/looked by text and meaning/)
+  await expectWays(place)
   const context = await place.cli(['memory', 'context', 'which port'])
   expect(context.out).toMatch(/about \d+ tokens/)
 })
+
+/** Who has no server is told in the answer which ways it was found by. */
+async function expectWays(place: Sandbox): Promise<void> {
+  const query = { query: 'redis shop' }
+  const piped = await overStdio(place, { env: place.env })
+  expect(await piped.ok('memory_search', query)).toMatchObject({ modes: ['text', 'meaning'] })
+  expect(await piped.text('memory_context', query)).toMatch(/\nLooked by words and meaning\.$/)
+
+  const client = await clientOf({ embedded: true, dir: place.state, agent: 'ada' })
+  const why = expect.stringMatching(/running server \(leasehold up\)/) as string
+  const byWords = { modes: ['text'], why, items: [{ key: 'cache' }] }
+  expect(await client.memory.search(query)).toMatchObject(byWords)
+  expect(await client.memory.context(query)).toMatchObject(byWords)
+  await expectRefusal(client.memory.search({ ...query, mode: 'meaning' }), 'unavailable')
+
+  const off = await overStdio(place, { env: { ...place.env, LEASEHOLD_EMBEDDINGS: 'off' } })
+  expect(await off.ok('memory_search', query)).toMatchObject({ modes: ['text'] })
+  expect(await off.text('memory_search', query)).toMatch(
+    /\nLooked by words only: embeddings are off$/,
+  )
+}
 
 test('the model in the package embeds without a network', async () => {
   const place = sandbox()

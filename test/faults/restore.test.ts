@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { sandbox, type Sandbox } from '../processes.ts'
+import { type Options, sandbox, type Sandbox, TEST_CLI } from '../processes.ts'
 
 const STORES = { sqlite: undefined, file: 'file:files' }
 
@@ -89,20 +89,30 @@ describe('db check', () => {
     ['a task that is lost from the queue', 'DELETE FROM ready', /readiness/],
   ]
 
-  for (const [what, sql, says] of TAMPERING) {
-    test(`finds ${what}`, async () => {
-      const place = sandbox()
-      for (const title of ['a', 'b', 'c', 'd', 'e']) await place.ok(['task', 'add', title])
-      const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
-      db.exec(sql)
-      db.close()
-      const { message, details } = await place.refused(['db', 'check'], 'damaged', 76)
-      expect(message).toMatch(says)
-      expect(details).toMatchObject({ ok: false })
-      // A copy of a broken chain would pass off the loss as sound: restoring it is refused.
-      await place.cli(['db', 'backup', place.path('copy')])
-      const restored = await place.cli(['db', 'restore', place.path('copy')])
-      expect([3, 76]).toContain(restored.code)
-    })
+  /** Tampers with a store, and has it found; `how` says by which program. */
+  async function expectFound(sql: string, says: RegExp, how: Options = {}): Promise<void> {
+    const place = sandbox()
+    for (const title of ['a', 'b', 'c', 'd', 'e']) await place.ok(['task', 'add', title])
+    const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false })
+    db.exec(sql)
+    db.close()
+    const { message, details } = await place.refused(['db', 'check'], 'damaged', 76, how)
+    expect(message).toMatch(says)
+    expect(details).toMatchObject({ ok: false })
+    // A copy of a broken chain would pass off the loss as sound: restoring it is refused.
+    await place.cli(['db', 'backup', place.path('copy')], how)
+    const restored = await place.cli(['db', 'restore', place.path('copy')], how)
+    expect([3, 76]).toContain(restored.code)
   }
+
+  for (const [what, sql, says] of TAMPERING) {
+    test(`finds ${what}`, () => expectFound(sql, says))
+  }
+
+  test('a bug planted in S11, which does not follow the chain, is caught', async () => {
+    const program = [process.execPath, TEST_CLI]
+    const [, sql, says] = TAMPERING[1]!
+    const found = expectFound(sql, says, { program, env: { LEASEHOLD_PLANT: 'S11' } })
+    await expect(found).rejects.toThrow('db check')
+  })
 })

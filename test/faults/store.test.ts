@@ -12,7 +12,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { networkName, refuseUnsafeFolder } from '../../src/stores/place.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { because, PARTICIPANT, sandbox, type Sandbox } from '../processes.ts'
+import {
+  because,
+  type Options,
+  PARTICIPANT,
+  sandbox,
+  type Sandbox,
+  TEST_CLI,
+} from '../processes.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
@@ -61,22 +68,33 @@ describe('a store that is damaged', () => {
     expect((await place.ok(['task', 'list'])).items).toHaveLength(30)
   })
 
-  test('file: a corrupt newest state stops writes, reads go on, --last-good mends it', async () => {
+  /** A newest state that cannot be read; `how` says by which program that is found. */
+  async function expectStopped(how: Options = {}): Promise<void> {
     const place = sandbox()
     place.env['LEASEHOLD_STORE'] = 'file:files'
     const lease = await place.ok(['lock', 'acquire', 'x', '--agent', 'a'])
     await place.ok(['task', 'add', 'Later'])
     writeFileSync(place.path('files/state.2.json'), '{"half":')
-    expect((await place.ok(['lock', 'list'])).items).toHaveLength(1)
-    await place.refused(['task', 'add', 'More'], 'damaged', 76)
-    await place.refused(['db', 'check'], 'damaged', 76)
-    await place.ok(['db', 'restore', '--last-good'])
-    const next = await place.ok(['lock', 'acquire', 'y'])
+    expect((await place.ok(['lock', 'list'], how)).items).toHaveLength(1)
+    await place.refused(['task', 'add', 'More'], 'damaged', 76, how)
+    await place.refused(['db', 'check'], 'damaged', 76, how)
+    await place.ok(['db', 'restore', '--last-good'], how)
+    const next = await place.ok(['lock', 'acquire', 'y'], how)
     expect(next.fence).toBeGreaterThan(lease.fence + 2 ** 39)
-    expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true })
+    expect(await place.ok(['db', 'check'], how)).toMatchObject({ ok: true })
     // What the lease covered after the damaged state is not known: it may speak no more.
     const renew = ['lock', 'renew', 'x', '--agent', 'a', '--fence', `${lease.fence}`]
-    expect((await place.cli(renew)).code).toBe(5)
+    expect((await place.cli(renew, how)).code).toBe(5)
+  }
+
+  test('file: a corrupt newest state stops writes, reads go on, --last-good mends it', async () => {
+    await expectStopped()
+  })
+
+  test('a bug planted in S11, which writes on from the last good state, is caught', async () => {
+    const program = [process.execPath, TEST_CLI]
+    const stopped = expectStopped({ program, env: { LEASEHOLD_PLANT: 'S11' } })
+    await expect(stopped).rejects.toThrow('task add More')
   })
 
   function flipped(bytes: Buffer): Buffer {

@@ -1,4 +1,6 @@
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { unionOf } from '../../src/core/json_union.ts'
 import { draftOf, mergeSides, type Side } from '../../src/core/memory_merge.ts'
 import type { MemoryVersion } from '../../src/core/memory_rows.ts'
 import { textTools, unifiedDiff } from '../../src/operations/text_merge.ts'
@@ -45,6 +47,20 @@ describe('a merge', () => {
       const sides = { base: () => lines(base), ours: () => t, theirs: () => o }
       expect(mergeSides(strategy, sides, textTools)).toMatchObject({ content: lines(merged) })
     }
+  })
+
+  test('of lists keeps what neither removed, and what either added', () => {
+    const list = fc.uniqueArray(fc.integer({ min: 0, max: 9 }))
+    fc.assert(
+      fc.property(list, list, list, (base, ours, theirs) => {
+        const sides = [base, ours, theirs].map((each) => JSON.stringify(each))
+        const merged = JSON.parse(unionOf(sides[0]!, sides[1]!, sides[2]!)!) as number[]
+        const isKept = (n: number) =>
+          base.includes(n) ? ours.includes(n) && theirs.includes(n) : true
+        const wanted = [...new Set([...ours, ...theirs])].filter(isKept)
+        expect(merged).toEqual(wanted)
+      }),
+    )
   })
 
   test('that would hold up everybody is not tried', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Note, parse, render } from '../../src/doors/cli/sync/front.ts'
+import { type Note, parse, render, type Said } from '../../src/doors/cli/sync/front.ts'
 import { isOurs, nameIn, pathOf, siblingPath } from '../../src/doors/cli/sync/names.ts'
 
 const NOTE: Note = {
@@ -33,7 +33,7 @@ describe('a note as a file', () => {
     const content = fc.array(fc.oneof(text, hostile)).map((parts) => parts.join(''))
     fc.assert(
       fc.property(content, text, fc.array(text), (said, key, tags) => {
-        const back = parse(render({ ...NOTE, content: said, key: key || 'k', tags }))
+        const back = parse(render({ ...NOTE, content: said, key: key || 'k', tags })) as Said
         expect(back.content).toBe(said)
         expect(back.key).toBe(key || 'k')
         expect(back.tags).toEqual(tags.filter((tag) => tag !== ''))
@@ -55,7 +55,23 @@ describe('a note as a file', () => {
     expect(said).toEqual({ key: 'how to build', tags: ['a', 'b'], content: 'make\r\n' })
     expect(parse('---\nversion: -1\nconfidence: 7\ntags: a\n---\n')).toEqual({
       content: '',
-      tags: [],
+      tags: ['a'],
+    })
+    const tags = ['a', 'b, c', 'd']
+    expect(parse('---\ntags:\n  - a\n  - "b, c"\n- d\nkey: k\n---\nx')).toEqual({
+      ...{ key: 'k', tags, content: 'x' },
+    })
+  })
+
+  test('is not taken for content where its front matter is ours, and broken', () => {
+    const ours = 'scope: global\nkey: k\nversion: 3\n'
+    expect(parse(`---\n${ours}text\n`)).toMatch(/no line --- ends it.*mend it/)
+    expect(parse(`---\n${ours}title: x\n---\ntext\n`)).toMatch(/what is "title: x"\?/)
+    expect(parse(`---\n${ours}<<<<<<< HEAD\n---\n`)).toMatch(/broken/)
+    expect(parse(`---\r\n${ours.replaceAll('\n', '\r\n')}tags\r\n---\r\n`)).toMatch(/broken/)
+    // Of another program, or no front matter at all: a text like any other.
+    expect(parse('---\nkey: k\ntitle: x\n---\n')).toEqual({
+      content: '---\nkey: k\ntitle: x\n---\n',
     })
   })
 })
@@ -74,6 +90,17 @@ describe('the name of a file', () => {
     expect(pathOf(scope, key, free)).toBe(path)
     expect(nameIn(path)).toEqual({ scope, key })
     expect(isOurs(path)).toBe(true)
+  })
+
+  test('means the same key whether a system writes its letters in one or apart', () => {
+    const [one, apart] = ['caf\u00e9', 'cafe\u0301']
+    expect(nameIn(`global/${one}.md`)).toEqual({ scope: 'global', key: one })
+    expect(nameIn(`global/${apart}.md`)).toEqual({ scope: 'global', key: one })
+    // What we wrote is what was said, letter by letter.
+    for (const key of [one, apart]) {
+      expect(nameIn(pathOf('global', key, free))).toEqual({ scope: 'global', key })
+    }
+    expect(pathOf('global', one, free)).not.toBe(pathOf('global', apart, free))
   })
 
   test('never leaves its folder, never hides, and says the key where it can', () => {

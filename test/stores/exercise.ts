@@ -11,6 +11,7 @@ import { exerciseLines } from './exercise/lines.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
+import { exerciseMemorySiblings } from './exercise/memory_siblings.ts'
 import { exerciseMoves } from './exercise/moves.ts'
 import { exerciseProcesses } from './exercise/processes.ts'
 import { exerciseQueueAgents } from './exercise/queue_agents.ts'
@@ -72,5 +73,6 @@ export function exerciseStore(name: string, open: Open): void {
     exerciseWriter(begin)
     exerciseMemory(begin)
     exerciseMemoryConflicts(begin)
+    exerciseMemorySiblings(begin)
   })
 }

@@ -25,6 +25,7 @@ declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 /** The command line: one context, one program, one place where a refusal becomes an exit code. */
 export async function main(argv: string[]): Promise<number> {
   let context: Context | undefined
+  let root: Command | undefined
   if (argv[0] === '--version') argv = ['-V']
   const end = argv.indexOf('--')
   const json = argv.slice(0, end === -1 ? argv.length : end).includes('--json')
@@ -33,10 +34,11 @@ export async function main(argv: string[]): Promise<number> {
   try {
     // A flag may come first, and `help` asks about another noun: then every command is needed.
     const asked = argv[0]?.startsWith('-') || argv[0] === 'help' ? undefined : argv[0]
-    await program(enter, asked).parseAsync(argv, { from: 'user' })
+    root = program(enter, asked)
+    await root.parseAsync(argv, { from: 'user' })
     return Number(process.exitCode ?? 0)
   } catch (error) {
-    return fail(error, json)
+    return fail(error instanceof CommanderError ? misspelt(error, root, argv) : error, json)
   } finally {
     await context?.close()
   }
@@ -85,7 +87,14 @@ function program(enter: Enter, asked: string | undefined): Command {
   addInit(root)
   addDemo(root)
   addTop(root, enter)
+  for (const command of root.commands) refuseExcess(command)
   return root
+}
+
+/** A word too many is told: dropped, it would be missing in what is written. */
+function refuseExcess(command: Command): void {
+  command.allowExcessArguments(false)
+  command.commands.forEach(refuseExcess)
 }
 
 function unknownCommand(root: Command): Refusal {
@@ -95,14 +104,26 @@ function unknownCommand(root: Command): Refusal {
   })
 }
 
+/** What commander refuses, in our words, with the help of the command that was meant. */
+function misspelt(error: CommanderError, root: Command | undefined, argv: string[]): unknown {
+  if (error.exitCode === 0 || error.code === 'commander.help') return error
+  let meant = root
+  const words = ['leasehold']
+  for (const word of argv) {
+    const found = meant?.commands.find((each) => each.name() === word)
+    if (found) words.push(word)
+    meant = found ?? meant
+  }
+  const quote = error.code === 'commander.excessArguments'
+  const next = `See: ${words.join(' ')} --help`
+  return new Refusal('invalid', error.message.replace(/^error: /, ''), {
+    next: quote ? `A text of several words is put in quotes. ${next}` : next,
+  })
+}
+
 /** What happened, why, what to do next; and the exit code that the table gives it. */
 function fail(error: unknown, json: boolean): number {
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0
-    if (error.code === 'commander.help') return REFUSALS.invalid.exit
-    const message = error.message.replace(/^error: /, '')
-    return fail(new Refusal('invalid', message, { next: 'See: leasehold --help' }), json)
-  }
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : REFUSALS.invalid.exit
   const refusal = error instanceof Refusal ? error : internal(error)
   const text = json
     ? JSON.stringify(refusal)

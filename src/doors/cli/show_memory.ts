@@ -114,7 +114,8 @@ function versionSheet(shown: ShownVersion): string {
   ]
   const head = pc.dim(`  ${facts.filter(Boolean).join(', ')}`)
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
-  return `${head}\n${content === null ? pc.dim(none) : visible(content)}`
+  const text = content === '' ? pc.dim('(empty)') : visible(content ?? '')
+  return `${head}\n${content === null ? pc.dim(none) : text}`
 }
 
 function diffLines(diff: string): string {

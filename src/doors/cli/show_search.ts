@@ -61,6 +61,7 @@ function statusLines(status: ShownStatus): string {
   return [
     `${notes} notes, ${embedded} embedded${share} by ${provider ?? 'nobody yet'}`,
     `${waiting} background jobs to do, ${put_aside} put aside`,
+    ...(waiting > 0 ? [pc.dim('a running server does them: leasehold up')] : []),
     ...problems.map(({ kind, subject, attempts, error }) =>
       pc.yellow(`  ${kind} ${visible(subject)}: ${visible(error ?? '')} (${attempts} times)`),
     ),

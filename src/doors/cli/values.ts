@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { readFileSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { Refusal } from '../../core/refusal.ts'
+import { systemCode } from '../../stores/errors.ts'
 import { processRef } from '../../stores/process.ts'
 
 const UNITS: Record<string, number> = { '': 1, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
@@ -59,11 +60,47 @@ function yesOrNo(text: string, flag: string): boolean {
   throw new Refusal('invalid', `${flag} is not yes or no: ${text}`, { next: `${flag} no` })
 }
 
+/** More than any field may have; what never ends must not be read for ever. */
+const STDIN_MAX = 64 * 1024 * 1024
+
 /** Bytes that are no text would become other ones on the way, without a word. */
 function readStdin(): string {
-  const bytes = readFileSync(0)
+  const bytes = stdinBytes()
+  if (bytes.length === 0) {
+    throw new Refusal('invalid', 'Standard input is empty', {
+      next: 'Pipe a text into it, or give the text itself; for none at all: ""',
+    })
+  }
   if (isUtf8(bytes)) return bytes.toString('utf8')
   throw new Refusal('invalid', 'Standard input is not text (UTF-8)', {
     next: 'Encode it first, for example with base64.',
   })
+}
+
+function stdinBytes(): Buffer {
+  const chunks: Buffer[] = []
+  for (let size = 0; size <= STDIN_MAX;) {
+    const chunk = Buffer.alloc(64 * 1024)
+    const length = readChunk(chunk)
+    if (length === 0) return Buffer.concat(chunks)
+    chunks.push(chunk.subarray(0, length))
+    size += length
+  }
+  throw new Refusal('too_large', `Standard input is longer than ${STDIN_MAX} bytes`, {
+    next: 'Give a shorter text, or a path to where it is.',
+  })
+}
+
+/** A pipe that nobody has written to yet may say so instead of waiting; then we wait. */
+function readChunk(chunk: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(0, chunk)
+    } catch (error) {
+      const code = systemCode(error)
+      if (code === 'EOF' || code === 'EBADF') return 0
+      if (code !== 'EAGAIN') throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
 }

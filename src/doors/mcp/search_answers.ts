@@ -33,13 +33,13 @@ export const SEARCH_WORDS: Record<string, (result: never) => string> = {
     [
       ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.excerpt])}`),
       ...(items.length === 0 ? ['No note fits.'] : []),
-      ...(why === undefined ? [] : [`Looked by ${modes.join(' and ')} only: ${why}`]),
+      usedLine(modes, why),
     ].join('\n'),
-  'memory.context': ({ items, why }: ShownContext) =>
+  'memory.context': ({ items, modes, why }: ShownContext) =>
     [
       ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.content])}`),
       ...(items.length === 0 ? ['No notes for this.'] : []),
-      ...(why === undefined ? [] : [`Looked by words only: ${why}`]),
+      usedLine(modes, why),
     ].join('\n'),
   'duplicate.list': ({ items, next }: ShownPairs) =>
     [
@@ -54,6 +54,12 @@ export const SEARCH_WORDS: Record<string, (result: never) => string> = {
       ...(items.length === 0 ? ['No duplicates.'] : []),
       ...(next ? [`more: after=${next}`] : []),
     ].join('\n'),
+}
+
+/** Which ways were used: a note that was not found may be there all the same. */
+function usedLine(modes: string[], why: string | undefined): string {
+  const ways = modes.map((mode) => (mode === 'text' ? 'words' : mode)).join(' and ')
+  return why === undefined ? `Looked by ${ways}.` : `Looked by ${ways} only: ${why}`
 }
 
 /** Who says so, since when, how sure, and whether others disagree. Keys are others' words too. */

@@ -1,3 +1,4 @@
+import { planted } from '../../core/planted.ts'
 import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, Event, IndexName } from '../../core/view.ts'
 import type { AnyRow, Backend, Base, Commit, Head } from '../port.ts'
@@ -47,10 +48,11 @@ export class FileBackend implements Backend {
       if (this.beaten) await pause(Math.min(2 ** this.beaten.times, PAUSE_MS_MAX))
       if (list(this.options.dir).numbers.length === 0) this.options.prepare?.()
       await this.lock?.take()
-      const { state, damage } = await this.load()
-      if (!state || damage !== undefined) throw damaged(this.options.dir, damage ?? 'no good state')
+      const { state, damage, highest } = await this.load()
+      const isSound = damage === undefined || planted('S11')
+      if (!state || !isSound) throw damaged(this.options.dir, damage ?? 'no good state')
       this.refuseStandstill(state.number)
-      this.begun = state
+      this.begun = planted('S11') ? { ...state, number: highest } : state
       return state.head
     } catch (error) {
       this.rollback()

@@ -62,6 +62,7 @@ type Looked<T> = { answer: T } | { error: unknown }
 export class PostgresBackend implements Backend {
   readonly isDatabase = true
   readonly isRemote = true
+  readonly isShared = true
   readonly batch_max = BATCH_MAX
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder

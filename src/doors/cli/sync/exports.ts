@@ -19,7 +19,7 @@ export async function exportNotes(folder: Folder, notes: Notes): Promise<void> {
   for (const [id, { scope, key, version }] of notes) {
     const path = paths.get(id) ?? pathOf(scope, key, (each) => small.has(each.toLowerCase()))
     small.add(path.toLowerCase())
-    if (entries.get(path)?.seen === version) continue
+    if (entries.get(path)?.seen === version || folder.waiting.has(path)) continue
     const note = await folder.ask(path, plan.call(memory.get, { scope, key }))
     if (note) await exportNote(folder, path, version, note)
   }
@@ -57,6 +57,7 @@ async function exportNote(
 }
 
 const SAVED = 'it was saved just now; the next sync looks at it'
+const TAKEN = 'something else is in its place, and is left alone'
 
 async function write(
   folder: Folder,
@@ -71,11 +72,12 @@ async function write(
     entries.set(path, { ...entry, seen: about.seen })
     return
   }
+  if (folder.isStrange(path)) return
   const text = render(noteOf(about, shown))
   const done = here
     ? entry?.hash === here.hash && (await replace(plan.dir, path, here.hash, text))
     : await create(plan.dir, path, text)
-  if (!done) return folder.skip(path, SAVED)
+  if (!done) return folder.skip(path, here ? SAVED : TAKEN)
   const hash = sha256(text)
   found.set(path, { path, text, hash })
   entries.set(path, { ...about, version: shown.version, hash })
@@ -84,6 +86,7 @@ async function write(
 
 async function withdraw(folder: Folder, path: string, entry: Entry): Promise<void> {
   const { entries, found, result, plan } = folder
+  if (folder.isStrange(path)) return
   const here = found.get(path)
   const isSame = here?.hash === entry.hash
   const done = !here || (isSame && (await replace(plan.dir, path, here.hash, null)))

@@ -3,7 +3,7 @@ import { keyOf } from '../../../core/rows.ts'
 import * as memory from '../../../operations/memory.ts'
 import type { ShownItem } from '../../../operations/memory_show.ts'
 import type { Context } from '../context.ts'
-import type { Found } from './files.ts'
+import { type Found, strangeFolder } from './files.ts'
 import type { Entries } from './index_file.ts'
 
 export interface Synced {
@@ -25,6 +25,8 @@ export interface SyncPlan {
   call: Context['call']
   /** Only this one; undefined: all. */
   scope: string | undefined
+  /** Whether a file that is missing is gone for good; left out: it is. */
+  isGone?: (path: string) => boolean
 }
 
 /** The notes of a store by `keyOf(scope, key)`. */
@@ -37,6 +39,8 @@ export class Folder {
   readonly entries: Entries
   /** The files as they are. */
   readonly found = new Map<string, Found>()
+  /** Files that are missing, and may come back in a moment: nothing is done about them yet. */
+  readonly waiting = new Set<string>()
   readonly result: Synced = {
     ...{ imported: [], exported: [], removed: [], deleted: [], conflicts: [], skipped: [] },
   }
@@ -50,8 +54,20 @@ export class Folder {
     return this.plan.scope === undefined || this.plan.scope === scope
   }
 
+  /** The first reason is the one to tell: others follow from it. */
   skip(path: string, why: string): void {
-    this.result.skipped.push({ path, why })
+    if (!this.isSkipped(path)) this.result.skipped.push({ path, why })
+  }
+
+  isSkipped(path: string): boolean {
+    return this.result.skipped.some((each) => each.path === path)
+  }
+
+  /** Whether its folder is none, and so nothing about the file is known; that is told then. */
+  isStrange(path: string): boolean {
+    const why = strangeFolder(this.plan.dir, path)
+    if (why !== undefined) this.skip(path, why)
+    return why !== undefined
   }
 
   /** A refusal about one file must not keep the others from being synced. */

@@ -51,31 +51,48 @@ export function render(note: Note): string {
   return ['---', ...lines, ...end, '---', `${note.content}${isOpen ? '\n' : ''}`].join('\n')
 }
 
-export function parse(text: string): Said {
+/**
+ * What a file says; or a sentence where its front matter is ours and somebody broke it. Taken for
+ * content it would become part of the note, and what it says of the note would be forgotten.
+ */
+export function parse(text: string): Said | string {
   const whole = text.replace(/^\uFEFF/, '')
   const begin = BEGIN.exec(whole)
-  const rest = begin ? whole.slice(begin[0].length) : ''
+  if (!begin) return { content: text }
+  const rest = whole.slice(begin[0].length)
   const end = END.exec(rest.slice(0, FRONT_MAX))
-  if (!begin || !end) return { content: text }
-  const fields = fieldsIn(rest.slice(0, end.index))
+  const front = rest.slice(0, end?.index ?? FRONT_MAX)
   // Somebody else's front matter is part of the content: it would be lost otherwise.
-  if (!fields) return { content: text }
+  const broken = (why: string) =>
+    isOurs(front)
+      ? `its front matter is broken (${why}): mend it, or take all of it away`
+      : { content: text }
+  if (!end) return broken('no line --- ends it')
+  const fields = fieldsIn(front)
+  if (typeof fields === 'string') return broken(fields)
   const content = rest.slice(end.index + end[0].length)
   // Whoever takes the line away takes the tags away.
   return { tags: [], ...read(fields), content: closed(content, fields.get('end') === 'open') }
 }
 
+/** As every file of ours begins. */
+const isOurs = (front: string) => /^scope:[^\n]*\n+key:/.test(front)
+
 const KNOWN = new Set([
   ...['scope', 'key', 'version', 'author', 'confidence', 'tags', 'updated', 'expires', 'end'],
 ])
 
-/** Undefined where a line is not one of ours. */
-function fieldsIn(front: string): Map<string, string> | undefined {
+/** A sentence where a line is not one of ours. */
+function fieldsIn(front: string): Map<string, string> | string {
   const fields = new Map<string, string>()
+  let last = ''
   for (const line of front.split(/\r?\n/)) {
     const [, name = '', value = ''] = /^(\w+):[ \t]*([^]*?)[ \t]*$/.exec(line) ?? []
-    if (line !== '' && !KNOWN.has(name)) return undefined
-    if (name !== '') fields.set(name, value)
+    // Other programs write a list as lines of its own.
+    const item = last === 'tags' ? /^[ \t]*-[ \t]+(.+?)[ \t]*$/.exec(line)?.[1] : undefined
+    if (item !== undefined) fields.set('tags', [fields.get('tags'), item].filter(Boolean).join())
+    else if (KNOWN.has(name)) fields.set((last = name), value)
+    else if (line.trim() !== '') return `what is ${JSON.stringify(line.slice(0, 40))}?`
   }
   return fields
 }
@@ -93,8 +110,8 @@ function read(fields: Map<string, string>): Omit<Said, 'content'> {
   if (Number.isSafeInteger(version) && version > 0) said.version = version
   const confidence = Number(fields.get('confidence') || Number.NaN)
   if (confidence >= 0 && confidence <= 1) said.confidence = confidence
-  const tags = /^\[(.*)\]$/.exec(fields.get('tags') ?? '')?.[1]
-  if (tags !== undefined) said.tags = itemsIn(tags)
+  const tags = fields.get('tags')
+  if (tags !== undefined) said.tags = itemsIn(tags.replace(/^\[(.*)\]$/, '$1'))
   return said
 }
 

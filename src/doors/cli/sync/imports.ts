@@ -27,15 +27,19 @@ export async function importFiles(folder: Folder, notes: Notes): Promise<void> {
 async function importFile(folder: Folder, found: Found): Promise<void> {
   const { path } = found
   const { entries, result, plan } = folder
+  const before = entries.get(path)
+  if (before?.hash === found.hash) return
   const said = parse(found.text)
-  const entry = entries.get(path) ?? renamed(folder, path, said)
+  if (typeof said === 'string') return folder.skip(path, said)
+  const entry = before ?? renamed(folder, path, said)
   if (entry?.hash === found.hash) return
+  if (entry && !isAbout(said, entry)) return folder.skip(path, otherNote(said))
   const name = entry ?? nameOf(folder, path, said)
   if (!name || !folder.isAsked(name)) return
   const { scope, key } = name
   const known = await versionSaid(folder, said, entry, name)
   const about = { scope, key, seen: 0, hash: found.hash, sibling: entry?.sibling ?? false }
-  if (known?.content === said.content) {
+  if (known && isSame(said, known)) {
     entries.set(path, { ...about, version: known.version })
     return
   }
@@ -50,6 +54,24 @@ async function importFile(folder: Folder, found: Found): Promise<void> {
   entries.set(path, { ...about, version })
   if (put.written) result.imported.push({ path, scope, key, version })
   if (put.conflict?.status === 'open') result.conflicts.push({ path, id: put.conflict.id })
+}
+
+/** Whether a file may be of this note: what it does not say of itself, it does not deny. */
+const isAbout = (said: Said, { scope, key }: Named) =>
+  (said.scope ?? scope) === scope && (said.key ?? key) === key
+
+const otherNote = ({ scope, key }: Said) =>
+  `its front matter says that it is another note (${[scope, key].filter(Boolean).join(' ')}): ` +
+  'change that back, or move the file away'
+
+/** Whether a version says all that a file says. */
+function isSame({ content, tags, confidence }: Said, version: ShownVersion): boolean {
+  const sorted = (each: string[]) => [...new Set(each)].toSorted().join('\n')
+  return (
+    content === version.content &&
+    sorted(tags ?? version.tags) === sorted(version.tags) &&
+    (confidence ?? version.confidence) === version.confidence
+  )
 }
 
 /**
@@ -103,7 +125,8 @@ async function missFile(folder: Folder, path: string, entry: Entry, notes: Notes
   const { found, entries, result, plan } = folder
   if (found.has(path) || !folder.isAsked(entry)) return
   // Something is there that we cannot read: it was told, and it is no deletion.
-  if (result.skipped.some((each) => each.path === path)) return
+  if (folder.isSkipped(path) || folder.isStrange(path)) return
+  if (plan.isGone?.(path) === false) return void folder.waiting.add(path)
   entries.delete(path)
   const note = notes.get(keyOf(entry.scope, entry.key))
   // Two versions that disagree are settled by a resolution, not by removing a file: it comes back.

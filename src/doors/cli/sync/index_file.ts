@@ -30,44 +30,65 @@ interface Document {
   files: Record<string, Entry>
 }
 
+/** What was synced before, and the text of the file that says so. */
+export interface Index {
+  entries: Entries
+  text: string
+}
+
 /**
  * What was synced before. Refuses (`invalid`) a folder that belongs to another store: its versions
  * mean nothing here. One that cannot be read is as good as none: equal contents are no changes.
  */
-export async function readIndex(dir: string, store: string): Promise<Entries> {
-  const document = await readDocument(dir)
-  if (!document) return new Map()
+export async function readIndex(dir: string, store: string): Promise<Index> {
+  const text = await readText(dir)
+  const document = documentIn(text)
+  if (!document) return { entries: new Map(), text }
   if (document.store !== store) {
     throw new Refusal('invalid', `${dir} was synced with another store: ${document.store}`, {
       next: `Use that store, or another folder. To begin anew here, delete ${INDEX_FILE} there.`,
       details: { store: document.store },
     })
   }
-  return new Map(Object.entries(document.files).filter(([path, each]) => isEntry(path, each)))
+  const files = Object.entries(document.files).filter(([path, each]) => isEntry(path, each))
+  return { entries: new Map(files), text }
 }
 
-async function readDocument(dir: string): Promise<Document | undefined> {
+async function readText(dir: string): Promise<string> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW
   const file = await open(join(dir, INDEX_FILE), flags).catch(() => undefined)
-  if (!file) return undefined
+  if (!file) return ''
   try {
-    const document = JSON.parse(await file.readFile('utf8')) as Document
-    return document.format === 1 && typeof document.files === 'object' ? document : undefined
+    return await file.readFile('utf8')
   } catch {
-    return undefined
+    return ''
   } finally {
     await file.close()
   }
 }
 
-function isEntry(path: string, { scope, key, version, seen, hash }: Entry): boolean {
+function documentIn(text: string): Document | undefined {
+  try {
+    const document = JSON.parse(text) as Document
+    return document.format === 1 && typeof document.files === 'object' ? document : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isEntry(path: string, entry: Entry): boolean {
+  const { scope, key, version, seen, hash } = entry ?? {}
   const texts = [scope, key, hash].every((each) => typeof each === 'string')
   return isOurs(path) && texts && Number.isSafeInteger(version) && Number.isSafeInteger(seen)
 }
 
-export async function writeIndex(dir: string, store: string, entries: Entries): Promise<void> {
-  const document: Document = { format: 1, store, files: Object.fromEntries(entries) }
+/** Writes down what is synced, where that is news: whoever watches the folder is told of it. */
+export async function writeIndex(dir: string, store: string, index: Index): Promise<void> {
+  const document: Document = { format: 1, store, files: Object.fromEntries(index.entries) }
+  const text = `${JSON.stringify(document, null, 1)}\n`
+  if (text === index.text) return
   const fresh = join(dir, `${INDEX_FILE}.${uniqueId().slice(0, 8)}.lh-new`)
-  await writeDurably(fresh, Buffer.from(`${JSON.stringify(document, null, 1)}\n`))
+  await writeDurably(fresh, Buffer.from(text))
   await rename(fresh, join(dir, INDEX_FILE))
+  index.text = text
 }

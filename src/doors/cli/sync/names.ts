@@ -58,7 +58,8 @@ export const siblingPath = (path: string, version: number) =>
 /** Scope and key that a file stands for by its name; undefined where its name does not say. */
 export function nameIn(path: string): { scope: string; key: string } | undefined {
   if (!PATH.test(path) || path.includes('~') || CONFLICT.test(path)) return undefined
-  const parts = path.slice(0, -'.md'.length).split('/')
+  // Some systems take letters apart that were written in one: the key is that which was meant.
+  const parts = path.normalize('NFC').slice(0, -'.md'.length).split('/')
   try {
     const [kind, ...rest] = parts.map((part) => decodeURIComponent(part))
     const key = rest.pop()!

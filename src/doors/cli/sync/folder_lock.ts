@@ -1,0 +1,52 @@
+import { Refusal } from '../../../core/refusal.ts'
+import { keepRenewing } from '../../../daemon/renewing.ts'
+import * as locks from '../../../operations/locks.ts'
+import { sha256 } from '../../../stores/digest.ts'
+import { host, ownProcess } from '../../../stores/process.ts'
+import type { Context } from '../context.ts'
+
+const TTL_SECONDS = 60
+
+/** Under a lock that names this process: it is free the moment this process is gone. */
+export async function underLock<T>(
+  context: Context,
+  dir: string,
+  work: (call: Context['call'], lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const name = `leasehold:sync:${host}:${sha256(dir).slice(0, 12)}`
+  const caller = { ...context.caller, process: ownProcess() }
+  const grant = { names: [name], ttl_seconds: TTL_SECONDS, process: ownProcess() }
+  const lease = await context.call(locks.acquire, grant, { caller }).catch((error: unknown) => {
+    throw error instanceof Refusal && error.code === 'held' ? running(dir, error) : error
+  })
+  const fence = 'fence' in lease ? lease.fence : lease.items[0]!.fence
+  const lost = new AbortController()
+  const stop = keepRenewing({
+    ttl_ms: TTL_SECONDS * 1000,
+    renew: () => context.call(locks.renew, { name, fence, request_id: undefined }, { caller }),
+    lose: (why) => lost.abort(lostLock(why)),
+  })
+  const call: Context['call'] = (operation, input, how) => {
+    if (lost.signal.aborted) throw lost.signal.reason
+    return context.call(operation, input, how)
+  }
+  try {
+    return await work(call, lost.signal)
+  } finally {
+    stop()
+    await context.call(locks.release, { name, fence }, { caller }).catch(() => undefined)
+  }
+}
+
+const lostLock = (why: string) =>
+  new Refusal('lease_expired', `The lock of this sync was lost: ${why}`, {
+    next: 'Sync again. What was done so far is no trouble.',
+  })
+
+function running(dir: string, { details }: Refusal): Refusal {
+  const pid = details['pid'] as number | undefined
+  return new Refusal('held', `Another sync of ${dir} is running (PID: ${pid ?? 'unknown'})`, {
+    next: 'Wait until it has ended. If that process is gone, so is its lock: try again.',
+    details,
+  })
+}
