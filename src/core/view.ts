@@ -241,6 +241,11 @@ export interface View {
   remove(table: TableName, key: string): void
   /** Rows of one group of an index, in order, read page by page as far as the caller goes. */
   scan<I extends IndexName>(index: I, group: string, after?: Cursor): Iterable<RowOf<I>>
+  /**
+   * Rows of one group of an index by time whose time is `until` or before, in order. Asked for
+   * again and again, and mostly there are none: a store may know so without a look.
+   */
+  due<I extends IndexName>(index: I, group: string, until: number): Iterable<RowOf<I>>
 
   /** Rises with every call, never repeats: not after a crash, not after a restore. */
   nextFence(): number
