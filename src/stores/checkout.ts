@@ -1,9 +1,9 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { literalGlob } from '../core/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import { CONFIG_FILE } from './place.ts'
+import { host } from './process.ts'
 
 /**
  * Which checkout a path belongs to, and what the path is called there: the same for every agent,
@@ -29,7 +29,7 @@ interface Options {
 /** The checkout around `cwd`: of git, else the folder with our state, else `cwd` itself. */
 export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout {
   const { top, common } = topOf(cwd, folder)
-  const named = (path: string) => (isShared ? `${hostname()}:${folded(path)}` : folded(path))
+  const named = (path: string) => (isShared ? `${host}:${folded(path)}` : folded(path))
   const repository = common === null ? null : named(common)
   const isWide = repository !== null && scopeIn(folder) === 'repository'
   return { top, checkout: isWide ? repository : named(top), repository }
