@@ -23,8 +23,8 @@ import { unreachableText } from './wording.ts'
 const AGENTS: Record<string, Protocol> = { claude, codex, cursor }
 
 /**
- * Since the start: however long git, the daemon or the disk take, by then there is an answer. Looked
- * up as `process.uptime`: to load what `performance` is takes a millisecond.
+ * Since the start: however long git, the daemon or the disk take, by then there is an answer. Told
+ * by `process.uptime`: to load what `performance` is takes a millisecond.
  */
 const PATIENCE_MS = 4_500
 const CLOSE_MS = 300
