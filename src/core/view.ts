@@ -31,6 +31,7 @@ interface Index<T extends TableName> {
   order: (row: Tables[T]) => number | string
 }
 
+/* @__NO_SIDE_EFFECTS__ -- so that a bundle that uses no index has none: hooks start sooner. */
 function index<T extends TableName>(definition: Index<T>): Index<T> {
   return definition
 }
