@@ -40,7 +40,7 @@ const FOLDERS: Segment = { many: true, pieces: [] }
 /** Reads a glob, or refuses with `invalid` and the position; `too_large` beyond the bounds. */
 export function parseGlob(given: string): Glob {
   if (given.length > GLOB_MAX) throw tooLarge(given, `${GLOB_MAX} characters`)
-  const text = inOneSpelling(given)
+  const text = spellGlob(given)
   const ways = expand(text, parseItems(text)).map((items) => segmentsOf(text, items))
   return { text, ways, base: commonBase(ways) }
 }
@@ -91,7 +91,7 @@ function piecesMeet(a: Piece, b: Piece): boolean {
 }
 
 /** `./src//a/` → `src/a/**`: what says the same is written the same. */
-function inOneSpelling(given: string): string {
+export function spellGlob(given: string): string {
   if (given === '') throw badGlob(given, 0, 'it is empty')
   if (given.startsWith('/')) throw badGlob(given, 0, 'a path begins in its checkout, not at /')
   const parts = given.split('/')

@@ -57,7 +57,7 @@ function blocks(lease: Reservation, shared: boolean, asker: Caller): boolean {
 /** Nobody is in the way: renews what the asker has, or grants it. */
 function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
   const { shared, ttl_ms } = ask
-  const mine = ownOf(view, glob, ask, asker)
+  const mine = ownOf(view, glob.text, ask, asker)
   const same = mine.find(({ path }) => path.shared === shared)
   const reason = ask.reason ?? same?.path.reason ?? null
   const path = termsOf(glob, ask, { shared, reason })
@@ -82,7 +82,7 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
 }
 
 /** What the asker has of exactly this glob: under the glob's own lock, or one with its name. */
-export function ownOf(view: View, { text }: Glob, where: Where, asker: Caller): Reservation[] {
+export function ownOf(view: View, text: string, where: Where, asker: Caller): Reservation[] {
   const isSame = ({ glob, scope }: PathTerms) => glob === text && scope === scopeOf(where)
   const names = [pathLock(where, text), pathLock(where, text, asker.agent)]
   return names.flatMap((name) => {
@@ -168,7 +168,7 @@ export function releasePaths(view: View, ask: Release, caller: Caller): Lease[] 
   }
   const where = { ...ask, repository: null }
   return globs.map((glob) => {
-    const [own] = ownOf(view, glob, where, asker)
+    const [own] = ownOf(view, glob.text, where, asker)
     const name = own?.name ?? pathLock(where, glob.text)
     return releaseLock(view, { name, fence: ask.fence }, asker)
   })

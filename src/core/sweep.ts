@@ -12,7 +12,9 @@ import { NeedsKill, type View } from './view.ts'
  */
 export function sweep(view: View, seat: string | null): Lease[] {
   const orphaned: Lease[] = []
-  for (const lease of overdue(view)) settleQuietly(view, lease, orphaned)
+  for (const lease of take(view.due('leases_by_expiry', '', view.now))) {
+    settleQuietly(view, lease, orphaned)
+  }
   if (seat !== null) {
     for (const lease of take(view.scan('leases_seated_at', seat))) {
       settleQuietly(view, lease, orphaned)
@@ -22,15 +24,6 @@ export function sweep(view: View, seat: string | null): Lease[] {
     }
   }
   return orphaned
-}
-
-function overdue(view: View): Lease[] {
-  const found: Lease[] = []
-  for (const lease of view.scan('leases_by_expiry', '')) {
-    if (lease.expires_ms > view.now || found.length === SWEEP_MAX) break
-    found.push(lease)
-  }
-  return found
 }
 
 function take<Row>(rows: Iterable<Row>): Row[] {
@@ -53,9 +46,6 @@ function settleQuietly(view: View, lease: Lease, orphaned: Lease[]): void {
 
 /** Forgets what request ids did more than a day ago. */
 export function forgetRequests(view: View): void {
-  let left = SWEEP_MAX
-  for (const request of view.scan('requests_by_age', '')) {
-    if (left-- === 0 || view.now - request.at_ms < REQUEST_MEMORY_MS) return
-    view.remove('request', request.key)
-  }
+  const old = take(view.due('requests_by_age', '', view.now - REQUEST_MEMORY_MS))
+  for (const { key } of old) view.remove('request', key)
 }

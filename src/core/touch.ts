@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import { type Glob, literalGlob, parseGlob } from './glob.ts'
+import { type Glob, literalGlob, parseGlob, spellGlob } from './glob.ts'
 import type { Grant } from './lease.ts'
 import { SEEN_MS } from './limits.ts'
 import { extend } from './lock.ts'
@@ -104,7 +104,7 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
  */
 function isTouched(view: View, path: string, ask: Touch, asker: Caller): boolean {
   const least_ms = Math.max(ask.ttl_ms, ask.keep_ms ?? 0)
-  return ownOf(view, globOf(path), ask, asker).some((lease) => {
+  return ownOf(view, spellGlob(literalGlob(path)), ask, asker).some((lease) => {
     return !lease.path.shared && !isDue(view, lease, least_ms)
   })
 }

@@ -31,6 +31,7 @@ interface Index<T extends TableName> {
   order: (row: Tables[T]) => number | string
 }
 
+/* @__NO_SIDE_EFFECTS__ -- so that a bundle that uses no index has none: hooks start sooner. */
 function index<T extends TableName>(definition: Index<T>): Index<T> {
   return definition
 }
@@ -241,6 +242,11 @@ export interface View {
   remove(table: TableName, key: string): void
   /** Rows of one group of an index, in order, read page by page as far as the caller goes. */
   scan<I extends IndexName>(index: I, group: string, after?: Cursor): Iterable<RowOf<I>>
+  /**
+   * Rows of one group of an index by time whose time is `until` or before, in order. Asked for
+   * again and again, and mostly there are none: a store may know so without a look.
+   */
+  due<I extends IndexName>(index: I, group: string, until: number): Iterable<RowOf<I>>
 
   /** Rises with every call, never repeats: not after a crash, not after a restore. */
   nextFence(): number

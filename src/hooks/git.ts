@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../stores/checkout.ts'
 import { host } from '../stores/process.ts'
@@ -18,6 +17,7 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
   const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
   const agent = env['LEASEHOLD_AGENT'] || session?.agent
+  const { userInfo } = process.getBuiltinModule('node:os')
   return {
     agent: agent ?? `cli:${userInfo().username}@${host}`,
     process: session?.process,

@@ -15,7 +15,7 @@ function askGit(dir: string, args: string[]): string[] {
   try {
     const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {
       encoding: 'utf8',
-      timeout: Math.max(1, Math.ceil(GIT_UNTIL_MS - performance.now())),
+      timeout: Math.max(1, Math.ceil(GIT_UNTIL_MS - process.uptime() * 1000)),
       maxBuffer: OUTPUT_MAX,
       stdio: ['ignore', 'pipe', 'ignore'],
     })

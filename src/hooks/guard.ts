@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../stores/checkout.ts'
@@ -33,7 +32,8 @@ export async function guardTool(context: HookContext, call: HookCall): Promise<V
 }
 
 function effectsIn(command: string, cwd: string): Effects {
-  return effectsOf(command, { cwd, home: process.env['HOME'] ?? homedir(), isFolder })
+  const home = process.env['HOME'] ?? process.getBuiltinModule('node:os').homedir()
+  return effectsOf(command, { cwd, home, isFolder })
 }
 
 /** A sign of life: all that the agent holds lives on. Says what is in the way of none. */

@@ -22,7 +22,10 @@ import { unreachableText } from './wording.ts'
 
 const AGENTS: Record<string, Protocol> = { claude, codex, cursor }
 
-/** Since the start: however long git, the daemon or the disk take, by then there is an answer. */
+/**
+ * Since the start: however long git, the daemon or the disk take, by then there is an answer. Told
+ * by `process.uptime`: to load what `performance` is takes a millisecond.
+ */
 const PATIENCE_MS = 4_500
 const CLOSE_MS = 300
 const INPUT_MS = 2_000
@@ -107,7 +110,7 @@ async function decide(
 ): Promise<Verdict> {
   let verdict: Verdict
   try {
-    verdict = await within(work(), PATIENCE_MS - performance.now())
+    verdict = await within(work(), PATIENCE_MS - process.uptime() * 1000)
   } catch (error) {
     const text = unreachableText(error)
     if (unreachable === 'closed' && canDeny && !bypassReason(env)) {

@@ -1,9 +1,9 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { literalGlob } from '../core/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import { CONFIG_FILE } from './place.ts'
+import { host } from './process.ts'
 
 /**
  * Which checkout a path belongs to, and what the path is called there: the same for every agent,
@@ -29,7 +29,7 @@ interface Options {
 /** The checkout around `cwd`: of git, else the folder with our state, else `cwd` itself. */
 export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout {
   const { top, common } = topOf(cwd, folder)
-  const named = (path: string) => (isShared ? `${hostname()}:${folded(path)}` : folded(path))
+  const named = (path: string) => (isShared ? `${host}:${folded(path)}` : folded(path))
   const repository = common === null ? null : named(common)
   const isWide = repository !== null && scopeIn(folder) === 'repository'
   return { top, checkout: isWide ? repository : named(top), repository }
@@ -40,7 +40,7 @@ export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout
  * of this one, which a client that knows only its address has left out.
  */
 export const isHere = ({ checkout }: Checkout, named: string) =>
-  named === checkout || named === `${hostname()}:${checkout}`
+  named === checkout || named === `${host}:${checkout}`
 
 function topOf(cwd: string, folder: string): { top: string; common: string | null } {
   const here = realpathOf(resolve(cwd))

@@ -25,11 +25,10 @@ export class Follower {
   private readonly listeners: ReadonlySet<Listener>
   private position: number
   private epoch: number
-  private timer: NodeJS.Timeout | undefined
-  private readonly every_ms: number
+  private readonly timer: NodeJS.Timeout
   private catching: Promise<void> | undefined
   private again = false
-  /** As of the last look: most looks find nothing new, and shall cost next to nothing. */
+  /** As of the last look. */
   private stamp: unknown
   private stopped = false
 
@@ -38,19 +37,15 @@ export class Follower {
     this.listeners = listeners
     this.position = head.position
     this.epoch = head.epoch
-    this.every_ms = every_ms
-    this.wait()
+    // Not in step with others: many processes may follow one store.
+    const pause_ms = every_ms * (0.9 + Math.random() / 5)
+    const look = () => this.isBehind(this.source.stamp()) && void this.look()
+    this.timer = setInterval(look, pause_ms)
   }
 
-  /** Not in step with others: many processes may follow one store. */
-  private wait(): void {
-    this.timer = setTimeout(
-      () => {
-        void this.look()
-        this.wait()
-      },
-      this.every_ms * (0.9 + Math.random() / 5),
-    )
+  /** Most looks find nothing new, ten times a second: they shall cost next to nothing. */
+  private isBehind(stamp: unknown): boolean {
+    return stamp === undefined || stamp !== this.stamp
   }
 
   /** Our own commit. If others came in between, all of it is read from the store instead. */
@@ -63,7 +58,7 @@ export class Follower {
 
   stop(): void {
     this.stopped = true
-    clearTimeout(this.timer)
+    clearInterval(this.timer)
   }
 
   /** Somebody may have committed: looks now. If a look is under way, once more behind it. */
@@ -80,7 +75,7 @@ export class Follower {
 
   private async catchUp(): Promise<void> {
     const stamp = this.source.stamp()
-    if (stamp !== undefined && stamp === this.stamp) return
+    if (!this.isBehind(stamp)) return
     const head = await this.source.head()
     await this.follow(head)
     if (this.position >= head.position) this.stamp = stamp

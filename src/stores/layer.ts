@@ -94,6 +94,11 @@ export class Batch {
     return page
   }
 
+  /** Whether a committed row is due, as far as that is known without a scan. */
+  mayBeDue(index: IndexName, group: string, until: number): boolean {
+    return this.base.isDue?.(index, group, until) ?? true
+  }
+
   fact(kind: 'process' | 'group', ref: ProcessRef): Fact {
     const key = `${kind} ${ref.host} ${ref.seat} ${ref.pid} ${ref.start}`
     let fact = this.facts.get(key)
@@ -179,6 +184,27 @@ export class Layer implements View {
     // Most scans find nothing: no line, no waiters, no tasks of one's own.
     if (changed.length === 0 && page.at(page.start) === undefined) return NONE
     return this.merge(index, changed, page, after)
+  }
+
+  due<I extends IndexName>(
+    index: I,
+    group: string,
+    until: number,
+  ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
+    const isNone =
+      this.changedRows(index, group).length === 0 && !this.batch.mayBeDue(index, group, until)
+    return isNone ? NONE : this.upTo(index, group, until)
+  }
+
+  private *upTo<I extends IndexName>(
+    index: I,
+    group: string,
+    until: number,
+  ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
+    for (const row of this.scan(index, group)) {
+      if (Number(cursorOf(index, row).order) > until) return
+      yield row
+    }
   }
 
   /** Changed rows of the group come from memory, the others from the store, merged in order. */

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 
@@ -17,9 +16,12 @@ export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
     const shared = main && join(main, FOLDER)
     if (shared && isFolder(shared)) return shared
     if (isFolder(join(here, FOLDER))) return join(here, FOLDER)
-    if (dirname(here) === here) return join(env['HOME'] ?? homedir(), FOLDER)
+    if (dirname(here) === here) return join(homeFolder(env), FOLDER)
   }
 }
+
+const homeFolder = (env: NodeJS.ProcessEnv) =>
+  env['HOME'] ?? process.getBuiltinModule('node:os').homedir()
 
 /** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */
 export function mainCheckout(folder: string): string | undefined {

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
 
 const LINUX = process.platform === 'linux'
 
-export const host = hostname()
+/** As `hostname` of `node:os` says it, which every hook would have to load for this. */
+export const host = LINUX
+  ? readFileSync('/proc/sys/kernel/hostname', 'utf8').trim()
+  : process.getBuiltinModule('node:os').hostname()
 
 /** Identifies this boot: the monotonic clock and all pids start over with the next one. */
 export const boot = LINUX

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
@@ -13,7 +12,7 @@ import { broken } from '../broken.ts'
 import { askedWith, callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
-import { guard, readJson, refuseLong, SAFE_HEADERS } from './guard.ts'
+import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
 import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { inputFromQuery } from './query.ts'
@@ -106,14 +105,10 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     await doors.access.bearerOf(askedWith(c))
     doors.stopping.throwIfAborted()
     const last = c.req.header('last-event-id') ?? c.req.query('after')
-    await doors.hub.stream(last, outgoingOf(c), SAFE_HEADERS)
+    // Written there without a stream of ours in between.
+    await doors.hub.stream(last, outgoingOf(c))
     return RESPONSE_ALREADY_SENT
   })
-}
-
-/** What Node answers with: events are written there without a stream of ours in between. */
-function outgoingOf(c: Context): ServerResponse {
-  return (c.env as { outgoing: ServerResponse }).outgoing
 }
 
 function operationOf(c: Context): Operation {

@@ -63,9 +63,9 @@ export class Client {
    * Says where the stream begins: cut off before the first event, it is resumed from there. The
    * body ends with the connection, so that bytes are the same for everybody: chunks are not.
    */
-  begin(headers: Record<string, string>, reset: boolean): void {
+  begin(reset: boolean): void {
     this.out.useChunkedEncodingByDefault = false
-    this.out.writeHead(200, { ...headers, 'content-type': 'text/event-stream' }).flushHeaders()
+    this.out.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
     const id = eventId(this.epoch, this.position)
     this.write(Buffer.from(reset ? `event: reset\nid: ${id}\ndata: {}\n\n` : `id: ${id}\n\n`))
   }

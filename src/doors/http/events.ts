@@ -55,11 +55,7 @@ export class EventHub {
    * Without one, from now on. A client whose place is no longer kept, or is of a store that was
    * replaced, gets a `reset` first and has to look at everything anew.
    */
-  async stream(
-    last: string | undefined,
-    out: ServerResponse,
-    headers: Record<string, string>,
-  ): Promise<void> {
+  async stream(last: string | undefined, out: ServerResponse): Promise<void> {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const from = await eventPlace(this.store, last)
     this.epoch = from.epoch
@@ -68,7 +64,7 @@ export class EventHub {
     const client = new Client(out, out.socket, from, (each) => this.clients.delete(each))
     this.clients.add(client)
     this.pings ??= setInterval(() => void this.ping(), PING_MS).unref()
-    client.begin(headers, from.reset)
+    client.begin(from.reset)
     void this.replay(client)
   }
 

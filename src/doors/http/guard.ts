@@ -1,4 +1,5 @@
-import type { MiddlewareHandler } from 'hono'
+import type { ServerResponse } from 'node:http'
+import type { Context, MiddlewareHandler } from 'hono'
 import { Refusal } from '../../core/refusal.ts'
 import { BODY_MAX } from '../body_bound.ts'
 
@@ -8,19 +9,22 @@ export function loopbackHosts(port: number): Set<string> {
 }
 
 /** Every answer has these; a page that needs more says what it needs. */
-export const SAFE_HEADERS = {
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-}
+const SAFE_HEADERS = [
+  ['x-content-type-options', 'nosniff'],
+  ['cache-control', 'no-store'],
+  ['referrer-policy', 'no-referrer'],
+  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+] as const
 
 /**
  * Exact checks on every route, before anything else is looked at. A page of another site can make a
  * browser send requests here; it cannot make it lie about Host and Origin.
  */
 export function guard(hosts: () => Set<string>): MiddlewareHandler {
-  return async (c, next) => {
+  return (c, next) => {
+    // On what Node sends, where an answer's own stand above them: to add them to every answer
+    // afterwards would cost more than the rest of this door.
+    for (const [name, value] of SAFE_HEADERS) outgoingOf(c).setHeader(name, value)
     const host = c.req.header('host')
     if (host === undefined || !hosts().has(host)) {
       throw new Refusal(
@@ -37,11 +41,13 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
         next: 'Call from a program, or from the page that this server serves.',
       })
     }
-    await next()
-    for (const [name, value] of Object.entries(SAFE_HEADERS)) {
-      if (!c.res.headers.has(name)) c.res.headers.set(name, value)
-    }
+    return next()
   }
+}
+
+/** What Node answers with. */
+export function outgoingOf(c: Context): ServerResponse {
+  return (c.env as { outgoing: ServerResponse }).outgoing
 }
 
 function isOwn(origin: string, hosts: Set<string>): boolean {

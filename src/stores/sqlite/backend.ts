@@ -153,6 +153,10 @@ export class SqliteBackend implements Backend {
     return rows
   }
 
+  isDue(index: IndexName, group: string, until: number): boolean {
+    return this.cache.isDue(index, group, until, () => this.writer!.statements.first(index, group))
+  }
+
   /** When the first task of a lane is claimed, the second becomes its head. */
   private loadHeads(scopes: string[]): void {
     const unknown = scopes.filter((scope) => !this.heads.has(scope))

@@ -19,6 +19,10 @@ export class Snapshot implements Base {
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
     return this.statements.scan(index, group, after, limit)
   }
+
+  isDue(index: IndexName, group: string, until: number): boolean {
+    return this.statements.first(index, group) <= until
+  }
 }
 
 export function readHead(statements: Statements): Head {

@@ -152,6 +152,17 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
+  /** The first time in a group of an index by time; infinite where it has no rows. */
+  first(index: IndexName, group: string): number {
+    const { table } = INDEXES[index]
+    const statement = this.once(`first ${index}`, () => {
+      const { where, order } = SCANS[index]
+      return `SELECT ${order} AS first FROM ${quoted(table)} WHERE ${where} ORDER BY first LIMIT 1`
+    })
+    const row = statement.get(group)
+    return row ? Number(row['first']) : Number.POSITIVE_INFINITY
+  }
+
   /** The first `limit` ready rows of many scopes; one by one they take five times as long. */
   firstReady(scopes: string[], limit: number): Ready[] {
     const codec = CODECS.ready as Codec<Ready>

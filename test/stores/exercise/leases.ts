@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')
@@ -181,6 +181,25 @@ export function exerciseLeases(begin: Begin): void {
       expect(await verbs.eventTypes(2)).toEqual(['lease.expired', 'lease.granted'])
     })
 
+    test('is cleared by a writer that knew of later ones only, whoever granted it', async () => {
+      const { verbs, machine, beside } = begin()
+      await verbs.take('late', ada, { ttl_ms: 60_000 })
+      const other = beside()
+      for (const [name, who] of [
+        ['own', verbs],
+        ['theirs', other],
+      ] as const) {
+        await verbs.sweep()
+        await who.take(name, bob, { ttl_ms: 1_000 })
+        machine.advance(999)
+        await verbs.sweep()
+        expect(await expiredIn(verbs), `${name} too early`).not.toContain(name)
+        machine.advance(1)
+        await verbs.sweep()
+        expect(await expiredIn(verbs)).toContain(name)
+      }
+    })
+
     test('is one of at most a hundred that one write clears', async () => {
       const { verbs, machine } = begin()
       const names = Array.from({ length: 130 }, (_, i) => `lock-${i}`)
@@ -195,4 +214,9 @@ export function exerciseLeases(begin: Begin): void {
       expect(await expired()).toBe(130)
     })
   })
+}
+
+async function expiredIn({ store }: Verbs): Promise<(string | null)[]> {
+  const events = await store.events(0, 100)
+  return events.filter(({ type }) => type === 'lease.expired').map(({ lock }) => lock)
 }
