@@ -2,6 +2,7 @@ import { activeAlerts, showAlert } from '../core/alert.ts'
 import { lookNow } from '../core/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stat_report.ts'
+import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 
@@ -13,6 +14,7 @@ export const get = operation({
   needs: 'database',
   doc: 'What happened over a time: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
+  output: answers.report,
   command: 'stats',
   decide: (view, { since_seconds, from, to, limit }) => {
     const to_ms = to === undefined ? view.wall : Date.parse(to)
@@ -31,6 +33,7 @@ export const listAlerts = operation({
   refuses: [],
   doc: 'What somebody should know of now: expired locks, lost agents, long waits, an old queue.',
   input: {},
+  output: answers.alerts,
   command: 'alert list',
   decide: (view) => ({ items: [...activeAlerts(view)].map(showAlert), next: null }),
 })
@@ -44,5 +47,6 @@ export const now = operation({
   refuses: [],
   doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
+  output: answers.now,
   decide: (view, { limit }) => lookNow(view, limit),
 })

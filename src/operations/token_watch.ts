@@ -15,7 +15,7 @@ interface Watched {
   timer: NodeJS.Timeout | undefined
 }
 
-/** A token is looked at this often anyway: an event may be pruned before a stopped process wakes. */
+/** A token is looked at this often anyway: events may be pruned while a process is stopped. */
 const LOOK_MS = 10 * 60_000
 
 /**

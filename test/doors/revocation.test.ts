@@ -91,6 +91,8 @@ describe('a stream ends when its token does not count any more', () => {
     const stream = await openStream(daemons[1], bearing(secret))
     await daemons[0].ok('token.revoke', { id: idOf(secret) })
     await stream.ended()
+    const again = await send(daemons[1].url, '/v1/events', { token: secret })
+    expect(again.status).toBe(401)
   })
 })
 

@@ -54,11 +54,7 @@ export function httpApp(doors: Doors): Hono {
     await doors.store.read(() => undefined)
     return c.json({ ok: true })
   })
-  app.get('/openapi.json', (c) => c.json(openApi(doors.version)))
-  app.get('/docs', (c) => {
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-    return c.html(referencePage(doors.version))
-  })
+  addReference(app, doors)
   addWeb(app)
   addSessions(app, doors)
   addWatching(app, doors, () => open)
@@ -98,6 +94,17 @@ export function httpApp(doors: Doors): Hono {
     return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
   })
   return app
+}
+
+/** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
+function addReference(app: Hono, { version }: Doors): void {
+  let api: object | undefined
+  let page: string | undefined
+  app.get('/openapi.json', (c) => c.json((api ??= openApi(version))))
+  app.get('/docs', (c) => {
+    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    return c.html((page ??= referencePage(version)))
+  })
 }
 
 /** For those who look on: numbers, and events as they happen. */

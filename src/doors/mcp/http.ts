@@ -44,8 +44,9 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
 
 /**
  * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, when its
- * token stops counting, or when the server stops. A 2025 client that cancels and keeps its connection cannot be heard: its
- * cancellation is a request of its own, and nothing says which one it belongs to.
+ * token stops counting, or when the server stops. A 2025 client that cancels and keeps its
+ * connection cannot be heard: its cancellation is a request of its own, and nothing says which one
+ * it belongs to.
  */
 function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer, wait: Waiter) => Ask {
   let open = 0
