@@ -2,6 +2,8 @@ import { activeAlerts, showAlert } from '../core/alert.ts'
 import { lookNow } from '../core/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stat_report.ts'
+import type { Trouble } from '../stores/meter.ts'
+import type { Store } from '../stores/store.ts'
 import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
@@ -31,12 +33,26 @@ export const listAlerts = operation({
   effect: 'read',
   role: 'viewer',
   refuses: [],
-  doc: 'What somebody should know of now: expired locks, lost agents, long waits, an old queue.',
+  doc: 'What to know now: store trouble, expired locks, lost agents, long waits, an old queue.',
   input: {},
   output: answers.alerts,
   command: 'alert list',
-  decide: (view) => ({ items: [...activeAlerts(view)].map(showAlert), next: null }),
+  lookup: (store) => Promise.resolve(troubleOf(store)),
+  decide: (view, _input, _caller, _ticket, trouble) => {
+    const kept = [...activeAlerts(view)].map(showAlert)
+    return { items: [...(trouble ?? []), ...kept], next: null }
+  },
 })
+
+/** A store that cannot be written cannot keep this: it is what this process knows. */
+function troubleOf({ meter: { trouble } }: Store): ShownAlert[] {
+  return trouble ? [showTrouble(trouble)] : []
+}
+
+export function showTrouble({ message, since, told }: Trouble): ShownAlert {
+  const id = `store_trouble@${since}`
+  return { id, rule: 'store_trouble', subject: 'the store', message, since, told }
+}
 
 export type ShownAlert = ReturnType<typeof showAlert>
 
@@ -48,5 +64,9 @@ export const now = operation({
   doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
   output: answers.now,
-  decide: (view, { limit }) => lookNow(view, limit),
+  lookup: (store) => Promise.resolve(troubleOf(store)),
+  decide: (view, { limit }, _caller, _ticket, trouble) => {
+    const now = lookNow(view, limit)
+    return { ...now, alerts: [...(trouble ?? []), ...now.alerts] }
+  },
 })
