@@ -1,6 +1,6 @@
 import { limitOf } from '../core/limit.ts'
 import { enqueueTask, positionOf } from '../core/queue.ts'
-import { queueStatus } from '../core/queue_status.ts'
+import { wholeStatus } from '../core/queue_status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
@@ -85,7 +85,7 @@ export const status = operation({
   input: {},
   output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => queueStatus(view),
+  decide: (view) => wholeStatus(view),
 })
 
 export const list = operation({

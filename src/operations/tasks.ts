@@ -112,33 +112,6 @@ export const list = operation({
   },
 })
 
-/** For boards: many tasks at once, or just those that something happened to. */
-export const peek = operation({
-  name: 'task.peek',
-  effect: 'read',
-  role: 'viewer',
-  refuses: ['invalid'],
-  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
-  input: { ids: f.peekedTasks, status: f.statusOptional, limit: f.limit, after: f.after },
-  output: tasksAnswers.peekedTasks,
-  decide: (view, { ids, status, limit, after }) => {
-    const cursor = cursorIn(after)
-    if (ids) {
-      const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
-      return { items, next: null }
-    }
-    const show = (task: Task) => briefTask(view, task)
-    return status === undefined
-      ? pageOf(view.scan('tasks', '', cursor), 'tasks', limit, show)
-      : pageOf(view.scan('tasks_with_status', status, cursor), 'tasks_with_status', limit, show)
-  },
-})
-
-function briefTask(view: View, task: Task) {
-  const { body: _body, metadata: _metadata, ...brief } = showTask(view, task)
-  return { ...brief, unmet: task.unmet }
-}
-
 function readyPage(
   view: View,
   filter: { project?: string | undefined; label?: string | undefined },

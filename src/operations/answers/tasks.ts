@@ -154,5 +154,24 @@ export const queueStatus = unnamed(() =>
     dispatchers: z.array(dispatcher()),
     paused_projects: strings(),
     paused_users: strings(),
+    shares: z.array(
+      z.strictObject({
+        user: text(),
+        weight: z.number(),
+        max: orNull(count()),
+        running: count(),
+        pending: count(),
+        paused: yes(),
+      }),
+    ),
+    limits: z.array(
+      z.strictObject({
+        project: orNull(text()),
+        group: orNull(text()),
+        max: orNull(count()),
+        used: count(),
+        paused: yes(),
+      }),
+    ),
   }),
 )

@@ -28,6 +28,12 @@ export function Alerts() {
     return { key: id, says: message, when: ago(since, now.value), href: hrefOf('events') }
   })
   const alerts = [...standing, ...longWaits(), ...troubles()].slice(0, SHOWN_MAX)
+  // What cannot even be asked is an alert of its own.
+  const { value: refusal } = asked.refusal
+  if (refusal) {
+    const key = refusal.code
+    alerts.unshift({ key, says: refusal.message, when: '', href: hrefOf('events') })
+  }
   return (
     <Panel title="Alerts" aside={<span class="number">{alerts.length}</span>}>
       {alerts.length === 0 ? (
