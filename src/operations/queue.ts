@@ -1,4 +1,5 @@
 import { limitOf } from '../core/limit.ts'
+import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue.ts'
 import { wholeStatus } from '../core/queue_status.ts'
 import { Refusal } from '../core/refusal.ts'
@@ -22,7 +23,7 @@ function titleOf(prompt: string): string {
   const begin = prompt.search(/[^\s\p{Cc}]/u)
   if (begin === -1) return '(no text)'
   const [line = ''] = prompt.slice(begin, begin + 4 * TITLE_MAX).split(/[\r\n]/, 1)
-  const plain = line.replaceAll(/\p{Cc}+/gu, ' ').trim()
+  const plain = oneLine(line).trim()
   if (plain.length <= TITLE_MAX) return plain
   // Half of a character is no text.
   return `${plain.slice(0, TITLE_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`
