@@ -22,8 +22,8 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
 const TEXT_MAX = 4 * 1024 * 1024
 
 /**
- * The first `limit` rows that `show` does not leave out (null), and where to go on. Looks at no more
- * than `looks` rows: where few of many are wanted, a page may end early, and even be empty.
+ * The first `limit` rows that `show` does not leave out (null), and where to go on. Looks at no
+ * more than `looks` rows: where few of many are wanted, a page may end early, and even be empty.
  */
 export function pageOf<I extends IndexName, Shown>(
   rows: Iterable<Tables[(typeof INDEXES)[I]['table']]>,

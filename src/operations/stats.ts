@@ -66,7 +66,7 @@ export const now = operation({
   output: answers.now,
   lookup: (store) => Promise.resolve(troubleOf(store)),
   decide: (view, { limit }, _caller, _ticket, trouble) => {
-    const now = lookNow(view, limit)
-    return { ...now, alerts: [...(trouble ?? []), ...now.alerts] }
+    const { alerts, ...look } = lookNow(view, limit)
+    return { ...look, alerts: [...(trouble ?? []), ...alerts] }
   },
 })

@@ -19,11 +19,13 @@ export function Now() {
     <Page title="Now" aside={<QueueSwitch queue={queue} />}>
       <Tiles queue={queue} />
       <div class="now-grid">
-        <RunningTasks />
+        <div class="stack">
+          <RunningTasks />
+          {queue.value.value && <UserShares status={queue.value.value} />}
+        </div>
         <div class="stack">
           <Alerts />
           <Trouble refusal={queue.refusal.value} />
-          {queue.value.value && <UserShares status={queue.value.value} />}
           {queue.value.value && <Limits status={queue.value.value} />}
         </div>
       </div>

@@ -161,8 +161,12 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
-        {assignee ? <span class="card-agent">{assignee}</span> : user && <span>{user}</span>}
-        {unmet > 0 && <span>waits for {unmet}</span>}
+        {assignee ? (
+          <span class="card-agent">{assignee}</span>
+        ) : (
+          user && <span class="card-user">{user}</span>
+        )}
+        {unmet > 0 && <span class="card-unmet">waits for {unmet}</span>}
       </span>
     </a>
   )

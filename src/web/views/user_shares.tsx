@@ -52,15 +52,13 @@ function UserShare({ share }: { share: ShownShare }) {
   const says = `got ${got === null ? 'nothing yet' : percent(got)}, fair ${percent(fair)}`
   return (
     <li class="row share">
-      <span class="share-name">
-        {user || '(no user)'}
-        <span class="dim">
-          weight {weight} · {running} running · {pending} waiting{paused ? ' · paused' : ''}
-        </span>
-      </span>
+      <span class="share-name">{user || '(no user)'}</span>
       <span class="share-bar" role="img" aria-label={`${user || 'no user'} ${says}`}>
         <span class="share-got" style={{ width: `${(got ?? 0) * 100}%` }} />
         <span class="share-fair" style={{ left: `${fair * 100}%` }} />
+      </span>
+      <span class="dim">
+        weight {weight} · {running} running · {pending} waiting{paused ? ' · paused' : ''}
       </span>
       <span class="dim number">{says}</span>
       {isAdmin() && user && <ShareActions share={share} />}
