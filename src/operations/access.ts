@@ -24,13 +24,18 @@ export class Access {
   private readonly adminHash: string
   private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
   private readonly open: TokenWatch
+  /** What was read before one is not remembered after it. */
+  private revocations = 0
 
   constructor(store: Store, adminSecret: string) {
     this.store = store
     this.adminHash = sha256(adminSecret)
     this.open = new TokenWatch(store)
     store.onCommit((events) => {
-      if (events.some(({ type }) => type === 'token.revoked')) this.known.clear()
+      if (events.some(({ type }) => type === 'token.revoked')) {
+        this.revocations += 1
+        this.known.clear()
+      }
       for (const { type, agent, data } of events) {
         if (type === 'run.ended' || isEnding(type)) this.forget([agent, data['holder']])
       }
@@ -52,11 +57,13 @@ export class Access {
     const now = performance.now()
     const known = this.known.get(hash)
     if (known && now < known.until_ms) return known.bearer
+    const { revocations } = this
     const { token, read_ms } = await this.store.read((view) => {
       return { token: validToken(view, hash), read_ms: view.now }
     })
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
     const bearer = { role: token.role, agent: token.agent ?? `${token.role}:${token.id}` }
+    if (this.revocations !== revocations) return bearer
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
     this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })

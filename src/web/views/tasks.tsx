@@ -146,7 +146,7 @@ function BoardOf({ board, status, choose }: BoardProps) {
 }
 
 function Card({ task }: { task: BriefTask }) {
-  const { id, title, priority, project, user, assignee, unmet } = task
+  const { id, title, priority, project } = task
   return (
     <a
       class={`card is-${task.status}`}
@@ -161,13 +161,15 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
-        {assignee ? (
-          <span class="card-agent">{assignee}</span>
-        ) : (
-          user && <span class="card-user">{user}</span>
-        )}
-        {unmet > 0 && <span class="card-unmet">waits for {unmet}</span>}
+        <CardLast task={task} />
       </span>
     </a>
   )
+}
+
+/** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
+function CardLast({ task: { assignee, unmet, user } }: { task: BriefTask }) {
+  if (assignee) return <span class="card-agent">{assignee}</span>
+  if (unmet > 0) return <span>waits for {unmet}</span>
+  return user ? <span>{user}</span> : null
 }
