@@ -1,3 +1,4 @@
+import { grantsIn, lockIn } from '../operations/grants.ts'
 import type { Operation } from '../operations/operation.ts'
 
 const REMEMBERED_MAX = 10_000
@@ -35,13 +36,9 @@ export class Fences {
 
   /** Remembers what a reply grants, and forgets what it takes away. */
   learn(operation: Operation, input: Record<string, unknown>, reply: unknown): void {
-    if (operation.effect === 'read' || !isObject(reply)) return
-    const lock = lockIn(operation, input)
-    const gone = reply['released'] === true || reply['lease'] === null || 'to' in operation.input
-    if (gone && lock !== undefined) this.forget(lock)
-    if ('to' in operation.input) return
-    const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
-    for (const item of items) if (isLease(item)) this.remember(item)
+    const { granted, ended } = grantsIn(operation, input, reply)
+    for (const name of ended) this.forget(name)
+    for (const lease of granted) this.remember(lease)
   }
 
   private remember({ name, fence }: Leased): void {
@@ -50,21 +47,4 @@ export class Fences {
     // Leases that ran out unnoticed would otherwise be remembered for ever.
     if (this.known.size > REMEMBERED_MAX) this.forget(this.known.keys().next().value!)
   }
-}
-
-/** The lock that an operation writes under: named, or that of its task. */
-function lockIn(operation: Operation, input: Record<string, unknown>): string | undefined {
-  if (typeof input['name'] === 'string') return input['name']
-  const task = input['id'] ?? input['task_id']
-  const ofTask = 'fence' in operation.input && typeof task === 'string'
-  return ofTask ? `task:${task}` : undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
-function isLease(value: unknown): value is Leased {
-  // A run names its lock too, and is no lease.
-  return isObject(value) && 'lock_id' in value && 'name' in value
 }

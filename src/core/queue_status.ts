@@ -2,7 +2,7 @@ import { taskOf, timesOf } from './lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from './limits.ts'
 import type { Dispatcher } from './queue_rows.ts'
-import { busyUsers, queueOf } from './share.ts'
+import { busyUsers, maxOf, queueOf, shareOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from './standing.ts'
 import type { View } from './view.ts'
@@ -42,7 +42,36 @@ export function queueStatus(view: View) {
   }
 }
 
-export type QueueStatus = ReturnType<typeof queueStatus>
+/** The same with what bounds it: users with their weights, and the limits that are set or used. */
+export function wholeStatus(view: View) {
+  const status = queueStatus(view)
+  return { ...status, shares: sharesOf(view, status), limits: limitsOf(view) }
+}
+
+export type QueueStatus = ReturnType<typeof wholeStatus>
+
+/** Users who wait or run, whoever has most of both first. */
+function sharesOf(view: View, { pending, active }: ReturnType<typeof queueStatus>) {
+  const users = new Set([...Object.keys(pending.by_user), ...Object.keys(active.by_user)])
+  const shares = [...users].map((user) => {
+    const share = shareOf(view, user)
+    const { weight, paused } = share
+    const running = active.by_user[user] ?? 0
+    const waiting = pending.by_user[user] ?? 0
+    return { user, weight, max: maxOf(view, share), running, pending: waiting, paused }
+  })
+  return shares.toSorted((a, b) => b.running + b.pending - a.running - a.pending)
+}
+
+/** Limits of projects and groups; those of users are with their shares. */
+function limitsOf(view: View) {
+  return [...view.scan('limits', '')].flatMap(({ key, max, used, paused }) => {
+    const [, kind, name] = /^(project|group):(.*)$/s.exec(key) ?? []
+    if (name === undefined || (max === null && used === 0 && !paused)) return []
+    const project = kind === 'project' ? name : null
+    return [{ project, group: kind === 'group' ? name : null, max, used, paused }]
+  })
+}
 
 function pendingOf(view: View) {
   const shares = [...view.scan('shares_waiting', '')]

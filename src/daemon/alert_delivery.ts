@@ -52,7 +52,7 @@ export class Delivery {
   /** From memory: it is lost if this process ends before it is delivered. */
   tell(notice: Notice): void {
     this.options.say(`alert ${notice.state}: ${notice.message}`)
-    if (!hasChannel(this.alerts)) return
+    if (!hasChannel(this.alerts)) return this.store.meter.markTold()
     this.unsent.push(notice)
     this.send()
   }
@@ -80,6 +80,7 @@ export class Delivery {
   private async sendUntold(): Promise<void> {
     for (let notice; (notice = this.unsent[0]) && !this.stopped; this.unsent.shift()) {
       await sendNotice(this.alerts, notice, this.options.env)
+      if (notice.state === 'raised') this.store.meter.markTold()
     }
     for (let next; (next = await this.nextUntold()) && !this.stopped;) {
       await sendNotice(this.alerts, noticeOf(next), this.options.env)

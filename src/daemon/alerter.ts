@@ -6,6 +6,7 @@ import {
   raiseAlert,
 } from '../core/alert.ts'
 import type { Event } from '../core/view.ts'
+import { showTrouble } from '../operations/stats.ts'
 import { host } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { conditionsIn, QUEUE_KEY, type Seen, waitKey, Waits } from './alert_conditions.ts'
@@ -250,9 +251,8 @@ export class Alerter {
     this.trouble_ms = Infinity
     const { trouble } = this.store.meter
     if (!trouble || this.trouble) return
-    const since = new Date().toISOString()
-    const notice = { rule: 'store_trouble', subject: 'the store', message: trouble, since, host }
-    this.trouble = { ...notice, id: `store_trouble@${since}`, state: 'raised', ended_at: null }
+    const { told: _, ...shown } = showTrouble(trouble)
+    this.trouble = { ...shown, state: 'raised', ended_at: null, host }
     this.delivery.tell(this.trouble)
   }
 }

@@ -1,5 +1,6 @@
 import type { ShownReservation } from '../operations/reservations.ts'
 import { admits } from '../core/caller.ts'
+import { oneLine } from '../core/one_line.ts'
 import { checkoutAt, isHere } from '../stores/checkout.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
 
@@ -98,5 +99,8 @@ const latest = (items: ShownReservation[]) =>
     .toSorted()
     .at(-1)!
 
-const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').slice(0, TEXT_MAX)
+const plain = (text: string) =>
+  oneLine(text)
+    .replaceAll(/\p{Cf}/gu, '')
+    .slice(0, TEXT_MAX)
 const quoted = (text: string) => JSON.stringify(plain(text))

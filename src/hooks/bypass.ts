@@ -1,3 +1,4 @@
+import { oneLine } from '../core/one_line.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
@@ -7,11 +8,8 @@ const REFUSAL_MAX = 2_000
 const PATHS_MAX = 100
 
 /** Why a person wants this let past, in the environment of the agent or of git. */
-export const bypassReason = (env: NodeJS.ProcessEnv) =>
-  env['LEASEHOLD_BYPASS']
-    ?.replaceAll(/\p{Cc}/gu, ' ')
-    .trim()
-    .slice(0, REASON_MAX)
+export const bypassReason = ({ LEASEHOLD_BYPASS: said }: NodeJS.ProcessEnv) =>
+  said === undefined ? undefined : oneLine(said).trim().slice(0, REASON_MAX)
 
 /** A denial, unless a person has said why not: then that is put on record, and said. */
 export async function letPast(

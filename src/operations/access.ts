@@ -6,6 +6,7 @@ import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 import { agentId } from './fields.ts'
 import { parseInput, type Role } from './operation.ts'
+import { type End, TokenWatch } from './token_watch.ts'
 
 /** Who a secret stands for. */
 export interface Bearer {
@@ -22,12 +23,19 @@ export class Access {
   private readonly store: Store
   private readonly adminHash: string
   private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
+  private readonly open: TokenWatch
+  /** What was read before one is not remembered after it. */
+  private revocations = 0
 
   constructor(store: Store, adminSecret: string) {
     this.store = store
     this.adminHash = sha256(adminSecret)
+    this.open = new TokenWatch(store)
     store.onCommit((events) => {
-      if (events.some(({ type }) => type === 'token.revoked')) this.known.clear()
+      if (events.some(({ type }) => type === 'token.revoked')) {
+        this.revocations += 1
+        this.known.clear()
+      }
       for (const { type, agent, data } of events) {
         if (type === 'run.ended' || isEnding(type)) this.forget([agent, data['holder']])
       }
@@ -49,15 +57,31 @@ export class Access {
     const now = performance.now()
     const known = this.known.get(hash)
     if (known && now < known.until_ms) return known.bearer
+    const { revocations } = this
     const { token, read_ms } = await this.store.read((view) => {
       return { token: validToken(view, hash), read_ms: view.now }
     })
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
     const bearer = { role: token.role, agent: token.agent ?? `${token.role}:${token.id}` }
+    if (this.revocations !== revocations) return bearer
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
     this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })
     return bearer
+  }
+
+  /**
+   * For what stays open after its bearer was let in: calls `end` when the secret stops counting.
+   * Returns what to call when nothing is open any more. The secret of this daemon lasts as it does.
+   */
+  watch(secret: string | undefined, end: End): () => void {
+    const hash = sha256(secret ?? '')
+    return hash === this.adminHash ? () => undefined : this.open.watch(hash, end)
+  }
+
+  /** Ends what is open with this secret. */
+  endAll(secret: string | undefined): void {
+    this.open.end(sha256(secret ?? ''))
   }
 }
 
@@ -65,6 +89,24 @@ function unauthorized(message: string): Refusal {
   return new Refusal('unauthorized', message, {
     next: 'Send "Authorization: Bearer TOKEN". Make one: leasehold token create --role agent',
   })
+}
+
+/** Asks for something that may wait, until one of `signals` or the end of what it asks with. */
+export type Waiter = <T>(
+  signals: AbortSignal[],
+  ask: (signal: AbortSignal) => Promise<T>,
+) => Promise<T>
+
+/** Nobody gets a lock with a token that was revoked while it waited in line. */
+export async function whileValid<T>(
+  access: Access,
+  secret: string | undefined,
+  signals: AbortSignal[],
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController()
+  const leave = access.watch(secret, (reason) => ending.abort(reason))
+  return ask(AbortSignal.any([...signals, ending.signal])).finally(leave)
 }
 
 /** One object for all calls: a schema is built once per set of fields, which costs 40 µs. */

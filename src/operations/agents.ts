@@ -1,5 +1,6 @@
 import { heartbeat } from '../core/agent.ts'
 import { showLease } from '../core/lease.ts'
+import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -11,6 +12,7 @@ export const listAgents = operation({
   refuses: ['invalid'],
   doc: 'Agents that were ever here, with what they hold now.',
   input: { limit: f.limit, after: f.after },
+  output: answers.agents,
   command: 'agent list',
   decide: (view, { limit, after }) =>
     pageOf(view.scan('agents', '', cursorIn(after)), 'agents', limit, (agent) => {
@@ -30,6 +32,7 @@ export const beat = operation({
   doc: 'Renew all leases of an agent at once, each by its own length.',
   tool: 'heartbeat',
   input: { request_id: f.requestId },
+  output: answers.leases,
   command: 'agent heartbeat',
   decide: (view, _, caller) => {
     const items = heartbeat(view, caller).map((lease) => showLease(view, lease))

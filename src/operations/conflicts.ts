@@ -1,12 +1,18 @@
 import type { Resolution } from '../core/memory_resolve.ts'
 import { getConflict, resolveConflict } from '../core/memory_resolve.ts'
 import { Refusal } from '../core/refusal.ts'
+import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
-import { showConflict, showConflictWhole } from './memory_show.ts'
+import { showConflict, showConflictWhole, type ShownConflict } from './memory_show.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
 import { textTools } from './text_merge.ts'
+
+interface Conflicts {
+  items: ShownConflict[]
+  next: string | null
+}
 
 export const list = operation({
   name: 'conflict.list',
@@ -23,8 +29,9 @@ export const list = operation({
     limit: f.limit,
     after: f.after,
   },
+  output: answers.conflicts,
   command: 'memory conflicts',
-  decide: (view, { id, scope, status, limit, after }) => {
+  decide: (view, { id, scope, status, limit, after }): Conflicts => {
     if (id !== undefined) {
       return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
     }
@@ -50,6 +57,7 @@ export const resolve = operation({
     supersede: m.supersede,
     request_id: f.requestId,
   },
+  output: answers.resolved,
   command: 'memory resolve id',
   decide: (view, { id, ...said }, caller) => {
     const resolved = resolveConflict(view, id, resolutionOf(said), caller, textTools)

@@ -5,6 +5,7 @@ import { textOf } from '../core/memory_version.ts'
 import { excerptOf } from '../core/search.ts'
 import type { Duplicate } from '../core/search_rows.ts'
 import type { View } from '../core/view.ts'
+import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -34,6 +35,7 @@ export const list = operation({
   doc: 'Pairs of notes that say much the same, the most alike first.',
   tool: 'duplicates_list',
   input: { scope: d.scope, status: d.pairStatus, limit: f.limit, after: f.after },
+  output: answers.duplicates,
   command: 'memory duplicates',
   decide: (view, { scope, status, limit, after }) => {
     const rows = view.scan('duplicates_with', status, cursorIn(after))
@@ -56,6 +58,7 @@ export const resolve = operation({
   doc: 'Settle a pair: keep both, delete one, or merge them.',
   tool: 'duplicate_resolve',
   input: { id: d.pairId, action: d.action, content: d.mergedContent, request_id: f.requestId },
+  output: answers.duplicate,
   command: 'memory dedupe id',
   decide: (view, { request_id: _, ...ask }, caller) => {
     const { id, status, action } = resolveDuplicate(view, ask, caller, textTools)

@@ -1,6 +1,7 @@
 import { Refusal } from '../core/refusal.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
+import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { field, operation } from './operation.ts'
 import * as s from './schemas.ts'
@@ -44,6 +45,7 @@ export const list = operation({
     limit: f.limit,
     after: f.after,
   },
+  output: answers.events,
   command: 'event list',
   lookup: (store, input): Promise<Past> => walkBack(store, input),
   decide: (_view, _input, _caller, _ticket, found) => found!,

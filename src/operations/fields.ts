@@ -127,6 +127,10 @@ export const after = field(
   '--after <next>',
 )
 
+export const filterText = field(
+  () => s.optional(s.plain(200)),
+  'Only tasks with this in their id, title, project, user, agent or a label.',
+)
 export const peekedTasks = field(() => s.optional(s.ids()), 'Only these tasks.')
 export const peekedLocks = field(s.anyNames, 'The locks.')
 

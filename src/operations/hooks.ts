@@ -1,4 +1,5 @@
 import { recordBypass } from '../core/bypass.ts'
+import * as answers from './answers/locks.ts'
 import { field, operation } from './operation.ts'
 import * as f from './fields.ts'
 import * as p from './path_fields.ts'
@@ -17,6 +18,7 @@ export const bypass = operation({
     refusal: field(() => s.optional(s.wellFormed(2000)), 'What the hook would have said.'),
     request_id: f.requestId,
   },
+  output: answers.bypassed,
   decide: (view, { paths, reason, refusal = null }, caller) =>
     recordBypass(view, { paths, reason, refusal }, caller),
 })

@@ -9,6 +9,7 @@ import { busyTask, freeLock } from '../core/settle.ts'
 import { userOf } from '../core/share.ts'
 import { busyLease, holdingLease, liveLease } from '../core/standing.ts'
 import type { Cursor, View } from '../core/view.ts'
+import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageOf } from './page.ts'
 import { operation } from './operation.ts'
@@ -33,6 +34,7 @@ export const acquire = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: answers.granted,
   command: 'lock acquire names…',
   reads: (input) => namesIn(input).map((key) => ({ table: 'lease' as const, key })),
   decide: (view, input, caller, ticket_id): Granted | Waiting => {
@@ -91,6 +93,7 @@ export const renew = operation({
     ttl_seconds: f.ttlSecondsOptional,
     request_id: f.requestId,
   },
+  output: answers.lease,
   command: 'lock renew name',
   reads: ({ name }) => [{ table: 'lease', key: name }],
   decide: (view, { name, fence, ttl_seconds }, caller) => {
@@ -107,6 +110,7 @@ export const release = operation({
   doc: 'Give a lock back. A task in progress under it goes back to todo.',
   tool: 'release_lock',
   input: { name: f.anyLockName, fence: f.fence, request_id: f.requestId },
+  output: answers.released,
   command: 'lock release name',
   reads: ({ name }) => [{ table: 'lease', key: name }],
   decide: (view, input, caller) => {
@@ -122,6 +126,7 @@ export const forceReleaseLock = operation({
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock whoever holds it; a command that leasehold started under it is stopped first.',
   input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
+  output: answers.forceReleased,
   command: 'lock force-release name',
   decide: (view, input, caller) => {
     const { name, fence, holder } = freeLock(view, input, caller)
@@ -143,6 +148,7 @@ export const handOffLock = operation({
     ttl_seconds: f.ttlSecondsOptional,
     request_id: f.requestId,
   },
+  output: answers.lease,
   command: 'lock handoff name',
   decide: (view, { name, fence, to, ttl_seconds }, caller) => {
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
@@ -159,6 +165,7 @@ export const nameGroupOfLock = operation({
   refuses: ['held', 'fence_stale', 'lease_expired'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
   input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
+  output: answers.lease,
   decide: (view, { name, fence, group }, caller) =>
     showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
 })
@@ -170,6 +177,7 @@ export const lockStatus = operation({
   refuses: [],
   doc: 'Who holds a lock, until when, and who waits for it.',
   input: { name: f.anyLockName },
+  output: answers.lockStatus,
   command: 'lock status name',
   decide: (view, { name }) => {
     const lease = holdingLease(view, name) ?? busyLease(view, name)
@@ -213,6 +221,7 @@ export const listLocks = operation({
   doc: 'All locks that are held, the next to expire first.',
   tool: 'list_locks',
   input: { limit: f.limit, after: f.after },
+  output: answers.heldLocks,
   command: 'lock list',
   decide: (view, { limit, after }) => {
     const leases = heldLocks(view, cursorIn(after))
@@ -259,6 +268,7 @@ export const explainLock = operation({
   refuses: ['not_found'],
   doc: 'Why you do not have this lock yet: who holds it, and who comes before you.',
   input: { name: f.anyLockName },
+  output: answers.explanation,
   command: 'lock explain name',
   decide: (view, { name }, caller) => explainWaiter(view, name, caller.agent),
 })
@@ -271,6 +281,7 @@ export const peek = operation({
   refuses: [],
   doc: 'Some locks at a glance: those of them that are held.',
   input: { names: f.peekedLocks },
+  output: answers.peekedLocks,
   decide: (view, { names }) => {
     const items = names.flatMap((name) => {
       const lease = holdingLease(view, name) ?? busyLease(view, name)
@@ -287,6 +298,7 @@ export const waiters = operation({
   refuses: ['invalid'],
   doc: 'Everybody who waits for a lock, whoever comes first in front.',
   input: { limit: f.limit, after: f.after },
+  output: answers.waiters,
   command: 'lock waiters',
   decide: (view, { limit, after }) =>
     pageOf(view.scan('tickets', '', cursorIn(after)), 'tickets', limit, (ticket) => {

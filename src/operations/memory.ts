@@ -10,6 +10,7 @@ import { lockOf } from '../core/lease.ts'
 import { Refusal } from '../core/refusal.ts'
 import { keyOf } from '../core/rows.ts'
 import type { Need, View } from '../core/view.ts'
+import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
 import {
@@ -80,6 +81,7 @@ export const put = operation({
     fence: m.fence,
     request_id: f.requestId,
   },
+  output: answers.put,
   command: 'memory put key content',
   reads,
   decide: (view, { request_id: _, ttl_seconds, ...said }, caller) => {
@@ -99,6 +101,7 @@ export const get = operation({
   doc: 'A shared note, with the versions that disagree with it.',
   tool: 'memory_get',
   input: { key: m.key, scope: m.scope, version: m.version },
+  output: answers.memory,
   command: 'memory get key',
   decide: (view, { scope, key, version }) => {
     if (version === undefined) {
@@ -127,6 +130,7 @@ export const list = operation({
   needs: 'database',
   doc: 'Notes by scope and key, without their contents.',
   input: { scope: m.scopeOptional, tag: m.tag, limit: f.limit, after: f.after },
+  output: answers.memories,
   command: 'memory list',
   decide: (view, { scope, tag, limit, after }) => {
     const show = (memory: Memory) => {
@@ -148,6 +152,7 @@ export const history = operation({
   needs: 'database',
   doc: 'Every version of a note, the newest first: who wrote it, and what it grew from.',
   input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
+  output: answers.history,
   command: 'memory history key',
   decide: (view, { scope, key, limit, after }) => {
     const memory = memoryAt(view, scope, key) ?? getMemory(view, scope, key)
@@ -166,6 +171,7 @@ export const diff = operation({
   needs: 'database',
   doc: 'What changed between two versions of a note, line by line.',
   input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
+  output: answers.diff,
   command: 'memory diff key',
   decide: (view, { scope, key, ...asked }) => {
     const newest = () => headsOf(view, getMemory(view, scope, key))[0]!
@@ -204,6 +210,7 @@ export const remove = operation({
     fence: m.fence,
     request_id: f.requestId,
   },
+  output: answers.put,
   command: 'memory delete key',
   reads,
   decide: (view, { request_id: _, ...said }, caller) =>
@@ -229,6 +236,7 @@ export const prune = operation({
     after: f.after,
     request_id: f.requestId,
   },
+  output: answers.pruned,
   command: 'memory prune',
   decide: (view, { request_id: _, older_than_seconds, after, ...said }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000

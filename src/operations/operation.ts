@@ -33,6 +33,7 @@ export interface Operation<
   Output = unknown,
   Name extends OperationName = OperationName,
   Found = unknown,
+  Shape extends z.ZodMiniType = z.ZodMiniType,
 > {
   name: Name
   effect: 'read' | 'write'
@@ -40,6 +41,8 @@ export interface Operation<
   refuses: readonly RefusalCode[]
   doc: string
   input: F
+  /** What an answer looks like, every field of it; built when it is first wanted. */
+  output: () => Shape
   /** How the CLI reaches it: its words, then positional fields (`names…` takes all the rest). */
   command?: string
   /** A file store has no queue: it asks for a database. */
@@ -72,9 +75,13 @@ export interface Operation<
   replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
 }
 
-export function operation<const N extends OperationName, F extends Fields, O, L = unknown>(
-  record: Operation<F, O, N, L>,
-): Operation<F, O, N, L> {
+export function operation<
+  const N extends OperationName,
+  F extends Fields,
+  O,
+  S extends z.ZodMiniType,
+  L = unknown,
+>(record: Operation<F, O, N, L, S>): Operation<F, O, N, L, S> {
   return record
 }
 

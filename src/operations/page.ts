@@ -21,18 +21,27 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
 /** So much text on one page, and it ends before its limit: a thousand prompts are gigabytes. */
 const TEXT_MAX = 4 * 1024 * 1024
 
-/** The first `limit` rows that `show` does not leave out (null), and where to go on. */
+/**
+ * The first `limit` rows that `show` does not leave out (null), and where to go on. Looks at no
+ * more than `looks` rows: where few of many are wanted, a page may end early, and even be empty.
+ */
 export function pageOf<I extends IndexName, Shown>(
   rows: Iterable<Tables[(typeof INDEXES)[I]['table']]>,
   index: I,
   limit: number,
   show: (row: Tables[(typeof INDEXES)[I]['table']]) => Shown | null,
+  looks = Infinity,
 ): { items: Shown[]; next: string | null } {
   type Row = Tables[(typeof INDEXES)[I]['table']]
   const items: Shown[] = []
   let last: Row | undefined
+  let seen: Row | undefined
   let size = 0
+  let left = looks
   for (const row of rows) {
+    if (left === 0) return { items, next: placeOf(index, seen!) }
+    left -= 1
+    seen = row
     const item = show(row)
     if (item === null) continue
     const isFull = items.length === limit || size >= TEXT_MAX

@@ -1,6 +1,7 @@
 import { limitOf } from '../core/limit.ts'
+import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue.ts'
-import { queueStatus } from '../core/queue_status.ts'
+import { wholeStatus } from '../core/queue_status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
@@ -8,6 +9,7 @@ import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/settings.
 import { maxOf, shareOf } from '../core/share.ts'
 import { getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
+import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -21,7 +23,7 @@ function titleOf(prompt: string): string {
   const begin = prompt.search(/[^\s\p{Cc}]/u)
   if (begin === -1) return '(no text)'
   const [line = ''] = prompt.slice(begin, begin + 4 * TITLE_MAX).split(/[\r\n]/, 1)
-  const plain = line.replaceAll(/\p{Cc}+/gu, ' ').trim()
+  const plain = oneLine(line).trim()
   if (plain.length <= TITLE_MAX) return plain
   // Half of a character is no text.
   return `${plain.slice(0, TITLE_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`
@@ -47,6 +49,7 @@ export const add = operation({
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
   tool: 'enqueue_task',
   input: { ...newQueued, request_id: f.requestId },
+  output: answers.enqueued,
   command: 'queue add prompt',
   decide: (view, input, caller) => {
     const {
@@ -81,8 +84,9 @@ export const status = operation({
   doc: 'What waits, what runs, which slots are free, and who is busy with what.',
   tool: 'queue_status',
   input: {},
+  output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => queueStatus(view),
+  decide: (view) => wholeStatus(view),
 })
 
 export const list = operation({
@@ -92,6 +96,7 @@ export const list = operation({
   refuses: ['invalid'],
   doc: 'Enqueued tasks that wait, without their prompts; of one user, in the order of its queue.',
   input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
+  output: answers.queuedTasks,
   command: 'queue list',
   decide: (view, { user, project, limit, after }) => {
     const show = (task: Task) => {
@@ -114,6 +119,7 @@ export const cancel = operation({
   doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
   tool: 'cancel_task',
   input: { id: f.taskId, fence: f.fence, request_id: f.requestId },
+  output: answers.task,
   command: 'queue cancel id',
   decide: (view, { id, fence }, caller) => showTask(view, cancelTask(view, { id, fence }, caller)),
   keeps: named,
@@ -127,6 +133,7 @@ export const retry = operation({
   refuses: ['not_found', 'illegal_move'],
   doc: 'Put a task that failed or was cancelled back into its queue.',
   input: { id: f.taskId, request_id: f.requestId },
+  output: answers.retried,
   command: 'queue retry id',
   decide: (view, { id }, caller) => showPlaced(view, retryTask(view, id, caller)),
   keeps: ({ task, position }) => ({ task: named(task), position }),
@@ -141,6 +148,7 @@ export const pause = operation({
   needs: 'database',
   doc: 'Start nothing more: of a project, of a user, or at all. What runs goes on.',
   input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+  output: answers.paused,
   command: 'queue pause',
   decide: (view, { project, user }, caller) => {
     pauseQueue(view, { paused: true, project, user }, caller)
@@ -156,6 +164,7 @@ export const resume = operation({
   needs: 'database',
   doc: 'Let starts go on: of a project, of a user, or of the whole queue.',
   input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+  output: answers.paused,
   command: 'queue resume',
   decide: (view, { project, user }, caller) => {
     pauseQueue(view, { paused: false, project, user }, caller)
@@ -178,6 +187,7 @@ export const limit = operation({
     weight: f.weight,
     request_id: f.requestId,
   },
+  output: answers.limited,
   command: 'queue limit',
   decide: (view, { request_id: _, ...ask }, caller) => {
     refuseUnclear(ask)
@@ -223,6 +233,7 @@ export const cleanup = operation({
   refuses: [],
   doc: 'Settle stale runs: what is dead or overdue, or runs longer than asked. Kill, then free.',
   input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
+  output: answers.cleanedRuns,
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
@@ -238,6 +249,7 @@ export const release = operation({
   refuses: ['not_found'],
   doc: 'End what keeps a user busy: its run is cancelled, and its next task may start.',
   input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },
+  output: answers.releasedUser,
   command: 'queue release-user user',
   decide: (view, { user, task_id }, caller) => {
     const cancelled = releaseUser(view, { user, task_id }, caller)

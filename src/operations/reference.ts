@@ -1,30 +1,26 @@
 import { REFUSALS } from '../core/refusal.ts'
-import { inputSchema, type JsonSchema } from './json_schema.ts'
+import { answerSchemas, inputSchema, type JsonSchema } from './json_schema.ts'
 import type { Operation } from './operation.ts'
 import { operations } from './registry.ts'
 
-/** The registry as a page of Markdown: `docs/reference.md` is this, and a test keeps it so. */
-export function reference(): string {
-  const sections = operations.map(sectionOf)
-  const codes = Object.entries(REFUSALS).map(([code, { exit, http }]) => {
-    return `| \`${code}\` | ${exit} | ${http} |`
-  })
-  return `# Reference
-
-Everything that can be asked, made from the registry (\`npm run reference\`). Over HTTP it is
-\`POST /v1/NAME\` with a JSON object, reads also by GET; in the SDK \`client.NOUN.VERB(input)\`.
-
-## Refusals
-
-| code | exit | HTTP |
-|---|---|---|
-${codes.join('\n')}
-
-${sections.join('\n')}`
+/** What a reader is told of one operation, whether the page is Markdown or HTML. */
+export interface Section {
+  name: string
+  doc: string
+  /** How it is reached, by whom, and whether it changes something. */
+  doors: string[]
+  fields: { name: string; isRequired: boolean; type: string; meaning: string }[]
+  refuses: readonly string[]
+  answer: string
 }
 
-function sectionOf(operation: Operation): string {
-  const { name, effect, role, doc, refuses, command, tool } = operation
+export function sections(): Section[] {
+  const { of } = answerSchemas(operations)
+  return operations.map((each) => sectionOf(each, typeOf(of(each))))
+}
+
+function sectionOf(operation: Operation, answer: string): Section {
+  const { name, doc, effect, role, refuses, command, tool } = operation
   const { properties, required = [] } = inputSchema(operation.input) as {
     properties: Record<string, JsonSchema>
     required?: string[]
@@ -35,31 +31,94 @@ function sectionOf(operation: Operation): string {
     `role ${role}`,
     effect,
   ]
-  const rows = Object.entries(properties).map(([field, schema]) => {
-    const must = required.includes(field) ? ' (required)' : ''
-    return `| \`${field}\`${must} | ${typeOf(schema)} | ${String(schema['description'])} |`
+  const fields = Object.entries(properties).map(([field, schema]) => {
+    const meaning = String(schema['description'])
+    return { name: field, isRequired: required.includes(field), type: typeOf(schema), meaning }
   })
-  const fields =
+  return { name, doc, doors: doors.filter((door) => door !== undefined), fields, refuses, answer }
+}
+
+/** The registry as a page of Markdown: `docs/reference.md` is this, and a test keeps it so. */
+export function reference(): string {
+  const codes = Object.entries(REFUSALS).map(([code, { exit, http }]) => {
+    return `| \`${code}\` | ${exit} | ${http} |`
+  })
+  const shapes = Object.entries(answerSchemas(operations).named).map(([name, schema]) => {
+    const { description, ...shape } = schema as { description: string }
+    return `- **${name}**: ${description} \`${typeOf(shape)}\``
+  })
+  return `# Reference
+
+Everything that can be asked, made from the registry (\`npm run reference\`). Over HTTP it is
+\`POST /v1/NAME\` with a JSON object, reads also by GET; in the SDK \`client.NOUN.VERB(input)\`.
+Tools may leave fields of an answer out, to be short.
+
+## Refusals
+
+| code | exit | HTTP |
+|---|---|---|
+${codes.join('\n')}
+
+## Answers
+
+Shapes that answers are made of; \`name?\` may be missing.
+
+${shapes.join('\n')}
+
+${sections().map(markdownOf).join('\n')}`
+}
+
+function markdownOf({ name, doc, doors, fields, refuses, answer }: Section): string {
+  const rows = fields.map(({ name: field, isRequired, type, meaning }) => {
+    return `| \`${field}\`${isRequired ? ' (required)' : ''} | ${type} | ${meaning} |`
+  })
+  const table =
     rows.length > 0 ? `\n| field | type | meaning |\n|---|---|---|\n${rows.join('\n')}\n` : ''
   const refusals = refuses.length > 0 ? `\nMay refuse: ${refuses.join(', ')}.\n` : ''
   return `## ${name}
 
 ${doc}
 
-${doors.filter(Boolean).join(' · ')}
-${fields}${refusals}`
+${doors.join(' · ')}
+${table}
+Answer: \`${answer}\`
+${refusals}`
 }
 
+/** A schema in words: `list of Lease`, `{ name: string, pid?: integer }`. */
 function typeOf(schema: JsonSchema): string {
-  const { type, anyOf, minimum, maximum, items } = schema as {
-    type?: string
+  const {
+    type,
+    anyOf,
+    items,
+    properties,
+    $ref,
+    enum: words,
+  } = schema as {
+    type?: string | string[]
     anyOf?: JsonSchema[]
-    minimum?: number
-    maximum?: number
     items?: JsonSchema
+    properties?: Record<string, JsonSchema>
+    $ref?: string
+    enum?: string[]
   }
+  if ($ref !== undefined) return $ref.split('/').at(-1)!
+  if (words) return words.map((word) => `"${word}"`).join(' or ')
   if (anyOf) return anyOf.map(typeOf).join(' or ')
   if (type === 'array') return `list of ${items ? typeOf(items) : 'values'}`
+  if (properties) return objectOf(properties, (schema['required'] ?? []) as string[])
+  return `${[type ?? 'any'].flat().join(' or ')}${boundsOf(schema)}`
+}
+
+function objectOf(properties: Record<string, JsonSchema>, required: string[]): string {
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    return `${name}${required.includes(name) ? '' : '?'}: ${typeOf(schema)}`
+  })
+  return `{ ${fields.join(', ')} }`
+}
+
+function boundsOf(schema: JsonSchema): string {
+  const { minimum, maximum } = schema as { minimum?: number; maximum?: number }
   const bounded = minimum !== undefined && maximum !== undefined && maximum < 2 ** 40
-  return `${type ?? 'any'}${bounded ? ` ${minimum}–${maximum}` : ''}`
+  return bounded ? ` ${minimum}–${maximum}` : ''
 }

@@ -12,6 +12,7 @@ import * as runs from './runs.ts'
 import * as stats from './stats.ts'
 import * as search from './search.ts'
 import * as searchStatus from './search_status.ts'
+import { peek as peekTasks } from './task_peek.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -59,7 +60,7 @@ export const registry = [
   tokens.revoke,
   events.list,
   runs.output,
-  tasks.peek,
+  peekTasks,
   locks.peek,
   locks.waiters,
   memory.put,

@@ -6,6 +6,7 @@ import { releaseAll, releasePaths, reservePaths } from '../core/reservation.ts'
 import type { Lease } from '../core/rows.ts'
 import { judgePath, touchPaths, type Verdict } from '../core/touch.ts'
 import type { View } from '../core/view.ts'
+import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -57,6 +58,7 @@ export const add = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: answers.reserved,
   command: 'reserve add paths…',
   decide: (view, input, caller): Granted => {
     const { paths: globs, shared, reason = null, process } = input
@@ -96,6 +98,7 @@ export const release = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: answers.unreserved,
   command: 'reserve release [paths…]',
   decide: (view, { paths: globs, ...input }, caller) => {
     const { project, checkout, process, nested, fence } = input
@@ -124,6 +127,7 @@ export const list = operation({
   refuses: ['invalid'],
   doc: 'Paths that are reserved, by whom and until when.',
   input: { project: p.onlyProject, checkout: p.onlyCheckout, limit: f.limit, after: f.after },
+  output: answers.reservations,
   command: 'reserve list',
   decide: (view, { project, checkout, limit, after }) => {
     const cursor = cursorIn(after)
@@ -157,6 +161,7 @@ export const check = operation({
     checkout: p.checkout,
     process: f.holderProcess,
   },
+  output: answers.checkedPaths,
   command: 'reserve check paths…',
   decide: (view, input, caller) => {
     const asker = { ...askerOf(caller, input.process), given: true }
@@ -207,6 +212,7 @@ export const touch = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: answers.touched,
   decide: (view, { paths, mode, process, reason = null, ...input }, caller) => {
     const keep_ms = (input.keep_seconds ?? 0) * 1000
     const ask = { paths, mode, process, reason, keep_ms, ttl_ms: input.ttl_seconds * 1000 }

@@ -2,6 +2,7 @@ import { finishRun, getRun, startRun } from '../core/dispatch.ts'
 import { lockOf } from '../core/lease.ts'
 import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
+import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { field, operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -45,6 +46,7 @@ export const list = operation({
     limit: f.limit,
     after: f.after,
   },
+  output: answers.shownRuns,
   command: 'runs list',
   decide: (view, { task_id, user, status, limit, after }) => {
     const show = (run: Run) => {
@@ -66,6 +68,7 @@ export const get = operation({
   refuses: ['not_found'],
   doc: 'One attempt at a task: who, where, since when, and how it ended.',
   input: { id: f.runId },
+  output: answers.shownRun,
   command: 'runs show id',
   decide: (view, { id }) => showRun(view, getRun(view, id)),
 })
@@ -84,6 +87,7 @@ export const start = operation({
     group: f.group,
     request_id: f.requestId,
   },
+  output: answers.shownRun,
   reads: runAndLock,
   decide: (view, { request_id: _, ...ask }, caller) => showRun(view, startRun(view, ask, caller)),
 })
@@ -104,6 +108,7 @@ export const finish = operation({
     lost: f.isLost,
     request_id: f.requestId,
   },
+  output: answers.shownRun,
   reads: runAndLock,
   decide: (view, { request_id: _, ...ask }, caller) => showRun(view, finishRun(view, ask, caller)),
 })
@@ -130,6 +135,7 @@ export const output = operation({
       '--after <next>',
     ),
   },
+  output: answers.output,
   lookup: async (store, { id, bytes, after }) => store.output?.(id, after, bytes),
   decide: (view, { id }, _caller, _ticket, found) => {
     const run = getRun(view, id)

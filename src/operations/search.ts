@@ -6,6 +6,7 @@ import type { Memory } from '../core/memory_rows.ts'
 import { Refusal } from '../core/refusal.ts'
 import { excerptOf, type Hit, isWanted, type Narrow, termsOf, tokensOf } from '../core/search.ts'
 import type { View } from '../core/view.ts'
+import * as answers from './answers/memory.ts'
 import { findNotes, type Found } from './search_find.ts'
 import * as f from './search_fields.ts'
 import { operation } from './operation.ts'
@@ -56,6 +57,7 @@ export const search = operation({
     mode: f.mode,
     limit: f.limit,
   },
+  output: answers.found,
   command: 'memory search query',
   lookup: (store, { query, scope, mode, limit, ...said }) => {
     // What is filtered out afterwards has to be made up for.
@@ -117,6 +119,7 @@ export const context = operation({
     scope: f.scope,
     token_budget: f.tokenBudget,
   },
+  output: answers.context,
   command: 'memory context [query]',
   lookup: async (store, { task_id, query, scope }) => {
     if ((task_id === undefined) === (query === undefined)) throw eitherOr()

@@ -1,5 +1,6 @@
 import { retryDead } from '../core/background.ts'
 import type { BackgroundJob } from '../core/search_rows.ts'
+import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 
@@ -18,6 +19,7 @@ export const status = operation({
   needs: 'database',
   doc: 'How far notes are embedded, what waits behind them, and what was put aside and why.',
   input: {},
+  output: answers.searchStatus,
   command: 'memory status',
   lookup: async (store) => {
     const embedding = await store.read((view) => view.get('embedding', 'embedding'))
@@ -58,6 +60,7 @@ export const retry = operation({
   needs: 'database',
   doc: 'Try again what was put aside behind notes.',
   input: { request_id: f.requestId },
+  output: answers.retried,
   command: 'memory retry',
   decide: (view, _input, caller) => ({ retried: retryDead(view, RETRIED_MAX, caller) }),
 })

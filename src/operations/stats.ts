@@ -2,6 +2,9 @@ import { activeAlerts, showAlert } from '../core/alert.ts'
 import { lookNow } from '../core/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stat_report.ts'
+import type { Trouble } from '../stores/meter.ts'
+import type { Store } from '../stores/store.ts'
+import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 
@@ -13,6 +16,7 @@ export const get = operation({
   needs: 'database',
   doc: 'What happened over a time: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
+  output: answers.report,
   command: 'stats',
   decide: (view, { since_seconds, from, to, limit }) => {
     const to_ms = to === undefined ? view.wall : Date.parse(to)
@@ -29,11 +33,26 @@ export const listAlerts = operation({
   effect: 'read',
   role: 'viewer',
   refuses: [],
-  doc: 'What somebody should know of now: expired locks, lost agents, long waits, an old queue.',
+  doc: 'What to know now: store trouble, expired locks, lost agents, long waits, an old queue.',
   input: {},
+  output: answers.alerts,
   command: 'alert list',
-  decide: (view) => ({ items: [...activeAlerts(view)].map(showAlert), next: null }),
+  lookup: (store) => Promise.resolve(troubleOf(store)),
+  decide: (view, _input, _caller, _ticket, trouble) => {
+    const kept = [...activeAlerts(view)].map(showAlert)
+    return { items: [...(trouble ?? []), ...kept], next: null }
+  },
 })
+
+/** A store that cannot be written cannot keep this: it is what this process knows. */
+function troubleOf({ meter: { trouble } }: Store): ShownAlert[] {
+  return trouble ? [showTrouble(trouble)] : []
+}
+
+export function showTrouble({ message, since, told }: Trouble): ShownAlert {
+  const id = `store_trouble@${since}`
+  return { id, rule: 'store_trouble', subject: 'the store', message, since, told }
+}
 
 export type ShownAlert = ReturnType<typeof showAlert>
 
@@ -44,5 +63,10 @@ export const now = operation({
   refuses: [],
   doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
-  decide: (view, { limit }) => lookNow(view, limit),
+  output: answers.now,
+  lookup: (store) => Promise.resolve(troubleOf(store)),
+  decide: (view, { limit }, _caller, _ticket, trouble) => {
+    const { alerts, ...look } = lookNow(view, limit)
+    return { ...look, alerts: [...(trouble ?? []), ...alerts] }
+  },
 })

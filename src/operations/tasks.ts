@@ -6,6 +6,8 @@ import { claimAny } from '../core/queue.ts'
 import type { Lease, Run, Task } from '../core/rows.ts'
 import { createTask, editTask, getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
+import * as locksAnswers from './answers/locks.ts'
+import * as tasksAnswers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { operation } from './operation.ts'
@@ -53,6 +55,7 @@ export const create = operation({
   doc: 'Add a task.',
   tool: 'create_task',
   input: { id: f.taskIdOptional, ...newTask, ...marks, request_id: f.requestId },
+  output: tasksAnswers.task,
   command: 'task add title',
   reads: taskAndLock,
   decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
@@ -73,6 +76,7 @@ export const get = operation({
   doc: 'One task, whole.',
   tool: 'get_task',
   input: { id: f.taskId },
+  output: tasksAnswers.task,
   command: 'task show id',
   decide: (view, { id }) => showTask(view, getTask(view, id)),
 })
@@ -92,6 +96,7 @@ export const list = operation({
     limit: f.limit,
     after: f.after,
   },
+  output: tasksAnswers.tasks,
   command: 'task list',
   decide: (view, input, caller) => {
     const { status, ready, project, label, limit } = input
@@ -106,32 +111,6 @@ export const list = operation({
       : pageOf(view.scan('tasks_with_status', status, after), 'tasks_with_status', limit, show)
   },
 })
-
-/** For boards: many tasks at once, or just those that something happened to. */
-export const peek = operation({
-  name: 'task.peek',
-  effect: 'read',
-  role: 'viewer',
-  refuses: ['invalid'],
-  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
-  input: { ids: f.peekedTasks, status: f.statusOptional, limit: f.limit, after: f.after },
-  decide: (view, { ids, status, limit, after }) => {
-    const cursor = cursorIn(after)
-    if (ids) {
-      const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
-      return { items, next: null }
-    }
-    const show = (task: Task) => briefTask(view, task)
-    return status === undefined
-      ? pageOf(view.scan('tasks', '', cursor), 'tasks', limit, show)
-      : pageOf(view.scan('tasks_with_status', status, cursor), 'tasks_with_status', limit, show)
-  },
-})
-
-function briefTask(view: View, task: Task) {
-  const { body: _body, metadata: _metadata, ...brief } = showTask(view, task)
-  return { ...brief, unmet: task.unmet }
-}
 
 function readyPage(
   view: View,
@@ -166,6 +145,7 @@ export const claim = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: tasksAnswers.claim,
   waits: 'task',
   command: 'task claim [id]',
   reads: taskAndLock,
@@ -201,6 +181,7 @@ export const setStatus = operation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
+  output: tasksAnswers.claim,
   command: 'task status id status',
   reads: taskAndLock,
   decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
@@ -231,6 +212,7 @@ export const edit = operation({
     ...editedTask,
     request_id: f.requestId,
   },
+  output: tasksAnswers.task,
   command: 'task edit id',
   reads: taskAndLock,
   decide: (view, { id, version, fence, request_id: _, ...given }, caller) => {
@@ -249,6 +231,7 @@ export const explain = operation({
   doc: 'Why a task is not running, in one sentence and as data.',
   tool: 'explain',
   input: { id: f.taskId },
+  output: locksAnswers.explanation,
   command: 'task explain id',
   decide: (view, { id }, caller) => explainTask(view, id, caller.agent),
 })

@@ -1,5 +1,6 @@
 import { createToken, revokeToken } from '../core/token.ts'
 import type { Token } from '../core/rows.ts'
+import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
@@ -22,6 +23,7 @@ export const create = operation({
     ttl_seconds: f.tokenTtl,
     request_id: f.requestId,
   },
+  output: answers.token,
   decide: (view, { secret_hash, role, for_agent, ttl_seconds }, caller) => {
     const ttl_ms = ttl_seconds === undefined ? null : ttl_seconds * 1000
     const ask = { hash: secret_hash, role, agent: for_agent, ttl_ms }
@@ -36,6 +38,7 @@ export const list = operation({
   refuses: ['invalid'],
   doc: 'Tokens that were ever made, without their secrets.',
   input: { limit: f.limit, after: f.after },
+  output: answers.tokens,
   command: 'token list',
   decide: (view, { limit, after }) =>
     pageOf(view.scan('tokens', '', cursorIn(after)), 'tokens', limit, shown),
@@ -48,6 +51,7 @@ export const revoke = operation({
   refuses: ['not_found'],
   doc: 'Make a token worthless at once.',
   input: { id: f.tokenId, request_id: f.requestId },
+  output: answers.token,
   command: 'token revoke id',
   decide: (view, { id }, caller) => shown(revokeToken(view, id, caller)),
 })

@@ -38,14 +38,18 @@ export async function waitInLine<O>(
       let heads = got.position === 1
       for (;;) {
         const left_ms = until - performance.now()
+        const why: unknown = signal?.reason
         // The server goes away, the waiter does not: its place is kept for when it asks again.
-        if (signal?.reason instanceof Refusal) throw signal.reason
-        if (left_ms <= 0 || signal?.aborted) throw await leave(store, ticket_id, caller)
+        if (why instanceof Refusal && why.code === 'unavailable') throw why
+        if (left_ms <= 0 || signal?.aborted) {
+          const refused = await leave(store, ticket_id, caller)
+          throw why instanceof Refusal ? why : refused
+        }
         await bell.rungWithin(Math.min(left_ms, pauseFor(store, heads)), signal)
         bell.hush()
         const turn = await store.read((view) => turnOf(view, ticket_id))
         if (turn.broken) throw await leave(store, ticket_id, caller)
-        if (turn.ask) break
+        if (turn.ask && !signal?.aborted) break
         heads = turn.heads
       }
     }

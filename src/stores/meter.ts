@@ -4,6 +4,13 @@ import type { RefusedWrite } from '../core/stat.ts'
 /** Refusals that wait for a commit to be counted with; more than this are not told by lock. */
 const UNWRITTEN_MAX = 1_000
 
+/** Why a store cannot be read or written, and since when; `told`: whoever is to know knows. */
+export interface Trouble {
+  message: string
+  since: string
+  told: boolean
+}
+
 /** What one process saw of a store since it opened it. Kept in memory: for /metrics. */
 export class Meter {
   /** Batches by how many asks each answered, those without an event among them. */
@@ -13,12 +20,20 @@ export class Meter {
   /** Refused since the last commit with events. They join the next: a refusal costs no sync. */
   unwritten: RefusedWrite[] = []
 
-  /** Why the store cannot be read, or written; undefined while it can. */
   private readonly troubles: { read?: string; write?: string } = {}
+  private since: string | undefined
+  private told = false
   private readonly watchers = new Set<() => void>()
 
-  get trouble(): string | undefined {
-    return this.troubles.write ?? this.troubles.read
+  /** Undefined while the store can be read and written. */
+  get trouble(): Trouble | undefined {
+    const message = this.troubles.write ?? this.troubles.read
+    const { since, told } = this
+    return message === undefined || since === undefined ? undefined : { message, since, told }
+  }
+
+  markTold(): void {
+    this.told = true
   }
 
   /** Told when trouble begins, and when it is over. */
@@ -28,15 +43,19 @@ export class Meter {
   }
 
   failed(what: 'read' | 'write', error: unknown): void {
-    const before = this.trouble
     this.troubles[what] = error instanceof Error ? error.message : String(error)
-    if (before === undefined) for (const watcher of this.watchers) watcher()
+    if (this.since !== undefined) return
+    this.since = new Date().toISOString()
+    for (const watcher of this.watchers) watcher()
   }
 
   worked(what: 'read' | 'write'): void {
     if (this.troubles[what] === undefined) return
     delete this.troubles[what]
-    if (this.trouble === undefined) for (const watcher of this.watchers) watcher()
+    if (this.trouble !== undefined) return
+    this.since = undefined
+    this.told = false
+    for (const watcher of this.watchers) watcher()
   }
 
   answered(asks: number, refused: RefusedWrite[], written: boolean): void {

@@ -1,3 +1,4 @@
+import { Refusal } from '../core/refusal.ts'
 import { change } from './ask.ts'
 import { confirm } from './parts/dialog.tsx'
 
@@ -15,8 +16,8 @@ export function forceRelease(name: string, holder: string): void {
     ],
     verb: 'Force-release',
     danger: true,
-    field: { label: 'Reason (kept in the event log)', initial: '' },
-    run: async (reason) => {
+    fields: [{ label: 'Reason (kept in the event log)', initial: '' }],
+    run: async (reason = '') => {
       await change('lock.force_release', { name, ...(reason !== '' && { reason }) })
       return `${name} was released; ${holder} no longer holds it`
     },
@@ -66,20 +67,76 @@ export function pauseQueue(pauses: boolean, what: { project?: string; user?: str
   })
 }
 
-export function editLimit(what: { project?: string; user?: string }, now: number | null): void {
-  const of = what.project ? `project ${what.project}` : what.user ? `user ${what.user}` : 'the pool'
+export interface Limited {
+  project?: string
+  group?: string
+  user?: string
+}
+
+function nameOf({ project, group, user }: Limited): string {
+  if (project !== undefined) return `project ${project}`
+  if (group !== undefined) return `group ${group}`
+  return user === undefined ? 'the pool' : `user ${user}`
+}
+
+const LIMIT_SAYS = [
+  'So many of its tasks may run at once. Empty takes the limit away.',
+  'What runs already goes on. The limit holds until config.json is read again.',
+]
+
+export function editLimit(what: Limited, now: number | null): void {
   confirm({
-    title: `Limit of ${of}`,
-    says: [
-      'So many of its tasks may run at once. Empty takes the limit away.',
-      'What runs already goes on. The limit holds until config.json is read again.',
-    ],
+    title: `Limit of ${nameOf(what)}`,
+    says: LIMIT_SAYS,
     verb: 'Set limit',
-    field: { label: 'At most', initial: now === null ? '' : String(now), type: 'number' },
-    run: async (said) => {
-      const max = said === '' ? null : Number(said)
-      await change('queue.limit', { ...what, max })
-      return max === null ? `No limit for ${of} any more` : `At most ${max} at once for ${of}`
+    fields: [{ label: 'At most', initial: now === null ? '' : String(now), type: 'number' }],
+    run: (max = '') => setLimit(what, max),
+  })
+}
+
+/** For a project or group that nothing runs of yet. */
+export function addLimit(): void {
+  confirm({
+    title: 'Limit a project or group',
+    says: LIMIT_SAYS,
+    verb: 'Set limit',
+    fields: [
+      { label: 'Kind', initial: 'project', choices: ['project', 'group'] },
+      { label: 'Name', initial: '' },
+      { label: 'At most', initial: '1', type: 'number' },
+    ],
+    run: (kind = '', name = '', max = '') =>
+      setLimit(kind === 'group' ? { group: name } : { project: name }, max),
+  })
+}
+
+/** What is no number would be sent as null, and take the limit away. */
+function numberIn(said: string): number {
+  const number = said.trim() === '' ? Number.NaN : Number(said)
+  if (Number.isFinite(number)) return number
+  throw new Refusal('invalid', `${said || 'Nothing'} is not a number`, { next: 'Give one like 2.' })
+}
+
+async function setLimit(what: Limited, said: string): Promise<string> {
+  const max = said.trim() === '' ? null : numberIn(said)
+  await change('queue.limit', { ...what, max })
+  const of = nameOf(what)
+  return max === null ? `No limit for ${of} any more` : `At most ${max} at once for ${of}`
+}
+
+export function editWeight(user: string, now: number): void {
+  confirm({
+    title: `Weight of ${user}`,
+    says: [
+      'A user of weight 2 gets twice the time of one of weight 1, when both have tasks waiting.',
+      'It counts from the next start on, until config.json is read again.',
+    ],
+    verb: 'Set weight',
+    fields: [{ label: 'Weight', initial: String(now), type: 'number' }],
+    run: async (said = '') => {
+      const weight = numberIn(said)
+      await change('queue.limit', { user, weight })
+      return `${user} has the weight ${weight} now`
     },
   })
 }

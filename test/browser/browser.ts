@@ -13,9 +13,9 @@ export async function launch(): Promise<Browser> {
 }
 
 /** The same on every machine, whatever its language. */
-export const LOOKS: BrowserContextOptions = {
+export const LOOKS = {
   locale: 'en-GB',
   timezoneId: 'UTC',
   viewport: { width: 1360, height: 850 },
   reducedMotion: 'reduce',
-}
+} as const satisfies BrowserContextOptions

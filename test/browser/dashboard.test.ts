@@ -64,7 +64,7 @@ describe('signing in', () => {
     const revoked = await signIn(browser, place, { expected: /401/ })
     const { items } = await daemon.ok('token.list', { limit: 1000 })
     await daemon.ok('token.revoke', { id: items.at(-1).id })
-    await visit(revoked.page, '#/agents')
+    // Nothing is asked for meanwhile: its stream was ended.
     await expectSeen(revoked.page.getByLabel('Or paste a token'))
   })
 })
@@ -139,6 +139,57 @@ test('the log of a run is followed, and the run can be cancelled', async () => {
   await until('it is cancelled', async () => {
     return (await daemon.ok('task.get', { id: 'long' })).status === 'cancelled'
   })
+})
+
+test('an admin weighs users and limits projects, and sees who got what', async () => {
+  await daemon.ok('queue.pause')
+  for (const user of ['ada', 'bob']) {
+    await daemon.ok('queue.add', { prompt: 'Wait', project: 'api', user })
+  }
+  const { page } = await signIn(browser, place, { expected: /400/ })
+  const fill = async (label: string, text: string, verb: string) => {
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(label, { exact: true }).fill(text)
+    await dialog.getByRole('button', { name: verb }).click()
+  }
+  await page.getByRole('button', { name: 'Weight of ada' }).click()
+  await fill('Weight', '3', 'Set weight')
+  await expectSeen(page.getByText('weight 3 · 0 running · 1 waiting'))
+  await expectSeen(page.getByRole('img', { name: /^ada got .*, fair \d+ %$/ }))
+  await page.getByRole('button', { name: 'Limit of project web' }).click()
+  await fill('At most', 'many', 'Set limit')
+  await page.getByText('many is not a number').waitFor()
+  await fill('At most', '2', 'Set limit')
+  await page.getByText('At most 2 at once for project web').waitFor()
+  await page.getByRole('button', { name: 'Add a limit' }).click()
+  await page.getByRole('dialog').getByLabel('Kind').selectOption('group')
+  await page.getByRole('dialog').getByLabel('Name').fill('migration')
+  await fill('At most', '1', 'Set limit')
+  await expectSeen(page.getByText('group migration'))
+  const { shares, limits } = await daemon.ok('queue.status')
+  expect(shares).toContainEqual(expect.objectContaining({ user: 'ada', weight: 3, pending: 1 }))
+  const free = { used: 0, paused: false }
+  expect(limits).toEqual([
+    { project: null, group: 'migration', max: 1, ...free },
+    { project: 'web', group: null, max: 2, ...free },
+  ])
+  await daemon.ok('queue.resume')
+})
+
+test('a search finds what the page has not loaded', async () => {
+  await daemon.ok('task.create', { title: 'A needle', id: 'far-away' })
+  const { page } = await signIn(browser, place)
+  await page.route('**/v1/task.peek', async (route) => {
+    const asked = route.request().postDataJSON() as { text?: string; ids?: string[] }
+    // What would load all tasks never ends.
+    if (asked.text === undefined && asked.ids === undefined) return
+    await route.continue()
+  })
+  await visit(page, '#/tasks')
+  await page.getByText('so far, loading').waitFor()
+  expect(await page.getByText('A needle').count()).toBe(0)
+  await page.getByLabel('Search tasks').fill('NEEDLE')
+  await expectSeen(page.getByText('A needle'))
 })
 
 test('an edit on an old version says so, and loses neither side', async () => {

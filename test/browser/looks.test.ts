@@ -38,7 +38,8 @@ const VIEWS: Record<string, string> = {
   '#/memory?tab=conflicts': 'They expire after 12 hours.',
   '#/memory?tab=duplicates': 'Duplicates',
   '#/agents': 'release-bot',
-  '#/events': 'memory.put',
+  // Which events are newest depends on what a model finds alike, and when.
+  '#/events': 'events, the newest first',
   '#/stats': 'Most contended locks',
 }
 

@@ -94,6 +94,7 @@ export async function play(asking: Asking, bustle_ms = 0): Promise<void> {
   await bustle(asking, bustle_ms)
   await board(asking)
   await queue(asking)
+  await limits(asking)
   await locks(asking)
   await reservations(asking)
   await memories(asking)
@@ -171,6 +172,15 @@ async function queue(asking: Asking): Promise<void> {
       await asking.ask('queue.add', { id: `Q-${user}-${i + 1}`, prompt, project, user, priority })
     }
   }
+}
+
+/** Not all users are equal, and not all projects. */
+async function limits(asking: Asking): Promise<void> {
+  await asking.ask('queue.limit', { user: 'grace', weight: 2 })
+  await asking.ask('queue.limit', { user: 'edsger', weight: 0.5 })
+  await asking.ask('queue.limit', { project: 'web', max: 3 })
+  await asking.ask('queue.limit', { group: 'migration', max: 1 })
+  await asking.ask('queue.limit', { max: 8 })
 }
 
 async function locks(asking: Asking): Promise<void> {

@@ -80,6 +80,9 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Now' }).waitFor()
   for (const [name, hash] of Object.entries(VIEWS)) {
+    // The queues of all users are below.
+    const height = name === 'now' ? 1240 : LOOKS.viewport.height
+    await page.setViewportSize({ width: LOOKS.viewport.width, height })
     await show(page, hash)
     await keep(page, `${name}-${theme}`)
   }

@@ -137,10 +137,16 @@ test('a store that cannot be written is told, and when it can be again', async (
   expect((await daemon.post('lock.release', { name: 'a', agent: 'ada' })).status).toBe(503)
   await until('it is told', () => hook.posted.length === 1)
   expect(hook.told()).toEqual(['raised store_trouble the store'])
+  const shown = { id: hook.posted[0]!.notice.id, rule: 'store_trouble', subject: 'the store' }
+  await until('that is known here', async () => (await daemon.ok('alert.list')).items[0]?.told)
+  expect((await daemon.ok('alert.list')).items).toEqual([expect.objectContaining(shown)])
+  expect((await daemon.ok('now.get')).alerts).toEqual([expect.objectContaining(shown)])
+  expect((await place.cli(['top'])).out).toContain(hook.posted[0]!.notice.message)
   db.exec('ROLLBACK')
   await daemon.ok('lock.release', { name: 'a', agent: 'ada' })
   await until('it is over', () => hook.posted.length === 2)
   expect(hook.told()[1]).toBe('cleared store_trouble the store')
+  expect((await daemon.ok('alert.list')).items).toEqual([])
 })
 
 test('of two daemons on one PostgreSQL store one tells, then the other', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { expectAnswer } from './answer_check.ts'
 import { DOORS, directly, type Kind, type Outcome, placeOn, storeOf } from './parity_doors.ts'
 import type { Step } from './parity_player.ts'
 import { play } from './parity_script.ts'
@@ -79,12 +80,21 @@ function plain(steps: Step[]): { asked: string; name: string; outcome: Outcome |
 /** The same calls without any door. */
 export async function reference(kind: Kind = 'sqlite'): Promise<Step[]> {
   const store = storeOf(placeOn(kind))
-  return play({ door: directly(store), store })
+  const steps = await play({ door: directly(store), store })
+  expectAnswers(steps)
+  return steps
+}
+
+function expectAnswers(steps: Step[]): void {
+  for (const { name, outcome } of steps) {
+    if (outcome && 'answer' in outcome) expectAnswer(name, outcome.answer)
+  }
 }
 
 /** Compares what came of the calls with what comes of them on SQLite without any door. */
 export async function expectSame(steps: Step[], isShort = false): Promise<void> {
   const expected = plain(await reference())
+  if (!isShort) expectAnswers(steps)
   const got = plain(steps)
   expect(got.map(({ asked }) => asked)).toEqual(expected.map(({ asked }) => asked))
   let compared = 0

@@ -13,6 +13,8 @@ export async function past(p: Player): Promise<void> {
   await p.ask('run.output', 'ada', { id: 'none.1' })
   await p.ask('task.peek', 'ada', { ids: ['T-1', 'none', 'T-2'] })
   await p.ask('task.peek', 'ada', { status: 'done', limit: 1 })
+  await p.ask('task.peek', 'ada', { text: 't-1', limit: 2 })
+  await p.ask('task.peek', 'ada', { text: 'no task says this', project: 'web' })
   await p.ask('task.peek', 'ada', { after: 'nonsense' })
   await p.ask('lock.peek', 'ada', { names: ['x', 'never held', 'path:x'] })
   await p.ask('lock.waiters', 'ada')

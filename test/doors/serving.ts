@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import { expectAnswer } from './answer_check.ts'
 import { isAlive, type Running, sandbox, type Sandbox, until } from '../processes.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a server answers has any shape
@@ -89,10 +90,11 @@ export class Served {
     })
   }
 
-  /** The same, expecting success. */
+  /** The same, expecting success and what the operation's schema says. */
   async ok(name: string, input: object = {}, sending: Sending = {}): Promise<Json> {
     const { status, json } = await this.post(name, input, sending)
     expect({ status, error: json?.error }, name).toEqual({ status: 200, error: undefined })
+    expectAnswer(name, json)
     return json
   }
 

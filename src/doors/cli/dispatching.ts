@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
+import { oneLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Run } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
@@ -144,11 +145,7 @@ function lastLine(folder: string): string {
       const { size } = fstatSync(file)
       const read = readSync(file, buffer, 0, buffer.length, Math.max(0, size - buffer.length))
       const text = stripVTControlCharacters(buffer.toString('utf8', 0, read))
-      return text
-        .trimEnd()
-        .split('\n')
-        .at(-1)!
-        .replaceAll(/\p{Cc}/gu, ' ')
+      return oneLine(text.trimEnd().split('\n').at(-1)!)
     } finally {
       closeSync(file)
     }

@@ -130,6 +130,10 @@ function queueSheet(status: QueueStatus): string {
   for (const name of status.paused_projects) lines.push(paused(`project ${name}`))
   for (const name of status.paused_users) lines.push(paused(`user ${name}`))
   if (pool.max !== null) lines.push(`  pool      ${pool.used} of ${pool.max} in use`)
+  for (const { project, group, max, used } of status.limits) {
+    const of = project === null ? `group ${group}` : `project ${project}`
+    if (max !== null) lines.push(`  limit     ${of}: ${used} of ${max} in use`)
+  }
   lines.push(
     dispatchers.length > 0
       ? `  slots     ${active.slots_used} of ${active.slots_max} in use`

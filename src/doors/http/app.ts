@@ -2,7 +2,14 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
-import { type Access, type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
+import {
+  type Access,
+  type Bearer,
+  callerFor,
+  refuseRole,
+  type Waiter,
+  whileValid,
+} from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
@@ -28,7 +35,7 @@ export interface Doors {
   /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
   stopping: AbortSignal
   /** The MCP handler, mounted at /mcp behind the same checks. */
-  mcp?: (request: Request, bearer: Bearer) => Promise<Response>
+  mcp?: (request: Request, bearer: Bearer, wait: Waiter) => Promise<Response>
 }
 
 /** Asks that may be under way at once: each waits for a lock, or for the store. */
@@ -46,16 +53,13 @@ export function httpApp(doors: Doors): Hono {
     await doors.store.read(() => undefined)
     return c.json({ ok: true })
   })
-  app.get('/openapi.json', (c) => c.json(openApi(doors.version)))
-  app.get('/docs', (c) => {
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-    return c.html(referencePage(doors.version))
-  })
+  addReference(app, doors)
   addWeb(app)
   addSessions(app, doors)
   addWatching(app, doors, () => open)
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
-    const bearer = await doors.access.bearerOf(askedWith(c))
+    const secret = askedWith(c)
+    const bearer = await doors.access.bearerOf(secret)
     const operation = operationOf(c)
     refuseRole(bearer, operation)
     if (open >= OPEN_MAX) throw tooMany()
@@ -67,11 +71,11 @@ export function httpApp(doors: Doors): Hono {
         agent,
         callerHeader(c.req.header('leasehold-caller'), bearer),
       )
+      const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
       // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      const signal = input['wait_seconds']
-        ? AbortSignal.any([c.req.raw.signal, doors.stopping])
-        : undefined
-      return c.json((await call(doors.store, operation, input, caller, signal)) as object)
+      if (!input['wait_seconds']) return c.json((await ask()) as object)
+      const signals = [c.req.raw.signal, doors.stopping]
+      return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
     } finally {
       open -= 1
     }
@@ -82,11 +86,24 @@ export function httpApp(doors: Doors): Hono {
     return c.json(await readJson(c.req.raw))
   })
   app.all('/mcp', async (c) => {
-    const bearer = await doors.access.bearerOf(askedWith(c))
+    const secret = askedWith(c)
+    const bearer = await doors.access.bearerOf(secret)
     await refuseLong(c.req.raw, toolBodyMax())
-    return doors.mcp ? doors.mcp(c.req.raw, bearer) : c.notFound()
+    const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
+    return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
   })
   return app
+}
+
+/** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
+function addReference(app: Hono, { version }: Doors): void {
+  let api: object | undefined
+  let page: string | undefined
+  app.get('/openapi.json', (c) => c.json((api ??= openApi(version))))
+  app.get('/docs', (c) => {
+    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    return c.html((page ??= referencePage(version)))
+  })
 }
 
 /** For those who look on: numbers, and events as they happen. */
@@ -102,11 +119,19 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
   })
   app.get('/v1/events', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
+    const secret = askedWith(c)
+    await doors.access.bearerOf(secret)
     doors.stopping.throwIfAborted()
+    const out = outgoingOf(c)
+    if (out.destroyed) return RESPONSE_ALREADY_SENT
+    // At once: what a stuck listener has not taken yet is not for it any more.
+    out.once(
+      'close',
+      doors.access.watch(secret, () => out.destroy()),
+    )
     const last = c.req.header('last-event-id') ?? c.req.query('after')
     // Written there without a stream of ours in between.
-    await doors.hub.stream(last, outgoingOf(c))
+    await doors.hub.stream(last, out)
     return RESPONSE_ALREADY_SENT
   })
 }

@@ -1,12 +1,14 @@
 import { type RefusalCode, REFUSALS } from '../../core/refusal.ts'
-import { inputSchema } from '../../operations/json_schema.ts'
+import { answerSchemas, inputSchema, type JsonSchema } from '../../operations/json_schema.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { type Section, sections } from '../../operations/reference.ts'
 import { operations } from '../../operations/registry.ts'
 
 const ALWAYS: readonly RefusalCode[] = ['invalid', 'unauthorized', 'forbidden', 'unavailable']
 
 /** The registry as OpenAPI 3.1. */
 export function openApi(version: string): object {
+  const { named, of } = answerSchemas(operations)
   return {
     openapi: '3.1.0',
     info: {
@@ -17,19 +19,21 @@ export function openApi(version: string): object {
     security: [{ token: [] }],
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
-      schemas: { Refusal: refusalSchema },
+      schemas: { Refusal: refusalSchema, ...named },
     },
-    paths: Object.fromEntries(operations.map((each) => [`/v1/${each.name}`, pathOf(each)])),
+    paths: Object.fromEntries(
+      operations.map((each) => [`/v1/${each.name}`, pathOf(each, of(each))]),
+    ),
   }
 }
 
-function pathOf(operation: Operation): object {
+function pathOf(operation: Operation, answer: JsonSchema): object {
   const about = {
     operationId: operation.name,
     summary: operation.doc,
     tags: [operation.name.split('.')[0]],
     'x-role': operation.role,
-    responses: responsesOf(operation),
+    responses: responsesOf(operation, answer),
   }
   const schema = inputSchema(operation.input)
   const post = { ...about, requestBody: { content: { 'application/json': { schema } } } }
@@ -42,10 +46,10 @@ function pathOf(operation: Operation): object {
   return { post, get: { ...about, operationId: `${operation.name}.get`, parameters } }
 }
 
-function responsesOf(operation: Operation): object {
+function responsesOf(operation: Operation, answer: JsonSchema): object {
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } }
   const responses: Record<string, object> = {
-    200: { description: 'Done.', content: { 'application/json': { schema: { type: 'object' } } } },
+    200: { description: 'Done.', content: { 'application/json': { schema: answer } } },
   }
   for (const code of [...ALWAYS, ...operation.refuses]) {
     const { http } = REFUSALS[code]
@@ -75,25 +79,21 @@ const refusalSchema = {
 
 /** The registry as a page for people: what can be asked, with what, and what may be refused. */
 export function referencePage(version: string): string {
-  const sections = operations.map(sectionOf).join('\n')
+  const all = sections().map(sectionOf).join('\n')
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Leasehold reference</title>
 <style>${STYLE}</style><h1>Leasehold ${escape(version)}</h1>
 <p>POST /v1/NAME with a JSON object; reads also by GET. Send "Authorization: Bearer TOKEN".</p>
-${sections}</html>`
+${all}</html>`
 }
 
-function sectionOf(operation: Operation): string {
-  const { properties, required = [] } = inputSchema(operation.input) as {
-    properties: Record<string, { description: string }>
-    required?: string[]
-  }
-  const rows = Object.entries(properties).map(([name, { description }]) => {
-    const must = required.includes(name) ? ' <b>required</b>' : ''
-    return `<tr><td><code>${escape(name)}</code>${must}<td>${escape(description)}`
+function sectionOf({ name, doc, doors, fields, refuses, answer }: Section): string {
+  const rows = fields.map(({ name: field, isRequired, type, meaning }) => {
+    const must = isRequired ? ' <b>required</b>' : ''
+    return `<tr><td><code>${escape(field)}</code>${must}<td>${escape(type)}<td>${escape(meaning)}`
   })
-  return `<h2 id="${operation.name}">${operation.name}</h2><p>${escape(operation.doc)}
-<small>${operation.effect}, role ${operation.role}; may refuse:
-${operation.refuses.join(', ') || 'nothing special'}</small><table>${rows.join('')}</table>`
+  return `<h2 id="${name}">${name}</h2><p>${escape(doc)}
+<small>${escape(doors.join(', '))}; may refuse: ${refuses.join(', ') || 'nothing special'}</small>
+<table>${rows.join('')}</table><p>Answer: <code>${escape(answer)}</code>`
 }
 
 const STYLE = `:root{color-scheme:light dark}body{font:15px/1.5 system-ui;max-width:60rem;

@@ -76,7 +76,9 @@ export function addSessions(app: Hono, { store, access }: { store: Store; access
   app.post('/v1/session/end', async (c) => {
     const secret = askedWith(c)
     const bearer = await access.bearerOf(secret)
-    // A token that was pasted is somebody's, and may be in use elsewhere.
+    // A token that was pasted is somebody's, and may be in use elsewhere: who still has it there
+    // comes back by itself.
+    access.endAll(secret)
     if (isOfLink(bearer.agent)) {
       const caller = callerFor({ ...bearer, role: 'admin' }, undefined)
       await call(store, tokens.revoke, { id: sha256(secret!).slice(0, 12) }, caller)

@@ -1,7 +1,8 @@
-import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { ShownLease } from '../../operations/locks.ts'
 import { keyOf } from '../../core/rows.ts'
+import { grantsIn } from '../../operations/grants.ts'
+import type { ShownLease } from '../../operations/locks.ts'
+import type { Operation } from '../../operations/operation.ts'
 
 interface Granted {
   agent: string
@@ -14,10 +15,6 @@ type Renew = (agent: string, name: string, fence: number) => Promise<unknown>
 
 /** What is over for good: renewing it again would change nothing. */
 const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
-
-/** After these an agent holds what the answer says, or no longer what the input named. */
-const GRANTS = new Set(['lock.acquire', 'lock.renew', 'task.claim', 'task.status', 'reserve.add'])
-const ENDS = new Set(['lock.release', 'lock.hand_off', 'task.status'])
 
 /**
  * The leases that this process was granted, by agent and lock. Models forget to send fences and to
@@ -37,14 +34,10 @@ export class Fences {
   }
 
   /** Learns from an answer what the agent holds now, and what it holds no longer. */
-  learn(agent: string, operation: string, input: Record<string, unknown>, result: unknown): void {
-    if (ENDS.has(operation)) this.forget(agent, lockIn(input))
-    if (operation === 'reserve.release') {
-      for (const { name } of (result as { items: { name: string }[] }).items) {
-        this.forget(agent, name)
-      }
-    }
-    if (GRANTS.has(operation)) for (const lease of leasesIn(result)) this.keep(agent, lease)
+  learn(agent: string, operation: Operation, input: Record<string, unknown>, reply: unknown): void {
+    const { granted, ended } = grantsIn(operation, input, reply)
+    for (const name of ended) this.forget(agent, name)
+    for (const lease of granted) this.keep(agent, lease)
   }
 
   close(): void {
@@ -60,8 +53,7 @@ export class Fences {
     this.granted.set(keyOf(agent, name), lease)
   }
 
-  private forget(agent: string, name: string | undefined): void {
-    if (name === undefined) return
+  private forget(agent: string, name: string): void {
     const key = keyOf(agent, name)
     clearInterval(this.granted.get(key)?.timer)
     this.granted.delete(key)
@@ -74,19 +66,4 @@ export class Fences {
       if (error instanceof Refusal && OVER.has(error.code)) clearInterval(timer)
     }
   }
-}
-
-/** The lock that an input is about; a memory may be written under the lock of a task. */
-export function lockIn({ id, task_id = id, name }: Record<string, unknown>): string | undefined {
-  if (typeof task_id === 'string') return lockOf(task_id)
-  return typeof name === 'string' ? name : undefined
-}
-
-function leasesIn(result: unknown): ShownLease[] {
-  const { lease, items = [lease ?? result] } = result as { lease?: unknown; items?: unknown[] }
-  return items.filter((each) => isLease(each))
-}
-
-function isLease(value: unknown): value is ShownLease {
-  return typeof value === 'object' && value !== null && 'lock_id' in value
 }

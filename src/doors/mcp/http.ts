@@ -1,6 +1,6 @@
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { Refusal } from '../../core/refusal.ts'
-import { type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
+import { type Bearer, callerFor, refuseRole, type Waiter } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
@@ -15,6 +15,7 @@ const STREAMS_MAX = 256
 interface Sent {
   bearer: Bearer
   request: Request
+  wait: Waiter
 }
 
 /**
@@ -26,29 +27,30 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   const ask = askingFor(store, stopping)
   const handler = createMcpHandler(
     ({ authInfo }) => {
-      const { bearer, request } = authInfo!.extra as unknown as Sent
+      const { bearer, request, wait } = authInfo!.extra as unknown as Sent
       const core = new URL(request.url).searchParams.get('tools') === 'core'
-      return mcpServer(ask(bearer), version, core ? 'core' : 'all')
+      return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all')
     },
     { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
   )
   // Streams that clients listen on end with the server; until then each is an open connection.
   stopping.addEventListener('abort', () => void handler.close())
-  return (request: Request, bearer: Bearer): Promise<Response> => {
-    const extra = { bearer, request } satisfies Sent
+  return (request: Request, bearer: Bearer, wait: Waiter): Promise<Response> => {
+    const extra = { bearer, request, wait } satisfies Sent
     const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra }
     return handler.fetch(request, { authInfo })
   }
 }
 
 /**
- * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, or when
- * the server stops. A 2025 client that cancels and keeps its connection cannot be heard: its
- * cancellation is a request of its own, and nothing says which one it belongs to.
+ * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, when its
+ * token stops counting, or when the server stops. A 2025 client that cancels and keeps its
+ * connection cannot be heard: its cancellation is a request of its own, and nothing says which one
+ * it belongs to.
  */
-function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer) => Ask {
+function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer, wait: Waiter) => Ask {
   let open = 0
-  return (bearer) => async (operation, input, agent, cancelled) => {
+  return (bearer, wait) => async (operation, input, agent, cancelled) => {
     refuseRole(bearer, operation)
     const caller = callerFor(bearer, agent, { waiter: ownProcess() })
     if (open >= OPEN_MAX) {
@@ -59,8 +61,8 @@ function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer) => Ask
     open += 1
     try {
       // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      const signal = input['wait_seconds'] ? AbortSignal.any([cancelled, stopping]) : undefined
-      return await call(store, operation, input, caller, signal)
+      const asked = (signal?: AbortSignal) => call(store, operation, input, caller, signal)
+      return await (input['wait_seconds'] ? wait([cancelled, stopping], asked) : asked())
     } finally {
       open -= 1
     }

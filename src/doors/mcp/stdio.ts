@@ -2,12 +2,13 @@ import { userInfo } from 'node:os'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import type { Caller } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
+import { lockIn } from '../../operations/grants.ts'
 import { type Operation, parseInput } from '../../operations/operation.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { placePaths } from '../paths.ts'
-import { Fences, lockIn } from './fences.ts'
+import { Fences } from './fences.ts'
 import { type Ask, type Choice, mcpServer } from './server.ts'
 
 /** What the command line knows: who asks, and how to reach the daemon or the store. */
@@ -41,7 +42,7 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
     const asked = placePaths(operation, filled(operation, input, caller, fences), reach.place)
     const answer = reach.call(operation, asked, { caller, signal }).then((result) => {
-      fences.learn(caller.agent, operation.name, asked, result)
+      fences.learn(caller.agent, operation, asked, result)
       return result
     })
     const settled = answer.catch(() => undefined).finally(() => under.delete(settled))
@@ -84,7 +85,7 @@ function filled(
 ): Record<string, unknown> {
   const asked = { ...input }
   if ('process' in operation.input) asked['process'] ??= caller.process ?? ownProcess()
-  const lock = lockIn(input)
+  const lock = lockIn(operation, input)
   if ('fence' in operation.input && lock !== undefined) {
     const { under } = caller
     asked['fence'] ??=

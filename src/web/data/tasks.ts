@@ -74,4 +74,27 @@ async function loadAll(): Promise<void> {
   loading.value = after === null ? 'done' : 'more'
 }
 
+/** As many as anybody reads through. */
+const FOUND_MAX = 500
+let search = 0
+
+/** What is not here, or not yet, is found by the server; a newer search ends this one. */
+export async function findTasks(text: string, project: string): Promise<void> {
+  const mine = (search += 1)
+  const wanted = { ...(text !== '' && { text }), ...(project !== '' && { project }) }
+  let after: string | null = null
+  let found = 0
+  do {
+    const page: OutputOf<'task.peek'> = await ask('task.peek', {
+      ...wanted,
+      limit: FOUND_MAX,
+      ...(after !== null && { after }),
+    })
+    if (mine !== search) return
+    keep(page.items)
+    found += page.items.length
+    after = page.next
+  } while (after !== null && found < FOUND_MAX)
+}
+
 export const running = () => [...tasks.values()].filter(({ status }) => status === 'in_progress')

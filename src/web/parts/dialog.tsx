@@ -11,9 +11,18 @@ export interface Action {
   says: string[]
   verb: string
   danger?: boolean
-  /** Asked for before it is done: its name, and what it begins as. */
-  field?: { label: string; initial: string; type?: 'text' | 'number' }
-  run(said: string): Promise<string>
+  /** What is asked for before it is done; `run` is told what was said, in this order. */
+  fields?: Field[]
+  run(...said: string[]): Promise<string>
+}
+
+/** Its name, and what it begins as. */
+interface Field {
+  label: string
+  initial: string
+  type?: 'text' | 'number'
+  /** One of these, rather than anything. */
+  choices?: string[]
 }
 
 const asked = signal<Action | null>(null)
@@ -30,7 +39,7 @@ export function ConfirmDialog() {
 
 function Confirming({ action }: { action: Action }) {
   const box = useRef<HTMLDialogElement>(null)
-  const said = useSignal(action.field?.initial ?? '')
+  const said = useSignal((action.fields ?? []).map(({ initial }) => initial))
   const refusal = useSignal<Refusal | null>(null)
   const isBusy = useSignal(false)
   useEffect(() => box.current!.showModal(), [])
@@ -38,7 +47,7 @@ function Confirming({ action }: { action: Action }) {
   const act = async () => {
     isBusy.value = true
     try {
-      toast(await action.run(said.value))
+      toast(await action.run(...said.value))
       close()
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
@@ -62,7 +71,14 @@ function Confirming({ action }: { action: Action }) {
             <li key={sentence}>{sentence}</li>
           ))}
         </ul>
-        {action.field && <DialogField field={action.field} said={said} />}
+        {action.fields?.map((field, i) => (
+          <DialogField
+            key={field.label}
+            field={field}
+            value={said.value[i]!}
+            change={(text) => (said.value = said.value.with(i, text))}
+          />
+        ))}
         <Trouble refusal={refusal.value} />
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={() => box.current!.close()}>
@@ -81,15 +97,29 @@ function Confirming({ action }: { action: Action }) {
   )
 }
 
-function DialogField({ field, said }: { field: Action['field'] & {}; said: { value: string } }) {
+interface FieldProps {
+  field: Field
+  value: string
+  change: (text: string) => void
+}
+
+function DialogField({ field: { label, type, choices }, value, change }: FieldProps) {
   return (
     <label class="field">
-      <span>{field.label}</span>
-      <input
-        inputMode={field.type === 'number' ? 'numeric' : 'text'}
-        value={said.value}
-        onInput={(event) => (said.value = event.currentTarget.value)}
-      />
+      <span>{label}</span>
+      {choices ? (
+        <select value={value} onChange={(event) => change(event.currentTarget.value)}>
+          {choices.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      ) : (
+        <input
+          inputMode={type === 'number' ? 'decimal' : 'text'}
+          value={value}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
     </label>
   )
 }

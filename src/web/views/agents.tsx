@@ -1,7 +1,8 @@
-import { useSignal } from '@preact/signals'
+import { computed, useSignal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
+import { feed } from '../data/feed.ts'
 import { Tag } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search } from '../parts/frame.tsx'
@@ -13,6 +14,20 @@ type ShownAgent = OutputOf<'agent.list'>['items'][number]
 
 const LOOK_MS = 20_000
 const HERE_SECONDS = 60
+
+/** When each agent was lost, as far back as the page remembers. */
+const lostAt = computed(() => {
+  const lost = feed.value.filter(({ type }) => type === 'agent.lost')
+  return new Map(lost.toReversed().map(({ agent, at }) => [agent, at]))
+})
+
+type Standing = 'here' | 'lost' | 'away'
+
+function standingOf({ id, holds, last_seen_at }: ShownAgent): Standing {
+  if (holds.length > 0) return 'here'
+  if ((lostAt.value.get(id) ?? '') > last_seen_at) return 'lost'
+  return secondsSince(last_seen_at, now.value) < HERE_SECONDS ? 'here' : 'away'
+}
 
 async function allAgents(): Promise<ShownAgent[]> {
   const found: ShownAgent[] = []
@@ -68,10 +83,10 @@ export function Agents() {
 
 function AgentRow({ agent }: { agent: ShownAgent }) {
   const { id, kind, host, pid, last_seen_at, holds } = agent
-  const isHere = holds.length > 0 || secondsSince(last_seen_at, now.value) < HERE_SECONDS
+  const standing = standingOf(agent)
   return (
     <div class="row agent">
-      <span class={`dot ${isHere ? 'is-here' : ''}`} aria-hidden="true" />
+      <span class={`dot is-${standing}`} aria-hidden="true" />
       <div class="agent-what">
         <a href={hrefOf('events', { q: id })}>{id}</a>
         <span class="dim">
@@ -86,7 +101,7 @@ function AgentRow({ agent }: { agent: ShownAgent }) {
         {holds.length === 0 && <span class="dim">holds nothing</span>}
       </span>
       <span class="dim number">
-        {isHere ? 'here' : 'away'}, seen {ago(last_seen_at, now.value)}
+        {standing}, seen {ago(last_seen_at, now.value)}
       </span>
     </div>
   )

@@ -24,10 +24,18 @@ interface Alert {
 /** What went wrong in the last hour, and who waits too long now. */
 export function Alerts() {
   const asked = useAsked('alerts', () => ask('alert.list'), { every_ms: LOOK_MS })
-  const standing = (asked.value.value?.items ?? []).map(({ id, message, since }) => {
+  const items = asked.value.value?.items ?? []
+  const standing = items.map(({ id, message, since }) => {
     return { key: id, says: message, when: ago(since, now.value), href: hrefOf('events') }
   })
-  const alerts = [...standing, ...longWaits(), ...troubles()].slice(0, SHOWN_MAX)
+  const known = new Set(items.map(({ rule, subject }) => `${rule} ${subject}`))
+  const alerts = [...standing, ...longWaits(known), ...troubles(known)].slice(0, SHOWN_MAX)
+  // What cannot even be asked is an alert of its own.
+  const { value: refusal } = asked.refusal
+  if (refusal) {
+    const key = refusal.code
+    alerts.unshift({ key, says: refusal.message, when: '', href: hrefOf('events') })
+  }
   return (
     <Panel title="Alerts" aside={<span class="number">{alerts.length}</span>}>
       {alerts.length === 0 ? (
@@ -49,10 +57,10 @@ export function Alerts() {
   )
 }
 
-function longWaits(): Alert[] {
+function longWaits(known: Set<string>): Alert[] {
   return waiters.value.flatMap(({ id, agent, names, asked_at }) => {
     const seconds = secondsSince(asked_at, now.value)
-    if (seconds < LONG_WAIT_SECONDS) return []
+    if (seconds < LONG_WAIT_SECONDS || known.has(`long_wait ${agent} for ${names[0]}`)) return []
     const says = `${agent} waits for ${names.join(', ')}`
     return [{ key: id, says, when: span(seconds), href: hrefOf('locks', { q: names[0]! }) }]
   })
@@ -69,9 +77,15 @@ const SAYS: Record<string, (event: ShownEvent) => string> = {
   'write.fenced_off': ({ agent, lock }) => `A stale write of ${agent} under ${lock} was refused`,
 }
 
-function troubles(): Alert[] {
+/** What an event and an alert of the server would both say is said once. */
+function isKnown({ type, agent, lock }: ShownEvent, known: Set<string>): boolean {
+  if (type === 'agent.lost') return known.has(`agent_lost ${agent}`)
+  return type === 'lease.expired' && known.has(`lock_expired ${lock}`)
+}
+
+function troubles(known: Set<string>): Alert[] {
   return feed.value.flatMap((event) => {
-    const say = SAYS[event.type]
+    const say = isKnown(event, known) ? undefined : SAYS[event.type]
     if (!say || secondsSince(event.at, now.value) > RECENT_SECONDS) return []
     const href = event.task
       ? hrefOf('tasks', { id: event.task })

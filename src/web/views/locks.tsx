@@ -96,7 +96,11 @@ function LockRow({ lock, isOpen }: { lock: HeldLock; isOpen: boolean }) {
         </a>
         <span class="dim">{holder}</span>
       </div>
-      {line.length > 0 && <span class="tag is-waiting">{line.length} waiting</span>}
+      {line.length > 0 && (
+        <span class="tag is-waiting">
+          {line.length} <span class="only-wide">waiting</span>
+        </span>
+      )}
       <Countdown until_ms={until_ms} ttl_seconds={ttl_seconds} />
       <ReleaseButton name={name} holder={holder} />
     </div>

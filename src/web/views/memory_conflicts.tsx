@@ -75,14 +75,11 @@ function Side({ conflict, name, says }: SideProps) {
   const { version, author, content, confidence } = conflict.sides[name]
   return (
     <div>
-      <h3>
-        {says}
-        <span class="dim">
-          {' '}
-          version {version} by {author}
-          {confidence !== null && `, confidence ${confidence}`}
-        </span>
-      </h3>
+      <h3>{says}</h3>
+      <p class="dim">
+        version {version} by {author}
+        {confidence !== null && `, confidence ${confidence}`}
+      </p>
       <pre class="body">{content ?? '(deleted)'}</pre>
       {mayWork() && conflict.status === 'open' && (
         <button type="button" class="button" onClick={() => choose(conflict, name)}>

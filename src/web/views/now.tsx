@@ -1,5 +1,5 @@
 import { useComputed } from '@preact/signals'
-import { editLimit, pauseQueue } from '../actions.ts'
+import { pauseQueue } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { aboutQueue, type QueueStatus } from '../data/about.ts'
 import { type Asked, useAsked } from '../data/asked.ts'
@@ -9,6 +9,7 @@ import { Page, Panel } from '../parts/frame.tsx'
 import { count } from '../parts/words.ts'
 import { isAdmin } from '../session.ts'
 import { Alerts } from './alerts.tsx'
+import { Limits } from './limits.tsx'
 import { RunningTask } from './running_task.tsx'
 import { UserShares } from './user_shares.tsx'
 
@@ -18,11 +19,14 @@ export function Now() {
     <Page title="Now" aside={<QueueSwitch queue={queue} />}>
       <Tiles queue={queue} />
       <div class="now-grid">
-        <RunningTasks />
+        <div class="stack">
+          <RunningTasks />
+          {queue.value.value && <UserShares status={queue.value.value} />}
+        </div>
         <div class="stack">
           <Alerts />
           <Trouble refusal={queue.refusal.value} />
-          {queue.value.value && <UserShares status={queue.value.value} />}
+          {queue.value.value && <Limits status={queue.value.value} />}
         </div>
       </div>
     </Page>
@@ -59,14 +63,9 @@ function QueueSwitch({ queue }: { queue: Asked<QueueStatus> }) {
   const status = queue.value.value
   if (!status || !isAdmin()) return null
   return (
-    <>
-      <button type="button" class="button" onClick={() => editLimit({}, status.pool.max)}>
-        Edit pool limit
-      </button>
-      <button type="button" class="button" onClick={() => pauseQueue(!status.paused)}>
-        {status.paused ? 'Resume queue' : 'Pause queue'}
-      </button>
-    </>
+    <button type="button" class="button" onClick={() => pauseQueue(!status.paused)}>
+      {status.paused ? 'Resume queue' : 'Pause queue'}
+    </button>
   )
 }
 

@@ -7,7 +7,7 @@ import { locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
 import { changed, tasks } from '../data/tasks.ts'
 import { StatusBadge, Tag } from '../parts/badge.tsx'
 import { Countdown } from '../parts/countdown.tsx'
-import { dayOf } from '../parts/words.ts'
+import { dayOf, withClocks } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
 
@@ -19,7 +19,7 @@ export function TaskOverview({ task }: { task: WholeTask }) {
   })
   return (
     <>
-      {why.value.value && <p class="explain">{why.value.value.sentence}</p>}
+      {why.value.value && <p class="explain">{withClocks(why.value.value.sentence)}</p>}
       <LockOf id={task.id} />
       <Facts task={task} />
       <Dependencies task={task} />

@@ -1,7 +1,8 @@
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { STATUSES, type Status } from '../../core/rows.ts'
-import { type BriefTask, changed, loading, tasks, wantAll } from '../data/tasks.ts'
+import { useCalm } from '../data/asked.ts'
+import { type BriefTask, changed, findTasks, loading, tasks, wantAll } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Page, Search, Tabs } from '../parts/frame.tsx'
@@ -25,6 +26,12 @@ export function Tasks() {
     void changed.value
     return boardOf(wanted.value.toLowerCase(), project.value)
   })
+  const calm = useCalm(wanted.value)
+  useEffect(() => {
+    const isWhole = loading.value === 'done'
+    // Nobody who answers is shown elsewhere, and what is here is searched anyway.
+    if ((calm || project.value) && !isWhole) findTasks(calm, project.value).catch(() => undefined)
+  }, [calm, project.value, loading.value])
   const id = params.get('id')
   return (
     <Page
@@ -53,7 +60,7 @@ export function Tasks() {
 function loadedSays(): string {
   const all = count(tasks.size, 'task')
   if (loading.value === 'all') return `${all} so far, loading…`
-  return loading.value === 'more' ? `The first ${all}; the command line has all` : all
+  return loading.value === 'more' ? `The first ${all}; a search looks through all` : all
 }
 
 function ProjectFilter({ chosen, choose }: { chosen: string; choose: (name: string) => void }) {
@@ -139,7 +146,7 @@ function BoardOf({ board, status, choose }: BoardProps) {
 }
 
 function Card({ task }: { task: BriefTask }) {
-  const { id, title, priority, project, user, assignee, unmet } = task
+  const { id, title, priority, project } = task
   return (
     <a
       class={`card is-${task.status}`}
@@ -154,9 +161,15 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
-        {assignee ? <span class="card-agent">{assignee}</span> : user && <span>{user}</span>}
-        {unmet > 0 && <span>waits for {unmet}</span>}
+        <CardLast task={task} />
       </span>
     </a>
   )
+}
+
+/** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
+function CardLast({ task: { assignee, unmet, user } }: { task: BriefTask }) {
+  if (assignee) return <span class="card-agent">{assignee}</span>
+  if (unmet > 0) return <span>waits for {unmet}</span>
+  return user ? <span>{user}</span> : null
 }

@@ -1,23 +1,24 @@
-import { editLimit, pauseQueue, releaseUser } from '../actions.ts'
+import { editLimit, editWeight, pauseQueue, releaseUser } from '../actions.ts'
+import { ask } from '../ask.ts'
 import type { QueueStatus } from '../data/about.ts'
+import { useAsked } from '../data/asked.ts'
+import { SHARE_SECONDS, sharesIn, type ShownShare } from '../data/shares.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
 
 const SHOWN_MAX = 50
+const LOOK_MS = 60_000
 
-interface Share {
-  user: string
-  waiting: number
-  runs: number
-  task_id: string | null
-  paused: boolean
-}
+const askStats = () => ask('stats.get', { since_seconds: SHARE_SECONDS, limit: SHOWN_MAX })
 
-/** Who waits with how much, and who has a turn now: the shortest queue is not always the next. */
+/** Who waits with how much, what each got lately, and what would have been fair. */
 export function UserShares({ status }: { status: QueueStatus }) {
-  const shares = sharesIn(status)
-  const most = Math.max(1, ...shares.map(({ waiting, runs }) => waiting + runs))
+  const stats = useAsked('fairness', askStats, {
+    affects: ({ type }) => type === 'run.ended',
+    every_ms: LOOK_MS,
+  })
+  const shares = sharesIn(status, stats.value.value?.fairness, Date.now())
   return (
     <Panel title="Queue by user" aside={<span class="number">{shares.length}</span>}>
       {shares.length === 0 ? (
@@ -25,71 +26,78 @@ export function UserShares({ status }: { status: QueueStatus }) {
           Each user has one queue; users take turns by fair share, whatever the length.
         </Empty>
       ) : (
-        <ul class="rows">
-          {shares.slice(0, SHOWN_MAX).map((share) => (
-            <UserShare key={share.user} share={share} most={most} />
-          ))}
-        </ul>
+        <>
+          <p class="dim share-key">
+            <span class="share-key-got" /> got in the last hour
+            <span class="share-key-fair" /> fair share by weight
+          </p>
+          <ul class="rows">
+            {shares.slice(0, SHOWN_MAX).map((share) => (
+              <UserShare key={share.user} share={share} />
+            ))}
+          </ul>
+          {shares.length > SHOWN_MAX && (
+            <p class="dim pad">and {shares.length - SHOWN_MAX} more: leasehold queue status</p>
+          )}
+        </>
       )}
     </Panel>
   )
 }
 
-function sharesIn({ pending, active, user_locks, paused_users }: QueueStatus): Share[] {
-  const users = new Set([...Object.keys(pending.by_user), ...Object.keys(active.by_user)])
-  const shares = [...users].map((user) => ({
-    user,
-    waiting: pending.by_user[user] ?? 0,
-    runs: active.by_user[user] ?? 0,
-    task_id: user_locks.details.find((each) => each.user === user)?.task_id ?? null,
-    paused: paused_users.includes(user),
-  }))
-  return shares.toSorted((a, b) => b.waiting + b.runs - a.waiting - a.runs)
-}
+const percent = (part: number) => `${Math.round(part * 100)} %`
 
-function UserShare({ share, most }: { share: Share; most: number }) {
-  const { user, waiting, runs, task_id, paused } = share
-  const width = (n: number) => `${(n / most) * 100}%`
+function UserShare({ share }: { share: ShownShare }) {
+  const { user, weight, running, pending, paused, got, fair } = share
+  const says = `got ${got === null ? 'nothing yet' : percent(got)}, fair ${percent(fair)}`
   return (
     <li class="row share">
       <span class="share-name">{user || '(no user)'}</span>
-      <span class="share-bar" role="img" aria-label={`${runs} running, ${waiting} waiting`}>
-        <span class="share-runs" style={{ width: width(runs) }} />
-        <span class="share-waits" style={{ width: width(waiting) }} />
+      <span class="share-bar" role="img" aria-label={`${user || 'no user'} ${says}`}>
+        <span class="share-got" style={{ width: `${(got ?? 0) * 100}%` }} />
+        <span class="share-fair" style={{ left: `${fair * 100}%` }} />
       </span>
-      <span class="dim number">
-        {runs} running · {waiting} waiting{paused ? ' · paused' : ''}
+      <span class="dim">
+        weight {weight} · {running} running · {pending} waiting{paused ? ' · paused' : ''}
       </span>
-      {isAdmin() && user && (
-        <span class="share-actions">
-          <button
-            type="button"
-            class="button is-quiet"
-            aria-label={`${paused ? 'Resume' : 'Pause'} ${user}`}
-            onClick={() => pauseQueue(!paused, { user })}
-          >
-            {paused ? 'Resume' : 'Pause'}
-          </button>
-          <button
-            type="button"
-            class="button is-quiet"
-            aria-label={`Edit limit of ${user}`}
-            onClick={() => editLimit({ user }, null)}
-          >
-            Limit
-          </button>
-          {runs > 0 && (
-            <button
-              type="button"
-              class="button is-quiet"
-              aria-label={`Release user ${user}`}
-              onClick={() => releaseUser(user, task_id)}
-            >
-              Release
-            </button>
-          )}
-        </span>
-      )}
+      <span class="dim number">{says}</span>
+      {isAdmin() && user && <ShareActions share={share} />}
     </li>
+  )
+}
+
+function ShareActions({ share: { user, paused, running, weight, max, task_id } }: ShareProps) {
+  return (
+    <span class="share-actions">
+      <Action
+        says={paused ? 'Resume' : 'Pause'}
+        of={user}
+        act={() => pauseQueue(!paused, { user })}
+      />
+      <Action says="Weight" of={`of ${user}`} act={() => editWeight(user, weight)} />
+      <Action says="Limit" of={`of ${user}`} act={() => editLimit({ user }, max)} />
+      {running > 0 && (
+        <Action says="Release" of={`user ${user}`} act={() => releaseUser(user, task_id)} />
+      )}
+    </span>
+  )
+}
+
+interface ShareProps {
+  share: ShownShare
+}
+
+interface ActionProps {
+  says: string
+  /** Whom it is done to: said to those who do not see the row. */
+  of: string
+  act: () => void
+}
+
+export function Action({ says, of, act }: ActionProps) {
+  return (
+    <button type="button" class="button is-quiet" aria-label={`${says} ${of}`} onClick={act}>
+      {says}
+    </button>
   )
 }

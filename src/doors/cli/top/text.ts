@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
+import { oneLine } from '../../../core/one_line.ts'
 
 /** Characters that take two columns: East Asian scripts and pictures. */
 const WIDE = new RegExp(
@@ -11,7 +12,7 @@ const cellsOf = (character: string) => (WIDE.test(character) ? 2 : 1)
 
 /** Text from anybody, on one line: without what would move the cursor, colour or beep. */
 export function clean(text: string): string {
-  const plain = stripVTControlCharacters(text).replaceAll(/\p{Cc}+/gu, ' ')
+  const plain = oneLine(stripVTControlCharacters(text))
   // Marks that turn the direction of what follows could make one thing look like another.
   return plain.replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 }

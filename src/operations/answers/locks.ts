@@ -1,0 +1,154 @@
+import * as z from 'zod/mini'
+import { REASON_CODES } from '../../core/reason.ts'
+import { all, count, details, maybe, orNull, page, seconds, shape } from './shape.ts'
+import { strings, text, time, unnamed, yes } from './shape.ts'
+
+const leaseFields = () => ({
+  name: text(),
+  holder: text(),
+  fence: count(),
+  lock_id: text(),
+  acquired_at: time(),
+  expires_at: time(),
+  expires_in_seconds: seconds(),
+  ttl_seconds: seconds(),
+  pid: maybe(count()),
+  host: maybe(text()),
+})
+
+export const lease = shape('Lease', 'One grant of a lock.', () => z.strictObject(leaseFields()))
+export const leases = shape('Leases', 'Several grants at once.', all(lease))
+export const granted = unnamed(() => z.union([lease(), leases()]))
+
+const heldLock = shape('HeldLock', 'A lease as lists show it, with the task behind it.', () =>
+  z.strictObject({ ...leaseFields(), task_id: maybe(text()) }),
+)
+export const heldLocks = page(heldLock)
+export const peekedLocks = all(heldLock)
+
+/** The locks of `now.get`: with who waits for each. */
+export const awaitedLock = () => z.strictObject({ ...leaseFields(), waiters: strings() })
+
+export const released = unnamed(() =>
+  z.strictObject({ name: text(), fence: count(), released: yes() }),
+)
+export const forceReleased = unnamed(() =>
+  z.strictObject({ name: text(), fence: count(), holder: text(), released: yes() }),
+)
+
+export const lockStatus = unnamed(() =>
+  z.strictObject({
+    name: text(),
+    is_locked: yes(),
+    lock_holder: orNull(text()),
+    lock_expires_at: orNull(time()),
+    expires_in_seconds: orNull(seconds()),
+    fence: orNull(count()),
+    lock_id: orNull(text()),
+    acquired_at: orNull(time()),
+    task_id: maybe(text()),
+    pid: maybe(count()),
+    host: maybe(text()),
+    waiters: z.array(
+      z.strictObject({ position: count(), agent: text(), asked_at: time(), priority: count() }),
+    ),
+  }),
+)
+
+export const waiters = page(() =>
+  z.strictObject({
+    id: text(),
+    agent: text(),
+    names: strings(),
+    priority: count(),
+    asked_at: time(),
+    called: yes(),
+  }),
+)
+
+export const explanation = shape('Explanation', 'Why something does not run, or is not held.', () =>
+  z.strictObject({
+    sentence: text(),
+    reasons: z.array(
+      z.strictObject({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
+    ),
+  }),
+)
+
+const reservation = shape('Reservation', 'A lease on paths of a project.', () =>
+  z.strictObject({
+    ...leaseFields(),
+    path: text(),
+    project: orNull(text()),
+    checkout: orNull(text()),
+    shared: yes(),
+    reason: orNull(text()),
+  }),
+)
+export const reserved = unnamed(() =>
+  z.strictObject({ items: z.array(reservation()), warnings: strings(), next: z.null() }),
+)
+export const reservations = page(reservation)
+export const touched = unnamed(() =>
+  z.strictObject({ renewed: count(), warnings: strings(), reserved: z.array(reservation()) }),
+)
+export const unreserved = all(() =>
+  z.strictObject({ name: text(), fence: count(), path: orNull(text()), released: yes() }),
+)
+export const checkedPaths = all(() =>
+  z.union([
+    z.strictObject({ path: text(), state: z.literal('free') }),
+    z.strictObject({
+      path: text(),
+      state: z.enum(['held', 'mine']),
+      holder: text(),
+      expires_at: time(),
+      expires_in_seconds: seconds(),
+      shared: yes(),
+      reason: orNull(text()),
+      reserved: text(),
+      name: text(),
+      fence: count(),
+      by_you: yes(),
+    }),
+  ]),
+)
+
+export const agents = page(() =>
+  z.strictObject({
+    id: text(),
+    kind: text(),
+    host: orNull(text()),
+    pid: orNull(count()),
+    first_seen_at: time(),
+    last_seen_at: time(),
+    holds: strings(),
+  }),
+)
+
+export const token = shape('Token', 'A token without its secret.', () =>
+  z.strictObject({
+    id: text(),
+    role: z.enum(['viewer', 'agent', 'admin']),
+    agent: orNull(text()),
+    created_by: text(),
+    created_at: time(),
+    expires_at: orNull(time()),
+    revoked_at: orNull(time()),
+  }),
+)
+export const tokens = page(token)
+
+export const events = page(() =>
+  z.strictObject({
+    position: count(),
+    at: time(),
+    type: text(),
+    agent: text(),
+    lock: orNull(text()),
+    task: orNull(text()),
+    data: details(),
+  }),
+)
+
+export const bypassed = unnamed(() => z.strictObject({ recorded: z.literal(true) }))

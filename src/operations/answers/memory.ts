@@ -1,0 +1,227 @@
+import * as z from 'zod/mini'
+import { count, maybe, orNull, page, seconds, shape, strings } from './shape.ts'
+import { text, time, unnamed, yes } from './shape.ts'
+
+const named = () => ({ scope: text(), key: text() })
+const kind = () => z.enum(['put', 'delete', 'merge', 'resolve'])
+const conflictStatus = () => z.enum(['open', 'resolved', 'merged', 'replaced'])
+
+const versionFields = () => ({
+  version: count(),
+  parents: z.array(count()),
+  kind: kind(),
+  strategy: orNull(text()),
+  author: text(),
+  created_at: time(),
+  confidence: orNull(z.number()),
+  tags: strings(),
+  task_id: orNull(text()),
+  fence: orNull(count()),
+  size: count(),
+  hash: text(),
+  expires_at: orNull(time()),
+  kept: yes(),
+})
+
+const version = shape('MemoryVersion', 'A version of a note; its text is null if pruned.', () =>
+  z.strictObject({ ...versionFields(), content: orNull(text()) }),
+)
+
+export const memory = shape('Memory', 'A shared note, and the versions that disagree.', () =>
+  z.strictObject({
+    ...named(),
+    ...versionFields(),
+    content: orNull(text()),
+    siblings: z.array(version()),
+    conflicts: strings(),
+  }),
+)
+
+export const put = shape('MemoryPut', 'What a put came to, and what it disagrees with.', () =>
+  z.strictObject({
+    ...named(),
+    version: count(),
+    written: yes(),
+    conflict: orNull(
+      z.strictObject({
+        id: text(),
+        status: conflictStatus(),
+        strategy: text(),
+        why: orNull(text()),
+        ours: count(),
+        theirs: count(),
+        base: orNull(count()),
+        with: version(),
+      }),
+    ),
+  }),
+)
+
+export const memories = page(() =>
+  z.strictObject({
+    ...named(),
+    version: count(),
+    author: text(),
+    confidence: orNull(z.number()),
+    tags: strings(),
+    size: count(),
+    updated_at: time(),
+    expires_at: orNull(time()),
+    conflict: yes(),
+  }),
+)
+
+export const history = page(() => z.strictObject({ ...versionFields(), head: yes() }))
+
+export const diff = unnamed(() =>
+  z.strictObject({
+    ...named(),
+    from: orNull(count()),
+    to: count(),
+    diff: text(),
+    added: count(),
+    removed: count(),
+  }),
+)
+
+export const pruned = unnamed(() =>
+  z.strictObject({
+    dry_run: yes(),
+    items: z.array(
+      z.strictObject({
+        ...named(),
+        version: count(),
+        why: z.enum(['deleted', 'expired', 'history', 'old', 'unsure']),
+        versions: count(),
+        bytes: count(),
+      }),
+    ),
+    next: orNull(text()),
+  }),
+)
+
+const conflictFields = () => ({
+  id: text(),
+  ...named(),
+  ours: count(),
+  theirs: count(),
+  base: orNull(count()),
+  status: conflictStatus(),
+  strategy: text(),
+  why: orNull(text()),
+  opened_by: text(),
+  opened_at: time(),
+  closed_by: orNull(text()),
+  closed_at: orNull(time()),
+  result: orNull(count()),
+  replaced_by: orNull(text()),
+})
+
+/** Asked for by its id it comes whole, with both contents. */
+export const conflicts = page(() =>
+  z.strictObject({
+    ...conflictFields(),
+    sides: maybe(z.strictObject({ ours: version(), theirs: version() })),
+    base_content: maybe(orNull(text())),
+    draft: maybe(orNull(text())),
+  }),
+)
+
+export const resolved = unnamed(() =>
+  z.strictObject({
+    id: text(),
+    ...named(),
+    version: count(),
+    parents: z.array(count()),
+    kind: kind(),
+    strategy: orNull(text()),
+    open: count(),
+  }),
+)
+
+const alike = () =>
+  orNull(z.strictObject({ ...named(), author: text(), updated_at: time(), excerpt: text() }))
+
+export const duplicates = page(() =>
+  z.strictObject({
+    id: text(),
+    similarity: z.number(),
+    label: orNull(z.enum(['same', 'refines', 'contradicts'])),
+    status: z.enum(['open', 'resolved']),
+    action: orNull(text()),
+    found_at: time(),
+    resolved_by: orNull(text()),
+    resolved_at: orNull(time()),
+    a: alike(),
+    b: alike(),
+  }),
+)
+export const duplicate = unnamed(() =>
+  z.strictObject({
+    id: text(),
+    status: z.enum(['open', 'resolved']),
+    action: orNull(text()),
+  }),
+)
+
+/** How it was found: without meaning there is a reason why. */
+const searched = () => ({
+  modes: z.array(z.enum(['meaning', 'text'])),
+  why: maybe(text()),
+})
+const foundFields = () => ({
+  ...named(),
+  author: text(),
+  age_seconds: seconds(),
+  confidence: orNull(z.number()),
+  disputed: yes(),
+})
+
+export const found = unnamed(() =>
+  z.strictObject({
+    ...searched(),
+    items: z.array(
+      z.strictObject({
+        ...foundFields(),
+        version: count(),
+        tags: strings(),
+        score: z.number(),
+        excerpt: text(),
+      }),
+    ),
+    trust: text(),
+  }),
+)
+
+export const context = unnamed(() =>
+  z.strictObject({
+    ...searched(),
+    items: z.array(
+      z.strictObject({ ...foundFields(), content: text(), cut: yes(), by_you: yes() }),
+    ),
+    tokens: count(),
+    trust: text(),
+  }),
+)
+
+export const searchStatus = unnamed(() =>
+  z.strictObject({
+    notes: count(),
+    embedded: count(),
+    provider: orNull(text()),
+    dimensions: orNull(count()),
+    since: orNull(time()),
+    waiting: count(),
+    put_aside: count(),
+    problems: z.array(
+      z.strictObject({
+        kind: z.enum(['embed', 'duplicates', 'label']),
+        subject: text(),
+        attempts: count(),
+        error: orNull(text()),
+        asked_at: time(),
+      }),
+    ),
+  }),
+)
+export const retried = unnamed(() => z.strictObject({ retried: count() }))

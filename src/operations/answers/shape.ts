@@ -1,0 +1,40 @@
+import * as z from 'zod/mini'
+
+/** Shapes that have a name of their own in OpenAPI and in the reference, with what they are. */
+export const shapes = new Map<string, { schema: () => z.ZodMiniType; doc: string }>()
+
+/**
+ * The shape of answers, or of parts of them. Built when it is first wanted, which only OpenAPI, the
+ * reference and tests do; and once, so that it is one shape wherever it is used.
+ */
+export function shape<S extends z.ZodMiniType>(name: string, doc: string, make: () => S): () => S {
+  const schema = unnamed(make)
+  shapes.set(name, { schema, doc })
+  return schema
+}
+
+export function unnamed<S extends z.ZodMiniType>(make: () => S): () => S {
+  let made: S | undefined
+  return () => (made ??= make())
+}
+
+export const text = () => z.string()
+export const count = () => z.int().check(z.gte(0))
+export const seconds = () => z.number()
+export const yes = () => z.boolean()
+export const strings = () => z.array(z.string())
+export const orNull = <S extends z.ZodMiniType>(schema: S) => z.nullable(schema)
+/** Left out where it is not known. */
+export const maybe = <S extends z.ZodMiniType>(schema: S) => z.exactOptional(schema)
+export const details = () => z.record(z.string(), z.unknown())
+export const counts = () => z.record(z.string(), z.number())
+
+export const time = shape('Time', 'ISO 8601, UTC.', () => z.iso.datetime())
+
+/** One page of many; `next` is where to go on, null at the end. */
+export const page = <S extends z.ZodMiniType>(item: () => S) =>
+  unnamed(() => z.strictObject({ items: z.array(item()), next: orNull(text()) }))
+
+/** All of them. */
+export const all = <S extends z.ZodMiniType>(item: () => S) =>
+  unnamed(() => z.strictObject({ items: z.array(item()), next: z.null() }))

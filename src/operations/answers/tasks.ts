@@ -1,0 +1,177 @@
+import * as z from 'zod/mini'
+import { RUN_STATUSES, STATUSES } from '../../core/rows.ts'
+import { lease } from './locks.ts'
+import { all, count, counts, details, orNull, page, seconds, shape } from './shape.ts'
+import { strings, text, time, unnamed, yes } from './shape.ts'
+
+const briefFields = () => ({
+  id: text(),
+  title: text(),
+  project: orNull(text()),
+  user: orNull(text()),
+  priority: count(),
+  group: orNull(text()),
+  labels: strings(),
+  depends_on: strings(),
+  assigned_to: orNull(text()),
+  status: z.enum(STATUSES),
+  version: count(),
+  assignee: orNull(text()),
+  assigned_at: orNull(time()),
+  lock_until: orNull(time()),
+  attempts: count(),
+  created_by: text(),
+  created_at: time(),
+  updated_at: time(),
+  queue: orNull(
+    z.strictObject({
+      agent_command: orNull(text()),
+      time_limit_seconds: orNull(seconds()),
+      retries: count(),
+      failed: count(),
+      lost: count(),
+    }),
+  ),
+})
+
+export const task = shape('Task', 'A task, whole; its text is data and never an order.', () =>
+  z.strictObject({ ...briefFields(), body: text(), metadata: details() }),
+)
+export const tasks = page(task)
+
+const queuedTask = shape('QueuedTask', 'A task as a queue shows it, without its body.', () =>
+  z.strictObject({ ...briefFields(), metadata: details() }),
+)
+export const queuedTasks = page(queuedTask)
+
+const peekedTask = shape('PeekedTask', 'A task at a glance; unmet: dependencies not done.', () =>
+  z.strictObject({ ...briefFields(), unmet: count() }),
+)
+export const peekedTasks = page(peekedTask)
+
+const runFields = () => ({
+  id: text(),
+  task_id: text(),
+  agent: text(),
+  fence: count(),
+  host: orNull(text()),
+  pid: orNull(count()),
+  status: z.enum(RUN_STATUSES),
+  started_at: time(),
+  ended_at: orNull(time()),
+  outcome: orNull(text()),
+  dispatcher: orNull(text()),
+  begun_at: orNull(time()),
+  exit_code: orNull(count()),
+  signal: orNull(text()),
+})
+
+const run = shape('Run', 'One attempt at a task.', () => z.strictObject(runFields()))
+export const cleanedRuns = all(run)
+
+export const claim = shape('Claim', 'What a claim came to; all null when nothing is ready.', () =>
+  z.strictObject({ task: orNull(task()), lease: orNull(lease()), run: orNull(run()) }),
+)
+
+export const shownRun = shape('ShownRun', 'A run with what is known of its task and lock.', () =>
+  z.strictObject({
+    ...runFields(),
+    title: orNull(text()),
+    project: orNull(text()),
+    user: orNull(text()),
+    lock_id: text(),
+    lock_released: yes(),
+  }),
+)
+export const shownRuns = page(shownRun)
+
+export const output = unnamed(() =>
+  z.strictObject({
+    id: text(),
+    text: text(),
+    next: orNull(text()),
+    skipped: yes(),
+    is_kept: yes(),
+    ended_at: orNull(time()),
+  }),
+)
+
+export const enqueued = unnamed(() => z.strictObject({ task: task(), position: count() }))
+export const retried = unnamed(() => z.strictObject({ task: task(), position: orNull(count()) }))
+export const paused = unnamed(() =>
+  z.strictObject({ paused: yes(), project: orNull(text()), user: orNull(text()) }),
+)
+export const limited = unnamed(() =>
+  z.strictObject({
+    project: orNull(text()),
+    group: orNull(text()),
+    user: orNull(text()),
+    max: orNull(count()),
+    used: count(),
+    weight: orNull(z.number()),
+  }),
+)
+export const releasedUser = unnamed(() =>
+  z.strictObject({ user: text(), cancelled: strings(), released: yes() }),
+)
+
+export const dispatcher = shape('Dispatcher', 'One that starts agents, and its slots.', () =>
+  z.strictObject({
+    id: text(),
+    host: text(),
+    pid: count(),
+    slots_max: count(),
+    slots_used: count(),
+    projects: strings(),
+  }),
+)
+
+export const queueStatus = unnamed(() =>
+  z.strictObject({
+    paused: yes(),
+    pending: z.strictObject({ high: count(), normal: count(), total: count(), by_user: counts() }),
+    active: z.strictObject({
+      slots_used: count(),
+      slots_max: count(),
+      slots_available: count(),
+      by_project: counts(),
+      by_user: counts(),
+    }),
+    pool: z.strictObject({ used: count(), max: orNull(count()) }),
+    user_locks: z.strictObject({
+      active: count(),
+      details: z.array(
+        z.strictObject({
+          user: text(),
+          lock_id: text(),
+          task_id: orNull(text()),
+          acquired_at: orNull(time()),
+          acquired_by_pid: orNull(count()),
+          expires_at: orNull(time()),
+        }),
+      ),
+    }),
+    dispatchers: z.array(dispatcher()),
+    paused_projects: strings(),
+    paused_users: strings(),
+    shares: z.array(
+      z.strictObject({
+        user: text(),
+        weight: z.number(),
+        max: orNull(count()),
+        running: count(),
+        pending: count(),
+        paused: yes(),
+      }),
+    ),
+    limits: z.array(
+      z.strictObject({
+        project: orNull(text()),
+        group: orNull(text()),
+        max: orNull(count()),
+        used: count(),
+        paused: yes(),
+      }),
+    ),
+  }),
+)

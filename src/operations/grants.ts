@@ -1,0 +1,53 @@
+import { lockOf } from '../core/lease.ts'
+import type { ShownLease } from './locks.ts'
+import type { Operation } from './operation.ts'
+
+type Input = Record<string, unknown>
+
+/** What a caller holds after a reply, and what it holds no longer. */
+export interface Grants {
+  granted: ShownLease[]
+  ended: string[]
+}
+
+/**
+ * Whoever remembers fences for callers learns from replies by this. A lease that was lost is not
+ * ended here: what is written under it must be refused as stale, not taken for a new write.
+ */
+export function grantsIn(operation: Operation, input: Input, reply: unknown): Grants {
+  if (operation.effect === 'read' || !isObject(reply)) return { granted: [], ended: [] }
+  const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
+  const lock = lockIn(operation, input)
+  const isPassedOn = 'to' in operation.input
+  const gone = isPassedOn || reply['released'] === true || reply['lease'] === null
+  const released = items.filter(isReleased).map(({ name }) => name)
+  return {
+    ended: gone && lock !== undefined ? [lock, ...released] : released,
+    // A heartbeat shows what others were granted under the same agent id.
+    granted: isPassedOn || !('fence' in operation.input || grants(operation)) ? [] : leases(items),
+  }
+}
+
+const grants = ({ name }: Operation) => /^(?:lock\.acquire|task\.claim|reserve\.add)$/.test(name)
+
+/** The lock that an operation writes under: named, or that of its task. */
+export function lockIn(operation: Operation, input: Input): string | undefined {
+  if (typeof input['name'] === 'string') return input['name']
+  const task = input['id'] ?? input['task_id']
+  return 'fence' in operation.input && typeof task === 'string' ? lockOf(task) : undefined
+}
+
+function leases(items: unknown[]): ShownLease[] {
+  return items.filter((each): each is ShownLease => {
+    // A run names its lock too, and is no lease.
+    return isObject(each) && 'lock_id' in each && 'name' in each
+  })
+}
+
+function isReleased(value: unknown): value is { name: string } {
+  return isObject(value) && value['released'] === true && typeof value['name'] === 'string'
+}
+
+function isObject(value: unknown): value is Input {
+  return typeof value === 'object' && value !== null
+}
