@@ -51,7 +51,8 @@ export class PostgresSide implements Side {
     let db: Connection | undefined
     try {
       db = await sessions.patiently(() => sessions.open())
-      const { head, commits } = headOf(await db.run(statements.beginWriting), address.shown)
+      const begun = await db.run(statements.beginWriting)
+      const { head, commits } = headOf(begun, address.shown, db.pid)
       await db.run(`${statements.useSchema}; ${PATIENCE}`)
       return new PostgresSide(address, db, head, commits)
     } catch (error) {

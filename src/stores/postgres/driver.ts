@@ -1,4 +1,5 @@
 import { Client } from 'pg'
+import { refuseUsed } from './pooled.ts'
 
 /** PostgreSQL over the wire. Nothing else in the project names the package that speaks it. */
 
@@ -15,6 +16,8 @@ export interface Connection {
   readonly isLost: boolean
   /** What the server calls this session. */
   readonly pid: string
+  /** Whether the server itself greeted us with that number: a pooler makes up one of its own. */
+  readonly isDirect: boolean
   /** Called for every notification; `payload` is what was said. */
   onNotification(hear: (payload: string) => void): void
   onLost(tell: () => void): void
@@ -76,12 +79,14 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     await client.connect()
     const [row] = await ask({ text: options.settings })
     pid = row?.[0] ?? ''
+    refuseUsed(row)
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
     pid,
+    isDirect: (client as unknown as { processID: number | null }).processID === Number(pid),
     run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
     get isLost() {
