@@ -1,5 +1,4 @@
 import { Client } from 'pg'
-import { refuseUsed } from './pooled.ts'
 
 /** PostgreSQL over the wire. Nothing else in the project names the package that speaks it. */
 
@@ -16,6 +15,8 @@ export interface Connection {
   readonly isLost: boolean
   /** What the server calls this session. */
   readonly pid: string
+  /** What it was marked with before we had it; nothing, unless a pooler has given it to others. */
+  readonly mark: string
   /** Whether the server itself greeted us with that number: a pooler makes up one of its own. */
   readonly isDirect: boolean
   /** Called for every notification; `payload` is what was said. */
@@ -29,7 +30,7 @@ interface ConnectOptions {
   timeout_ms: number
   /** A server that is silent for longer is out of reach: TCP alone would wait a quarter hour. */
   silent_ms: number
-  /** Run at the start of every session; the last statement gives its name. */
+  /** Run at the start of every session; the last statement gives its name, and its mark. */
   settings: string
 }
 
@@ -74,18 +75,19 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
-  let pid = ''
+  let [pid, mark] = ['', '']
   try {
     await client.connect()
     const [row] = await ask({ text: options.settings })
     pid = row?.[0] ?? ''
-    refuseUsed(row)
+    mark = row?.[1] ?? ''
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
     pid,
+    mark,
     isDirect: (client as unknown as { processID: number | null }).processID === Number(pid),
     run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),

@@ -1,5 +1,5 @@
 import { Refusal } from '../../core/refusal.ts'
-import type { Connection, TextRow } from './driver.ts'
+import type { Connection } from './driver.ts'
 
 /**
  * A pooler in transaction mode gives every transaction whichever session of the server is free.
@@ -8,19 +8,19 @@ import type { Connection, TextRow } from './driver.ts'
  * setting that lives as long as it does. Whoever opens a session finds none; whoever begins a
  * transaction finds its own. Anything else is a session that others use too.
  */
-const MARK = `current_setting('leasehold.session', true)`
-
-/** Gives the number of the session and the mark that it had, which is then replaced. */
-export const markSession = `WITH was AS MATERIALIZED (SELECT ${MARK} AS mark)
+export const markSession = `WITH was AS MATERIALIZED (
+    SELECT current_setting('leasehold.session', true) AS mark)
   SELECT pg_backend_pid()::text, was.mark,
   set_config('leasehold.session', pg_backend_pid()::text, false) FROM was`
 
 /** For a statement in every transaction: what `refuseAnothers` has to be told. */
-export const readMark = `coalesce(${MARK}, '')`
+export const readMark = `coalesce(current_setting('leasehold.session', true), '')`
 
-/** Of the answer to `markSession`. */
-export function refuseUsed(row: TextRow | undefined): void {
-  if (row?.[1]) throw pooled('it was handed a session that another client has used')
+/** Closes and refuses (`unavailable`) a session that was marked when we got it. */
+export async function refuseUsed(db: Connection): Promise<Connection> {
+  if (db.mark === '') return db
+  await db.close()
+  throw pooled('it was handed a session that another client has used')
 }
 
 /**

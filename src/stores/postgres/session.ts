@@ -2,7 +2,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
 import { isAway, shut, sqlState } from './errors.ts'
-import { markSession, refuseShared } from './pooled.ts'
+import { markSession, refuseShared, refuseUsed } from './pooled.ts'
 
 /** How long the server lets a transaction of ours do nothing: then its lock is free again. */
 const IDLE_MS = 3_000
@@ -63,7 +63,8 @@ export class Sessions {
     const timeout_ms = Math.min(CONNECT_MS_MAX, Math.max(busy_timeout_ms, 100))
     const settings = settingsOf(lock_timeout_ms)
     const silent_ms = Math.ceil(busy_timeout_ms / 2) + SILENT_MS
-    const another = () => connect({ url: address.url, timeout_ms, silent_ms, settings })
+    const options = { url: address.url, timeout_ms, silent_ms, settings }
+    const another = () => connect(options).then(refuseUsed)
     const db = await another().catch((error: Error) => {
       if (isAway(error) || sqlState(error) || error instanceof Refusal) throw error
       throw shut(address.shown, error.message)
