@@ -2,7 +2,7 @@ import type { Condition } from '../core/alert.ts'
 import type { Event } from '../core/view.ts'
 import type { Config } from './config.ts'
 
-type Rules = Config['alerts']['rules']
+type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
 
 /** Locks of ours: whoever serves next takes them, and nobody has to know. */
 const OWN = /^leasehold:/
