@@ -47,7 +47,8 @@ export function statementsFor(address: Address) {
     forgetEvents: `WITH gone AS (DELETE FROM ${schema}.event WHERE position <= $1 RETURNING 1)
       SELECT count(*)::text FROM gone`,
     setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
-    raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, commits = commits + 1`,
+    raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
+      commits = commits + 1`,
     lockMigration: lock('migrate'),
     version: `SELECT coalesce(max(number), 0)::text FROM ${schema}.migration`,
     makeSchema: `CREATE SCHEMA ${schema}`,
