@@ -17,10 +17,11 @@ export const leftFor = (to: string) => `${MOVED}${to}`
 export function refuseMoved(head: Head): void {
   const to = movedTo(head)
   if (to === '') return
+  const secret = to.startsWith('postgres') ? ', with its password' : ''
   throw new Refusal('unavailable', `This store was copied to ${to}, and only that one is in use`, {
     next:
-      `Set LEASEHOLD_STORE=${to}, with the password if it needs one. To use this one again, ` +
-      'without what was done there: leasehold db restore --take-back',
+      `Set LEASEHOLD_STORE=${to}${secret}. To use this one again, without what was done there: ` +
+      'leasehold db restore --take-back',
     details: { moved_to: to },
   })
 }
