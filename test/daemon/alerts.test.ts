@@ -167,7 +167,7 @@ test('of two daemons on one PostgreSQL store one tells, then the other', async (
 const IS_LONG = process.env['FAULTS'] === 'long'
 const ROLE = { name: 'leasehold:alerts' }
 
-test('a daemon that is paused loses the role: all is told once, also what nobody heard', async () => {
+test('a daemon that is paused loses the role: all is told once, also what it missed', async () => {
   const [here, there] = [servingPlace(), servingPlace()]
   const hook = await receiver()
   const env = { LEASEHOLD_STORE: postgresUrl(here.state) }

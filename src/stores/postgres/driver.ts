@@ -75,20 +75,16 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
-  let [pid, mark] = ['', '']
+  let row: TextRow | undefined
   try {
     await client.connect()
-    const [row] = await ask({ text: options.settings })
-    pid = row?.[0] ?? ''
-    mark = row?.[1] ?? ''
+    row = (await ask({ text: options.settings }))[0]
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
-    pid,
-    mark,
-    isDirect: (client as unknown as { processID: number | null }).processID === Number(pid),
+    ...sessionOf(client, row),
     run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
     get isLost() {
@@ -102,6 +98,13 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
       else await client.end().catch(() => undefined)
     },
   }
+}
+
+/** Of what the settings have answered. */
+function sessionOf(client: Client, row: TextRow | undefined) {
+  const { processID } = client as unknown as { processID: number | null }
+  const [pid, mark] = [row?.[0] ?? '', row?.[1] ?? '']
+  return { pid, mark, isDirect: processID === Number(pid) }
 }
 
 function cut(client: Client): void {
