@@ -97,6 +97,11 @@ export async function measurePostgres(quick: boolean) {
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
     return { rates, p99_ms, jobs, bloat, goals: goalsOf(rates) }
+  } catch (error) {
+    // A server that went away took the reason with it, but for this.
+    progress('')
+    console.error(`The server’s log ends with:\n${bench.said()}`)
+    throw error
   } finally {
     await bench.stop()
   }

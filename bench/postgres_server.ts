@@ -19,6 +19,8 @@ export interface Bench {
   /** A fresh copy, with nothing left to be written of what was there before. */
   copyOf(name: string): Promise<string>
   drop(url: string): Promise<void>
+  /** What the server has written into its log. */
+  said(): string
   stop(): Promise<void>
 }
 
@@ -26,6 +28,8 @@ export interface Bench {
 export async function startBench(): Promise<Bench> {
   const server = await startPostgres({ fsync: true })
   const admin = new Client({ connectionString: server.url })
+  // Whoever asks next is told; without a listener, the process would end here.
+  admin.on('error', () => undefined)
   await admin.connect()
   const urlOf = (database: string) =>
     Object.assign(new URL(server.url), { pathname: database }).href
@@ -45,8 +49,9 @@ export async function startBench(): Promise<Bench> {
     drop: async (url) => {
       await admin.query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
     },
+    said: () => server.said(),
     stop: async () => {
-      await admin.end()
+      await admin.end().catch(() => undefined)
       await server.stop()
     },
   }

@@ -1,18 +1,21 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, type StdioOptions } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 
 /** PostgreSQL will not run as root; this login has no rights of its own. */
 const NOBODY = 65_534
 const START_MS = 60_000
+const SAID_LINES = 12
 
 export interface PostgresServer {
   url: string
   pid(): number
+  /** The last that it wrote into its log: why it ended, if it did so by itself. */
+  said(): string
   /** Ends it as a power cut would, all of its processes at once. */
   kill(): Promise<void>
   /** On the same data and port as before. */
@@ -48,18 +51,21 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     unix_socket_directories: root,
     max_connections: 200,
     fsync: options.fsync ? 'on' : 'off',
-    log_min_messages: 'fatal',
+    log_min_messages: 'log',
+    log_checkpoints: 'off',
     restart_after_crash: 'off',
   }
   const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])
+  const log = join(root, 'log')
   let running: ChildProcess
   const start = async () => {
     fs.rmSync(join(data, 'postmaster.pid'), { force: true })
-    running = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
-      ...asNobody,
-      cwd: root,
-      stdio: 'ignore',
-    })
+    const into = fs.openSync(log, 'a')
+    const stdio: StdioOptions = ['ignore', into, into]
+    // In a group of its own: a signal to ours, from a terminal or a time limit, is not for it.
+    const apart = { ...asNobody, cwd: root, stdio, detached: true }
+    running = spawn(join(bin, 'postgres'), ['-D', data, ...flags], apart)
+    fs.closeSync(into)
     await untilReady(join(data, 'postmaster.pid'), running)
   }
   const end = async (signal: NodeJS.Signals) => {
@@ -69,9 +75,15 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     await ended
   }
   await start()
+  const leave = endWithUs(root)
   return {
     url: `postgres://leasehold:${secret}@127.0.0.1:${port}/postgres`,
     pid: () => running.pid!,
+    said: () => {
+      const ended = running.signalCode ?? running.exitCode
+      const lines = fs.readFileSync(log, 'utf8').trim().split('\n').slice(-SAID_LINES)
+      return [...lines, ended === null ? 'It runs.' : `It ended: ${ended}.`].join('\n')
+    },
     kill: async () => {
       const backends = childrenOf(running.pid!)
       await end('SIGKILL')
@@ -81,10 +93,30 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     start,
     stop: async () => {
       await end('SIGQUIT')
+      leave()
       fs.rmSync(root, { recursive: true, force: true })
       forget()
     },
   }
+}
+
+/** Ends a server that is still there when nobody calls `stop`, and takes its folder away. */
+const WATCH = `read -r stopped && exit
+pid=$(head -n 1 "$1/data/postmaster.pid")
+is_ours() { [ "$(readlink "/proc/$pid/cwd")" = "$1/data" ]; }
+is_ours "$1" && kill -QUIT "$pid"
+while is_ours "$1"; do sleep 0.1; done
+rm -rf "$1"`
+
+/** The pipe to the watcher ends when we do, by whatever. Returns how to send it away. */
+function endWithUs(root: string): () => void {
+  const stdio: StdioOptions = ['pipe', 'ignore', 'ignore']
+  const watcher = spawn('sh', ['-c', WATCH, 'sh', root], { cwd: '/', stdio, detached: true })
+  const pipe = watcher.stdin as Socket
+  // Nobody stays for its sake.
+  watcher.unref()
+  pipe.unref()
+  return () => void pipe.end('stopped\n')
 }
 
 /** A container may have as little as 64 MB there. */

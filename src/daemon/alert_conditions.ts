@@ -2,7 +2,7 @@ import type { Condition } from '../core/alert.ts'
 import type { Event } from '../core/view.ts'
 import type { Config } from './config.ts'
 
-type Rules = Config['alerts']['rules']
+type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
 
 /** Locks of ours: whoever serves next takes them, and nobody has to know. */
 const OWN = /^leasehold:/
@@ -27,7 +27,7 @@ export function conditionsIn(events: Event[], rules: Rules): Seen {
       const message = `${lock} expired: ${String(data['holder'])} neither renewed nor released it`
       const key = lockKey(lock)
       seen.raised.push({ key, rule: 'lock_expired', subject: lock, message, quiet_ms })
-    } else if (type === 'agent.lost' && rules.agent_lost) {
+    } else if (type === 'agent.lost' && rules.agent_lost && !OWN.test(String(data['lock']))) {
       const message = `agent ${agent} was lost: its last lease, ${String(data['lock'])}, expired`
       const key = agentKey(agent)
       seen.raised.push({ key, rule: 'agent_lost', subject: agent, message, quiet_ms })

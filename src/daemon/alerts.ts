@@ -5,6 +5,7 @@ import { Alerter } from './alerter.ts'
 import { readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
 import { Elected } from './elected.ts'
+import { MissedAlerts } from './missed_alerts.ts'
 import { Role } from './role.ts'
 
 const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
@@ -27,14 +28,19 @@ export async function startAlerts(
   }
   const role = new Role(store, 'leasehold:alerts', 'alerts')
   const watching = new Watching(store, place, role)
+  const missed = new MissedAlerts()
+  const forget = store.onCommit((events) => missed.hear(events))
+  missed.hear(noticed)
   const duty = {
-    // Only the first time: later, another has told what happened before.
-    begin: () => Promise.resolve(watching.start(noticed.splice(0))),
+    begin: () => Promise.resolve(watching.start(missed.take())),
     end: () => watching.stop(),
   }
   const elected = new Elected(store, role, duty, say)
   await elected.startOrStandBy()
-  return () => elected.stop()
+  return async () => {
+    forget()
+    await elected.stop()
+  }
 }
 
 class Watching {

@@ -4,10 +4,11 @@ import { Refusal } from '../core/refusal.ts'
 import { backupFileStore } from './file/backup.ts'
 import { checkFileStore } from './file/check.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
-import type { Place } from './open.ts'
+import { movedTo } from './moved.ts'
+import { openStore, type Place } from './open.ts'
 import type { Head } from './port.ts'
 import { checkPostgres, prunePostgres, raisePostgresEpoch } from './postgres/care.ts'
-import { backupSqlite, checkSqlite, restoreSqlite } from './sqlite/care.ts'
+import { backupSqlite, checkSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
 import { type Keep, pruneSqlite } from './sqlite/prune.ts'
 
 /** What `db check` found. */
@@ -58,6 +59,24 @@ export async function raiseEpoch(place: Place): Promise<Report> {
     })
   }
   await raisePostgresEpoch(place)
+  return checkStore(place)
+}
+
+/**
+ * Takes a store back into use that was copied elsewhere. What was done on the copy is not known
+ * here: every lease ends, and no fence of before is given again.
+ */
+export async function takeBack(place: Place): Promise<Report> {
+  const store = openStore(place)
+  const head = await store.head().finally(() => store.close())
+  if (movedTo(head) === '') {
+    throw new Refusal('invalid', `${place.path} is in use: it was not copied elsewhere`, {
+      next: 'There is nothing to take back.',
+    })
+  }
+  if (place.kind === 'postgres') await raisePostgresEpoch(place)
+  else if (place.kind === 'file') await restoreLastGood(place.path)
+  else await reviveSqlite(place.path, head)
   return checkStore(place)
 }
 

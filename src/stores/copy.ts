@@ -12,6 +12,7 @@ import { SqliteSide } from './copy/sqlite.ts'
 import { type Course, courseOf, onCourse } from './copy/time.ts'
 import { Tally } from './copy/tally.ts'
 import { readEpoch, writeEpoch } from './epoch.ts'
+import { leftFor } from './moved.ts'
 import { folderOf, openStore, type Place } from './open.ts'
 import type { AnyRow, Head } from './port.ts'
 import { addressOf } from './postgres/address.ts'
@@ -41,12 +42,21 @@ export interface Copied {
   epoch: number
   /** What was added to all times, because the target has another clock. */
   shift_ms: number
+  /** Whether the source refuses to be used from now on; else why not. */
+  source: 'closed' | 'kept' | { open: string }
+}
+
+export interface CopyOptions {
+  progress?: Progress
+  /** Leaves the source in use, for a copy to try something on. */
+  keep_source?: boolean
 }
 
 /**
  * Copies a whole store into an empty one: head, rows, and kept events with their checkpoint.
  * Fences, versions, positions and hashes stay; leases and tickets go on as they are. The target
- * shows all of it or nothing, and only after everything was read back and compared.
+ * shows all of it or nothing, and only after everything was read back and compared. Then the
+ * source is closed: not before, or a crash in between could leave no store to go on with.
  *
  * Refuses `not_found` where there is no source, `held` while a daemon or dispatcher serves it,
  * `conflict` when it is written meanwhile or the target is not empty, `invalid` when both are the
@@ -55,7 +65,7 @@ export interface Copied {
 export async function copyStore(
   from: Place,
   to: Place,
-  progress: Progress = () => undefined,
+  { progress = () => undefined, keep_source = false }: CopyOptions = {},
 ): Promise<Copied> {
   if (isSame(from, to)) throw refuse.sameStore(from.path)
   const source = await openSource(from)
@@ -74,12 +84,27 @@ export async function copyStore(
       await confirm(to, head)
       const { epoch, position } = head
       const { shift_ms } = course
-      return { from: from.path, to: to.path, rows, events, position, epoch, shift_ms }
+      const left = keep_source ? ('kept' as const) : await leave(source, to)
+      const [was, is] = [from.path, to.path]
+      return { from: was, to: is, rows, events, position, epoch, shift_ms, source: left }
     } finally {
       await target.close()
     }
   } finally {
     await source.close()
+  }
+}
+
+/** As one would write it into `LEASEHOLD_STORE`, but for the password. */
+export const shownAt = ({ kind, path }: Place) => (kind === 'postgres' ? path : `${kind}:${path}`)
+
+/** The copy is made: a source that cannot be written any more does not undo that. */
+async function leave(source: Side, to: Place): Promise<Copied['source']> {
+  try {
+    await source.leave(leftFor(shownAt(to)))
+    return 'closed'
+  } catch (error) {
+    return { open: (error as Error).message }
   }
 }
 

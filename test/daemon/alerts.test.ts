@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { type Served, servingPlace, startDaemon } from '../doors/serving.ts'
+import { type Json, type Served, servingPlace, startDaemon } from '../doors/serving.ts'
 import { postgresUrl } from '../postgres.ts'
 import { type Sandbox, until } from '../processes.ts'
 
@@ -48,10 +48,10 @@ function configure(place: Sandbox, alerts: object, more: object = {}): void {
 }
 
 /** What was sent is known to have been: nothing is repeated from here on. */
-async function allTold(daemon: Served): Promise<void> {
-  await until('two alerts are told', async () => {
+async function allTold(daemon: Served, count = 2): Promise<void> {
+  await until(`${count} alerts are told`, async () => {
     const { items } = await daemon.ok('alert.list')
-    return items.length === 2 && items.every((alert: { told: boolean }) => alert.told)
+    return items.length === count && items.every((alert: { told: boolean }) => alert.told)
   })
 }
 
@@ -168,3 +168,49 @@ test('of two daemons on one PostgreSQL store one tells, then the other', async (
   ])
   expect(hook.posted[0]!.headers).not.toHaveProperty('leasehold-signature')
 })
+
+/** The role passes on when its lease is over, which takes half a minute; or when it is ended. */
+const IS_LONG = process.env['FAULTS'] === 'long'
+const ROLE = { name: 'leasehold:alerts' }
+
+test('a daemon that is paused loses the role: all is told once, also what it missed', async () => {
+  const [here, there] = [servingPlace(), servingPlace()]
+  const hook = await receiver()
+  const env = { LEASEHOLD_STORE: postgresUrl(here.state) }
+  const alerts = { webhook: { url: hook.url }, rules: { recover_seconds: 600 } }
+  for (const place of [here, there]) configure(place, alerts)
+  const [one, other] = [await startDaemon(here, { env }), await startDaemon(there, { env })]
+  await other.running.said(/standing by: leasehold:alerts/)
+  const told = (lock: string) => hook.told().filter((each) => each.endsWith(` ${lock}`))
+  /** A lock that expires, asked for at that daemon. */
+  const lose = (at: Served, lock: string) => {
+    return at.ok('lock.acquire', { names: [lock], agent: `of-${lock}`, ttl_seconds: 1 })
+  }
+  await lose(other, 'a')
+  await allTold(other)
+  const first = await other.ok('lock.status', ROLE)
+  await one.running.stop()
+  // Whoever has the role does not hear of this one, and the other has no role yet.
+  await lose(other, 'b')
+  await until('its agent is lost', async () => {
+    const { items } = await other.ok('event.list', {})
+    return items.some(({ type, agent }: Json) => type === 'agent.lost' && agent === 'of-b')
+  })
+  expect(told('b')).toEqual([])
+  if (!IS_LONG) await other.ok('lock.force_release', ROLE)
+  await until('the other tells', () => told('b').length > 0, 60_000)
+  const second = await other.ok('lock.status', ROLE)
+  expect(second.lock_holder).not.toBe(first.lock_holder)
+  expect(second.fence).toBeGreaterThan(first.fence)
+  one.running.kill('SIGCONT')
+  await one.running.said(/standing by: leasehold:alerts/)
+  await lose(one, 'c')
+  await allTold(one, 6)
+  await other.kill()
+  await lose(one, 'd')
+  await allTold(one, 8)
+  for (const lock of ['a', 'b', 'c', 'd'])
+    expect(told(lock)).toEqual([`raised lock_expired ${lock}`])
+  expect(new Set(hook.posted.map(({ notice }) => notice.id)).size).toBe(8)
+  expect((await one.ok('lock.status', ROLE)).lock_holder).toBe(first.lock_holder)
+}, 120_000)

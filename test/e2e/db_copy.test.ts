@@ -81,8 +81,34 @@ describe('leasehold db copy', () => {
     expect(out).toMatch(/copied and compared: .*task 1.*event 2/)
     expect(out).toContain(`set  LEASEHOLD_STORE=postgres://`)
     expect(out).not.toContain(`:${url.password}@`)
-    const { message, details } = await place.refused(args, 'conflict', 5)
-    expect(JSON.stringify({ message, details })).not.toContain(`:${url.password}@`)
+    const refused = await place.refused(args, 'unavailable', 75)
+    expect(JSON.stringify(refused)).not.toContain(`:${url.password}@`)
+  })
+
+  test('closes the source, which can be taken back into use', async () => {
+    const place = sandbox()
+    const { fence } = await place.ok(['lock', 'acquire', 'db', '--agent', 'a1', '--ttl', '10m'])
+    const to = `sqlite:${place.path('to/leasehold.db')}`
+    const args = ['db', 'copy', '--from', 'sqlite:', '--to', to]
+    expect(await place.ok([...args, '--keep-source'])).toMatchObject({ source: 'kept' })
+    await place.ok(['lock', 'acquire', 'x', '--agent', 'a1'])
+    await place.refused(args, 'conflict', 5)
+    const other = `sqlite:${place.path('other/leasehold.db')}`
+    const copied = await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', other])
+    expect(copied).toMatchObject({ source: 'closed' })
+    const asks = ['lock acquire y', 'lock status db', 'serve --port 0', 'task list']
+    for (const ask of asks) {
+      const { message, next, details } = await place.refused(ask.split(' '), 'unavailable', 75)
+      expect(message).toMatch(/copied to sqlite:.*other/)
+      expect(next).toMatch(/--take-back/)
+      expect(details).toMatchObject({ moved_to: other })
+    }
+    expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true, moved_to: other })
+    await place.ok(['db', 'restore', '--take-back'])
+    const again = await place.ok(['lock', 'acquire', 'db', '--agent', 'a2'])
+    expect(again.fence).toBeGreaterThan(2 ** 40)
+    await place.refused(['lock', 'renew', 'db', '--fence', String(fence)], 'fence_stale', 5)
+    await place.refused(['db', 'restore', '--take-back'], 'invalid', 2)
   })
 
   test('takes the password from the environment', async () => {
@@ -145,7 +171,7 @@ describe('a copy that is killed with -9', () => {
       expect((await copy.ended).signal).toBe('SIGKILL')
       expect(await headOf(place, to)).toMatchObject(EMPTY)
     }
-    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', to])
+    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', to, '--keep-source'])
     expect(await headOf(place, to)).toEqual(await headOf(place, 'sqlite:'))
   })
 
@@ -160,7 +186,7 @@ describe('a copy that is killed with -9', () => {
       expect((await copy.ended).signal).toBe('SIGKILL')
       expect(await headOf(place, to)).toMatchObject(EMPTY)
     }
-    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', to])
+    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', to, '--keep-source'])
     expect(await headOf(place, to)).toEqual(await headOf(place, 'sqlite:'))
   })
 
@@ -174,7 +200,7 @@ describe('a copy that is killed with -9', () => {
     copy.kill('SIGKILL')
     await copy.ended
     expect(names().filter((name) => name.startsWith('state.'))).toEqual([])
-    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', `file:${folder}`])
+    await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', `file:${folder}`, '--keep-source'])
     expect(await headOf(place, `file:${folder}`)).toEqual(await headOf(place, 'sqlite:'))
   })
 })

@@ -76,7 +76,7 @@ def read_newest(dir):
                 state = parse(file.read())
         except FileNotFoundError:
             continue  # pruned meanwhile: there are newer ones
-        if state["format"] != 1:
+        if state["format"] != 1 or state["head"]["boot"].startswith("moved to "):
             raise Refused("unavailable")
         return state  # with tables and fields that we may not know: they go back as they came
 

@@ -20,6 +20,8 @@ if (step === 'sent') {
   }
 }
 
-await copyStore(placed(from), placed(to), (now, part) => {
-  if (step === now && part === 'task') die()
+await copyStore(placed(from), placed(to), {
+  progress: (now, part) => {
+    if (step === now && part === 'task') die()
+  },
 })

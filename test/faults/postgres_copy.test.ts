@@ -62,7 +62,7 @@ describe('a copy to PostgreSQL that is killed', () => {
     const { from, to, killed } = await scene()
     await killed('checked')
     expect(await titlesIn(to)).toEqual([])
-    await copyStore(from, to)
+    await copyStore(from, to, { keep_source: true })
     expect(await titlesIn(to)).toEqual(await titlesIn(from))
   })
 
@@ -70,7 +70,7 @@ describe('a copy to PostgreSQL that is killed', () => {
     const { from, to, killed } = await scene()
     await killed('sent')
     const found = await titlesIn(to)
-    const next = copyStore(from, to).then(
+    const next = copyStore(from, to, { keep_source: true }).then(
       () => 'copied',
       (error: { code: string }) => error.code,
     )

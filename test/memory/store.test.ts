@@ -50,9 +50,9 @@ describe.each(DATABASES)('shared memory on %s', (kind) => {
   test('is copied whole to the other kind and back, but not into a file', async () => {
     const [from, to, back] = [placeFor(kind), placeFor(other(kind)), placeFor(kind)]
     await fill(from)
-    const copied = await copyStore(from, to)
+    const copied = await copyStore(from, to, { keep_source: true })
     expect(copied.rows).toMatchObject({ memory: 5, memory_text: 9, memory_conflict: 2 })
-    await copyStore(to, back)
+    await copyStore(to, back, { keep_source: true })
     const texts = async (place: Place) => (await wholeOf(place)).rows.memory_text
     expect(await texts(back)).toEqual(await texts(from))
     await withMemory(to, async (memory) => {

@@ -294,7 +294,7 @@ describe('a copy is refused', () => {
     const [from, to] = [placeFor('file'), placeFor('sqlite')]
     await fill(from)
     const late = () => withVerbs(from, ({ store }) => store.write((v) => v.put('agent', AGENT)))
-    await expectRefusal(copyStore(from, to, late), 'conflict')
+    await expectRefusal(copyStore(from, to, { progress: late }), 'conflict')
     expect((await openAndHead(to)).position).toBe(0)
     expect((await wholeOf(to)).rows.task.size).toBe(0)
   })
@@ -322,9 +322,10 @@ describe('while a database is copied', () => {
     const before = await wholeOf(from)
     const writer = openStore(from)
     let written: Promise<unknown> | undefined
-    await copyStore(from, to, () => {
+    const progress = () => {
       written ??= writer.write((view) => view.put('agent', AGENT))
-    })
+    }
+    await copyStore(from, to, { progress, keep_source: true })
     expect(kept(await wholeOf(to))).toEqual(kept(before))
     expect((await wholeOf(to)).rows.agent.has('late')).toBe(false)
     await written

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/core/refusal.ts'
 import { placeOf } from '../../src/stores/open.ts'
 import type { Commit } from '../../src/stores/port.ts'
-import { type Address, addressOf } from '../../src/stores/postgres/address.ts'
+import { type Address, addressOf, channelOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { prunePostgres, raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
 import type { Connection } from '../../src/stores/postgres/driver.ts'
@@ -98,8 +98,10 @@ describe('a PostgreSQL store', () => {
     for (const name of ['a', 'b', 'c']) await other.take(name, ada)
     await until('all were heard', () => heard.length === 3)
     expect(heard).toEqual(['a', 'b', 'c'])
-    await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE application_name = 'leasehold' AND query LIKE 'LISTEN%'`)
+    // Others listen on this server too: to channels of their own.
+    const ended = await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE query = 'LISTEN ${channelOf(schemaOf(url))}'`)
+    expect(ended).toHaveLength(1)
     await other.take('d', ada)
     await until('polling has found it', () => heard.length === 4)
     await Promise.all([mine.store.close(), other.store.close()])

@@ -1,10 +1,10 @@
 import { claimBackground, type Duty, nextDue, takeBack } from '../../core/background.ts'
-import { Refusal } from '../../core/refusal.ts'
 import type { Event } from '../../core/view.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Config, readConfig } from '../config.ts'
 import { watchConfig } from '../config_watch.ts'
+import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { findDuplicates } from './duplicates.ts'
@@ -53,11 +53,13 @@ export class NoteKeeper {
   private readonly store: Store
   private readonly options: KeeperOptions
   private readonly role: Role
+  private readonly elected: Elected
   private config: Config
   private provider: Provider | undefined
   private meaning: IndexedMeaning | undefined
   private active = false
   private isOpen = false
+  private isElecting = false
   private takenBack: number | undefined
   private heard_ms = Number.NEGATIVE_INFINITY
   private again = false
@@ -71,6 +73,8 @@ export class NoteKeeper {
     this.store = store
     this.options = options
     this.role = new Role(store, ROLE, 'memory')
+    const duty = { begin: () => this.beginDuty(), end: () => this.endDuty() }
+    this.elected = new Elected(store, this.role, duty, options.say)
     this.config = readConfig(folderOf(options.place), options.env)
   }
 
@@ -91,13 +95,22 @@ export class NoteKeeper {
 
   async stop(): Promise<void> {
     this.isOpen = false
-    this.active = false
     clearTimeout(this.timer)
     for (const stop of this.stops) stop()
     // What is being embedded is given up: whoever comes next does it.
     await this.closeMeaning()
+    await this.elected.stop()
+  }
+
+  private beginDuty(): Promise<void> {
+    this.active = true
+    this.wake()
+    return Promise.resolve()
+  }
+
+  private async endDuty(): Promise<void> {
+    this.active = false
     await Promise.race([this.working, soon()])
-    await this.role.release()
   }
 
   private openMeaning(): Promise<void> {
@@ -150,30 +163,21 @@ export class NoteKeeper {
 
   /** Where notes are not embedded there is nothing to be elected for. */
   private async elect(): Promise<void> {
-    if (this.active || this.config.memory.embeddings.provider === 'off') return
+    if (this.isElecting || this.config.memory.embeddings.provider === 'off') return
+    this.isElecting = true
     try {
-      await this.role.take()
-      this.active = true
-      this.role.keep(() => {
-        this.active = false
-        void this.role.release()
-      })
-      this.wake()
+      await this.elected.startOrStandBy()
     } catch (error) {
-      // The end of another's lease is an event, and brings us back.
-      if (error instanceof Refusal && error.code === 'held') return
+      this.isElecting = false
       this.options.say(`notes are not embedded yet: ${(error as Error).message}`)
       setTimeout(() => this.isOpen && void this.elect(), RETRY_MS).unref()
     }
   }
 
   private hear(events: Event[]): void {
-    if (events.some(({ type }) => LEAVES.test(type))) {
-      this.heard_ms = performance.now()
-      this.wake()
-    }
-    const free = events.some((event) => this.role.isEndedBy(event))
-    if (free && !this.active && this.isOpen) void this.elect()
+    if (!events.some(({ type }) => LEAVES.test(type))) return
+    this.heard_ms = performance.now()
+    this.wake()
   }
 
   private wake(): void {

@@ -9,8 +9,10 @@ import {
   type Report,
   restoreLastGoodState,
   restoreStore,
+  takeBack,
 } from '../../stores/care.ts'
-import { type Copied, copyStore, type Progress } from '../../stores/copy.ts'
+import { type Copied, copyStore, type Progress, shownAt } from '../../stores/copy.ts'
+import { movedTo } from '../../stores/moved.ts'
 import { type Place, placeOf, storeExists } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
@@ -65,6 +67,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .argument('[backup]', 'a file made by db backup')
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
     .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
+    .option('--take-back', 'use a store again that db copy has closed; leases end, fences rise')
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
       report(context, await restored(context, from, options))
@@ -93,14 +96,16 @@ function addCopy(db: Command, enter: Enter): void {
     .description('Copy a whole store into an empty one of any kind; fences and events stay.')
     .requiredOption('--from <store>', 'sqlite:PATH, file:FOLDER or postgres://…; nobody uses it')
     .requiredOption('--to <store>', 'the same; it is empty, or not there yet')
-    .action(async (options: { from: string; to: string }, self: Command) => {
+    .option('--keep-source', 'leave the source in use; else it is closed when all is copied')
+    .action(async (options: { from: string; to: string; keepSource?: true }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const from = storeAt(context, '--from', options.from)
       const to = storeAt(context, '--to', options.to)
       const isWatched = process.stderr.isTTY && !context.json
-      const copied = await copyStore(from, to, isWatched ? showProgress() : undefined).finally(
-        () => isWatched && process.stderr.write(CLEAR),
-      )
+      const copied = await copyStore(from, to, {
+        ...(isWatched && { progress: showProgress() }),
+        keep_source: options.keepSource ?? false,
+      }).finally(() => isWatched && process.stderr.write(CLEAR))
       say(context, copied, copiedText(copied, from, to))
     })
 }
@@ -131,19 +136,25 @@ function showProgress(): Progress {
   }
 }
 
-/** As one would write it into `LEASEHOLD_STORE`, but for the password. */
-const shownAt = ({ kind, path }: Place) => (kind === 'postgres' ? path : `${kind}:${path}`)
+function leftText(source: Copied['source']): string {
+  if (source === 'closed') {
+    return 'The source is closed, and says so to whoever asks it. To go on with the copy:'
+  }
+  const why = source === 'kept' ? '' : ` It could not be closed: ${source.open}.`
+  return `The source is as it was.${why} Let nobody use both. To go on with the copy:`
+}
 
-function copiedText({ rows, events, shift_ms }: Copied, from: Place, to: Place): string {
+function copiedText({ rows, events, shift_ms, source }: Copied, from: Place, to: Place): string {
   const counts = Object.entries(rows).map(([table, count]) => `${table} ${count}`)
   const shift = shift_ms === 0 ? '' : `\ntimes are by another clock now: ${shift_ms} ms were added`
   return `${pc.green('copied and compared')}: ${[...counts, `event ${events}`].join(', ')}${shift}
-The source is as it was: let nobody use it any more. To go on with the copy:
+${leftText(source)}
   was  ${shownAt(from)}
   set  LEASEHOLD_STORE=${shownAt(to)}`
 }
 
 interface RestoreOptions {
+  takeBack?: boolean
   lastGood?: boolean
   raiseEpoch?: boolean
 }
@@ -153,6 +164,7 @@ function restored(
   from: string | undefined,
   options: RestoreOptions,
 ): Promise<Report> {
+  if (options.takeBack) return takeBack(context.place)
   if (options.raiseEpoch) return raiseEpoch(context.place)
   if (options.lastGood) return restoreLastGoodState(context.place)
   if (from !== undefined) return restoreStore(context.place, from)
@@ -170,7 +182,10 @@ function report(context: Context, found: Report): void {
     })
   }
   const head = found.head && `fence epoch ${found.head.epoch}, ${found.events} events in the chain`
-  say(context, { ...shown, epoch: found.head?.epoch }, `${pc.green('sound')}: ${head ?? 'empty'}`)
+  const moved_to = found.head && movedTo(found.head)
+  const moved = moved_to ? `\nIt was copied to ${moved_to}, and is closed.` : ''
+  const result = { ...shown, epoch: found.head?.epoch, ...(moved_to && { moved_to }) }
+  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}`)
 }
 
 function say(context: Context, result: unknown, sentence: string): void {

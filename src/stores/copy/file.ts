@@ -104,9 +104,15 @@ export class FileSide implements Side {
       throw error instanceof CommitUnknown ? unknownOutcome(this.dir, error.message) : error
     })
     if (outcome !== 'again') return
-    throw new Refusal('conflict', `${this.dir} was written while it was copied to`, {
-      next: 'Nothing was copied. Stop what writes there, and copy into a new folder.',
+    throw new Refusal('conflict', `${this.dir} was written meanwhile`, {
+      next: 'The copy is not whole. Stop what writes there, and copy again to a new place.',
     })
+  }
+
+  /** By the very next number: whoever wrote since has that. */
+  async leave(boot: string): Promise<void> {
+    this.finish({ ...this.state.head, boot }, this.state.checkpoint)
+    await this.commit()
   }
 
   close(): void {}

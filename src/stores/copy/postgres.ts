@@ -19,6 +19,7 @@ import { type Mark, type Side, wholeRow } from './side.ts'
 /** The other end of a copy may take its time; a copy that was stopped must not hold up for ever. */
 const PATIENCE = `SET LOCAL idle_in_transaction_session_timeout = '60s'`
 const READ_HEAD = 'SELECT row_to_json(t)::text FROM head AS t'
+const LEAVE = 'UPDATE head SET boot = $1, commits = commits + 1'
 const READ_CLOCK = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text'
 
 /** Nothing is known of an empty store: every row is a new one. */
@@ -51,7 +52,8 @@ export class PostgresSide implements Side {
     let db: Connection | undefined
     try {
       db = await sessions.patiently(() => sessions.open())
-      const { head, commits } = headOf(await db.run(statements.beginWriting), address.shown)
+      const begun = await db.run(statements.beginWriting)
+      const { head, commits } = headOf(begun, address.shown, db.pid)
       await db.run(`${statements.useSchema}; ${PATIENCE}`)
       return new PostgresSide(address, db, head, commits)
     } catch (error) {
@@ -129,6 +131,11 @@ export class PostgresSide implements Side {
     await this.put({}, [])
     await this.attempt(() => indexAllWords(this.db, this.statements))
     await this.attempt(() => this.db.query(this.statements.setCheckpoint, [position, hash]))
+  }
+
+  async leave(boot: string): Promise<void> {
+    await this.attempt(() => this.db.query(LEAVE, [boot]))
+    await this.commit()
   }
 
   async commit(): Promise<void> {

@@ -33,6 +33,8 @@ export interface Side {
   /** The last part to be written. */
   finish(head: Head, checkpoint: Mark): Soon<void>
   commit(): Soon<void>
+  /** Instead: only the head gets another `boot`; what was read stays as it is. */
+  leave(boot: string): Soon<void>
   close(): Soon<void>
 }
 

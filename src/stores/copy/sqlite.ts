@@ -100,6 +100,11 @@ export class SqliteSide implements Side {
     })
   }
 
+  leave(boot: string): void {
+    this.attempt(() => this.statements.sql('UPDATE head SET boot = ?').run(boot))
+    this.commit()
+  }
+
   commit(): void {
     // A full disk makes SQLite drop the transaction; part of it would then be committed.
     if (!this.db.isTransaction) throw new Error('SQLite dropped the transaction')

@@ -109,7 +109,7 @@ async function raise(dir: string, step: number, choose: Choose): Promise<Restore
 
 /** The restored state with all its leases ended: to a reader they were never there. */
 function settled(source: State, epoch: number): Commit {
-  const raised = { ...source.head, epoch, fences: 0 }
+  const raised = { ...source.head, epoch, fences: 0, boot: '' }
   const { instant, head } = instantOf(raised, machine)
   const batch = new Batch(source.tables, head, instant, machine)
   const layer = new Layer(batch)

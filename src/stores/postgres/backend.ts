@@ -106,7 +106,8 @@ export class PostgresBackend implements Backend {
     const { address } = this.options
     try {
       this.writer ??= await this.openWriter()
-      const found = headOf(await this.waitInLine(this.writer, isHere), address.shown)
+      const begun = await this.waitInLine(this.writer, isHere)
+      const found = headOf(begun, address.shown, this.writer.pid)
       this.isOpen = true
       if (!found.isDurable) throw notDurable(address)
       this.catchUp(found)
@@ -312,7 +313,7 @@ export class PostgresBackend implements Backend {
 
   private async beginReading(db: Connection): Promise<Head> {
     const row = await db.run(this.statements.beginReading)
-    return this.clocked(headOf(row, this.options.address.shown))
+    return this.clocked(headOf(row, this.options.address.shown, db.pid))
   }
 
   /** Looks, and loads what that lacked, until it lacks nothing. */

@@ -67,7 +67,7 @@ async function inspect(
   report: Report,
   shown: string,
 ): Promise<void> {
-  const { head } = headOf(await db.run(statements.beginReading), shown)
+  const { head } = headOf(await db.run(statements.beginReading), shown, db.pid)
   const [row] = await db.run(statements.checkpoint)
   const start = { position: Number(row?.[0]), hash: row?.[1] ?? '' }
   report.head = head
@@ -136,7 +136,7 @@ export async function raisePostgresEpoch(where: Where): Promise<void> {
   const memory = join(where.folder, 'postgres')
   makePrivateFolder(where.folder)
   const epoch = await withSession(where, async (db, statements) => {
-    const { head } = headOf(await db.run(statements.beginWriting), address.shown)
+    const { head } = headOf(await db.run(statements.beginWriting), address.shown, db.pid)
     const raised = Math.max(head.epoch, readEpoch(memory)) + 1
     writeEpoch(memory, raised)
     await db.query(statements.raiseEpoch, [raised])

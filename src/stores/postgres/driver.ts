@@ -15,6 +15,10 @@ export interface Connection {
   readonly isLost: boolean
   /** What the server calls this session. */
   readonly pid: string
+  /** What it was marked with before we had it; nothing, unless a pooler has given it to others. */
+  readonly mark: string
+  /** Whether the server itself greeted us with that number: a pooler makes up one of its own. */
+  readonly isDirect: boolean
   /** Called for every notification; `payload` is what was said. */
   onNotification(hear: (payload: string) => void): void
   onLost(tell: () => void): void
@@ -26,7 +30,7 @@ interface ConnectOptions {
   timeout_ms: number
   /** A server that is silent for longer is out of reach: TCP alone would wait a quarter hour. */
   silent_ms: number
-  /** Run at the start of every session; the last statement gives its name. */
+  /** Run at the start of every session; the last statement gives its name, and its mark. */
   settings: string
 }
 
@@ -71,17 +75,16 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     })) as unknown as Answer | Answer[]
     return [answer].flat().at(-1)?.rows ?? []
   }
-  let pid = ''
+  let row: TextRow | undefined
   try {
     await client.connect()
-    const [row] = await ask({ text: options.settings })
-    pid = row?.[0] ?? ''
+    row = (await ask({ text: options.settings }))[0]
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error
   }
   return {
-    pid,
+    ...sessionOf(client, row),
     run: (text, silent_ms) => ask({ text, ...(silent_ms && { query_timeout: silent_ms }) }),
     query: (text, values, name) => ask({ text, values, ...(name !== undefined && { name }) }),
     get isLost() {
@@ -95,6 +98,13 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
       else await client.end().catch(() => undefined)
     },
   }
+}
+
+/** Of what the settings have answered. */
+function sessionOf(client: Client, row: TextRow | undefined) {
+  const { processID } = client as unknown as { processID: number | null }
+  const [pid, mark] = [row?.[0] ?? '', row?.[1] ?? '']
+  return { pid, mark, isDirect: processID === Number(pid) }
 }
 
 function cut(client: Client): void {

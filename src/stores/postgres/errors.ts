@@ -1,5 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 import { diskFull, systemCode, unanswered } from '../errors.ts'
+import { pooled } from './pooled.ts'
 
 /** What PostgreSQL calls an error: five characters. EPIPE is one of the system's. */
 export function sqlState(error: unknown): string | undefined {
@@ -24,9 +25,18 @@ const AWAY = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '25P04', '533
  */
 const UNLUCKY = new Set(['40001', '40P01', '57014', '23505', STATE.lockTimeout])
 
+/**
+ * A statement that we have prepared is not there, or another is in its place; and what PgBouncer
+ * says to BEGIN in statement mode.
+ */
+function isPooled(error: unknown): boolean {
+  const state = sqlState(error)
+  return state === '26000' || state === '42P05' || / pooling mode/.test((error as Error)?.message)
+}
+
 /** Whether a new connection may find what this error says is not there. */
 export function isAway(error: unknown): boolean {
-  if (error instanceof Refusal) return false
+  if (error instanceof Refusal || isPooled(error)) return false
   const state = sqlState(error)
   if (state) return AWAY.has(state) || state.startsWith('08')
   if (systemCode(error) ?? networkCode(error)) return true
@@ -72,6 +82,7 @@ export function refusalFor(error: unknown, shown: string): Error {
   if (error instanceof Refusal) return error
   const said = (error instanceof Error ? error.message : String(error)) || networkCode(error)!
   const state = sqlState(error) ?? ''
+  if (isPooled(error)) return pooled(said)
   if (state === '53100') return diskFull(shown)
   if (mayGoBetter(error) || state.startsWith('53')) return unanswered(shown, said)
   if (state.startsWith('28') || state === '3D000' || state === '42501') return shut(shown, said)

@@ -1,6 +1,7 @@
 import { Refusal } from '../../core/refusal.ts'
 import type { Head } from '../port.ts'
 import type { TextRow } from './driver.ts'
+import { refuseAnothers } from './pooled.ts'
 import { HEAD } from './writes.ts'
 
 export interface Found {
@@ -12,8 +13,8 @@ export interface Found {
   recent: string[]
 }
 
-/** What `beginWriting` and `beginReading` answer. */
-export function headOf([row]: TextRow[], shown: string): Found {
+/** What `beginWriting` and `beginReading` answer in the session `pid`. */
+export function headOf([row]: TextRow[], shown: string, pid: string): Found {
   if (!row) {
     throw new Refusal('damaged', `The store ${shown} has lost its head row`, {
       next: 'Restore a backup of the database, then: leasehold db restore --raise-epoch',
@@ -21,7 +22,8 @@ export function headOf([row]: TextRow[], shown: string): Found {
   }
   const texts = new Set<keyof Head>(['hash', 'boot'])
   const fields = HEAD.map((name, i) => [name, texts.has(name) ? row[i] : Number(row[i])])
-  const [commits, clock_ms, durability, changes] = row.slice(HEAD.length)
+  const [commits, clock_ms, durability, mark, changes] = row.slice(HEAD.length)
+  refuseAnothers(mark, pid)
   return {
     head: Object.fromEntries(fields) as Head,
     commits: Number(commits),

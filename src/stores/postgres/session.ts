@@ -1,6 +1,8 @@
+import { Refusal } from '../../core/refusal.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
 import { isAway, shut, sqlState } from './errors.ts'
+import { markSession, refuseShared, refuseUsed } from './pooled.ts'
 
 /** How long the server lets a transaction of ours do nothing: then its lock is free again. */
 const IDLE_MS = 3_000
@@ -36,8 +38,8 @@ function settingsOf(lock_timeout_ms: number): string {
     // What is acknowledged must be on disk; a stronger setting of the database stays.
     `SELECT set_config('synchronous_commit', 'on', false)
      WHERE current_setting('synchronous_commit') IN ('off', 'local')`,
-    // Last: the driver takes it for the name of the session.
-    'SELECT pg_backend_pid()::text',
+    // Last: the driver takes it for the name of the session, and refuses one that has a mark.
+    markSession,
   ].join(';\n')
 }
 
@@ -45,6 +47,8 @@ function settingsOf(lock_timeout_ms: number): string {
 export class Sessions {
   readonly address: Address
   readonly busy_timeout_ms: number
+  /** Whether a session was seen to be ours alone, where a pooler is in the way. */
+  private isTried = false
 
   constructor(address: Address, busy_timeout_ms: number) {
     this.address = address
@@ -59,10 +63,15 @@ export class Sessions {
     const timeout_ms = Math.min(CONNECT_MS_MAX, Math.max(busy_timeout_ms, 100))
     const settings = settingsOf(lock_timeout_ms)
     const silent_ms = Math.ceil(busy_timeout_ms / 2) + SILENT_MS
-    return connect({ url: address.url, timeout_ms, silent_ms, settings }).catch((error: Error) => {
-      if (isAway(error) || sqlState(error)) throw error
+    const options = { url: address.url, timeout_ms, silent_ms, settings }
+    const another = () => connect(options).then(refuseUsed)
+    const db = await another().catch((error: Error) => {
+      if (isAway(error) || sqlState(error) || error instanceof Refusal) throw error
       throw shut(address.shown, error.message)
     })
+    if (!db.isDirect && !this.isTried) await refuseShared(db, another)
+    this.isTried = true
+    return db
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Address } from './address.ts'
 import { lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
+import { readMark } from './pooled.ts'
 import { RECENT_MAX, SHAPE } from './recent.ts'
 import { HEAD } from './writes.ts'
 
@@ -18,7 +19,7 @@ export function statementsFor(address: Address) {
   // A statement of its own: it must begin when the lock is ours already.
   const head = (more = '') => `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
-    current_setting('synchronous_commit')${more} FROM ${schema}.head`
+    current_setting('synchronous_commit'), ${readMark}${more} FROM ${schema}.head`
   // With the statements that begin there are no bound values: this one is a number, made sure.
   const recent = (seen: number) => `,
     (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r
@@ -46,7 +47,8 @@ export function statementsFor(address: Address) {
     forgetEvents: `WITH gone AS (DELETE FROM ${schema}.event WHERE position <= $1 RETURNING 1)
       SELECT count(*)::text FROM gone`,
     setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
-    raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, commits = commits + 1`,
+    raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
+      commits = commits + 1`,
     lockMigration: lock('migrate'),
     version: `SELECT coalesce(max(number), 0)::text FROM ${schema}.migration`,
     makeSchema: `CREATE SCHEMA ${schema}`,

@@ -179,12 +179,23 @@ export async function restoreSqlite(path: string, from: string): Promise<Report>
 
 /** The copy is made ready under another name: whoever looks sees the old store or the new one. */
 async function settle(path: string, epoch: number): Promise<void> {
-  const db = openDatabase(path, { readOnly: false })
-  db.prepare('UPDATE head SET epoch = ?, fences = 0 WHERE id = 1').run(epoch)
+  const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
+  db.prepare(`UPDATE head SET epoch = ?, fences = 0, boot = '' WHERE id = 1`).run(epoch)
   db.close()
   const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
   await store.write((view) => settleAfterRestore(view, epoch))
   await store.close()
+}
+
+/** Goes on with a store that was left, as a restore of itself would. */
+export async function reviveSqlite(path: string, head: Head): Promise<void> {
+  const epoch = Math.max(head.epoch, readEpoch(path)) + 1
+  try {
+    writeEpoch(path, epoch)
+    await settle(path, epoch)
+  } catch (error) {
+    throw refusalFor(error, path)
+  }
 }
 
 async function replace(path: string, prepared: string, present: Report | undefined): Promise<void> {
