@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { readMeta, type RunMeta } from '../src/daemon/run_folder.ts'
 import { type Json, type Served, servingPlace, startDaemon } from './doors/serving.ts'
-import { CLI, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
+import { BIN, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
 import { runFolder } from '../src/stores/run_output.ts'
 
 /** A line that an agent wrote about itself. The order of lines is the order of what happened. */
@@ -82,7 +82,7 @@ export class Dispatching {
     renameSync(`${path}.new`, path)
   }
 
-  async serve(env: Record<string, string> = {}, program = CLI, flags?: string[]): Promise<Served> {
+  async serve(env: Record<string, string> = {}, program = BIN, flags?: string[]): Promise<Served> {
     const more = flags && { flags }
     const options = { program: [process.execPath, program], env, ...more }
     this.daemon = await startDaemon(this.place, options)

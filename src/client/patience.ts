@@ -51,10 +51,10 @@ export async function persist<T>(
   }
 }
 
-/** Whether asking again may help: nobody answered, or the answer was "not now". */
+/** Whether asking again may help: nobody answered, or the answer was "not now", not "not here". */
 export function mayPass(error: unknown): boolean {
   if (error instanceof Unanswered) return true
-  return error instanceof Refusal && PASSING.has(error.code)
+  return error instanceof Refusal && PASSING.has(error.code) && error.details['lasting'] !== true
 }
 
 const PASSING: ReadonlySet<string> = new Set(['unavailable', 'rate_limited'])
