@@ -42,11 +42,8 @@ const WAYS: [string, () => Promise<Opened>][] = [
       `HTTP, ${era}`,
       async () => {
         const { daemon } = await serving()
-        const [ada, bob] = await Promise.all(
-          ['ada', 'bob'].map((name) => daemon.token('agent', '--agent', name)),
-        )
-        const agent = await overHttp(daemon.url, ada!, { era })
-        return { agent, other: await overHttp(daemon.url, bob!, { era }) }
+        const agent = await overHttp(daemon.url, await daemon.agentToken('ada'), { era })
+        return { agent, other: await overHttp(daemon.url, await daemon.agentToken('bob'), { era }) }
       },
     ],
   ]),
