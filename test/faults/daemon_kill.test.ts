@@ -117,7 +117,7 @@ async function killed(kills: number, plant?: string) {
   const load = new Load()
   for (let i = 0; i < CLIENTS; i += 1) {
     const agent = `agent-${i}`
-    const token = await daemon.token('agent', '--agent', agent)
+    const token = await daemon.agentToken(agent)
     load.add(agent, i % 2 === 0 ? overHttp(url, token) : await overSdk(url, token))
   }
   const took: number[] = []
