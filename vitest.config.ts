@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/sequence.ts'
 
 export default defineConfig({
   // Lets a test switch a planted bug on; the bundle is built without it.
@@ -10,5 +11,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 })

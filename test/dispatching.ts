@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { readMeta, type RunMeta } from '../src/daemon/run_folder.ts'
 import { type Json, type Served, servingPlace, startDaemon } from './doors/serving.ts'
-import { CLI, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
+import { BIN, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
 import { runFolder } from '../src/stores/run_output.ts'
 
 /** A line that an agent wrote about itself. The order of lines is the order of what happened. */
@@ -38,8 +38,8 @@ begin() {
   say start
 }
 finish() { say end; }
-until_there() { while [ ! -e "$OUT/$1" ]; do sleep 0.02; done; }
-forever() { while :; do sleep 0.05; done; }
+until_there() { while [ ! -e "$OUT/$1" ]; do sleep 0.05; done; }
+forever() { while :; do sleep 0.2; done; }
 `
 
 /** An agent for \`config.json\`: a script for the shell, which is given no prompt to execute. */
@@ -57,6 +57,8 @@ export class Dispatching {
   readonly place: Sandbox
   readonly out: string
   daemon!: Served
+  /** Were there before: to look into each of them again and again is most of the work. */
+  private readonly others = new Set(readdirSync('/proc'))
 
   constructor(place: Sandbox) {
     this.place = place
@@ -82,7 +84,7 @@ export class Dispatching {
     renameSync(`${path}.new`, path)
   }
 
-  async serve(env: Record<string, string> = {}, program = CLI, flags?: string[]): Promise<Served> {
+  async serve(env: Record<string, string> = {}, program = BIN, flags?: string[]): Promise<Served> {
     const more = flags && { flags }
     const options = { program: [process.execPath, program], env, ...more }
     this.daemon = await startDaemon(this.place, options)
@@ -167,8 +169,8 @@ export class Dispatching {
 
   /** All processes of this test that live: every one was given its home folder. */
   processes(is: (pid: number) => boolean = isAlive): number[] {
-    const pids = readdirSync('/proc').map(Number)
-    return pids.filter((pid) => pid > 0 && pid !== process.pid && is(pid) && this.isOurs(pid))
+    const pids = readdirSync('/proc').filter((name) => !this.others.has(name))
+    return pids.map(Number).filter((pid) => pid > 0 && is(pid) && this.isOurs(pid))
   }
 
   private isOurs(pid: number): boolean {

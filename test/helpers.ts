@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
 import type { Caller } from '../src/core/caller.ts'
@@ -9,6 +8,7 @@ import type { Machine } from '../src/stores/port.ts'
 import { SqliteBackend } from '../src/stores/sqlite/backend.ts'
 import { Store } from '../src/stores/store.ts'
 import { MemoryBackend } from './memory_backend.ts'
+import { memoryFolder } from './memory_folder.ts'
 
 export { MachineSim } from './machine_sim.ts'
 export { FaultyBackend, MemoryBackend } from './memory_backend.ts'
@@ -45,7 +45,7 @@ const folders: string[] = []
 
 /** A fresh folder that goes away when the test file has ended. */
 export function temporaryFolder(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'leasehold-test-'))
+  const dir = mkdtempSync(join(memoryFolder(), 'leasehold-test-'))
   folders.push(dir)
   return dir
 }

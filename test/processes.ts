@@ -156,7 +156,7 @@ export class Sandbox {
 
   /** Starts the command line, or any program that takes these arguments. */
   start(args: string[], options: Options = {}): Running {
-    const [program, ...first] = options.program ?? [process.execPath, CLI]
+    const [program, ...first] = options.program ?? [process.execPath, BIN]
     const spawned: SpawnOptions = {
       cwd: options.cwd ?? this.folder,
       env: { ...this.env, ...options.env },

@@ -51,10 +51,9 @@ export async function persist<T>(
   }
 }
 
-/** Whether asking again may help: nobody answered, or the answer was "not now". */
+/** Whether asking again may help: nobody answered, or the answer was "not now", not "not here". */
 export function mayPass(error: unknown): boolean {
   if (error instanceof Unanswered) return true
-  // A store or program that cannot do it will not be able to in a moment.
   return error instanceof Refusal && PASSING.has(error.code) && error.details['lasting'] !== true
 }
 

@@ -190,9 +190,13 @@ const fileSchema = () =>
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>
 
+/** Several parts of a daemon read the file as it starts; to make the schema is most of the work. */
+let schema: ReturnType<typeof fileSchema> | undefined
+
 /** Checks what stands in a file, and finds all problems together; without any there is `said`. */
 export function checkFile(raw: unknown): { said: FileConfig | undefined; problems: string[] } {
-  const { data: said, error } = fileSchema().safeParse(raw)
+  schema ??= fileSchema()
+  const { data: said, error } = schema.safeParse(raw)
   return { said, problems: (error?.issues ?? []).flatMap(sentencesOf) }
 }
 

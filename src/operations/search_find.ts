@@ -67,6 +67,6 @@ async function searchMeaning(
 function withoutMeaning(why: string): Refusal {
   return new Refusal('unavailable', `Notes cannot be found by meaning: ${why}`, {
     next: 'Search by words: mode text, or leave the mode out.',
-    details: { lasting: true },
+    details: why === NOT_EMBEDDED ? { lasting: true } : {},
   })
 }

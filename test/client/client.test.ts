@@ -91,6 +91,17 @@ test('a server without a token, or at no address, is refused before any call', a
   expect(no.next).toContain('leasehold up')
 })
 
+test('what asking again cannot change is refused at once', async () => {
+  const place = sandbox()
+  const store = `file:${place.path('files')}`
+  const client = await clientOf({ dir: place.state, embedded: true, store })
+  const begun = performance.now()
+  const no = await expectRefusal(client.stats.get({}), 'unavailable')
+  expect(no.details).toEqual({ lasting: true })
+  // A call goes on trying for 15 s where that may help.
+  expect(performance.now() - begun).toBeLessThan(10_000)
+})
+
 test('calls survive kill -9 of the server and its restart, with one effect each', async () => {
   const place = sandbox()
   let daemon = await daemonOn(place)

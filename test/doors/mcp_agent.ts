@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished } from 'vitest'
-import { CLI, sandbox, type Sandbox } from '../processes.ts'
+import { BIN, sandbox, type Sandbox } from '../processes.ts'
 import { finish, type Json, type Served, startDaemon } from './serving.ts'
 
 /** `2025` opens with a handshake; of `2026` every request stands alone. */
@@ -63,7 +63,7 @@ export async function overStdio(
   const client = clientOf(era)
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [CLI, 'mcp', ...flags],
+    args: [BIN, 'mcp', ...flags],
     env: { ...place.env, ...env } as Record<string, string>,
     cwd,
   })

@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
-import { expectParity, PATIENCE_MS, reference } from './parity_compare.ts'
-import { DOORS, type Outcome } from './parity_doors.ts'
+import { codeOf, expectParity, LONG, PATIENCE_MS, reference } from './parity_compare.ts'
+import { DOORS } from './parity_doors.ts'
 import { UNREACHED } from './parity_script.ts'
-
-const codeOf = (outcome: Outcome | undefined) =>
-  outcome && ('refused' in outcome ? outcome.refused.code : 'ok')
 
 describe('the calls that are compared', () => {
   test('every operation succeeds once, and refuses in every way that it declares', async () => {
@@ -26,7 +23,6 @@ describe('the calls that are compared', () => {
  * A process per call takes long. Commands that ask the daemon differ from those on the store by one
  * request over HTTP, which is played on its own; `npm run faults` plays them too.
  */
-const LONG = process.env['FAULTS'] === 'long'
 const PLAYED = Object.keys(DOORS).filter((door) => LONG || door !== 'commands through the daemon')
 
 describe('the same call has the same outcome', () => {

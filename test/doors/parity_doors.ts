@@ -83,7 +83,7 @@ async function served(kind: Kind): Promise<Wire> {
   onTestFinished(() => finish(place))
   const daemon = await startDaemon(place)
   const tokens = new Map<string, string>()
-  for (const agent of AGENTS) tokens.set(agent, await daemon.token('agent', '--agent', agent))
+  for (const agent of AGENTS) tokens.set(agent, await daemon.agentToken(agent))
   return { place, daemon, tokens }
 }
 

@@ -1,9 +1,8 @@
 import { describe, test } from 'vitest'
-import { expectParity, expectSame, PATIENCE_MS, reference } from './parity_compare.ts'
+import { expectParity, expectSame, LONG, PATIENCE_MS, reference } from './parity_compare.ts'
 import { DOORS } from './parity_doors.ts'
 
 /** Doors do not know which store they stand before. `npm run faults` plays them all the same. */
-const LONG = process.env['FAULTS'] === 'long'
 const PLAYED = Object.keys(DOORS).filter((door) => LONG || door === 'HTTP, POST')
 
 describe('on PostgreSQL the same call has the same outcome as on SQLite', () => {

@@ -25,8 +25,11 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   ),
 }
 
-export async function play(opened: Opened): Promise<Step[]> {
-  const player = new Player(opened)
+export async function play(
+  opened: Opened,
+  isPlayed: (at: number) => boolean = () => true,
+): Promise<Step[]> {
+  const player = new Player(opened, isPlayed)
   const own = [locks, waits, tasks, moves, queue, paths, memory, searching, lists, tokens, past]
   const parts = [...own, badInput]
   for (const part of parts) await part(player)

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { expectAnswer } from './answer_check.ts'
+import { sha256, uniqueId } from '../../src/stores/digest.ts'
 import { isAlive, type Running, sandbox, type Sandbox, until } from '../processes.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a server answers has any shape
@@ -102,6 +103,14 @@ export class Served {
   async token(role: string, ...more: string[]): Promise<string> {
     const made = await this.place.ok(['token', 'create', '--role', role, ...more])
     return made.token as string
+  }
+
+  /** Makes a token for this agent without starting a command for it, and returns its secret. */
+  async agentToken(agent: string): Promise<string> {
+    const secret = `lh_${uniqueId()}`
+    const asked = { secret_hash: sha256(secret), role: 'agent', for_agent: agent }
+    await this.ok('token.create', asked)
+    return secret
   }
 
   socket(): Socket {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { CLI, isAlive, type Running, type Sandbox, until } from '../processes.ts'
+import { BIN, isAlive, type Running, type Sandbox, until } from '../processes.ts'
 
 /** Every command says its pid, and finds any command before it that still runs. */
 const WITNESS = `
@@ -13,7 +13,7 @@ witness() {
   done
   echo "$1" >> "$WITNESS/pids"
 }
-leasehold() { "$NODE" "$CLI" "$@"; }
+leasehold() { "$NODE" "$BIN" "$@"; }
 until_there() { while [ ! -e "$WITNESS/$1" ]; do sleep 0.02; done; }
 forever() { while :; do sleep 0.1; done; }
 witness $$
@@ -30,7 +30,7 @@ export class Commands {
     this.place = place
     this.folder = place.path('witness')
     mkdirSync(this.folder)
-    Object.assign(place.env, { WITNESS: this.folder, NODE: process.execPath, CLI })
+    Object.assign(place.env, { WITNESS: this.folder, NODE: process.execPath, BIN })
   }
 
   /** Starts `leasehold run FLAGS -- sh -c BODY`. */

@@ -30,8 +30,7 @@ async function doorsOn(kind: Kind, plant?: string) {
   const daemon = await startDaemon(place, { ...(program && { program }), env })
   const agents = ['http', 'sdk', 'mcp', 'stdio', 'direct', 'command'] as const
   const tokens = new Map<string, string>()
-  for (const each of agents.slice(0, 3))
-    tokens.set(each, await daemon.token('agent', '--agent', each))
+  for (const each of agents.slice(0, 3)) tokens.set(each, await daemon.agentToken(each))
   const store = storeOf(place)
   const token = (of: string) => tokens.get(of)!
   const client = await connect({ url: daemon.url, token: token('sdk') })

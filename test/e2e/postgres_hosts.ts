@@ -6,7 +6,7 @@ import { environ, killAll } from '../dispatching.ts'
 import { type Json, type Served, startDaemon } from '../doors/serving.ts'
 import { temporaryFolder } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
-import { CLI, isAlive, Sandbox, until } from '../processes.ts'
+import { BIN, isAlive, Sandbox, until } from '../processes.ts'
 
 // Of util-linux and iproute2. Named here: in place, knip takes them for programs of packages.
 const [UNSHARE, NSENTER, IP, BRIDGE] = ['unshare', 'nsenter', 'ip', 'bridge'] as const
@@ -179,12 +179,12 @@ export class Host {
 
   /** Runs the command line there. */
   async ask(...args: string[]): Promise<Json> {
-    return this.place.ok(args, { program: this.on(process.execPath, CLI) })
+    return this.place.ok(args, { program: this.on(process.execPath, BIN) })
   }
 
   /** Starts its daemon. Callers of this machine reach it at its address all the same. */
   async serve(): Promise<Served> {
-    const program = this.on(process.execPath, CLI)
+    const program = this.on(process.execPath, BIN)
     if (!this.network) return (this.daemon = await startDaemon(this.place, { program }))
     const path = this.place.path('door')
     const port = await relayTo({ path }).listen('127.0.0.1')

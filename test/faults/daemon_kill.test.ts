@@ -117,13 +117,15 @@ async function killed(kills: number, plant?: string) {
   const load = new Load()
   for (let i = 0; i < CLIENTS; i += 1) {
     const agent = `agent-${i}`
-    const token = await daemon.token('agent', '--agent', agent)
+    const token = await daemon.agentToken(agent)
     load.add(agent, i % 2 === 0 ? overHttp(url, token) : await overSdk(url, token))
   }
   const took: number[] = []
   for (let round = 0; round < kills; round += 1) {
-    // A different moment each time: with more or less of the work under way.
-    const enough = load.told.length + 3 + ((round * 7) % 20)
+    // A different moment each time: with more or less of the work under way. At first so much that
+    // everybody has lost answers of every kind.
+    const least = round === 0 ? 5 * CLIENTS : 3
+    const enough = load.told.length + least + ((round * 7) % 20)
     await until(`round ${round} is under load`, () => load.told.length >= enough)
     await daemon.kill()
     const started = await startedInTime(place, again)

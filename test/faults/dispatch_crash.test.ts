@@ -23,6 +23,16 @@ const MATRIX: Record<string, Record<string, Killed>> = {
   'when the agent has ended': { 'runner:exited': BEFORE, 'runner:told': BEFORE },
 }
 
+/**
+ * Runners and agents are the same whoever started them. What is shown of them under a daemon is
+ * left out under `dispatch`, where its own death is the question; `npm run faults` plays all.
+ */
+const isPlayed = ({ starter, step, victims }: Cell) =>
+  ROUNDS > 1 ||
+  starter === 'daemon' ||
+  (victims.includes('starter') && !victims.includes('runner')) ||
+  (step === 'runner:running' && victims.join() === 'runner')
+
 /** So many at once as make the machine wait for timers rather than for its processors. */
 const AT_ONCE = 6
 
@@ -52,7 +62,7 @@ describe.each(['daemon', 'dispatch'] as const)('kill -9 under a %s', (starter) =
             const matters = victims.includes('starter') && !victims.includes('runner')
             for (const goesOn of matters ? (['first', 'last'] as const) : (['first'] as const)) {
               const cell = { starter, step, victims, goesOn }
-              cells.push(...Array.from({ length: ROUNDS }, () => cell))
+              if (isPlayed(cell)) cells.push(...Array.from({ length: ROUNDS }, () => cell))
             }
           }
         }

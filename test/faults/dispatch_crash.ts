@@ -26,7 +26,7 @@ export const labelOf = ({ starter, step, victims, goesOn }: Cell) =>
   `${victims.join('+').replace('starter', starter)} at ${step} (goes on ${goesOn})`
 
 /** Prints until it may end, so that it is killed in the middle of it. */
-const AGENT = 'begin; while [ ! -e "$OUT/go" ]; do echo line; sleep 0.02; done; finish'
+const AGENT = 'begin; while [ ! -e "$OUT/go" ]; do echo line; sleep 0.05; done; finish'
 
 /** A TTL so long that nothing here can be explained by its end. */
 const CONFIG = { agents: { talker: script(AGENT) }, runs: { ttl_seconds: 30, grace_seconds: 0.3 } }

@@ -102,7 +102,7 @@ async function heartbeat(world: World, agent: SimAgent): Promise<void> {
     }
   }
   if (got.kind !== 'unknown') return
-  for (const [lock, { holder, fence, ttl_ms }] of world.history.locks) {
+  for (const [lock, { holder, fence, ttl_max: ttl_ms }] of world.history.locks) {
     if (holder === agent.id) world.reports.renewed.push({ lock, fence, ttl_ms, known: false })
   }
 }

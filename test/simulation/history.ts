@@ -7,13 +7,17 @@ interface KnownLock {
   fence: number
   holder: string
   ended: boolean
-  ttl_ms: number
-  /** In uptime: lives at least and at most until then. They differ when a reply was lost. */
+  /** At least and at most: they differ when the reply to a renewal was lost. */
+  ttl_min: number
+  ttl_max: number
+  /** In uptime: lives at least and at most until then. */
   until_min: number
   until_max: number
   /** Whether no renewal goes beyond a certain time, and until when it lives at most. */
   bound?: number
 }
+
+type Given = Pick<KnownLock, 'fence' | 'holder' | 'ttl_min' | 'ttl_max'>
 
 /** A write that was made under a lease and accepted. */
 export interface Accepted {
@@ -102,7 +106,7 @@ export class History {
       return `${lock} was granted to ${event.agent} while ${last?.holder} held it`
     })
     const ttl_ms = Number(event.data['ttl_seconds']) * 1000
-    this.grant(lock, event.agent, fence, ttl_ms, uptime_ms)
+    this.grant(lock, { holder: event.agent, fence, ttl_min: ttl_ms, ttl_max: ttl_ms }, uptime_ms)
     this.grants.push({ lock, agent: event.agent, asked: event.type === 'lease.granted' })
   }
 
@@ -114,18 +118,20 @@ export class History {
       return `${lock} was handed off under fence ${from}, which was not in force`
     })
     const to = String(event.data['to'])
-    this.grant(lock, to, Number(event.data['fence']), last!.ttl_ms, uptime_ms)
+    const { ttl_min, ttl_max } = last!
+    const given = { holder: to, fence: Number(event.data['fence']), ttl_min, ttl_max }
+    this.grant(lock, given, uptime_ms)
     this.grants.push({ lock, agent: to, asked: false })
   }
 
-  private grant(lock: string, holder: string, fence: number, ttl_ms: number, now: number): void {
+  private grant(lock: string, given: Given, now: number): void {
+    const { fence, ttl_min, ttl_max } = given
     mustHold('S3', fence > this.fence_max, () => {
       return `${lock} got fence ${fence} after ${this.fence_max} had been given`
     })
     this.fence_max = fence
-    const until = now + ttl_ms
-    const known = { fence, holder, ended: false, ttl_ms, until_min: until, until_max: until }
-    this.locks.set(lock, known)
+    const until = { until_min: now + ttl_min, until_max: now + ttl_max }
+    this.locks.set(lock, { ...given, ...until, ended: false })
   }
 
   private endedBy(event: Event, uptime_ms: number): void {
@@ -153,7 +159,7 @@ export class History {
         this.locks.set(name, { ...lock, until_min, until_max: Number.POSITIVE_INFINITY })
         continue
       }
-      const until_min = uptime_ms < lock.until_min ? uptime_ms + lock.ttl_ms : lock.until_min
+      const until_min = uptime_ms < lock.until_min ? uptime_ms + lock.ttl_min : lock.until_min
       this.locks.set(name, { ...lock, until_min, until_max: Number.POSITIVE_INFINITY })
     }
   }
@@ -165,7 +171,9 @@ export class History {
     const until = uptime_ms + ttl_ms
     const until_max = known ? until : Math.max(until, last.until_max)
     const until_min = known ? until : Math.min(until, last.until_min)
-    this.locks.set(lock, { ...last, ttl_ms, until_min, until_max })
+    const ttl_min = known ? ttl_ms : Math.min(ttl_ms, last.ttl_min)
+    const ttl_max = known ? ttl_ms : Math.max(ttl_ms, last.ttl_max)
+    this.locks.set(lock, { ...last, ttl_min, ttl_max, until_min, until_max })
   }
 
   /** S2: judged by what was certain before the step began, and by the grants within it. */

@@ -33,7 +33,7 @@ function judgeRefusal(asked: string[], { code, details }: Refusal): void {
 function mayBeAlive(world: World, agent: SimAgent, ttl_ms: number): void {
   for (const [lock, last] of world.history.locks) {
     if (!admits(last.holder, agent.id)) continue
-    const least_ms = lock.startsWith('path:') ? Math.min(ttl_ms, last.ttl_ms) : last.ttl_ms
+    const least_ms = lock.startsWith('path:') ? Math.min(ttl_ms, last.ttl_min) : last.ttl_max
     world.reports.renewed.push({ lock, fence: last.fence, ttl_ms: least_ms, known: false })
   }
 }
@@ -42,7 +42,7 @@ function mayBeAlive(world: World, agent: SimAgent, ttl_ms: number): void {
 function mayBeRenewed(world: World, agent: SimAgent, ttl_ms: number): void {
   for (const [lock, last] of world.history.locks) {
     if (!lock.startsWith('path:') || last.holder !== agent.id) continue
-    const least_ms = Math.min(ttl_ms, last.ttl_ms)
+    const least_ms = Math.min(ttl_ms, last.ttl_min)
     world.reports.renewed.push({ lock, fence: last.fence, ttl_ms: least_ms, known: false })
   }
 }

@@ -28,8 +28,11 @@ import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
 
-/** What every store must do, whatever it keeps its rows in. `open` opens the store at a folder. */
-export function exerciseStore(name: string, open: Open): void {
+/**
+ * What every store must do, whatever it keeps its rows in. `open` opens the store at a folder;
+ * `clear` is told after every test, when all stores are closed.
+ */
+export function exerciseStore(name: string, open: Open, clear?: () => Promise<void>): void {
   const opened: Store[] = []
 
   function begin(): Scene {
@@ -48,6 +51,7 @@ export function exerciseStore(name: string, open: Open): void {
   describe(`on the ${name} store`, () => {
     afterEach(async () => {
       for (const store of opened.splice(0)) await store.close()
+      await clear?.()
     })
     exerciseLocks(begin)
     exerciseLeases(begin)

@@ -1,4 +1,8 @@
-import { openPostgres } from '../postgres.ts'
+import { afterAll } from 'vitest'
+import { EmptiedPostgres } from '../postgres.ts'
 import { exerciseStore } from './exercise.ts'
 
-exerciseStore('PostgreSQL', openPostgres)
+const emptied = new EmptiedPostgres()
+afterAll(() => emptied.close())
+
+exerciseStore('PostgreSQL', emptied.open, () => emptied.clear())

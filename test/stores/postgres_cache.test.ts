@@ -2,61 +2,29 @@ import { describe, expect, test } from 'vitest'
 import { claimQueued, enqueueTask } from '../../src/core/queue.ts'
 import { moveTask } from '../../src/core/move.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import type { TableName, Tables } from '../../src/core/rows.ts'
 import { setLimit } from '../../src/core/settings.ts'
-import type { Cursor, IndexName, View } from '../../src/core/view.ts'
-import { MemoryTables } from '../../src/stores/memory.ts'
-import type { Commit } from '../../src/stores/port.ts'
-import { addressOf } from '../../src/stores/postgres/address.ts'
-import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
+import type { View } from '../../src/core/view.ts'
+import type { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { Store } from '../../src/stores/store.ts'
 import { callerOf, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
+import { postgresBackend } from '../postgres.ts'
 import { Random } from '../simulation/random.ts'
+import { Mirror } from './mirror.ts'
 
-/** What a writer knows must be what is committed, by whomever: compared at every look. */
-class Checked extends PostgresBackend {
-  private readonly mirror: MemoryTables
-  looks = 0
-  /** Batches that went on from what they knew though the other had committed in between. */
-  followed = 0
-  forgot = 0
-
-  constructor(dir: string, mirror: MemoryTables) {
-    const address = addressOf(postgresUrl(dir))
-    super({ address, busy_timeout_ms: 5_000, clock: 'machine' })
-    this.mirror = mirror
-    const { known } = this as unknown as { known: { forget: () => void; follow: () => void } }
-    const { forget, follow } = known
-    known.forget = () => {
-      this.forgot += 1
-      forget.call(known)
-    }
-    known.follow = (...args) => {
-      this.followed += 1
-      follow.apply(known, args)
-    }
+/** Counts how often a writer went on from what it knew, though the other had committed since. */
+function countsOf(backend: PostgresBackend): { followed: number; forgot: number } {
+  const counts = { followed: 0, forgot: 0 }
+  const { known } = backend as unknown as { known: { forget: () => void; follow: () => void } }
+  const { forget, follow } = known
+  known.forget = () => {
+    counts.forgot += 1
+    forget.call(known)
   }
-
-  override async commit(commit: Commit) {
-    const done = await super.commit(commit)
-    this.mirror.apply(commit.changes)
-    return done
+  known.follow = (...args) => {
+    counts.followed += 1
+    follow.apply(known, args)
   }
-
-  override get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
-    const row = super.get(table, key)
-    this.looks += 1
-    expect(row, `${table} ${key}`).toEqual(this.mirror.get(table, key))
-    return row
-  }
-
-  override scan(index: IndexName, group: string, after: Cursor | undefined, limit: number) {
-    const rows = super.scan(index, group, after, limit)
-    this.looks += 1
-    expect(rows, `${index} ${group}`).toEqual(this.mirror.scan(index, group, after, limit))
-    return rows
-  }
+  return counts
 }
 
 const QUEUED = { agent_command: null, time_limit_ms: null, retries: 1, failed: 0, lost: 0 }
@@ -103,8 +71,10 @@ describe('two PostgreSQL writers that follow each other', () => {
     const random = new Random(seed)
     const machine = new MachineSim()
     const dir = temporaryFolder()
-    const mirror = new MemoryTables()
-    const backends = [new Checked(dir, mirror), new Checked(dir, mirror)]
+    const mirror = new Mirror()
+    const backends = [postgresBackend(dir), postgresBackend(dir)]
+    const looks = backends.map((backend) => mirror.watch(backend))
+    const counts = backends.map(countsOf)
     const stores = backends.map((backend) => new Store(backend, machine))
     await new Verbs(stores[0]!).sweep()
     for (let round = 0; round < 120; round += 1) {
@@ -116,8 +86,8 @@ describe('two PostgreSQL writers that follow each other', () => {
       }
     }
     for (const store of stores) await store.close()
-    for (const { looks, followed, forgot } of backends) {
-      expect(looks).toBeGreaterThan(1_000)
+    for (const { count } of looks) expect(count).toBeGreaterThan(1_000)
+    for (const { followed, forgot } of counts) {
       expect(followed).toBeGreaterThan(20)
       expect(forgot).toBeLessThan(5)
     }

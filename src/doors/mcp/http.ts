@@ -25,19 +25,23 @@ interface Sent {
  */
 export function mcpHandler(store: Store, version: string, stopping: AbortSignal) {
   const ask = askingFor(store, stopping)
-  const handler = createMcpHandler(
-    ({ authInfo }) => {
-      const { bearer, request, wait } = authInfo!.extra as unknown as Sent
-      const core = new URL(request.url).searchParams.get('tools') === 'core'
-      return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all')
-    },
-    { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
-  )
+  const make = () =>
+    createMcpHandler(
+      ({ authInfo }) => {
+        const { bearer, request, wait } = authInfo!.extra as unknown as Sent
+        const core = new URL(request.url).searchParams.get('tools') === 'core'
+        return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all')
+      },
+      { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
+    )
+  // Made when the first agent comes: to know how long a call may be, it reads all schemas.
+  let handler: ReturnType<typeof make> | undefined
   // Streams that clients listen on end with the server; until then each is an open connection.
-  stopping.addEventListener('abort', () => void handler.close())
+  stopping.addEventListener('abort', () => void handler?.close())
   return (request: Request, bearer: Bearer, wait: Waiter): Promise<Response> => {
     const extra = { bearer, request, wait } satisfies Sent
     const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra }
+    handler ??= make()
     return handler.fetch(request, { authInfo })
   }
 }

@@ -1,0 +1,28 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * Small files that take long. What begins last should end soon: the other worker waits for it. And
+ * beside hundreds of processes that race there had better be none that are timed.
+ */
+const LONG = [
+  'e2e/race.test.ts',
+  'simulation/simulation.test.ts',
+  'stores/postgres.test.ts',
+  'doors/parity.test.ts',
+  'faults/dispatch_crash.test.ts',
+  'simulation/differential.test.ts',
+  'stores/stores.test.ts',
+]
+
+/** The order of vitest (the largest file first), behind those that take longest. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONG.findIndex((each) => moduleId.endsWith(`/test/${each}`))
+      return at < 0 ? LONG.length : at
+    }
+    // oxlint-disable-next-line unicorn/no-array-sort -- this one is of the sequencer, not an array's
+    const inOrder = await super.sort(files)
+    return inOrder.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
