@@ -34,8 +34,11 @@ export async function handle(
     case 'subagent_start':
       return { context: await briefFor(context) }
     case 'subagent_stop':
-      // Of a protocol that does not say which one ended, nothing is known to be over.
-      return call.subagent === undefined ? giveSign(context, call) : releaseAll(context, false)
+      // Of a protocol that does not say which one ended, nothing is known to be over; nor of a
+      // token, in whose name all of them have what they have.
+      return call.subagent === undefined || !caller.given
+        ? giveSign(context, call)
+        : releaseAll(context, false)
     case 'stop':
       return call.busy ? giveSign(context, call) : endTurn(context)
     case 'alive':
@@ -47,6 +50,8 @@ const parentOf = (agent: string) => agent.slice(0, agent.lastIndexOf('/'))
 
 async function beginSession(context: HookContext): Promise<Verdict> {
   const { env, caller } = context
+  // With a token it is not ours to say who asks: any other name would be refused.
+  if (!caller.given) return { context: await briefFor(context) }
   const file = env['CLAUDE_ENV_FILE']
   // Later commands of this agent find their name there. One that was given is there already.
   if (file && isAbsolute(file) && !env['LEASEHOLD_AGENT']) {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -32,9 +32,14 @@ describe('hooks with a token', () => {
     const { a, b } = repo
     const daemon = await daemonOn(repo.place)
     a.env = given(repo, daemon, await tokenOf(repo, 'agent', '--agent', 'ada'))
+    const file = repo.place.path('claude.env')
+    a.env = { ...a.env, CLAUDE_ENV_FILE: file }
     const brief = await a.fire('SessionStart', { source: 'startup', model: 'm' })
     expect(brief.out).toContain('You are who your token says.')
+    // Commands of the agent act by the token too: under a name of our own they would be refused.
+    expect(existsSync(file)).toBe(false)
     expectSilent(await a.edit('a.ts'))
+    expectSilent(await a.fire('SubagentStop', { agent_id: 'one', agent_type: 'x' }))
     expect(await reserved(repo)).toMatchObject([
       { path: 'a.ts', holder: 'ada', pid: a.running.pid },
     ])
