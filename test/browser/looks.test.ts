@@ -38,8 +38,8 @@ const VIEWS: Record<string, string> = {
   '#/memory?tab=conflicts': 'They expire after 12 hours.',
   '#/memory?tab=duplicates': 'Duplicates',
   '#/agents': 'release-bot',
-  // Which events are newest depends on what a model finds alike, and when.
-  '#/events': 'events, the newest first',
+  // By what is looked for: which are newest depends on when a model finds notes alike.
+  '#/events?q=memory.put': 'memory.put',
   '#/stats': 'Most contended locks',
 }
 
