@@ -21,7 +21,7 @@ export class LongestFirst extends BaseSequencer {
       const at = LONG.findIndex((each) => moduleId.endsWith(`/test/${each}`))
       return at < 0 ? LONG.length : at
     }
-    // oxlint-disable-next-line unicorn/no-array-sort -- this one is of the sequencer, not an array's
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own, not an array's
     const inOrder = await super.sort(files)
     return inOrder.toSorted((a, b) => rank(a) - rank(b))
   }
