@@ -15,17 +15,24 @@ export interface Step {
   outcome: Outcome | undefined
 }
 
+/** Which steps a door is asked for. */
+export interface Choice {
+  isDue(at: number): boolean
+  /** The door could be asked. */
+  done(at: number): void
+}
+
 /** Plays the same calls through a door. What the door cannot say is done without it. */
 export class Player {
   readonly steps: Step[] = []
   private readonly door: Door
   private readonly direct: Door
   private readonly store: Store
-  private readonly isPlayed: (at: number) => boolean
+  private readonly choice: Choice | undefined
 
-  /** Steps that `isPlayed` leaves out are done without the door as well. */
-  constructor({ door, store }: Opened, isPlayed: (at: number) => boolean) {
-    this.isPlayed = isPlayed
+  /** Steps that are not chosen are done without the door as well; all are, unless told. */
+  constructor({ door, store }: Opened, choice?: Choice) {
+    this.choice = choice
     this.door = door
     this.direct = directly(store)
     this.store = store
@@ -36,9 +43,10 @@ export class Player {
     const operation = operationNamed.get(name)!
     const asked = `${agent} ${name} ${JSON.stringify(input).slice(0, 120)}`
     const step: Step = { asked, name, fields: Object.keys(input), outcome: undefined }
-    const isPlayed = this.isPlayed(this.steps.length)
-    this.steps.push(step)
-    const through = isPlayed ? this.door.ask(operation, agent, input) : undefined
+    const at = this.steps.push(step) - 1
+    const isDue = this.choice?.isDue(at) ?? true
+    const through = isDue ? this.door.ask(operation, agent, input) : undefined
+    if (through) this.choice?.done(at)
     const outcome = (await through) ?? (await this.direct.ask(operation, agent, input)!)
     if (through) step.outcome = outcome
     return 'answer' in outcome ? outcome.answer : outcome.refused

@@ -4,7 +4,7 @@ import type { Opened } from './parity_doors.ts'
 import { past } from './parity_past.ts'
 import { paths } from './parity_paths.ts'
 import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
-import { type Name, Player, type Step } from './parity_player.ts'
+import { type Choice, type Name, Player, type Step } from './parity_player.ts'
 import { queue } from './parity_queue.ts'
 import { SEARCH_UNREACHED, searching } from './parity_search.ts'
 
@@ -25,11 +25,8 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   ),
 }
 
-export async function play(
-  opened: Opened,
-  isPlayed: (at: number) => boolean = () => true,
-): Promise<Step[]> {
-  const player = new Player(opened, isPlayed)
+export async function play(opened: Opened, choice?: Choice): Promise<Step[]> {
+  const player = new Player(opened, choice)
   const own = [locks, waits, tasks, moves, queue, paths, memory, searching, lists, tokens, past]
   const parts = [...own, badInput]
   for (const part of parts) await part(player)
