@@ -113,7 +113,8 @@ export class PostgresBackend implements Backend {
       this.catchUp(found)
       return this.clocked(found)
     } catch (error) {
-      await this.rollback(isAway(error))
+      // A session that was refused is not asked again.
+      await this.rollback(isAway(error) || error instanceof Refusal)
       if (!isMissing(error)) throw error
       // Somebody dropped our tables: the next step makes new ones.
       this.drop()
