@@ -1,17 +1,14 @@
 import { expiryOf } from '../core/standing.ts'
 import type { View } from '../core/view.ts'
 import type { Instant } from './layer.ts'
-import { refuseMoved } from './moved.ts'
 import type { Head, Machine } from './port.ts'
 
 /**
  * Store time on one machine: the monotonic clock plus an offset that was chosen when this boot was
  * first seen. It reads like the wall clock of that moment, never goes back, and is the same for all
- * processes of the boot; a wall clock that is stepped changes nothing. Refuses a store that was
- * copied elsewhere: whoever reads or writes begins here.
+ * processes of the boot; a wall clock that is stepped changes nothing.
  */
 export function instantOf(head: Head, machine: Machine): { instant: Instant; head: Head } {
-  refuseMoved(head)
   if (head.clock_ms !== undefined) return instantOfStore(head, head.clock_ms)
   const wall = machine.wallMs()
   const mono = machine.monotonicMs()

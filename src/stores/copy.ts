@@ -12,7 +12,7 @@ import { SqliteSide } from './copy/sqlite.ts'
 import { type Course, courseOf, onCourse } from './copy/time.ts'
 import { Tally } from './copy/tally.ts'
 import { readEpoch, writeEpoch } from './epoch.ts'
-import { leftFor } from './moved.ts'
+import { leftFor, refuseMoved } from './moved.ts'
 import { folderOf, openStore, type Place } from './open.ts'
 import type { AnyRow, Head } from './port.ts'
 import { addressOf } from './postgres/address.ts'
@@ -137,7 +137,7 @@ async function openSource(place: Place): Promise<Side> {
   const { kind, path } = place
   if (kind !== 'postgres' && !existsSync(path)) throw refuse.missing(path)
   const store = openStore(place)
-  await store.head().finally(() => store.close())
+  refuseMoved(await store.head().finally(() => store.close()))
   const side = await openSide(place)
   if (!side || (side instanceof FileSide && !side.isPublished)) throw refuse.missing(path)
   return side

@@ -13,12 +13,12 @@ export const movedTo = ({ boot }: Head) => (boot.startsWith(MOVED) ? boot.slice(
 /** The head of a store that is left for `to`, as one would write it into `LEASEHOLD_STORE`. */
 export const leftFor = (to: string) => `${MOVED}${to}`
 
-/** Refuses (`unavailable`) a store that was copied elsewhere: what it says is out of date. */
+/** Refuses (`unavailable`) to write, or to copy again, a store that was copied elsewhere. */
 export function refuseMoved(head: Head): void {
   const to = movedTo(head)
   if (to === '') return
   const secret = to.startsWith('postgres') ? ', with its password' : ''
-  throw new Refusal('unavailable', `This store was copied to ${to}, and only that one is in use`, {
+  throw new Refusal('unavailable', `This store was copied to ${to}, and only that one is written`, {
     next:
       `Set LEASEHOLD_STORE=${to}${secret}. To use this one again, without what was done there: ` +
       'leasehold db restore --take-back',

@@ -10,6 +10,7 @@ import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
 import { Meter } from './meter.ts'
+import { refuseMoved } from './moved.ts'
 import { isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
 import {
   Again,
@@ -229,6 +230,7 @@ export class Store {
       const begun = await this.begin()
       asks.push(...more.splice(0, this.batch_max - asks.length))
       try {
+        refuseMoved(begun)
         await this.prefetch(begun, asks)
         const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
         const outcomes: Outcome[] = []

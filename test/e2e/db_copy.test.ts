@@ -96,7 +96,8 @@ describe('leasehold db copy', () => {
     const other = `sqlite:${place.path('other/leasehold.db')}`
     const copied = await place.ok(['db', 'copy', '--from', 'sqlite:', '--to', other])
     expect(copied).toMatchObject({ source: 'closed' })
-    const asks = ['lock acquire y', 'lock status db', 'serve --port 0', 'task list']
+    expect(await place.ok(['lock', 'status', 'db'])).toMatchObject({ lock_holder: 'a1' })
+    const asks = ['lock acquire y', 'task add z', 'serve --port 0']
     for (const ask of asks) {
       const { message, next, details } = await place.refused(ask.split(' '), 'unavailable', 75)
       expect(message).toMatch(/copied to sqlite:.*other/)

@@ -18,7 +18,7 @@ describe('the source of a copy', () => {
       // Also to those who had it open: a runner, say, which then stops its command in time.
       for (const verbs of [before, new Verbs(openStore(from))]) {
         await expectRefusal(verbs.renew('a', ada, fence), 'unavailable')
-        await expectRefusal(verbs.lease('a'), 'unavailable')
+        expect(await verbs.lease('a')).toMatchObject({ holder: 'ada', fence })
         await expectRefusal(
           Promise.all([verbs.take('c', bob), verbs.take('d', bob)]),
           'unavailable',
