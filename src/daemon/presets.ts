@@ -1,4 +1,5 @@
-import { hintOf, placeOf } from './config_schema.ts'
+import { hintOf } from '../core/hint.ts'
+import { placeOf } from './config_schema.ts'
 
 /** How an agent is started for a run, and how long it may take. */
 export interface AgentConfig {

@@ -70,7 +70,9 @@ describe('what a newcomer sees', () => {
 
   test('an unknown command, verb or flag is refused with what there is', async () => {
     const place = sandbox()
-    expect((await place.refused(['frobnicate'], 'invalid', 2)).next).toContain('lock, task')
+    expect((await place.refused(['frobnicate'], 'invalid', 2)).message).toContain('lock, task')
+    const { message } = await place.refused(['lokc', 'list'], 'invalid', 2)
+    expect(message).toBe('There is no command lokc: did you mean lock?')
     await place.refused(['lock', 'frobnicate'], 'invalid', 2)
     await place.refused(['lock', 'acquire', 'x', '--frobnicate'], 'invalid', 2)
     await place.refused(['lock', 'acquire'], 'invalid', 2)

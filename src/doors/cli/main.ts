@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { plant, type Promised } from '../../core/planted.ts'
+import { hintOf } from '../../core/hint.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { addOperations, type Enter } from './commands.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
@@ -98,9 +99,10 @@ function refuseExcess(command: Command): void {
 }
 
 function unknownCommand(root: Command): Refusal {
-  const known = root.commands.map((command) => command.name()).join(', ')
-  return new Refusal('invalid', `There is no command ${root.args[0]}`, {
-    next: `Commands: ${known}. See: leasehold --help`,
+  const [given] = root.args as [string]
+  const known = root.commands.map((command) => command.name())
+  return new Refusal('invalid', `There is no command ${given}: ${hintOf(given, known)}`, {
+    next: 'See: leasehold --help',
   })
 }
 
