@@ -22,6 +22,13 @@ export interface Choice {
   done(at: number): void
 }
 
+/** Lists stand in the order of time: no two calls are of one millisecond, however fast a door. */
+function passMillisecond(): void {
+  const from_ms = Date.now()
+  let now_ms = from_ms
+  while (now_ms === from_ms) now_ms = Date.now()
+}
+
 /** Plays the same calls through a door. What the door cannot say is done without it. */
 export class Player {
   readonly steps: Step[] = []
@@ -40,6 +47,7 @@ export class Player {
 
   /** Asks, keeps the outcome, and returns the answer: later calls need its fences and ids. */
   async ask(name: Name, agent: string, input: Json = {}): Promise<Json> {
+    passMillisecond()
     const operation = operationNamed.get(name)!
     const asked = `${agent} ${name} ${JSON.stringify(input).slice(0, 120)}`
     const step: Step = { asked, name, fields: Object.keys(input), outcome: undefined }
