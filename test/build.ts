@@ -3,10 +3,17 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const PROGRAMS = [
+  'test/e2e/participant.ts',
+  'test/e2e/postgres_participant.ts',
+  'test/faults/postgres_claimer.ts',
+  'test/faults/postgres_copier.ts',
+  'test/faults/postgres_crowd_agents.ts',
+]
 
 /**
  * Once per run of the tests: the command line as it ships, the same with planted bugs to switch on,
- * and the participant that tests start by the dozen (bundled, it starts five times faster).
+ * and the programs that tests start by the dozen (bundled, they start five times faster).
  */
 export default async function setup(): Promise<void> {
   for (const flags of [[], ['--test']]) {
@@ -14,7 +21,8 @@ export default async function setup(): Promise<void> {
   }
   await build({
     absWorkingDir: ROOT,
-    entryPoints: ['test/e2e/participant.ts', 'test/e2e/postgres_participant.ts'],
+    entryPoints: PROGRAMS,
+    entryNames: '[name]',
     outdir: 'dist/test',
     outExtension: { '.js': '.mjs' },
     bundle: true,

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { enqueueTask } from '../../src/core/queue.ts'
@@ -23,21 +22,7 @@ const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0
 const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {}, group: null }
 const ada = callerOf('ada')
 
-async function program(): Promise<string> {
-  const outfile = fileURLToPath(new URL('../../dist/test/postgres_claimer.mjs', import.meta.url))
-  await build({
-    entryPoints: [fileURLToPath(new URL('postgres_claimer.ts', import.meta.url))],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    packages: 'external',
-    define: { LEASEHOLD_TEST_BUILD: 'true' },
-    logLevel: 'warning',
-  })
-  return outfile
-}
+const PROGRAM = fileURLToPath(new URL('../../dist/test/postgres_claimer.mjs', import.meta.url))
 
 /** A fifth of all tasks is in a project with a limit; every user has some in both. */
 async function fill(url: string): Promise<void> {
@@ -72,9 +57,8 @@ interface Ran {
 }
 
 async function claimBy(url: string): Promise<Ran[]> {
-  const file = await program()
   const running = Array.from({ length: PROCESSES }, () => {
-    const child = spawn(process.execPath, [file, url, String(CALLERS)])
+    const child = spawn(process.execPath, [PROGRAM, url, String(CALLERS)])
     onTestFinished(() => void child.kill('SIGKILL'))
     return new Running(child, undefined)
   })

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { copyStore } from '../../src/stores/copy.ts'
 import { openStore, type Place, placeOf } from '../../src/stores/open.ts'
 import { callerOf, temporaryFolder, Verbs } from '../helpers.ts'
@@ -12,20 +11,6 @@ import { Running } from '../processes.ts'
 const TASKS = 1_200
 const ada = callerOf('ada')
 const PROGRAM = fileURLToPath(new URL('../../dist/test/postgres_copier.mjs', import.meta.url))
-
-beforeAll(async () => {
-  await build({
-    entryPoints: [fileURLToPath(new URL('postgres_copier.ts', import.meta.url))],
-    outfile: PROGRAM,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    packages: 'external',
-    define: { LEASEHOLD_TEST_BUILD: 'true' },
-    logLevel: 'warning',
-  })
-})
 
 async function looked<T>(place: Place, look: (verbs: Verbs) => Promise<T>): Promise<T> {
   const store = openStore(place)

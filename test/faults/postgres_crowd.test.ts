@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { Client } from 'pg'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { View } from '../../src/core/view.ts'
 import type { Commit } from '../../src/stores/port.ts'
 import { type Address, addressOf } from '../../src/stores/postgres/address.ts'
@@ -26,20 +25,6 @@ const CONNECTIONS = 2
 const CONNECTIONS_MAX = 50
 const EVENTS = ROUNDS === 1 ? 5_000 : 100_000
 const ada = callerOf('ada')
-
-beforeAll(async () => {
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: ['test/faults/postgres_crowd_agents.ts'],
-    outfile: AGENTS_PROGRAM,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    external: ['@photostructure/sqlite', 'pg'],
-    logLevel: 'warning',
-  })
-})
 
 /** Daemons on one database, each with a state folder of its own. */
 async function daemons(url: string, count: number): Promise<Served[]> {
