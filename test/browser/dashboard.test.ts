@@ -229,6 +229,14 @@ test('a viewer sees everything and can change nothing', async () => {
   expect((await daemon.ok('lock.status', { name: 'kept' })).is_locked).toBe(true)
 })
 
+test('what could not be asked for is asked for again', async () => {
+  const { page } = await signIn(browser, place, { expected: /ERR_|Failed to load/ })
+  await visit(page, '#/locks')
+  await page.route('**/v1/lock.peek*', (route) => route.abort(), { times: 1 })
+  await place.ok(['lock', 'acquire', 'git:unheard', '--agent', 'terminal'])
+  await page.getByRole('link', { name: 'git:unheard' }).waitFor()
+})
+
 test('it says that the server is away, comes back by itself, and misses nothing', async () => {
   const { page } = await signIn(browser, place, { expected: /ERR_|Failed to load/ })
   await visit(page, '#/locks')

@@ -5,6 +5,8 @@ import { listen, type ShownEvent } from './live.ts'
 
 /** However fast things happen, nothing is asked again sooner than this. */
 const CALM_MS = 400
+/** How long to leave a server alone that does not answer. */
+const AWAY_MS = 2_000
 
 export interface Asked<T> {
   value: ReadonlySignal<T | undefined>
@@ -66,7 +68,10 @@ export function useCalm(text: string): string {
   return calm.value
 }
 
-/** Does something at once, but never twice at a time, and with calm in between. */
+/**
+ * Does something at once, but never twice at a time, and with calm in between. What a server that
+ * is away could not answer is done again when it is back.
+ */
 export class Repeated {
   isOver = false
   private isBusy = false
@@ -86,10 +91,20 @@ export class Repeated {
     this.isBusy = true
     while (this.isWanted && !this.isOver) {
       this.isWanted = false
-      await this.work().catch((error: unknown) => console.error(error))
-      await new Promise((resolve) => setTimeout(resolve, CALM_MS))
+      const calm_ms = await this.work().then(
+        () => CALM_MS,
+        (error: unknown) => this.failed(error),
+      )
+      await new Promise((resolve) => setTimeout(resolve, calm_ms))
     }
     this.isBusy = false
+  }
+
+  private failed(error: unknown): number {
+    const isAway = error instanceof Refusal && error.code === 'unavailable'
+    if (!isAway) console.error(error)
+    this.isWanted ||= isAway
+    return isAway ? AWAY_MS : CALM_MS
   }
 }
 

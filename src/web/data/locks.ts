@@ -48,7 +48,10 @@ async function askForDirty(): Promise<void> {
   while (dirty.size > 0) {
     const names = [...dirty].slice(0, NAMED_MAX)
     for (const name of names) dirty.delete(name)
-    const { items } = await ask('lock.peek', { names })
+    const { items } = await ask('lock.peek', { names }).catch((error: unknown) => {
+      for (const name of names) dirty.add(name)
+      throw error
+    })
     const held = new Set(items.map(({ name }) => name))
     for (const name of names) if (!held.has(name)) locks.delete(name)
     keep(items)

@@ -34,7 +34,10 @@ async function askForDirty(): Promise<void> {
   while (dirty.size > 0) {
     const ids = [...dirty].slice(0, NAMED_MAX)
     for (const id of ids) dirty.delete(id)
-    const { items } = await ask('task.peek', { ids })
+    const { items } = await ask('task.peek', { ids }).catch((error: unknown) => {
+      for (const id of ids) dirty.add(id)
+      throw error
+    })
     keep(items)
   }
 }
