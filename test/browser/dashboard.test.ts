@@ -234,7 +234,7 @@ test('what could not be asked for is asked for again', async () => {
   await visit(page, '#/locks')
   await page.route('**/v1/lock.peek*', (route) => route.abort(), { times: 1 })
   await place.ok(['lock', 'acquire', 'git:unheard', '--agent', 'terminal'])
-  await page.getByRole('link', { name: 'git:unheard' }).waitFor()
+  await expectSeen(page.getByRole('link', { name: 'git:unheard' }))
 })
 
 test('it says that the server is away, comes back by itself, and misses nothing', async () => {
