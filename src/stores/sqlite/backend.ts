@@ -15,11 +15,14 @@ import {
   CommitUnknown,
   type Head,
 } from '../port.ts'
+import { gone, refuseStranger } from '../successor.ts'
+import { Witness } from '../witness.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
 import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
-import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { isCurrent, migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { fileAt, Opened } from './opened.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
 import { type Change, Statements } from './statements.ts'
@@ -42,6 +45,8 @@ interface SqliteOptions {
   busy_timeout_ms: number
   /** Makes folder and file with the right modes, before SQLite would with laxer ones. */
   prepare?: () => void
+  /** False for a copy that is made ready under another name. */
+  isWitnessed?: boolean
 }
 
 /**
@@ -57,42 +62,108 @@ export class SqliteBackend implements Backend {
   private reader: Connection | undefined
   private version: unknown
   private head: Head | undefined
+  private readonly witness: Witness | undefined
+  /** The files that both connections have open. */
+  private opened: Opened | undefined
+  /** The newest commit that this process has seen, in whichever file. */
+  private seen: Head | undefined
   private readonly cache = new Cache()
   /** The first ready rows of lanes, as they were committed before this batch. */
   private readonly heads = new Map<string, Tables['ready'][]>()
 
   constructor(options: SqliteOptions) {
     this.options = options
+    if (options.isWitnessed !== false) this.witness = new Witness(options.path)
   }
 
   async begin(): Promise<Head> {
     try {
-      this.writer ??= await this.connect()
-      const { db, statements } = this.writer
-      await beginPatiently(db, this.options.busy_timeout_ms)
-      const { data_version } = statements.sql('PRAGMA data_version').get() as Record<
-        string,
-        unknown
-      >
-      this.heads.clear()
-      if (data_version !== this.version) this.forget()
-      this.version = data_version
-      return (this.head ??= readHead(statements))
+      for (;;) {
+        const { db, statements } = (this.writer ??= await this.connect())
+        await beginPatiently(db, this.options.busy_timeout_ms)
+        const head = this.isInPlace() && this.beginWith(statements)
+        if (head) return head
+        // What would be decided here were written where nobody else looks.
+        this.letGo()
+      }
     } catch (error) {
+      this.rollback()
       throw refusalFor(error, this.options.path)
     }
   }
 
-  private async connect(): Promise<Connection> {
-    this.options.prepare?.()
-    const db = openDatabase(this.options.path, { readOnly: false })
-    try {
-      await migrate(db, this.options)
-    } catch (error) {
-      db.close()
-      throw error
+  /** False where an older program's backup took the place of the rows: it has to be migrated. */
+  private beginWith(statements: Statements): Head | false {
+    const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
+    this.heads.clear()
+    if (data_version !== this.version) this.forget()
+    if (!this.head) {
+      if (!isCurrent(statements, this.options.path)) return false
+      const head = readHead(statements)
+      const checked = this.witness?.checked(head) ?? head
+      this.recognize(head, statements)
+      this.head = checked
     }
-    return { db, statements: new Statements(db) }
+    this.version = data_version
+    return this.head
+  }
+
+  /** Remembers the newest commit, and refuses one that does not follow what was remembered. */
+  private recognize(head: Head, statements: Statements): void {
+    refuseStranger(this.options.path, head, this.seen, (at) => statements.hashOf(at))
+    this.seen = head
+  }
+
+  private isInPlace(): boolean {
+    return this.opened?.isInPlace() ?? false
+  }
+
+  private connect(): Promise<Connection> {
+    const { path, prepare } = this.options
+    const refuseEmpty = () => this.refuseEmpty()
+    if (!existsSync(path)) refuseEmpty()
+    prepare?.()
+    return this.open({ readOnly: false }, (db) => migrate(db, { ...this.options, refuseEmpty }))
+  }
+
+  /** Nothing is there: fine for a new store, not for one that this process or another has seen. */
+  private refuseEmpty(): void {
+    if (this.seen && this.seen.position > 0) throw gone(this.options.path)
+    this.witness?.check(EMPTY_HEAD)
+  }
+
+  /** Opens the database, and notes which files these are. `first` has to read something. */
+  private async open(
+    how: { readOnly: boolean },
+    first: (db: Database) => Promise<unknown>,
+  ): Promise<Connection> {
+    const { path } = this.options
+    for (;;) {
+      if (this.opened && !this.isInPlace()) this.letGo()
+      const before = fileAt(path)
+      const db = openDatabase(path, how)
+      try {
+        await first(db)
+        const opened = new Opened(path)
+        if (opened.isOf(before) && (!this.opened || this.isInPlace())) {
+          this.opened ??= opened
+          return { db, statements: new Statements(db) }
+        }
+      } catch (error) {
+        db.close()
+        throw error
+      }
+      db.close()
+    }
+  }
+
+  /** Lets go of files that are not those at the path any more. */
+  private letGo(): void {
+    this.rollback()
+    this.drop()
+    this.reader?.db.close()
+    this.reader = undefined
+    this.opened = undefined
   }
 
   private forget(): void {
@@ -186,15 +257,17 @@ export class SqliteBackend implements Backend {
         .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms)
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
+      this.witness?.begin(head)
     } catch (error) {
       this.rollback()
       // If what was remembered is at fault, the next try begins without it.
       this.forget()
       throw refusalFor(error, this.options.path)
     }
-    this.finish(db)
+    this.finish(db, head)
     this.cache.keep(changes)
     this.head = head
+    this.seen = head
     return 'done'
   }
 
@@ -214,11 +287,13 @@ export class SqliteBackend implements Backend {
     if (gone.length > 0) statements.remove(table, gone)
   }
 
-  private finish(db: Database): void {
+  private finish(db: Database, head: Head): void {
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
+      if (!this.isInPlace()) throw new Error('the file was replaced or removed meanwhile')
+      this.witness?.end(head)
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
@@ -244,51 +319,81 @@ export class SqliteBackend implements Backend {
   }
 
   async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+    const { path, busy_timeout_ms } = this.options
+    let db: Database | undefined
     try {
       const reader = await this.openReader()
       if (!reader) return look(new MemoryTables(), EMPTY_HEAD)
-      const { db, statements } = reader
+      const { statements } = reader
+      db = reader.db
       // All in one step: another read on this connection may begin as soon as this one pauses.
-      return await patiently(db, this.options.busy_timeout_ms, () => {
-        db.exec('BEGIN')
+      return await patiently(db, busy_timeout_ms, () => {
+        reader.db.exec('BEGIN')
         try {
+          isCurrent(statements, path)
           return look(new Snapshot(statements), readHead(statements))
         } finally {
-          db.exec('ROLLBACK')
-          if (reader !== this.reader) db.close()
+          reader.db.exec('ROLLBACK')
+          if (reader !== this.reader) reader.db.close()
         }
       })
     } catch (error) {
-      throw error instanceof Refusal ? error : refusalFor(error, this.options.path)
+      // While this one waited, another step found that the files are others.
+      if (db && !db.isOpen && db !== this.reader?.db) return this.snapshot(look)
+      throw error instanceof Refusal ? error : refusalFor(error, path)
     }
   }
 
   /** A missing database reads as an empty one, and stays missing: reading changes nothing. */
   private async openReader(): Promise<Connection | undefined> {
-    if (this.reader) return this.reader
-    if (!existsSync(this.options.path)) return undefined
-    const db = openDatabase(this.options.path, { readOnly: true })
+    if (this.reader && this.isInPlace()) return this.reader
     const { path, busy_timeout_ms } = this.options
-    let found: number
+    if (!existsSync(path)) {
+      this.refuseEmpty()
+      return undefined
+    }
+    let found = 0
+    const kept = this.witness?.read()
+    let reader: Connection
     try {
-      found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
+      reader = await this.open({ readOnly: true }, async (db) => {
+        found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
+      })
     } catch (error) {
-      db.close()
-      return unchangingReader(path, error)
+      return this.trusted(unchangingReader(path, error), kept)
     }
     if (found < SCHEMA_VERSION) {
-      db.close()
-      if (found === 0) return undefined
+      reader.db.close()
+      if (found === 0) {
+        this.refuseEmpty()
+        return undefined
+      }
       this.writer ??= await this.connect()
       return this.openReader()
     }
+    this.trusted(reader, kept)
     // Another read may have opened one while this one was kept waiting.
-    if (this.reader) db.close()
-    return (this.reader ??= { db, statements: new Statements(db) })
+    if (this.reader) reader.db.close()
+    return (this.reader ??= reader)
+  }
+
+  /** What is read by a new connection has to be the store that is known, and all of it. */
+  private trusted(reader: Connection, kept: ReturnType<Witness['read']> | undefined): Connection {
+    try {
+      const head = readHead(reader.statements)
+      this.witness?.check(head, kept)
+      this.recognize(head, reader.statements)
+      return reader
+    } catch (error) {
+      reader.db.close()
+      throw error
+    }
   }
 
   stamp(): unknown {
     try {
+      // Of files that are no longer those at the path it would never say anything new.
+      if (!this.isInPlace()) return undefined
       return this.reader?.statements.sql('PRAGMA data_version').get()?.['data_version']
     } catch {
       // Whoever reads in earnest finds out what is wrong.
@@ -307,6 +412,7 @@ export class SqliteBackend implements Backend {
     this.reader?.db.close()
     this.writer = undefined
     this.reader = undefined
+    this.witness?.close()
   }
 }
 

@@ -7,6 +7,7 @@ import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../machine.ts'
 import type { Head } from '../port.ts'
 import { Store } from '../store.ts'
+import { Witness } from '../witness.ts'
 import { copyDatabase, type Database, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
 import { refusalFor } from './errors.ts'
@@ -30,6 +31,8 @@ export function checkSqlite(path: string): Report {
   if (!existsSync(path)) return { ...report, problems: [`There is no database at ${path}`] }
   let db: Database | undefined
   try {
+    const witness = new Witness(path)
+    const kept = witness.read()
     // Another process that opens or closes the file just now is no damage.
     db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     if (schemaVersion(db) !== SCHEMA_VERSION) {
@@ -37,6 +40,7 @@ export function checkSqlite(path: string): Report {
     } else {
       db.exec('BEGIN')
       inspect(db, report)
+      witness.check(report.head!, kept)
     }
   } catch (error) {
     report.problems.push(refusalFor(error, path).message)
@@ -182,7 +186,8 @@ async function settle(path: string, epoch: number): Promise<void> {
   const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
   db.prepare(`UPDATE head SET epoch = ?, fences = 0, boot = '' WHERE id = 1`).run(epoch)
   db.close()
-  const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
+  const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
+  const store = new Store(backend, machine)
   await store.write((view) => settleAfterRestore(view, epoch))
   await store.close()
 }

@@ -3,7 +3,9 @@ import { Refusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
+import { outgrown } from '../successor.ts'
 import type { Database } from './driver.ts'
+import type { Statements } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = [
@@ -28,16 +30,18 @@ export function schemaVersion(db: Database): number {
 /** Brings a database up to this program's schema, under the write lock; a current one is left. */
 export async function migrate(
   db: Database,
-  options: { path: string; busy_timeout_ms: number },
+  options: { path: string; busy_timeout_ms: number; refuseEmpty?: () => void },
 ): Promise<void> {
-  const { busy_timeout_ms } = options
+  const { busy_timeout_ms, refuseEmpty } = options
   // Even a first look finds the file locked for a moment, while another process opens or closes it.
   const found = await patiently(db, busy_timeout_ms, () => {
     db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
     return refuseNewer(db, options.path)
   })
+  if (found === 0) refuseEmpty?.()
+  // Also a current one: a backup is kept in another mode, and may have been put in place by hand.
+  await patiently(db, busy_timeout_ms, () => useWal(db, options.path))
   if (found === SCHEMA_VERSION) return
-  await patiently(db, busy_timeout_ms, () => db.exec('PRAGMA journal_mode = WAL'))
   await beginPatiently(db, busy_timeout_ms)
   try {
     const applied = refuseNewer(db, options.path)
@@ -50,6 +54,14 @@ export async function migrate(
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
+}
+
+function useWal(db: Database, path: string): void {
+  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
+  if (mode === 'wal') return
+  throw new Refusal('unavailable', `${path} cannot be used in WAL mode, only in ${String(mode)}`, {
+    next: 'Put the state on a local disk whose files can be shared between processes.',
+  })
 }
 
 function begin(db: Database, path: string): void {
@@ -66,4 +78,11 @@ export function refuseNewer(db: Database, path: string): number {
     next: 'Upgrade leasehold; this version would not understand what it reads.',
     details: { found, known: SCHEMA_VERSION },
   })
+}
+
+/** Whether the schema still is this program's; refuses when a newer program has migrated it. */
+export function isCurrent(statements: Statements, path: string): boolean {
+  const found = Number(statements.sql('PRAGMA user_version').get()?.['user_version'])
+  if (found > SCHEMA_VERSION) throw outgrown(path, found, SCHEMA_VERSION)
+  return found === SCHEMA_VERSION
 }

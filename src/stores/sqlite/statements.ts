@@ -259,6 +259,12 @@ export class Statements {
     return this.once(text, () => text)
   }
 
+  /** Of an event that is still there. */
+  hashOf(position: number): string | undefined {
+    const found = this.sql('SELECT hash FROM event WHERE position = ?').get(position)
+    return found?.['hash'] as string | undefined
+  }
+
   events(after: number, limit: number): Event[] {
     const rest = () => 'FROM event WHERE position > ? ORDER BY position LIMIT ?'
     const rows = this.select('events', EVENT_CODEC.names, rest).all(after, limit)

@@ -1,0 +1,50 @@
+import { Refusal } from '../core/refusal.ts'
+import type { Head } from './port.ts'
+import { isBehind } from './witness.ts'
+
+/** That this process cannot serve its store any more: a daemon ends, and those who asked go on. */
+const ENDS = { stopping: true }
+
+/** Whether a refusal says that this process has to end: whatever is asked next, it stays so. */
+export const isEnd = (error: unknown) =>
+  error instanceof Refusal && error.details['stopping'] === true
+
+/**
+ * Refuses (`unavailable`) a store that is not what this process knew: where it saw `seen`, another
+ * one begins now. A restored one goes on (its epoch is higher), and so does a whole copy.
+ * `hashAt` gives the hash of an event that is still there.
+ */
+export function refuseStranger(
+  path: string,
+  head: Head,
+  seen: Head | undefined,
+  hashAt: (position: number) => string | undefined,
+): void {
+  if (!seen || head.epoch > seen.epoch) return
+  const hash = head.position === seen.position ? head.hash : hashAt(seen.position)
+  if (!isBehind(head, seen) && (hash === seen.hash || seen.position === 0)) return
+  throw new Refusal('unavailable', `Another store stands at ${path} than this process opened`, {
+    next: 'Start it anew to use that one, or put the former one back: leasehold db restore BACKUP',
+    details: { ...ENDS, path },
+  })
+}
+
+/** The store was removed under a process that had it open. */
+export function gone(path: string): Refusal {
+  return new Refusal('unavailable', `${path} was removed while this process had it open`, {
+    next: 'Put a backup in its place: leasehold db restore BACKUP. Nothing is written before.',
+    details: { ...ENDS, path },
+  })
+}
+
+/** A newer program changed the store while this process had it open. */
+export function outgrown(what: string, found: number, known: number): Refusal {
+  return new Refusal(
+    'unavailable',
+    `${what} was brought up to schema ${found} by a newer leasehold; this process knows ${known}`,
+    {
+      next: 'Restart it with the newer version: it would misread what it finds, or drop part of it.',
+      details: { ...ENDS, found, known },
+    },
+  )
+}
