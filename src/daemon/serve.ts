@@ -57,7 +57,10 @@ export async function serve(
     await store.close()
     throw error
   })
-  const ended = new Promise<string>((resolve) => role.keep(resolve))
+  const ended = new Promise<string>((resolve) => {
+    role.keep(resolve)
+    store.onCommit(() => undefined, undefined, resolve)
+  })
   const release = async () => {
     await role.release()
     await store.close()

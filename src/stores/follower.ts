@@ -1,5 +1,6 @@
 import type { Event } from '../core/view.ts'
 import type { Head } from './port.ts'
+import { isEnd } from './successor.ts'
 
 interface Source {
   head(): Promise<Head>
@@ -11,7 +12,9 @@ interface Source {
 export interface Listener {
   events(events: Event[]): void
   /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
-  reset?(): void
+  reset(): void
+  /** This process cannot serve the store any more, whatever is asked of it. */
+  ended(why: string): void
 }
 
 const PAGE = 500
@@ -66,11 +69,16 @@ export class Follower {
     this.again = this.catching !== undefined
     return (this.catching ??= this.catchUp()
       // The store is in trouble, and tells everyone who asks; the next look tries again.
-      .catch(() => undefined)
+      .catch((error: unknown) => this.troubled(error))
       .finally(() => {
         this.catching = undefined
         if (this.again && !this.stopped) void this.look()
       }))
+  }
+
+  private troubled(error: unknown): void {
+    if (!isEnd(error)) return
+    for (const listener of this.listeners) listener.ended((error as Error).message)
   }
 
   private async catchUp(): Promise<void> {
@@ -85,7 +93,7 @@ export class Follower {
     if (head.epoch !== this.epoch) {
       this.epoch = head.epoch
       this.position = head.position
-      for (const listener of this.listeners) listener.reset?.()
+      for (const listener of this.listeners) listener.reset()
       return
     }
     while (this.position < head.position) {

@@ -117,10 +117,10 @@ export class Store {
   }
 
   /** Told of the events of every commit made through this store object; see `follow`. */
-  onCommit(events: Listener['events'], reset?: () => void): () => void {
-    const listener: Listener = reset ? { events, reset } : { events }
+  onCommit(events: Listener['events'], reset = () => {}, ended: Listener['ended'] = () => {}) {
+    const listener: Listener = { events, reset, ended }
     this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /** From now on listeners hear of all commits, whoever made them, in order and without a gap. */

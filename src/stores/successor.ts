@@ -22,8 +22,12 @@ export function refuseStranger(
 ): void {
   if (!seen || head.epoch > seen.epoch) return
   const hash = head.position === seen.position ? head.hash : hashAt(seen.position)
-  if (!isBehind(head, seen) && (hash === seen.hash || seen.position === 0)) return
-  throw new Refusal('unavailable', `Another store stands at ${path} than this process opened`, {
+  if (isBehind(head, seen) || (hash !== seen.hash && seen.position > 0)) throw stranger(path)
+}
+
+/** Somebody put another store where this process had opened one. */
+export function stranger(path: string): Refusal {
+  return new Refusal('unavailable', `Another store stands at ${path} than this process opened`, {
     next: 'Start it anew to use that one, or put the former one back: leasehold db restore BACKUP',
     details: { ...ENDS, path },
   })
@@ -33,6 +37,15 @@ export function refuseStranger(
 export function gone(path: string): Refusal {
   return new Refusal('unavailable', `${path} was removed while this process had it open`, {
     next: 'Put a backup in its place: leasehold db restore BACKUP. Nothing is written before.',
+    details: { ...ENDS, path },
+  })
+}
+
+/** Files that belong to the store were removed under a process that had them open. */
+export function sidesGone(path: string): Refusal {
+  const what = `The files ${path}-wal and -shm were removed while this process had them open`
+  return new Refusal('unavailable', what, {
+    next: 'Start it anew. They are part of the store: what is in them is nowhere else.',
     details: { ...ENDS, path },
   })
 }

@@ -44,17 +44,24 @@ export class Witness {
    * Refuses (`damaged`) a head that is behind what was committed. Without the write lock, `kept` has
    * to be read before that head was: others go on meanwhile.
    */
-  check(head: Numbers, { committed } = this.read()): void {
-    if (!committed || !isBehind(head, committed) || planted('S3')) return
-    const lost = `events up to ${committed.position} and ${committed.fences} fences were committed`
-    const found = `it has ${head.position} and ${head.fences}`
-    const epochs = head.epoch === committed.epoch ? '' : `, of epoch ${committed.epoch}`
-    throw new Refusal('damaged', `The store has lost what was committed: ${lost}${epochs}; ${found}`, {
+  check(head: Numbers, kept = this.read()): void {
+    const fault = this.faultOf(head, kept)
+    if (fault === undefined) return
+    throw new Refusal('damaged', fault, {
       next:
-        'Nothing is written until it is mended: leasehold db restore BACKUP. ' +
-        `What is missing may be in a file that was moved away (${this.file} says what was seen).`,
-      details: { committed: { ...committed }, found: numbersOf(head) },
+        'Nothing is written until it is mended: leasehold db restore BACKUP. To begin with ' +
+        `nothing instead, remove the folder ${dirname(this.file)}.`,
+      details: { committed: kept.committed && numbersOf(kept.committed), found: numbersOf(head) },
     })
+  }
+
+  /** What `check` would say. */
+  faultOf(head: Numbers, { committed }: Kept): string | undefined {
+    if (!committed || !isBehind(head, committed) || planted('S3')) return undefined
+    return (
+      `The store has lost what was committed: ${told(committed)}; ` +
+      `now it has ${told(head)} (${this.file})`
+    )
   }
 
   /**
@@ -74,16 +81,17 @@ export class Witness {
 
   /** Before a commit that would leave `next`, under the write lock. */
   begin(next: Numbers): void {
-    const fd = this.open()
-    const { reserved } = this
-    const isCovered = reserved?.epoch === next.epoch && next.fences <= reserved.fences
-    if (!isCovered || reserved.boot !== boot) {
-      const { epoch, position } = next
-      this.reserved = { epoch, fences: next.fences + BLOCK, position, boot }
-      put(fd, 'reserved', [epoch, this.reserved.fences, position, boot])
-      fs.fsyncSync(fd)
-    }
-    put(fd, 'begun', listOf(next))
+    this.attempt((fd) => {
+      const { reserved } = this
+      const isCovered = reserved?.epoch === next.epoch && next.fences <= reserved.fences
+      if (!isCovered || reserved.boot !== boot) {
+        const { epoch, position } = next
+        this.reserved = { epoch, fences: next.fences + BLOCK, position, boot }
+        put(fd, 'reserved', [epoch, this.reserved.fences, position, boot])
+        fs.fsyncSync(fd)
+      }
+      put(fd, 'begun', listOf(next))
+    })
   }
 
   /**
@@ -92,7 +100,15 @@ export class Witness {
    * then no fence comes again.
    */
   end(head: Numbers): void {
-    put(this.open(), 'committed', listOf(head))
+    this.attempt((fd) => put(fd, 'committed', listOf(head)))
+  }
+
+  private attempt(step: (fd: number) => void): void {
+    try {
+      step(this.open())
+    } catch (error) {
+      throw fileRefusal(error, this.file)
+    }
   }
 
   close(): void {
@@ -145,6 +161,9 @@ export class Witness {
 const listOf = ({ epoch, fences, position }: Numbers) => [epoch, fences, position]
 
 const numbersOf = ({ epoch, fences, position }: Numbers) => ({ epoch, fences, position })
+
+const told = ({ epoch, fences, position }: Numbers) =>
+  `${position} events and ${fences} fences of epoch ${epoch}`
 
 /** Whether a store went back: what `head` says is less than what was `seen`. */
 export function isBehind(head: Numbers, seen: Numbers): boolean {

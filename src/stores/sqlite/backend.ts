@@ -15,7 +15,7 @@ import {
   CommitUnknown,
   type Head,
 } from '../port.ts'
-import { gone, refuseStranger } from '../successor.ts'
+import { gone, refuseStranger, sidesGone } from '../successor.ts'
 import { Witness } from '../witness.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
@@ -157,9 +157,18 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  /** Lets go of files that are not those at the path any more. */
+  /**
+   * Lets go of files that are not those at the path any more. Where only the side files were
+   * removed, what is in ours alone is brought into the database first, unless others use that by
+   * now. Then this process ends (`unavailable`): SQLite keeps to the side files of its first
+   * connection for as long as anything of that is left.
+   */
   private letGo(): void {
     this.rollback()
+    if (this.opened?.hasLostSides()) {
+      if (!this.opened.hasRivals()) this.writer?.db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      throw sidesGone(this.options.path)
+    }
     this.drop()
     this.reader?.db.close()
     this.reader = undefined
@@ -292,14 +301,16 @@ export class SqliteBackend implements Backend {
     if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
-      if (!this.isInPlace()) throw new Error('the file was replaced or removed meanwhile')
-      this.witness?.end(head)
+      if (this.isInPlace()) return this.witness?.end(head)
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
       const { message } = refusalFor(error, this.options.path)
       throw new CommitUnknown(message)
     }
+    // On disk, but perhaps where nobody will look for it: the next batch finds out.
+    this.forget()
+    throw new CommitUnknown(`${this.options.path} was replaced or removed meanwhile`)
   }
 
   rollback(): void {

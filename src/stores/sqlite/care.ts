@@ -45,6 +45,8 @@ export function checkSqlite(path: string): Report {
   } catch (error) {
     report.problems.push(refusalFor(error, path).message)
   } finally {
+    // A connection is closed for good when its statements are collected; its locks go now.
+    if (db?.isTransaction) db.exec('ROLLBACK')
     db?.close()
   }
   return { ...report, ok: report.problems.length === 0 }

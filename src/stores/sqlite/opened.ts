@@ -7,7 +7,8 @@ const TICK_MS = 50
 export const fileAt = (path: string) => statSync(path, { throwIfNoEntry: false })
 
 /** While a file is open, no other one has its device and inode. */
-const isSame = (a: Stats | undefined, b: Stats | undefined) => a?.ino === b?.ino && a?.dev === b?.dev
+const isSame = (a: Stats | undefined, b: Stats | undefined) =>
+  a?.ino === b?.ino && a?.dev === b?.dev
 
 /**
  * Which files the connections of this process have open. SQLite goes on with them when others stand
@@ -17,7 +18,8 @@ const isSame = (a: Stats | undefined, b: Stats | undefined) => a?.ino === b?.ino
  */
 export class Opened {
   private readonly paths: string[]
-  private readonly files: (Stats | undefined)[]
+  /** A side file that was not there yet is known when it comes. */
+  private files: (Stats | undefined)[]
   private readonly folder: string | undefined
   /** The folder as it was when all files were last looked at; undefined if that proves nothing. */
   private quiet: Stats | undefined
@@ -44,9 +46,21 @@ export class Opened {
     const { quiet } = this
     // Nothing came into the folder or left it since: one look instead of three.
     if (folder && quiet?.mtimeMs === folder.mtimeMs && isSame(folder, quiet)) return true
-    if (!this.look().every((each, i) => isSame(each, this.files[i]))) return false
+    const now = this.look()
+    if (now.some((each, i) => this.files[i] && !isSame(each, this.files[i]))) return false
+    this.files = now
     this.quiet = folder && Date.now() - folder.mtimeMs > TICK_MS ? folder : undefined
     return true
+  }
+
+  /** Whether only the side files are others, so that what is in ours is nowhere else. */
+  hasLostSides(): boolean {
+    return !this.isInPlace() && isSame(fileAt(this.paths[0]!), this.files[0])
+  }
+
+  /** Whether another process has begun a side file in the place of ours. */
+  hasRivals(): boolean {
+    return this.paths.slice(1).some((path) => fileAt(path) !== undefined)
   }
 
   private look(): (Stats | undefined)[] {
