@@ -50,14 +50,18 @@ export function sidesGone(path: string): Refusal {
   })
 }
 
-/** A newer program changed the store while this process had it open. */
-export function outgrown(what: string, found: number, known: number): Refusal {
-  return new Refusal(
-    'unavailable',
-    `${what} was brought up to schema ${found} by a newer leasehold; this process knows ${known}`,
-    {
-      next: 'Restart it with the newer version: it would misread what it finds, or drop part of it.',
-      details: { ...ENDS, found, known },
-    },
-  )
+/** What a newer program wrote, perhaps while this process had it open. `what` is its version. */
+export function outgrown(path: string, what: string): Refusal {
+  return new Refusal('unavailable', `${path} was written by a newer leasehold (${what})`, {
+    next:
+      'Upgrade leasehold, and restart what still runs of the older version: it would misread ' +
+      'what it finds, or drop part of it.',
+    details: { ...ENDS, path },
+  })
+}
+
+/** Refuses the schema of a newer program; `known` is that of this one. */
+export function refuseNewerSchema(path: string, found: number, known: number): number {
+  if (found > known) throw outgrown(path, `schema ${found}, and this one knows ${known}`)
+  return found
 }

@@ -225,7 +225,7 @@ describe('a store that a newer program migrated', () => {
     for (const ask of [() => verbs.take('b', ada), () => verbs.lease('a')]) {
       const told = await expectRefusal(ask(), 'unavailable')
       expect(told.message).toMatch(/newer leasehold/)
-      expect(told.next).toMatch(/Restart/)
+      expect(told.next).toMatch(/restart what still runs/)
       expect(told.details).toMatchObject({ stopping: true })
     }
   })

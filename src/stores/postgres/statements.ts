@@ -15,11 +15,13 @@ export function statementsFor(address: Address) {
     `BEGIN ISOLATION LEVEL READ COMMITTED;
      SELECT pg_advisory_xact_lock(${lockKey(address.schema, what)})`
   const columns = HEAD.map((name) => `${quoted(name)}::text`).join(', ')
-  // Beside the row: how often was committed, the database's clock, and whether commits are durable.
+  // Beside the row: how often was committed, the database's clock, whether commits are durable, and
+  // the version of the tables, which another program may have raised since the last transaction.
   // A statement of its own: it must begin when the lock is ours already.
   const head = (more = '') => `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
-    current_setting('synchronous_commit'), ${readMark}${more} FROM ${schema}.head`
+    current_setting('synchronous_commit'), ${readMark},
+    (SELECT max(number)::text FROM ${schema}.migration)${more} FROM ${schema}.head`
   // With the statements that begin there are no bound values: this one is a number, made sure.
   const recent = (seen: number) => `,
     (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r

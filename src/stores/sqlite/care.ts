@@ -4,6 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/restore.ts'
 import { chainFault } from '../chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
+import { EMPTY_HEAD } from '../head.ts'
 import { machine } from '../machine.ts'
 import type { Head } from '../port.ts'
 import { Store } from '../store.ts'
@@ -36,6 +37,7 @@ export function checkSqlite(path: string): Report {
     // Another process that opens or closes the file just now is no damage.
     db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     if (schemaVersion(db) !== SCHEMA_VERSION) {
+      if (schemaVersion(db) === 0) witness.check(EMPTY_HEAD, kept)
       report.problems.push(`schema ${schemaVersion(db)} instead of ${SCHEMA_VERSION}`)
     } else {
       db.exec('BEGIN')

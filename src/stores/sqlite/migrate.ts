@@ -3,7 +3,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
-import { outgrown } from '../successor.ts'
+import { refuseNewerSchema } from '../successor.ts'
 import type { Database } from './driver.ts'
 import type { Statements } from './statements.ts'
 
@@ -72,17 +72,11 @@ function begin(db: Database, path: string): void {
 
 /** The schema of a database; one from a newer program is refused rather than misread. */
 export function refuseNewer(db: Database, path: string): number {
-  const found = schemaVersion(db)
-  if (found <= SCHEMA_VERSION) return found
-  throw new Refusal('unavailable', `${path} was written by a newer leasehold (schema ${found})`, {
-    next: 'Upgrade leasehold; this version would not understand what it reads.',
-    details: { found, known: SCHEMA_VERSION },
-  })
+  return refuseNewerSchema(path, schemaVersion(db), SCHEMA_VERSION)
 }
 
 /** Whether the schema still is this program's; refuses when a newer program has migrated it. */
 export function isCurrent(statements: Statements, path: string): boolean {
   const found = Number(statements.sql('PRAGMA user_version').get()?.['user_version'])
-  if (found > SCHEMA_VERSION) throw outgrown(path, found, SCHEMA_VERSION)
-  return found === SCHEMA_VERSION
+  return refuseNewerSchema(path, found, SCHEMA_VERSION) === SCHEMA_VERSION
 }
