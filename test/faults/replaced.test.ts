@@ -44,6 +44,7 @@ describe('under a running server', () => {
     const damaged = `${databaseOf(place)}.new`
     writeFileSync(damaged, 'garbage')
     renameSync(damaged, databaseOf(place))
+    for (const side of ['-wal', '-shm']) rmSync(databaseOf(place) + side)
     await place.ok(['db', 'restore', place.path('copy')])
     const { token } = await place.ok(['token', 'create', '--role', 'agent', '--agent', 'b'])
     const client = await clientOf({ url, token })

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/restore.ts'
@@ -217,9 +217,12 @@ async function replace(path: string, prepared: string, present: Report | undefin
   // A file of its own: the prepared one may still be open here until its statements are collected.
   const fresh = `${path}.fresh`
   await copyTo(prepared, fresh, 'WAL')
-  for (const side of ['', '-wal', '-shm']) {
+  remove(`${path}.damaged`)
+  for (const side of ['-wal', '-shm']) {
     if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
   }
+  // In one step: those who have the store open would take a moment without it for its end.
+  if (existsSync(path)) linkSync(path, `${path}.damaged`)
   renameSync(fresh, path)
 }
 
