@@ -135,10 +135,10 @@ export class Witness {
 
   private parse(line: string): Numbers & { boot: string } {
     const [, said = '', sum] = /^(.*) (\d+) *\n$/.exec(line) ?? []
-    const [epoch, fences, position, boot = ''] = said.split(' ')
+    const [epoch, fences, position, during = ''] = said.split(' ')
     const numbers = [epoch, fences, position].map(Number)
     if (Number(sum) === sumOf(said) && numbers.every(Number.isSafeInteger)) {
-      return { epoch: numbers[0]!, fences: numbers[1]!, position: numbers[2]!, boot }
+      return { epoch: numbers[0]!, fences: numbers[1]!, position: numbers[2]!, boot: during }
     }
     throw new Refusal('damaged', `${this.file} does not hold what was written into it`, {
       next: 'If leasehold db check finds the store sound, remove that file: it is made anew.',

@@ -68,7 +68,8 @@ describe('under a running server', () => {
     running.kill('SIGKILL')
     await running.ended
     await place.refused(['lock', 'acquire', 'x', '--agent', 'b'], 'damaged', 76)
-    await place.refused(['lock', 'status', 'x'], 'damaged', 76)
+    const told = await place.refused(['lock', 'status', 'x'], 'damaged', 76)
+    expect(told.next).toMatch(/db restore BACKUP/)
   })
 
   test('a newer program that migrates the store ends it', async () => {

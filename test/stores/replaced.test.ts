@@ -38,7 +38,7 @@ const remove = (path: string, sides = SIDES) => {
 /** The only line that was synced, as another boot left it: at its place, and nothing before it. */
 function lineOfWitness(fences: string, boot: string): Buffer {
   const said = `0 ${fences} 1 ${boot}`
-  const sum = [...said].reduce((each, c) => (each * 31 + c.charCodeAt(0)) % 1_000_003, 7)
+  const sum = Buffer.from(said).reduce((each, code) => (each * 31 + code) % 1_000_003, 7)
   return Buffer.concat([Buffer.alloc(192), Buffer.from(`${`${said} ${sum}`.padEnd(95)}\n`)])
 }
 
