@@ -41,7 +41,7 @@ export class Witness {
   }
 
   /**
-   * Refuses (`damaged`) a head that is behind what was committed. Without the write lock, `kept` has
+   * Refuses (`damaged`) a head behind what was committed. Without the write lock, `kept` has
    * to be read before that head was: others go on meanwhile.
    */
   check(head: Numbers, kept = this.read()): void {

@@ -14,7 +14,7 @@ export class Seen {
     const { head } = found
     if (this.head && isBehind(head, this.head)) {
       throw new Refusal('damaged', `${shown} was put back to an earlier state, or begun anew`, {
-        next: 'If that is as it should be, end all leases of before: leasehold db restore --raise-epoch',
+        next: 'If that is meant, end all leases of before: leasehold db restore --raise-epoch',
         details: { seen: this.head.position, found: head.position },
       })
     }

@@ -1,4 +1,3 @@
-import { existsSync, statSync } from 'node:fs'
 import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
@@ -15,39 +14,21 @@ import {
   CommitUnknown,
   type Head,
 } from '../port.ts'
-import { gone, refuseStranger, sidesGone } from '../successor.ts'
-import { Witness } from '../witness.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
-import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
+import { type Connection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
 import { refusalFor } from './errors.ts'
-import { isCurrent, migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
-import { fileAt, Opened } from './opened.ts'
+import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
-import { type Change, Statements } from './statements.ts'
+import type { Change, Statements } from './statements.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
 
 const HEADS = 2
 
-interface Connection {
-  db: Database
-  statements: Statements
-}
-
 type Rows = Map<string, AnyRow | null>
-
-interface SqliteOptions {
-  path: string
-  /** How long to try without anybody making progress before answering `unavailable`. */
-  busy_timeout_ms: number
-  /** Makes folder and file with the right modes, before SQLite would with laxer ones. */
-  prepare?: () => void
-  /** False for a copy that is made ready under another name. */
-  isWitnessed?: boolean
-}
 
 /**
  * SQLite in WAL mode with `synchronous=FULL`. One writing connection, one for reading; both are
@@ -56,35 +37,35 @@ interface SqliteOptions {
  */
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
-  readonly finder = new SqliteFinder(async () => (await this.openReader())?.statements)
+  readonly finder = new SqliteFinder(async () => (await this.connections.forReading())?.statements)
   private readonly options: SqliteOptions
-  private writer: Connection | undefined
-  private reader: Connection | undefined
+  private readonly connections: Connections
   private version: unknown
   private head: Head | undefined
-  private readonly witness: Witness | undefined
-  /** The files that both connections have open. */
-  private opened: Opened | undefined
-  /** The newest commit that this process has seen, in whichever file. */
-  private seen: Head | undefined
   private readonly cache = new Cache()
   /** The first ready rows of lanes, as they were committed before this batch. */
   private readonly heads = new Map<string, Tables['ready'][]>()
 
   constructor(options: SqliteOptions) {
     this.options = options
-    if (options.isWitnessed !== false) this.witness = new Witness(options.path)
+    this.connections = new Connections(options)
+  }
+
+  private get statements(): Statements {
+    return this.connections.writer!.statements
   }
 
   async begin(): Promise<Head> {
     try {
       for (;;) {
-        const { db, statements } = (this.writer ??= await this.connect())
-        await beginPatiently(db, this.options.busy_timeout_ms)
-        const head = this.isInPlace() && this.beginWith(statements)
+        const writer = await this.connections.forWriting()
+        await beginPatiently(writer.db, this.options.busy_timeout_ms)
+        const head = isInPlace(writer) && this.beginWith(writer)
         if (head) return head
         // What would be decided here were written where nobody else looks.
-        this.letGo()
+        this.rollback()
+        this.connections.refuseLostSides(writer)
+        this.drop()
       }
     } catch (error) {
       this.rollback()
@@ -93,86 +74,14 @@ export class SqliteBackend implements Backend {
   }
 
   /** False where an older program's backup took the place of the rows: it has to be migrated. */
-  private beginWith(statements: Statements): Head | false {
+  private beginWith(writer: Connection): Head | false {
+    const { statements } = writer
     const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
     this.heads.clear()
     if (data_version !== this.version) this.forget()
-    if (!this.head) {
-      if (!isCurrent(statements, this.options.path)) return false
-      const head = readHead(statements)
-      const checked = this.witness?.checked(head) ?? head
-      this.recognize(head, statements)
-      this.head = checked
-    }
+    if (!this.head && !isCurrent(statements, this.options.path)) return false
     this.version = data_version
-    return this.head
-  }
-
-  /** Remembers the newest commit, and refuses one that does not follow what was remembered. */
-  private recognize(head: Head, statements: Statements): void {
-    refuseStranger(this.options.path, head, this.seen, (at) => statements.hashOf(at))
-    this.seen = head
-  }
-
-  private isInPlace(): boolean {
-    return this.opened?.isInPlace() ?? false
-  }
-
-  private connect(): Promise<Connection> {
-    const { path, prepare } = this.options
-    const refuseEmpty = () => this.refuseEmpty()
-    if (!existsSync(path)) refuseEmpty()
-    prepare?.()
-    return this.open({ readOnly: false }, (db) => migrate(db, { ...this.options, refuseEmpty }))
-  }
-
-  /** Nothing is there: fine for a new store, not for one that this process or another has seen. */
-  private refuseEmpty(): void {
-    if (this.seen && this.seen.position > 0) throw gone(this.options.path)
-    this.witness?.check(EMPTY_HEAD)
-  }
-
-  /** Opens the database, and notes which files these are. `first` has to read something. */
-  private async open(
-    how: { readOnly: boolean },
-    first: (db: Database) => Promise<unknown>,
-  ): Promise<Connection> {
-    const { path } = this.options
-    for (;;) {
-      if (this.opened && !this.isInPlace()) this.letGo()
-      const before = fileAt(path)
-      const db = openDatabase(path, how)
-      try {
-        await first(db)
-        const opened = new Opened(path)
-        if (opened.isOf(before) && (!this.opened || this.isInPlace())) {
-          this.opened ??= opened
-          return { db, statements: new Statements(db) }
-        }
-      } catch (error) {
-        db.close()
-        throw error
-      }
-      db.close()
-    }
-  }
-
-  /**
-   * Lets go of files that are not those at the path any more. Where only the side files were
-   * removed, what is in ours alone is brought into the database first, unless others use that by
-   * now. Then this process ends (`unavailable`): SQLite keeps to the side files of its first
-   * connection for as long as anything of that is left.
-   */
-  private letGo(): void {
-    this.rollback()
-    if (this.opened?.hasLostSides()) {
-      if (!this.opened.hasRivals()) this.writer?.db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      throw sidesGone(this.options.path)
-    }
-    this.drop()
-    this.reader?.db.close()
-    this.reader = undefined
-    this.opened = undefined
+    return (this.head ??= this.connections.headForWriting(writer))
   }
 
   private forget(): void {
@@ -198,20 +107,20 @@ export class SqliteBackend implements Backend {
     const unknown = keys.filter((key) => !known.has(key))
     if (unknown.length === 0) return
     for (const key of unknown) known.set(key, null)
-    for (const row of this.writer!.statements.getMany(table, unknown)) {
+    for (const row of this.statements.getMany(table, unknown)) {
       known.set(row[KEYS[table] as keyof AnyRow], row)
     }
   }
 
   private isEmpty(table: TableName): boolean {
-    return this.cache.isEmpty(table, () => this.writer!.statements.isEmpty(table))
+    return this.cache.isEmpty(table, () => this.statements.isEmpty(table))
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const known = this.cache.of(table).get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
     if (this.isEmpty(table)) return undefined
-    const row = this.writer!.statements.get(table, key)
+    const row = this.statements.get(table, key)
     this.cache.of(table).set(key, row ?? null)
     return row as Tables[T] | undefined
   }
@@ -220,7 +129,7 @@ export class SqliteBackend implements Backend {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
     const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
     if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
-    const rows = this.writer!.statements.scan(index, group, after, limit)
+    const rows = this.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
     if (index === 'ready_in') this.loadTasks(rows.map((row) => (row as Tables['ready']).task_id))
     if (index === 'shares_in_turn') {
@@ -234,14 +143,14 @@ export class SqliteBackend implements Backend {
   }
 
   isDue(index: IndexName, group: string, until: number): boolean {
-    return this.cache.isDue(index, group, until, () => this.writer!.statements.first(index, group))
+    return this.cache.isDue(index, group, until, () => this.statements.first(index, group))
   }
 
   /** When the first task of a lane is claimed, the second becomes its head. */
   private loadHeads(scopes: string[]): void {
     const unknown = scopes.filter((scope) => !this.heads.has(scope))
     for (const scope of unknown) this.heads.set(scope, [])
-    for (const row of this.writer!.statements.firstReady(unknown, HEADS)) {
+    for (const row of this.statements.firstReady(unknown, HEADS)) {
       this.heads.get(row.scope)!.push(row)
     }
   }
@@ -253,7 +162,8 @@ export class SqliteBackend implements Backend {
   }
 
   commit({ changes, events, head }: Commit): 'done' {
-    const { db, statements } = this.writer!
+    const writer = this.connections.writer!
+    const { db, statements } = writer
     try {
       for (const table of TABLES) {
         this.write(statements, table, changes[table])
@@ -266,17 +176,16 @@ export class SqliteBackend implements Backend {
         .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms)
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
-      this.witness?.begin(head)
+      this.connections.witness?.begin(head)
     } catch (error) {
       this.rollback()
       // If what was remembered is at fault, the next try begins without it.
       this.forget()
       throw refusalFor(error, this.options.path)
     }
-    this.finish(db, head)
+    this.finish(writer, head)
     this.cache.keep(changes)
     this.head = head
-    this.seen = head
     return 'done'
   }
 
@@ -296,12 +205,13 @@ export class SqliteBackend implements Backend {
     if (gone.length > 0) statements.remove(table, gone)
   }
 
-  private finish(db: Database, head: Head): void {
+  private finish(writer: Connection, head: Head): void {
+    const { db } = writer
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
-      if (this.isInPlace()) return this.witness?.end(head)
+      if (isInPlace(writer)) return this.connections.committed(head)
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
@@ -314,98 +224,43 @@ export class SqliteBackend implements Backend {
   }
 
   rollback(): void {
-    if (!this.writer?.db.isTransaction) return
-    try {
-      this.writer.db.exec('ROLLBACK')
-    } catch {
-      this.drop()
-    }
+    if (!this.connections.rollback()) this.drop()
   }
 
   private drop(): void {
-    this.writer?.db.close()
-    this.writer = undefined
     this.version = undefined
     this.forget()
+    this.connections.leaveWriter()
   }
 
   async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
     const { path, busy_timeout_ms } = this.options
-    let db: Database | undefined
+    let reader: Connection | undefined
     try {
-      const reader = await this.openReader()
+      reader = await this.connections.forReading()
       if (!reader) return look(new MemoryTables(), EMPTY_HEAD)
-      const { statements } = reader
-      db = reader.db
+      const { db, statements, opened } = reader
       // All in one step: another read on this connection may begin as soon as this one pauses.
       return await patiently(db, busy_timeout_ms, () => {
-        reader.db.exec('BEGIN')
+        db.exec('BEGIN')
         try {
           isCurrent(statements, path)
           return look(new Snapshot(statements), readHead(statements))
         } finally {
-          reader.db.exec('ROLLBACK')
-          if (reader !== this.reader) reader.db.close()
+          db.exec('ROLLBACK')
+          if (!opened) db.close()
         }
       })
     } catch (error) {
-      // While this one waited, another step found that the files are others.
-      if (db && !db.isOpen && db !== this.reader?.db) return this.snapshot(look)
+      // While this one waited, another read found that the files are others.
+      if (reader?.opened && !reader.db.isOpen) return this.snapshot(look)
       throw error instanceof Refusal ? error : refusalFor(error, path)
-    }
-  }
-
-  /** A missing database reads as an empty one, and stays missing: reading changes nothing. */
-  private async openReader(): Promise<Connection | undefined> {
-    if (this.reader && this.isInPlace()) return this.reader
-    const { path, busy_timeout_ms } = this.options
-    if (!existsSync(path)) {
-      this.refuseEmpty()
-      return undefined
-    }
-    let found = 0
-    const kept = this.witness?.read()
-    let reader: Connection
-    try {
-      reader = await this.open({ readOnly: true }, async (db) => {
-        found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
-      })
-    } catch (error) {
-      return this.trusted(unchangingReader(path, error), kept)
-    }
-    if (found < SCHEMA_VERSION) {
-      reader.db.close()
-      if (found === 0) {
-        this.refuseEmpty()
-        return undefined
-      }
-      this.writer ??= await this.connect()
-      return this.openReader()
-    }
-    this.trusted(reader, kept)
-    // Another read may have opened one while this one was kept waiting.
-    if (this.reader) reader.db.close()
-    return (this.reader ??= reader)
-  }
-
-  /** What is read by a new connection has to be the store that is known, and all of it. */
-  private trusted(reader: Connection, kept: ReturnType<Witness['read']> | undefined): Connection {
-    try {
-      const head = readHead(reader.statements)
-      this.witness?.check(head, kept)
-      this.recognize(head, reader.statements)
-      return reader
-    } catch (error) {
-      reader.db.close()
-      throw error
     }
   }
 
   stamp(): unknown {
     try {
-      // Of files that are no longer those at the path it would never say anything new.
-      if (!this.isInPlace()) return undefined
-      return this.reader?.statements.sql('PRAGMA data_version').get()?.['data_version']
+      return this.connections.stamp()
     } catch {
       // Whoever reads in earnest finds out what is wrong.
       return undefined
@@ -413,32 +268,12 @@ export class SqliteBackend implements Backend {
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
-    const reader = await this.openReader()
+    const reader = await this.connections.forReading()
     return reader ? reader.statements.events(after, limit) : []
   }
 
   close(): void {
-    this.rollback()
-    this.writer?.db.close()
-    this.reader?.db.close()
-    this.writer = undefined
-    this.reader = undefined
-    this.witness?.close()
+    this.connections.rollback()
+    this.connections.close()
   }
-}
-
-/**
- * Even reading needs a side file in WAL mode. Where none can be made (a read-only folder, a full
- * disk), nobody has the database open: it is read as it is, for one look. Any other error stands.
- */
-function unchangingReader(path: string, error: unknown): Connection {
-  const code = resultCode(error)
-  const { readonly, cantopen, io, full } = RESULT
-  const unwritable = [readonly, cantopen, io, full].some((each) => each === code)
-  // What is only in the side file would be missed.
-  const waiting = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  if (!unwritable || waiting > 0) throw error
-  const db = openUnchanging(path)
-  refuseNewer(db, path)
-  return { db, statements: new Statements(db) }
 }
