@@ -34,6 +34,7 @@ export class Witness {
   private readonly file: string
   private fd: number | undefined
   private reserved: Kept['reserved']
+  private begun: Kept['begun']
 
   /** `storePath`: what the file stands beside. Its name does not begin with the store's own. */
   constructor(storePath: string) {
@@ -72,6 +73,7 @@ export class Witness {
     const kept = this.read()
     this.check(head, kept)
     this.reserved = kept.reserved
+    this.begun = kept.begun
     if (planted('S3')) return head
     const isNewBoot = kept.reserved?.boot !== boot
     const floors = [kept.begun, isNewBoot ? kept.reserved : undefined]
@@ -90,7 +92,11 @@ export class Witness {
         put(fd, 'reserved', [epoch, this.reserved.fences, position, boot])
         fs.fsyncSync(fd)
       }
+      const { begun } = this
+      // Most commits give no fence, and only fences are read back from here.
+      if (begun?.epoch === next.epoch && begun.fences === next.fences) return
       put(fd, 'begun', listOf(next))
+      this.begun = numbersOf(next)
     })
   }
 
@@ -100,12 +106,12 @@ export class Witness {
    * then no fence comes again.
    */
   end(head: Numbers): void {
-    this.attempt((fd) => put(fd, 'committed', listOf(head)))
+    this.attempt((fd) => put(fd, 'committed', listOf(head)), this.fd)
   }
 
-  private attempt(step: (fd: number) => void): void {
+  private attempt(step: (fd: number) => void, fd?: number): void {
     try {
-      step(this.open())
+      step(fd ?? this.open())
     } catch (error) {
       throw fileRefusal(error, this.file)
     }
@@ -148,10 +154,11 @@ export class Witness {
   /** Kept open, and made anew when somebody removed it. */
   private open(): number {
     if (this.fd !== undefined && fs.fstatSync(this.fd).nlink > 0) return this.fd
+    const isNew = this.fd !== undefined || !fs.existsSync(this.file)
     this.close()
-    this.reserved = undefined
+    // What was read of the file counts as long as the file does.
+    if (isNew) [this.reserved, this.begun] = [undefined, undefined]
     const { O_CREAT, O_RDWR, O_NOFOLLOW } = fs.constants
-    const isNew = !fs.existsSync(this.file)
     this.fd = fs.openSync(this.file, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600)
     if (isNew) syncFolder(dirname(this.file))
     return this.fd
