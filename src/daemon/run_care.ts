@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProcessRef, Run } from '../core/rows.ts'
-import { host, processFact, seat } from '../stores/process.ts'
+import { endProcess, host, processFact, seat } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
 import { runFolder } from '../stores/run_output.ts'
@@ -30,10 +30,7 @@ function settle(folder: string, run: Run): void {
 
 function endLater(runner: ProcessRef): void {
   if (processFact(runner) !== 'alive') return
-  const end = () => {
-    if (processFact(runner) === 'alive') process.kill(runner.pid, 'SIGKILL')
-  }
-  setTimeout(end, RUNNER_MS).unref()
+  setTimeout(() => endProcess(runner), RUNNER_MS).unref()
 }
 
 /** What the folder says of a run that is over is what the store says. */

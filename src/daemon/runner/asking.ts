@@ -1,6 +1,7 @@
 import type { Caller } from '../../core/caller.ts'
 import { Refusal, type RefusalCode } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
+import { isRefusal } from '../../stores/errors.ts'
 import { stateFolder } from '../../stores/place.ts'
 import { ownProcess } from '../../stores/process.ts'
 import { findDaemon } from '../../stores/server_file.ts'
@@ -15,7 +16,10 @@ const PAUSE_MS_MAX = 5_000
 
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
-/** The store has decided, and will decide the same again. Anything else may pass. */
+/**
+ * The store has decided, and will decide the same again. Anything else may pass: `internal` too, for
+ * what broke in a daemon (no descriptor left, say) need not break in the next one.
+ */
 const FINAL = new Set<RefusalCode>([
   'held',
   'fence_stale',
@@ -23,7 +27,6 @@ const FINAL = new Set<RefusalCode>([
   'illegal_move',
   'not_found',
   'invalid',
-  'internal',
 ])
 
 export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has(error.code)
@@ -50,7 +53,7 @@ export class Asking {
       try {
         return (await askBare(daemon, name, input, caller, this.answer_ms)) as ShownRun
       } catch (error) {
-        if (!(error instanceof Unanswered)) throw error
+        if (!(error instanceof Unanswered) && !isRefusal(error, 'internal')) throw error
       }
     }
     this.direct ??= (await import('./direct.ts')).openDirect(env, '/')
