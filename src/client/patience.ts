@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../core/refusal.ts'
-import { Unanswered } from './transport.ts'
+import { Unanswered } from '../stores/silence.ts'
 
 const FIRST_MS = 25
 const LAST_MS = 1_000
@@ -41,7 +41,8 @@ export async function persist<T>(
       signal?.throwIfAborted()
       if (!mayPass(error)) throw error
       const now = performance.now()
-      if (!(now - asked_ms < LONG_MS && failing_ms <= now)) {
+      const talked = now - asked_ms >= LONG_MS && !(error instanceof Unanswered && error.isSilence)
+      if (talked || !(failing_ms <= now)) {
         failing_ms = now
         tries = 0
       }
@@ -62,7 +63,7 @@ const PASSING: ReadonlySet<string> = new Set(['unavailable', 'rate_limited'])
 function unavailable(error: unknown): unknown {
   if (!(error instanceof Unanswered)) return error
   return new Refusal('unavailable', `No server answers: ${error.message}`, {
-    next: 'Start it (leasehold up), then ask again with the same request id.',
+    next: error.next || 'Start it (leasehold up), then ask again with the same request id.',
     details: { outcome: 'unknown' },
   })
 }

@@ -6,7 +6,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { readServer, type ServerFile } from '../../stores/server_file.ts'
 import { VERSION } from '../../daemon/version.ts'
 import { folderOf } from '../../stores/open.ts'
-import { pidFact } from '../../stores/process.ts'
+import { isStopped, pidFact } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { linkHint, makeLink } from './dashboard.ts'
@@ -93,6 +93,12 @@ async function serveHere(context: Context, port: number): Promise<void> {
 async function running(context: Context): Promise<ServerFile | undefined> {
   const server = readServer(folderOf(context.place))
   if (!server || pidFact(server.pid) === 'dead') return undefined
+  if (isStopped(server.pid)) {
+    throw new Refusal('unavailable', `The server (PID: ${server.pid}) is stopped`, {
+      next: `Let it go on: kill -CONT ${server.pid}`,
+      details: { pid: server.pid },
+    })
+  }
   // A daemon that was killed leaves its file behind, and its pid may be another program's by now.
   const signal = AbortSignal.timeout(HEALTH_MS)
   const answers = fetch(new URL('/healthz', server.url), { signal }).then(({ ok }) => ok)
