@@ -41,9 +41,10 @@ export async function persist<T>(
       signal?.throwIfAborted()
       if (!mayPass(error)) throw error
       const now = performance.now()
-      const talked = now - asked_ms >= LONG_MS && !(error instanceof Unanswered && error.isSilence)
-      if (talked || !(failing_ms <= now)) {
-        failing_ms = now
+      const isSilence = error instanceof Unanswered && error.isSilence
+      if (!(failing_ms <= now) || (now - asked_ms >= LONG_MS && !isSilence)) {
+        // Silence is counted from its beginning: nobody was there to talk to.
+        failing_ms = isSilence ? asked_ms : now
         tries = 0
       }
       if (now - failing_ms >= retry_ms) throw unavailable(error)

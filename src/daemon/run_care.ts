@@ -17,7 +17,20 @@ const FOLDERS_AT_ONCE = 50
  */
 export async function settleRun(store: Store, folder: string, task_id: string): Promise<void> {
   const runs = await store.read((view) => [...view.scan('runs_of', task_id)])
-  for (const run of runs) settle(folder, run)
+  settleAll(folder, runs)
+}
+
+/** One that cannot be settled keeps none of the others from it; it is thrown in the end. */
+function settleAll(folder: string, runs: (Run | undefined)[]): void {
+  const failed = runs.flatMap((run) => {
+    try {
+      if (run) settle(folder, run)
+      return []
+    } catch (error) {
+      return [error]
+    }
+  })
+  if (failed.length > 0) throw failed[0]
 }
 
 function settle(folder: string, run: Run): void {
@@ -48,7 +61,7 @@ export async function settleFolders(store: Store, folder: string): Promise<void>
     const some = ids.slice(from, from + FOLDERS_AT_ONCE)
     const open = some.filter((id) => isUnsettled(readMeta(runFolder(folder, id))))
     const runs = await store.read((view) => open.map((id) => view.get('run', id)))
-    for (const run of runs) if (run) settle(folder, run)
+    settleAll(folder, runs)
   }
 }
 

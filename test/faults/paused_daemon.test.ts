@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { clientOf, daemonOn } from '../daemons.ts'
+import type { Client } from '../../src/index.ts'
 import { expectRefusal } from '../helpers.ts'
-import { isAlive, sandbox } from '../processes.ts'
+import { sandbox, until } from '../processes.ts'
 
 /** With a busy machine in mind; each of these took 20 s and more while every call had its own patience. */
 const SOON_MS = 6_000
@@ -13,6 +14,16 @@ async function paused() {
   const pause = () => daemon.running.stop()
   const goOn = () => daemon.running.kill('SIGCONT')
   return { place, daemon, pid, pause, goOn }
+}
+
+/** The lease of `a` was renewed until well behind the end that it has now. */
+async function outlivesTwice(client: Client, ttl_ms: number): Promise<void> {
+  const end = async () => {
+    const { lock_expires_at } = await client.lock.status({ name: 'a' })
+    return lock_expires_at === null ? expect.unreachable() : Date.parse(lock_expires_at)
+  }
+  const first = await end()
+  await until('the lease is renewed', async () => (await end()) > first + ttl_ms)
 }
 
 async function soon<T>(asked: Promise<T>): Promise<T> {
@@ -54,8 +65,8 @@ test('a command under a short TTL outlives a pause of the daemon', async () => {
   const run = place.start(['run', '--lock', 'a', '--ttl', '3s', '--', 'sh', '-c', body])
   await run.said(/begun/)
   await pause()
-  // Past the whole of the TTL: only renewals on the store itself can have kept the lease.
-  await new Promise((resolve) => void setTimeout(resolve, 4_000))
+  const beside = await clientOf({ dir: place.state, embedded: true })
+  await outlivesTwice(beside, 3_000)
   const env = { LEASEHOLD_AGENT: 'bob' }
   await place.refused(['lock', 'acquire', 'a'], 'held', 5, { env })
   goOn()
@@ -69,33 +80,28 @@ test('work under withLock outlives a pause of the daemon', async () => {
   const bob = await clientOf({ dir: place.state, agent: 'bob', embedded: true })
   const done = await ada.withLock('a', { ttl_seconds: 2 }, async (signal) => {
     await pause()
-    for (let i = 0; i < 6; i += 1) {
-      await new Promise((resolve) => void setTimeout(resolve, 500))
-      await expectRefusal(bob.lock.acquire({ names: ['a'] }), 'held')
-      expect(signal.aborted).toBe(false)
-    }
+    await outlivesTwice(bob, 2_000)
+    await expectRefusal(bob.lock.acquire({ names: ['a'] }), 'held')
+    expect(signal.aborted).toBe(false)
     return 'done'
   })
   expect(done).toBe('done')
 })
 
 test('what was asked of a daemon before it was paused is done once', async () => {
-  const { place, daemon, pid, pause, goOn } = await paused()
-  const ada = await clientOf({ dir: place.state, agent: 'ada' })
-  await ada.task.list({})
+  const { place, daemon, pause, goOn } = await paused()
   await pause()
   // Straight into its socket: the ask waits there until the daemon goes on.
-  const request_id = 'once'
   const { token } = await place.ok(['token', 'create', '--role', 'agent', '--agent', 'ada'])
   const late = fetch(new URL('/v1/lock.acquire', daemon.url), {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ names: ['a'], request_id }),
+    body: JSON.stringify({ names: ['a'], request_id: 'once' }),
   })
-  const { fence } = (await ada.lock.acquire({ names: ['a'], request_id })) as { fence: number }
+  const acquire = ['lock', 'acquire', 'a', '--agent', 'ada', '--request-id', 'once']
+  const { fence } = await place.ok(acquire)
   goOn()
   expect(await (await late).json()).toMatchObject({ name: 'a', fence })
-  expect(isAlive(pid)).toBe(true)
 })
 
 test('a call to a server that says nothing ends, and the next one is answered', async () => {
@@ -117,7 +123,7 @@ test('a waiter leaves a daemon that is paused, and keeps its place', async () =>
   const wait = ['lock', 'acquire', 'a', '--wait', '50s', '--agent', 'bob']
   const waiting = place.start(['--json', ...wait], { input: '' })
   onTestFinished(() => void waiting.kill('SIGKILL'))
-  for (let waiters = 0; waiters === 0;) ({ waiters } = await ada.lock.status({ name: 'a' }))
+  await until('it waits', async () => (await ada.lock.status({ name: 'a' })).waiters.length)
   await pause()
   await ada.lock.release({ name: 'a', fence })
   const ended = await soon(waiting.ended)
