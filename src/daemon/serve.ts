@@ -108,12 +108,11 @@ async function openDoors(
   const stopping = new AbortController()
   let hosts = new Set<string>()
   const access = new Access(store, secret)
-  let strangers: Strangers | undefined
-  const know: Doors['know'] = (socket) => strangers?.know(socket)
+  const know: Doors['know'] = (socket) => strangers.know(socket)
   const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal, know }
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
-  strangers = new Strangers(server)
+  const strangers = new Strangers(server)
   const bound = await listen(server, port)
   hosts = loopbackHosts(bound)
   const url = `http://${HOST}:${bound}`

@@ -1,6 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 
-/** What this login is called. One without an entry in passwd (`docker run --user`) is its number. */
+/** What this login is called. One that passwd does not know (`docker run --user`) is a number. */
 export function loginName(): string {
   try {
     return process.getBuiltinModule('node:os').userInfo().username

@@ -22,16 +22,17 @@ export const boot = LINUX
  * The same pid means another process in another pid namespace, though boot and host agree; and in
  * another time namespace the same process has another start time.
  */
-export const seat = `${boot}/${LINUX ? readlinkSync('/proc/self/ns/pid') + otherTime() : process.platform}`
+export const seat = `${boot}/${LINUX ? namespaces() : process.platform}`
 
-/** Empty in the time namespace that every machine begins with. */
-function otherTime(): string {
+/** The time namespace that every machine begins with is not named. */
+function namespaces(): string {
+  const pids = readlinkSync('/proc/self/ns/pid')
   try {
     const time = readlinkSync('/proc/self/ns/time')
-    return time === 'time:[4026531834]' ? '' : `/${time}`
+    return time === 'time:[4026531834]' ? pids : `${pids}/${time}`
   } catch {
     // A kernel without time namespaces.
-    return ''
+    return pids
   }
 }
 

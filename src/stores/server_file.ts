@@ -90,7 +90,7 @@ export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | und
       })
     }
     const url = env['LEASEHOLD_URL'] ?? server?.url
-    const pid = url === server?.url ? { pid: server!.pid } : {}
+    const pid = server && url === server.url ? { pid: server.pid } : {}
     if (url) return { url, secret: token, isOurs: false, ...pid }
     throw new Refusal('unavailable', 'LEASEHOLD_TOKEN is set, but no server is known', {
       next: 'Set LEASEHOLD_URL, or start one: leasehold up',

@@ -18,7 +18,7 @@ test('a login without a name is known by its number', async (context) => {
   const { place, as } = nameless(context)
   await place.ok(['task', 'add', 'One', '--id', '1'], as)
   const { findings } = await place.ok(['doctor'], as)
-  const [agent] = findings.filter(({ what }: { what: string }) => what === 'agent')
+  const agent = findings.find(({ what }: { what: string }) => what === 'agent')
   expect(agent.says).toContain(`cli:uid-${NAMELESS}@${hostname()}`)
 })
 

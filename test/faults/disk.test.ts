@@ -227,7 +227,7 @@ test('meta.json of a run that ended without room for it is made true later', asy
   const command = ['/bin/sh', '-c', `while [ ! -e ${go} ]; do sleep 0.05; done`]
   const config = { projects: { web: { agent: 'brief' } }, agents: { brief: { command } } }
   writeFileSync(join(place.state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-  await daemonOn(place)
+  const { running } = await daemonOn(place)
   const add = ['queue', 'add', 'do it', '--project', 'web', '--user', 'u']
   const { task } = await place.ok(add)
   const run = `${task.id}.1`
@@ -239,6 +239,7 @@ test('meta.json of a run that ended without room for it is made true later', asy
   await until('it ended', async () => (await shown()).status === 'completed')
   const runner = meta()!.runner_pid
   await until('its runner is gone', () => !isAlive(runner))
+  await running.said(/settle/)
   expect(meta()).toMatchObject({ status: 'running' })
   rmSync(filler)
   await until('it is made true', () => meta()?.status === 'completed')

@@ -4,7 +4,7 @@ import type { Client } from '../../src/index.ts'
 import { expectRefusal } from '../helpers.ts'
 import { sandbox, until } from '../processes.ts'
 
-/** With a busy machine in mind; each of these took 20 s and more while every call had its own patience. */
+/** With a busy machine in mind. Without one patience for all calls, these took 20 s and more. */
 const SOON_MS = 6_000
 
 async function paused() {
@@ -122,7 +122,7 @@ test('a waiter leaves a daemon that is paused, and keeps its place', async () =>
   const { fence } = (await ada.lock.acquire({ names: ['a'] })) as { fence: number }
   const wait = ['lock', 'acquire', 'a', '--wait', '50s', '--agent', 'bob']
   const waiting = place.start(['--json', ...wait], { input: '' })
-  onTestFinished(() => void waiting.kill('SIGKILL'))
+  onTestFinished(() => waiting.kill('SIGKILL'))
   await until('it waits', async () => (await ada.lock.status({ name: 'a' })).waiters.length)
   await pause()
   await ada.lock.release({ name: 'a', fence })

@@ -148,8 +148,9 @@ describe('where /proc hides processes of other logins', () => {
     const place = sandbox()
     const url = postgresUrl(place.folder)
     chownSync(place.folder, NOBODY, NOBODY)
+    const login = `--reuid ${NOBODY} --regid ${NOBODY} --clear-groups`
     const hide = (hidepid: number) =>
-      `mount -t proc -o hidepid=${hidepid} proc /proc && exec setpriv --reuid ${NOBODY} --regid ${NOBODY} --clear-groups "$0" "$@"`
+      `mount -t proc -o hidepid=${hidepid} proc /proc && exec setpriv ${login} "$0" "$@"`
     const env = { LEASEHOLD_STORE: url, LEASEHOLD_DIR: place.path('nobody') }
     const as = (hidepid: number, program: string) => ({
       env,

@@ -14,8 +14,8 @@ const PAUSE_MS_MAX = 5_000
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
 /**
- * The store has decided, and will decide the same again. Anything else may pass: `internal` too, for
- * what broke in a daemon (no descriptor left, say) need not break in the next one.
+ * The store has decided, and will decide the same again. Anything else may pass: `internal` too,
+ * for what broke in a daemon (no descriptor left, say) need not break in the next one.
  */
 const FINAL = new Set<RefusalCode>([
   'held',
