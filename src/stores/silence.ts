@@ -61,8 +61,9 @@ function silent({ pid, url }: Daemon, ms: number): Unanswered {
 
 /**
  * Watches a call that is under way, and calls `giveUp`, once, when nobody will answer it: the
- * daemon was stopped, or is silent and does not even answer whether it is there. A renewal asks nothing of
- * the kind: it is given up in time to be made elsewhere. Returns what to call with the answer.
+ * daemon was stopped, or is silent and does not even answer whether it is there. A renewal asks
+ * nothing of the kind: it is given up in time to be made elsewhere. Returns what to call with the
+ * answer.
  */
 export function watchSilence(
   { daemon, operation, input, ttl_ms = stakeIn(input) }: Watched,
