@@ -80,6 +80,9 @@ export function stillLive(view: View, name: string, fence: number): Lease {
   throw expiredLease(name, view.get('lease', name))
 }
 
+const liveAgain = (view: View, { name, fence }: ShownLease): ShownLease =>
+  showLease(view, stillLive(view, name, fence))
+
 export const renew = operation({
   name: 'lock.renew',
   effect: 'write',
@@ -100,6 +103,7 @@ export const renew = operation({
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
     return showLease(view, renewLock(view, { name, fence, ttl_ms }, caller))
   },
+  replay: liveAgain,
 })
 
 export const release = operation({
@@ -154,7 +158,7 @@ export const handOffLock = operation({
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
     return showLease(view, handOff(view, { name, fence, to, ttl_ms }, caller))
   },
-  replay: (view, reply) => showLease(view, stillLive(view, reply.name, reply.fence)),
+  replay: liveAgain,
 })
 
 /** Used by `run` and runners between acquiring a lock and letting the command start. */
@@ -168,6 +172,7 @@ export const nameGroupOfLock = operation({
   output: answers.lease,
   decide: (view, { name, fence, group }, caller) =>
     showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
+  replay: liveAgain,
 })
 
 export const lockStatus = operation({
