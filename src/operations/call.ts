@@ -6,9 +6,13 @@ import type { ProcessRef } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import { waitForTask } from './claim_wait.ts'
+import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
 import { waitInLine } from './wait.ts'
+
+/** One object for all calls: a schema is built once per set of fields. */
+const WHO = { agent: agentId }
 
 /**
  * One call, whichever door it came through: checks the input, may wait, and has one effect per
@@ -21,6 +25,8 @@ export async function call<F extends Fields, O>(
   caller: Caller,
   signal?: AbortSignal,
 ): Promise<Exclude<O, Waiting>> {
+  // Some doors take the id from where nobody has checked it: a file, or a program's own code.
+  parseInput(WHO, { agent: caller.agent })
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)

@@ -10,11 +10,11 @@ import { MODES } from './search_find.ts'
 const QUERY_MAX = 2_000
 
 export const query = field(
-  () => s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
+  () => s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
   'Words, or a question.',
 )
 export const queryOptional = field(
-  () => s.optional(s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
+  () => s.optional(s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
   'A question, in place of a task.',
 )
 export const scope = m.scopeOptional
