@@ -140,14 +140,12 @@ const WORDS: Record<Status, string> = {
 }
 
 const SPELLINGS = new Map(
-  Object.entries(WORDS).flatMap(([status, words]) =>
-    words.split(' ').map((word) => [word, status]),
-  ),
+  Object.entries(WORDS).flatMap(([status, said]) => said.split(' ').map((word) => [word, status])),
 )
 
 function spelled(said: string): string {
-  const words = said.trim().replaceAll(/([a-z])([A-Z])/g, '$1_$2')
-  const word = words
+  const parts = said.trim().replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+  const word = parts
     .toLowerCase()
     .replaceAll("'", '')
     .split(/[\s_-]+/)

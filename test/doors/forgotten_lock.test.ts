@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Fences } from '../../src/doors/mcp/fences.ts'
 import { call } from '../../src/operations/call.ts'
-import type { Operation } from '../../src/operations/operation.ts'
 import * as locks from '../../src/operations/locks.ts'
 import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
 
@@ -45,7 +44,7 @@ async function begin() {
     inStep()
     const input = { name, ttl_seconds: TTL_MS / 1000 }
     const lease = await call(store, locks.acquire, input, callerOf(agent))
-    fences.learn(agent, locks.acquire as unknown as Operation, input, lease)
+    fences.learn(agent, locks.acquire, input, lease)
     end()
     return lease as locks.ShownLease
   }
