@@ -66,7 +66,7 @@ function refuseStranger(
     throw new Refusal('forbidden', `Task ${id} ${what}`, {
       next: lease
         ? `Its holder, its creator (${created_by}) or an admin (--force) may cancel it.`
-        : `Its creator (${created_by}) or an admin (--force) may cancel it; or take its lock first.`,
+        : `Its creator (${created_by}) or an admin (--force) may; or take its lock first.`,
       details: { task_id: id, holder: lease?.holder ?? null, created_by },
     })
   }

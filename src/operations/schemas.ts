@@ -131,7 +131,7 @@ export const count = () => whole(1, Number.MAX_SAFE_INTEGER)
 export const level = () => whole(0, 9)
 
 const WORDS: Record<Status, string> = {
-  todo: 'to_do pending open new backlog queued not_started unstarted',
+  todo: 'to_do pending open new queued not_started unstarted',
   in_progress: 'inprogress progress running started active doing wip working ongoing',
   review: 'in_review reviewing needs_review ready_for_review for_review',
   done: 'completed complete finished closed resolved success succeeded',

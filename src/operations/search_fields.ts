@@ -40,6 +40,11 @@ export const mode = field(
   '--mode <mode>',
 )
 export const limit = field(() => s.or(s.whole(1, 100), 10), 'How many (default 10).', '--limit <n>')
+export const pairsLimit = field(
+  () => s.or(s.whole(1, 1000), 10),
+  'How many (default 10).',
+  '--limit <n>',
+)
 export const taskId = field(() => s.optional(s.id()), 'What the notes are for.', '--task <id>')
 export const tokenBudget = field(
   () => s.or(s.whole(100, 100_000), 2000),

@@ -1,5 +1,11 @@
 import { Refusal } from '../core/refusal.ts'
-import type { Field, Fields } from './operation.ts'
+
+/** As much of an operation's fields as is needed to tell what they take. */
+interface Field {
+  schema(): { safeParse(value: unknown): { error?: { issues: readonly { code: string }[] } } }
+}
+
+type Fields = Record<string, Field>
 
 export type Arguments = Record<string, unknown>
 
@@ -94,12 +100,16 @@ const schemas = new WeakMap<Field, ReturnType<Field['schema']>>()
 function meaningOf(name: string, field: Field, value: unknown): unknown {
   let schema = schemas.get(field)
   if (!schema) schemas.set(field, (schema = field.schema()))
-  if (schema.safeParse(value).success) return value
+  if (!schema.safeParse(value).error) return value
+  // Of what is refused in any case, the reading with the right type says best what is wrong.
+  let nearest = value
   for (const each of readings(name, value)) {
     if (each === undefined) continue
-    if (schema.safeParse(each === LEFT_OUT ? undefined : each).success) return each
+    const { error } = schema.safeParse(each === LEFT_OUT ? undefined : each)
+    if (!error) return each
+    if (nearest === value && error.issues[0]?.code !== 'invalid_type') nearest = each
   }
-  return value
+  return nearest
 }
 
 /** What a value may stand for, the likeliest first. */

@@ -52,7 +52,7 @@ async function begin() {
   return { acquire, fences, isHeld, status, store, renewals: () => renewals }
 }
 
-test('a lock is renewed while its agent shows life, and runs out when it was forgotten', async () => {
+test('a lock is renewed while its agent shows life, and runs out if forgotten', async () => {
   const { acquire, fences, isHeld, renewals } = await begin()
   const begun_ms = performance.now()
   await acquire('ada', 'x')

@@ -15,7 +15,7 @@ const ada = callerOf('ada')
 for (const [name, open] of Object.entries({ openMemory, openSqlite, openFile })) {
   for (const follows of [false, true]) {
     const how = follows ? 'a follower' : 'the writer'
-    test(`${name}: a listener of ${how} that throws neither doubles a batch nor silences others`, async () => {
+    test(`${name}: for a listener that throws ${how} does nothing twice`, async () => {
       const store = open(temporaryFolder(), new MachineSim())
       if (follows) await store.follow(10)
       const warned: string[] = []

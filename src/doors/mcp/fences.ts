@@ -34,8 +34,8 @@ const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forb
  * The leases that this process was granted, by agent and lock. Models forget to send fences, to
  * renew and to release; this does the first two for them while the agent shows life. A pipe may
  * stay open for ever: an agent that was silent for half an hour, or for a whole TTL where that is
- * longer, has forgotten its locks, and they run out. A lease that was lost keeps its fence here: the
- * next write under it must be refused as stale, not taken for a new one.
+ * longer, has forgotten its locks, and they run out. A lease that was lost keeps its fence here:
+ * the next write under it must be refused as stale, not taken for a new one.
  */
 export class Fences {
   private readonly leases: Leases

@@ -65,7 +65,7 @@ export function exerciseQueueSettling(begin: Begin): void {
       await expectRefusal(verbs.cancel('a'), 'illegal_move')
     })
 
-    test('of a task in review is for its creator, admins and an agent that locks it', async (scene) => {
+    test('of a task in review is for its creator, admins and its holder', async (scene) => {
       const { verbs } = scene
       for (const id of ['a', 'b', 'c']) {
         await verbs.add(id, ada, { id })
