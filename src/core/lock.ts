@@ -276,6 +276,8 @@ export function placeInLine(view: View, ticket_id: string): number {
  */
 export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const ticket = view.get('ticket', ticket_id)
+  // A ticket that was asked for under a request id bears its key: a refusal is not remembered.
+  if (ticket && view.get('request', ticket_id)) view.remove('request', ticket_id)
   if (!ticket) return new Refusal('held', 'The lock did not come free in time')
   const position = placeInLine(view, ticket_id)
   leaveLines(view, ticket)

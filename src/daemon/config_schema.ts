@@ -33,13 +33,13 @@ const duration = () => s.optional(s.nullable(s.seconds(1, RUN_SECONDS_MAX)))
 const weight = () => s.numberIn(0.001, 1000)
 
 const folder = () =>
-  s.prose(4096).check(
+  s.text(4096).check(
     z.minLength(1, 'must not be empty'),
     z.refine((value) => !/^~[^/]/.test(value), 'must be a full path: only ~/ is understood'),
   )
 
 const command = () =>
-  z.array(s.prose(4096), 'must be a list: the program, then its arguments').check(
+  z.array(s.text(4096), 'must be a list: the program, then its arguments').check(
     z.minLength(1, 'must name a program'),
     z.maxLength(100, 'may have at most 100 entries'),
     z.refine((argv) => argv[0] !== '', 'must name a program'),

@@ -4,6 +4,7 @@ import type { Claim } from '../core/claim.ts'
 import { isEnding } from '../core/lease.ts'
 import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
 import type { Task } from '../core/rows.ts'
+import { shortLine } from '../core/one_line.ts'
 import { applyMemorySettings } from '../core/memory_settings.ts'
 import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
@@ -222,7 +223,7 @@ export class Dispatcher {
   /** What cannot be started at all has failed, and says why. */
   private async giveUp({ run, lease }: Claim, error: Error): Promise<void> {
     const { id, agent } = run
-    const reason = `could not start: ${error.message}`.slice(0, 500)
+    const reason = shortLine(`could not start: ${error.message}`, 500)
     const caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
     const ended = { id, fence: lease.fence, exit_code: null, signal: null, reason }
     await this.store.write((view) => finishRun(view, ended, caller))

@@ -1,4 +1,5 @@
 import type { Event } from '../core/view.ts'
+import { type Listener, tellEach } from './listeners.ts'
 import type { Head } from './port.ts'
 import { isEnd } from './successor.ts'
 
@@ -7,14 +8,6 @@ interface Source {
   events(after: number, limit: number): Promise<Event[]> | Event[]
   /** Differs when somebody has committed since; undefined where that is not known so cheaply. */
   stamp(): unknown
-}
-
-export interface Listener {
-  events(events: Event[]): void
-  /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
-  reset(): void
-  /** This process cannot serve the store any more, whatever is asked of it. */
-  ended(why: string): void
 }
 
 const PAGE = 500
@@ -78,7 +71,7 @@ export class Follower {
 
   private troubled(error: unknown): void {
     if (!isEnd(error)) return
-    for (const listener of this.listeners) listener.ended((error as Error).message)
+    tellEach(this.listeners, (listener) => listener.ended((error as Error).message))
   }
 
   private async catchUp(): Promise<void> {
@@ -93,7 +86,7 @@ export class Follower {
     if (head.epoch !== this.epoch) {
       this.epoch = head.epoch
       this.position = head.position
-      for (const listener of this.listeners) listener.reset()
+      tellEach(this.listeners, (listener) => listener.reset())
       return
     }
     while (this.position < head.position) {
@@ -105,6 +98,6 @@ export class Follower {
 
   private deliver(events: Event[]): void {
     this.position = events.at(-1)!.position
-    for (const listener of this.listeners) listener.events(events)
+    tellEach(this.listeners, (listener) => listener.events(events))
   }
 }

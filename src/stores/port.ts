@@ -124,9 +124,15 @@ export interface Finder {
 }
 
 /** Who knows what texts mean: a model, and an index of vectors. */
+export interface Meant {
+  hits: Hit[]
+  /** A query whose best hit is below this is about something that no note is about. */
+  floor: number
+}
+
 export interface Meaning {
   /** Notes that mean much the same, the best first; or why that cannot be told now. */
-  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
+  search(query: string, scopes: string[] | undefined, limit: number): Promise<Meant | string>
   /** The provider whose vectors count here. */
   readonly provider: string
 }

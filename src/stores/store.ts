@@ -6,12 +6,14 @@ import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { explained, isRefusal } from './errors.ts'
-import { Follower, type Listener } from './follower.ts'
+import { Follower } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { type Listener, tellEach } from './listeners.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
-import { isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
+import type { Ask, Committed, Outcome } from './outcome.ts'
+import { isTrouble, refusalsIn, revokedIn } from './outcome.ts'
 import {
   Again,
   type Backend,
@@ -31,14 +33,6 @@ const BATCH_MAX = 128
 
 /** Looking at every process that holds a lease is cheap, but not so cheap as to do it per batch. */
 const PROCESS_SWEEP_MS = 1_000
-
-interface Ask {
-  decide: (view: View) => unknown
-  reads: Need[]
-  resolve: (value: unknown) => void
-  reject: (reason: unknown) => void
-  unstoppable: Set<string>
-}
 
 /**
  * One store: a single writer that gathers asks, decides them one by one over the same rows, and
@@ -197,10 +191,9 @@ export class Store {
 
   /** `more` come along if they are there before the batch has begun: others may write first. */
   private async runBatch(asks: Ask[], more: Ask[] = []): Promise<void> {
+    let done: Committed
     try {
-      const outcomes = await this.attempt(asks, more)
-      this.meter.worked('write')
-      outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
+      done = await this.attempt(asks, more)
     } catch (error) {
       const forAll = error instanceof CommitUnknown || error instanceof NotBegun
       if (asks.length === 1 || forAll || isRefusal(error, 'damaged')) {
@@ -211,7 +204,21 @@ export class Store {
       }
       // One ask may have spoiled the batch (too large for the disk, say): each gets its own try.
       for (const ask of asks) await this.runBatch([ask])
+      return
     }
+    // Not within the try: what goes wrong after the commit must never have the batch done again.
+    this.settle(done, asks)
+  }
+
+  /** The batch is durable: tells those who listen, answers those who asked, stops what is left. */
+  private settle(done: Committed, asks: Ask[]): void {
+    const { batch, outcomes, refused, events, orphaned } = done
+    this.meter.worked('write')
+    this.meter.answered(asks.length, refused, events.length > 0)
+    if (this.follower) this.follower.heard(events)
+    else if (events.length > 0) tellEach(this.listeners, (listener) => listener.events(events))
+    for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) void this.stopOrphan(lease)
+    outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
   }
 
   private answer(ask: Ask, outcome: Outcome): void {
@@ -225,7 +232,7 @@ export class Store {
     this.enqueue(ask)
   }
 
-  private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
+  private async attempt(asks: Ask[], more: Ask[]): Promise<Committed> {
     for (;;) {
       const begun = await this.begin()
       asks.push(...more.splice(0, this.batch_max - asks.length))
@@ -244,13 +251,8 @@ export class Store {
         await this.count(batch, asks.length, refused)
         const events = await this.commit(batch)
         if (events === 'again') continue
-        this.meter.answered(asks.length, refused, events.length > 0)
         if (looks) this.looked_ms = batch.instant.now
-        if (events.length > 0) this.tell(events)
-        for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) {
-          void this.stopOrphan(lease)
-        }
-        return outcomes
+        return { batch, outcomes, refused, events, orphaned }
       } catch (error) {
         await this.backend.rollback()
         if (!(error instanceof Again)) throw error
@@ -295,11 +297,6 @@ export class Store {
         await this.backend.prefetch([error.need])
       }
     }
-  }
-
-  private tell(events: Event[]): void {
-    if (this.follower) this.follower.heard(events)
-    else for (const listener of this.listeners) listener.events(events)
   }
 
   /** A batch over committed rows, with what time has brought about since the last commit. */
