@@ -12,6 +12,8 @@ export interface Listener {
   events(events: Event[]): void
   /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
   reset?(): void
+  /** Something may be claimed or started that could not before; see `Store.onOpening`. */
+  opened?(): void
 }
 
 const PAGE = 500
@@ -92,6 +94,7 @@ export class Follower {
       const events = await this.source.events(this.position, PAGE)
       if (events.length === 0) return
       this.deliver(events)
+      for (const listener of this.listeners) listener.opened?.()
     }
   }
 
