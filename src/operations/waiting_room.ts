@@ -93,14 +93,23 @@ class WaitingRoom {
     this.keeps = undefined
   }
 
-  /** What a ticket's row says counts, not what the event is called. */
+  /**
+   * That a ticket is called is a fact, made where its turn came about. Of whatever else happened to
+   * a ticket its row tells, to those who still wait when the asks of that commit are answered.
+   */
   private hear(events: Event[]): void {
     if (this.seats.size === 0) return
-    for (const { data } of events) {
+    for (const { type, data } of events) {
       const ticket = data['ticket']
-      if (typeof ticket === 'string' && this.seats.has(ticket)) this.named.add(ticket)
+      if (typeof ticket !== 'string' || !this.seats.has(ticket)) continue
+      if (type === 'ticket.called') this.ring(ticket, 'ask')
+      else this.named.add(ticket)
     }
-    if (this.named.size > 0) void this.look()
+    if (this.named.size > 0) setImmediate(() => void this.look())
+  }
+
+  private ring(ticket_id: string, called: Called): void {
+    for (const ring of this.seats.get(ticket_id) ?? []) ring(called)
   }
 
   private lookIn(ms: number): NodeJS.Timeout {
@@ -121,9 +130,10 @@ class WaitingRoom {
     try {
       const others = anyway ? [...this.heads, ...this.next()] : []
       do {
-        const named = [...this.named]
+        const named = [...this.named].filter((id) => this.seats.has(id))
         this.named.clear()
         const ids = [...named, ...others.splice(0)]
+        if (ids.length === 0 && !anyway) return
         const turns = await this.store.read((view) => this.turnsOf(view, ids, anyway))
         if (anyway) this.heads = new Set()
         for (const [id, turn] of turns) this.tell(id, turn)
@@ -147,8 +157,7 @@ class WaitingRoom {
 
   private tell(id: string, { heads, ask, broken }: Turn): void {
     if (heads) this.heads.add(id)
-    if (!ask && !broken) return
-    for (const ring of this.seats.get(id) ?? []) ring(ask ? 'ask' : 'broken')
+    if (ask || broken) this.ring(id, ask ? 'ask' : 'broken')
   }
 
   /** Some of those who wait, others each time, until all had their turn. */

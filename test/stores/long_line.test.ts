@@ -5,7 +5,6 @@ import { ownProcess } from '../../src/stores/process.ts'
 import { machine } from '../../src/stores/machine.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { callerOf, openSqlite, temporaryFolder } from '../helpers.ts'
-import { openPostgres } from '../postgres.ts'
 
 const isLong = process.env['FAULTS'] === 'long'
 
@@ -44,8 +43,7 @@ describe('a long line', () => {
 
   it(`of ${count} is joined and served in turn on SQLite`, async () => {
     const store = openSqlite(temporaryFolder(), machine)
-    const { order, joined_ms, served_ms } = await serveLine(store, count)
-    console.log({ count, joined_ms, served_ms })
+    const { order, joined_ms } = await serveLine(store, count)
     expect(order).toEqual(inOrder(count))
     expect(joined_ms).toBeLessThan(20_000)
     await store.close()
