@@ -81,6 +81,7 @@ const OPENINGS: ((changes: Changes, before: Before) => boolean)[] = [
     some(share, (row, key) => {
       const was = before('share', key)
       if (!row || !was) return false
+      if (was.turn === null && row.turn !== null) return true
       const isShorter = row.running.length < was.running.length
       return isShorter || row.max !== was.max || (was.paused && !row.paused)
     }),

@@ -59,9 +59,10 @@ describe('a wait that failed', () => {
 
 /** Nothing is looked for on the clock here: only what a commit says wakes anybody. */
 async function followed() {
-  const store = openSqlite(temporaryFolder(), new MachineSim())
+  const world = new MachineSim()
+  const store = openSqlite(temporaryFolder(), world)
   await store.follow(3600_000)
-  return { store, verbs: new QueueVerbs(store) }
+  return { store, verbs: new QueueVerbs(store), world }
 }
 
 const claim = (store: Store, agent: string, id: string) =>
@@ -89,11 +90,10 @@ describe('whoever waits for a task whose limit is full', () => {
   })
 
   it('is woken when the run that kept its user busy has ended', async () => {
-    const { store, verbs } = await followed()
+    const { store, verbs, world } = await followed()
     await verbs.register('d')
     await verbs.enqueue({ id: '1', project: 'web', user: 'ann' })
-    const process = new MachineSim().spawn()
-    const { run } = (await verbs.dispatch('d', process))!
+    const { run } = (await verbs.dispatch('d', world.spawn()))!
     await verbs.enqueue({ id: '2', project: 'web', user: 'ann' })
     const waits = claim(store, 'ada', '2')
     await verbs.finishRun(run)

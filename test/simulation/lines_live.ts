@@ -1,9 +1,11 @@
+import { sameProcess } from '../../src/core/caller.ts'
 import { claimNext } from '../../src/core/claim.ts'
 import { dispatchNext } from '../../src/core/dispatch.ts'
 import { CALL_MS } from '../../src/core/limits.ts'
 import type { Queue, Share } from '../../src/core/queue_rows.ts'
 import type { Place, Ticket } from '../../src/core/rows.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
+import { liveLease } from '../../src/core/standing.ts'
 import { callerOf } from '../helpers.ts'
 import { mustHold } from './broken.ts'
 import type { World } from './world.ts'
@@ -46,6 +48,7 @@ const maxOf = (share: Share, queue: Queue | undefined) => share.max ?? (queue ? 
 export class Openings {
   private readonly world: World
   private told = false
+  private deaths = 0
   private could = new Set<string>()
 
   constructor(world: World) {
@@ -55,12 +58,16 @@ export class Openings {
 
   async beforeStep(): Promise<void> {
     this.told = false
+    this.deaths = this.world.machine.deaths
     this.could = await this.possible()
   }
 
-  /** A commit whose reply was lost is told of by whoever follows the store. */
+  /**
+   * A commit whose reply was lost is told of by whoever follows the store; what a death has freed
+   * and nobody has written down yet, by the next sweep.
+   */
   async afterStep(isReplyLost: boolean): Promise<void> {
-    if (this.told || isReplyLost) return
+    if (this.told || isReplyLost || this.deaths !== this.world.machine.deaths) return
     const fresh = [...(await this.possible())].filter((each) => !this.could.has(each))
     mustHold('L3', fresh.length === 0, () => `nobody was told that ${fresh.join()} could begin`)
   }
@@ -71,7 +78,12 @@ export class Openings {
     const store = this.world.stores[this.world.writer]!
     for (const { name, process } of this.world.dispatchers) {
       const ask = { dispatcher: `dispatcher:${name}`, ttl_ms: 1_000, process, token_hash: 'look' }
-      const claim = await store.read((view) => dispatchNext(view, { ...ask, agentFor: () => 'r' }))
+      const claim = await store.read((view) => {
+        // One that crashed does not ask.
+        if (!sameProcess(liveLease(view, ask.dispatcher)?.process ?? null, process))
+          return undefined
+        return dispatchNext(view, { ...ask, agentFor: () => 'r' })
+      })
       if (claim) found.add(`a run by ${name}`)
     }
     const grant = { ttl_ms: 1_000, process: null, takeover: false }
