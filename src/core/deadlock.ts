@@ -84,17 +84,15 @@ const placed = ({ rank, ticket_id }: Place) => ({ rank, id: ticket_id })
 const isBefore = (a: Pick<Ticket, 'rank' | 'id'>, b: Pick<Ticket, 'rank' | 'id'>) =>
   a.rank < b.rank || (a.rank === b.rank && a.id < b.id)
 
-/**
- * Whether anybody can be waiting for `ticket`: someone behind it in a line, or for a lock that its
- * node holds. Most waiters stand at the end and hold nothing that anybody wants: no cycle can go
- * through them, and nothing need be walked.
- */
-function isWaitedFor(view: View, ticket: Ticket): boolean {
-  const isFollowed = ticket.names.some((name) => {
-    const after = { order: ticket.rank, key: keyOf(name, ticket.id) }
-    return !isEmpty(view.scan('line_of', name, after))
+/** Whether anybody stands behind `ticket` in a line. */
+function isFollowed(view: View, { names, rank, id }: Ticket): boolean {
+  return names.some((name) => {
+    return !isEmpty(view.scan('line_of', name, { order: rank, key: keyOf(name, id) }))
   })
-  if (isFollowed) return true
+}
+
+/** Whether anybody waits for a lock that the node of `ticket` holds. */
+function isHolding(view: View, ticket: Ticket): boolean {
   let looked = 0
   for (const node of [ticket.node, ticket.under_node]) {
     for (const lease of node === null ? [] : leasesOf(view, node)) {
@@ -132,8 +130,13 @@ function* leasesOf(view: View, node: string): Generator<Lease> {
   }
 }
 
-/** A cycle of waiters through `start`, if one exists. */
-export function findCycle(view: View, start: Ticket): Cycle | undefined {
+/**
+ * A cycle of waiters through `start`, which has just joined, if one exists. Most who join stand at
+ * the end (are not `followed`) and hold nothing that anybody wants: no cycle can go through them,
+ * and nothing need be walked.
+ */
+export function findCycle(view: View, start: Ticket, followed: boolean): Cycle | undefined {
+  if (!followed && !isHolding(view, start)) return undefined
   return searchFrom(view, { start, left: CYCLE_STEPS_MAX, lines: new Map() })
 }
 
@@ -143,7 +146,6 @@ export function findCycle(view: View, start: Ticket): Cycle | undefined {
  */
 function searchFrom(view: View, search: Search): Cycle | undefined {
   const { start } = search
-  if (!isWaitedFor(view, start)) return undefined
   const mine = new Set([start.node, start.under_node])
   const seen = new Set<string>([start.id])
   const path = [{ ticket: start, says: '', steps: stepsFrom(view, start, search) }]
@@ -178,6 +180,7 @@ export function breakCyclesThrough(view: View, lease: Lease): void {
     for (;;) {
       const start = view.get('ticket', id)
       if (!start || start.cycle || left <= 0) break
+      if (!isFollowed(view, start) && !isHolding(view, start)) break
       const search = { start, left, lines: new Map<string, Cursor>() }
       const cycle = searchFrom(view, search)
       left = search.left - 1

@@ -20,25 +20,31 @@ function dueOf({ process, called_ms, seen_ms, cycle }: Omit<Ticket, 'seat' | 'du
   return Math.min(silent_ms, lapses_ms ?? silent_ms)
 }
 
-/** Gives `ticket` its place in the line of every lock it waits for. */
-export function joinLines(view: View, ticket: Ticket): void {
+/**
+ * Gives `ticket` its place in the line of every lock it waits for. Returns whether that is before
+ * anybody else's.
+ */
+export function joinLines(view: View, ticket: Ticket): boolean {
   putTicket(view, ticket)
+  let isFollowed = false
   const { id: ticket_id, names, rank, priority } = ticket
   for (const name of names) {
     const key = keyOf(name, ticket_id)
     const several = names.length > 1
     view.put('place', { key, name, rank, ticket_id, priority, several })
-    uncallNext(view, name, { order: rank, key })
+    for (const next of view.scan('line_of', name, { order: rank, key })) {
+      uncall(view, next.ticket_id)
+      isFollowed = true
+      break
+    }
   }
+  return isFollowed
 }
 
 /** Whoever was called but then overtaken by a higher priority keeps its place, and is not late. */
-function uncallNext(view: View, name: string, after: { order: number; key: string }): void {
-  for (const { ticket_id } of view.scan('line_of', name, after)) {
-    const next = view.get('ticket', ticket_id)
-    if (next && next.called_ms !== null) putTicket(view, { ...next, called_ms: null })
-    return
-  }
+function uncall(view: View, ticket_id: string): void {
+  const ticket = view.get('ticket', ticket_id)
+  if (ticket && ticket.called_ms !== null) putTicket(view, { ...ticket, called_ms: null })
 }
 
 /**
@@ -118,6 +124,14 @@ export function* lineOf(
   }
 }
 
+/** The first of those who wait for `name`, as many as are shown. */
+export function firstInLine(view: View, name: string): Ticket[] {
+  const shown: Ticket[] = []
+  for (const ticket of lineOf(view, name)) if (shown.push(ticket) === POSITION_MAX) break
+  return shown
+}
+
+/** Whoever comes first in the line for `name`, if anybody waits. */
 export function headOf(
   view: View,
   name: string,

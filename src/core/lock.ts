@@ -199,8 +199,8 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     due_ms: null,
     cycle: null,
   }
-  joinLines(view, ticket)
-  const cycle = findCycle(view, ticket)
+  const isFollowed = joinLines(view, ticket)
+  const cycle = findCycle(view, ticket, isFollowed)
   if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
   view.record({
     type: 'ticket.joined',

@@ -215,7 +215,7 @@ export interface Place {
   name: string
   rank: number
   ticket_id: string
-  /** Of its ticket: to find the last of one priority, and those who wait for more than this lock. */
+  /** Of its ticket: to find the last of one priority, and those who wait for other locks too. */
   priority: number
   several: boolean
 }

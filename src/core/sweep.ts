@@ -26,7 +26,7 @@ const PER_WRITE: Readonly<Bounds> = { clears: SWEEP_MAX, looks: LOOKS_MAX }
 export const UNBOUNDED: Readonly<Bounds> = { clears: Infinity, looks: Infinity }
 
 interface Swept {
-  /** Leases whose command has to be stopped first: for the caller to do, outside the transaction. */
+  /** Leases whose command has to be stopped first: for the caller to do, in no transaction. */
   orphaned: Lease[]
   progress: Progress
   /** Whether a bound was reached: what is left is for the next sweep. */

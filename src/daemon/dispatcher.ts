@@ -38,8 +38,9 @@ const FILL_AGAIN_MS_MAX = 2_000
 
 /**
  * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It looks when
- * something may start that could not before. It may die at any time: what it claimed and had not started is free
- * again at once, and what runs goes on under its runner and is counted again by the next one.
+ * something may start that could not before. It may die at any time: what it claimed and had not
+ * started is free again at once, and what runs goes on under its runner and is counted again by the
+ * next one.
  */
 export class Dispatcher {
   private readonly store: Store

@@ -365,11 +365,8 @@ describe('a client that stalls', () => {
     const served = await serve(at, 0, 'test', { headers_ms: 300, request_ms: 600 })
     onTestFinished(() => served.stop())
     const { port } = new URL(served.url)
-    const asked = new Raw(connect(Number(port), '127.0.0.1')).write(
-      `POST /v1/task.create HTTP/1.1`,
-      `Host: 127.0.0.1:${port}`,
-      'X-Slow: y',
-    )
+    const begun = [`POST /v1/task.create HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'X-Slow: y']
+    const asked = new Raw(connect(Number(port), '127.0.0.1')).write(...begun)
     await until('a part has arrived', () => asked.socket.bytesWritten > 0)
     expect((await send(served.url, '/readyz')).status).toBe(200)
     const stuck_until = performance.now() + 1_700
