@@ -1,6 +1,5 @@
 import { admits, type Caller, sameProcess } from './caller.ts'
 import { returnLimits, returnUser } from './limit.ts'
-import { callHead } from './line.ts'
 import { LOST_MAX } from './limits.ts'
 import { isPathLock } from './path_terms.ts'
 import { putTask } from './ready.ts'
@@ -79,7 +78,7 @@ export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
- * closed; the head of the line is called.
+ * closed.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
   view.record({
@@ -113,9 +112,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   else if (task?.run_id) endRun(view, task, how)
   returnLimits(view, lease)
   const user = userOf(lease.name)
-  // Whoever waits for the lock of a user is called when it is returned.
   if (user !== undefined) returnUser(view, user, lease.name)
-  else callHead(view, lease.name)
 }
 
 /** The task was moved while its command still ran; now that the command is gone, the run ends. */

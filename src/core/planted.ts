@@ -21,6 +21,7 @@ export type Promised =
   | 'S11'
   | 'S12'
   | 'R27'
+  | 'L3'
 
 let active: string | undefined
 

@@ -1,5 +1,5 @@
 import type { Details } from './refusal.ts'
-import { type GroupRef, keyOf, type Lease } from './rows.ts'
+import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
 import type { Lane } from './queue_rows.ts'
 import type { ProcessRef, TableName, Tables } from './rows.ts'
 
@@ -39,6 +39,8 @@ function index<T extends TableName>(definition: Index<T>): Index<T> {
 const isOpen = (lane: Lane) => lane.ready > 0 && lane.parked_on === null
 
 const unended = (lease: Lease) => lease.ended_at === null
+
+const lineEnd = ({ name, priority }: Place) => keyOf(name, String(priority))
 
 /** A file that an older program wrote has no such field. */
 const isReservation = (lease: Lease) => unended(lease) && Boolean(lease.path)
@@ -105,6 +107,14 @@ export const INDEXES = {
     order: (row) => row.id,
   }),
   line_of: index({ table: 'place', group: (row) => row.name, order: (row) => row.rank }),
+  /** Those of one priority, the last first. */
+  line_end: index({ table: 'place', group: lineEnd, order: (row) => -row.rank }),
+  /** Those in line who wait for other locks too: only through them can a line close a cycle. */
+  line_several: index({
+    table: 'place',
+    group: (row) => (row.several ? row.name : null),
+    order: (row) => row.rank,
+  }),
   dependents_of: index({
     table: 'dependency',
     group: (row) => row.depends_on,
@@ -122,8 +132,8 @@ export const INDEXES = {
   }),
   leases_seated_at: index({
     table: 'lease',
-    group: (row) => (unended(row) ? row.seat : null),
-    order: (row) => row.name,
+    group: (row) => (unended(row) && row.process ? row.seat : null),
+    order: (row) => (row.process ? processKey(row.process) : ''),
   }),
   /** Reservations come in the order of the leading folders of their globs. */
   reservations: index({
@@ -147,6 +157,17 @@ export const INDEXES = {
     order: (row) => row.path!.base,
   }),
   tickets: index({ table: 'ticket', group: () => '', order: (row) => row.rank }),
+  /** Those who are gone at a time that is known. */
+  tickets_due: index({
+    table: 'ticket',
+    group: (row) => (row.due_ms === null ? null : ''),
+    order: (row) => row.due_ms ?? 0,
+  }),
+  tickets_seated_at: index({
+    table: 'ticket',
+    group: (row) => row.seat,
+    order: (row) => (row.process ? processKey(row.process) : ''),
+  }),
   tickets_of: index({ table: 'ticket', group: (row) => row.node, order: (row) => row.asked_ms }),
   tickets_under: index({
     table: 'ticket',
@@ -246,7 +267,12 @@ export interface View {
    * Rows of one group of an index by time whose time is `until` or before, in order. Asked for
    * again and again, and mostly there are none: a store may know so without a look.
    */
-  due<I extends IndexName>(index: I, group: string, until: number): Iterable<RowOf<I>>
+  due<I extends IndexName>(
+    index: I,
+    group: string,
+    until: number,
+    after?: Cursor,
+  ): Iterable<RowOf<I>>
 
   /** Rises with every call, never repeats: not after a crash, not after a restore. */
   nextFence(): number

@@ -1,7 +1,7 @@
 import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/lease.ts'
 import { explainWaiter } from '../core/explain.ts'
 import { handOff } from '../core/handoff.ts'
-import { isGone, lineOf } from '../core/line.ts'
+import { firstInLine, isGone } from '../core/line.ts'
 import { acquireLocks, nameGroup, releaseLock, renewLock, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
@@ -221,7 +221,7 @@ export const lockStatus = operation({
     const name = lockIn(view, input)
     const lease = holdingLease(view, name) ?? busyLease(view, name)
     const times = lease && timesOf(view, lease)
-    const waiters = [...lineOf(view, name)].map(({ agent, asked_at, priority }, i) => {
+    const waiters = firstInLine(view, name).map(({ agent, asked_at, priority }, i) => {
       return { position: i + 1, agent, asked_at, priority }
     })
     return {

@@ -93,6 +93,7 @@ export class Follower {
       const events = await this.source.events(this.position, PAGE)
       if (events.length === 0) return
       this.deliver(events)
+      for (const listener of this.listeners) listener.opened()
     }
   }
 

@@ -190,18 +190,20 @@ export class Layer implements View {
     index: I,
     group: string,
     until: number,
+    after?: Cursor,
   ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
     const isNone =
       this.changedRows(index, group).length === 0 && !this.batch.mayBeDue(index, group, until)
-    return isNone ? NONE : this.upTo(index, group, until)
+    return isNone ? NONE : this.upTo(index, group, until, after)
   }
 
   private *upTo<I extends IndexName>(
     index: I,
     group: string,
     until: number,
+    after: Cursor | undefined,
   ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
-    for (const row of this.scan(index, group)) {
+    for (const row of this.scan(index, group, after)) {
       if (Number(cursorOf(index, row).order) > until) return
       yield row
     }

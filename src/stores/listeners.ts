@@ -4,8 +4,18 @@ export interface Listener {
   events(events: Event[]): void
   /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
   reset(): void
+  /** Something may be claimed or started that could not before; see `Store.onOpening`. */
+  opened(): void
   /** This process cannot serve the store any more, whatever is asked of it. */
   ended(why: string): void
+}
+
+/** One that wants to hear of nothing; a listener says what it does. */
+export const SILENT: Listener = {
+  events: () => undefined,
+  reset: () => undefined,
+  opened: () => undefined,
+  ended: () => undefined,
 }
 
 /**

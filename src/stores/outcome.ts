@@ -23,6 +23,8 @@ export interface Committed {
   outcomes: Outcome[]
   refused: RefusedWrite[]
   events: Event[]
+  /** Something may be claimed or started now that could not before. */
+  opens: boolean
   orphaned: Lease[]
 }
 

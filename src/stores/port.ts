@@ -1,4 +1,4 @@
-import type { GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { Changes, GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/search.ts'
 import type { Cursor, Event, Fact, IndexName, Need } from '../core/view.ts'
 
@@ -35,8 +35,7 @@ export interface Head {
   clock_ms?: number
 }
 
-/** The rows of one transaction: what each key becomes, null where it goes away. */
-export type Changes = { [T in TableName]?: Map<string, Tables[T] | null> }
+export type { Changes }
 
 export interface Commit {
   changes: Changes

@@ -1,15 +1,16 @@
-import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
-import { countCommit, type RefusedWrite } from '../core/stat.ts'
-import { forgetRequests, sweep } from '../core/sweep.ts'
-import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
+import { callHeads, opensWork } from '../core/calls.ts'
+import { countCommit } from '../core/stat.ts'
+import { forgetRequests, settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
+import { type Event, type NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { decideOn, needsOf } from './deciding.ts'
 import { explained, isRefusal } from './errors.ts'
 import { Follower } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
-import { type Listener, tellEach } from './listeners.ts'
+import { type Listener, SILENT, tellEach } from './listeners.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
 import type { Ask, Committed, Outcome } from './outcome.ts'
@@ -25,14 +26,12 @@ import {
   type Meaning,
   NotBegun,
 } from './port.ts'
+import { Rounds } from './rounds.ts'
 import type { ReadOutput } from './run_output.ts'
 import { Stops } from './stops.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
-
-/** Looking at every process that holds a lease is cheap, but not so cheap as to do it per batch. */
-const PROCESS_SWEEP_MS = 1_000
 
 /**
  * One store: a single writer that gathers asks, decides them one by one over the same rows, and
@@ -51,6 +50,7 @@ export class Store {
   meaning: Meaning | undefined
   readonly isDatabase: boolean
   readonly isShared: boolean
+  isClosed = false
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -58,7 +58,7 @@ export class Store {
   private readonly stops: Stops
   private turning: Promise<void> | undefined
   private readonly batch_max: number
-  private looked_ms = Number.NEGATIVE_INFINITY
+  private readonly rounds = new Rounds()
 
   constructor(backend: Backend, machine: Machine) {
     this.backend = backend
@@ -112,7 +112,17 @@ export class Store {
 
   /** Told of the events of every commit made through this store object; see `follow`. */
   onCommit(events: Listener['events'], reset = () => {}, ended: Listener['ended'] = () => {}) {
-    const listener: Listener = { events, reset, ended }
+    const listener: Listener = { ...SILENT, events, reset, ended }
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
+  }
+
+  /**
+   * Told when something may be claimed or started that could not before, by a commit of ours, or
+   * once `follow` is called of anybody: what others changed is not known, so each of them counts.
+   */
+  onOpening(opened: () => void): () => void {
+    const listener: Listener = { ...SILENT, reset: opened, opened }
     this.listeners.add(listener)
     return () => void this.listeners.delete(listener)
   }
@@ -136,16 +146,21 @@ export class Store {
     return this.follower !== undefined
   }
 
-  /** Whether a sweep would find something: time is up, or a process has died. */
-  async isOverdue(): Promise<boolean> {
-    return this.backend.snapshot((base, head) => {
-      const { batch, orphaned } = this.open(base, head, 1)
-      return orphaned.length > 0 || Object.keys(batch.changes).length > 0
+  /** Clears away all that is over: time is up, or a process has died. Writes only if any is. */
+  async sweep(): Promise<void> {
+    const isOver = await this.backend.snapshot((base, head) => {
+      const { batch, swept } = this.open(base, head, 1)
+      return swept.orphaned.length > 0 || Object.keys(batch.changes).length > 0
     })
+    if (!isOver) return
+    this.rounds.restart()
+    do await this.write(() => undefined)
+    while (this.rounds.isUnderWay)
   }
 
   /** Finishes what was asked, then closes. */
   async close(): Promise<void> {
+    this.isClosed = true
     this.follower?.stop()
     await this.turning
     await this.stops.ended()
@@ -212,11 +227,12 @@ export class Store {
 
   /** The batch is durable: tells those who listen, answers those who asked, stops what is left. */
   private settle(done: Committed, asks: Ask[]): void {
-    const { batch, outcomes, refused, events, orphaned } = done
+    const { batch, outcomes, refused, events, opens, orphaned } = done
     this.meter.worked('write')
     this.meter.answered(asks.length, refused, events.length > 0)
     if (this.follower) this.follower.heard(events)
     else if (events.length > 0) tellEach(this.listeners, (listener) => listener.events(events))
+    if (opens) tellEach(this.listeners, (listener) => listener.opened())
     for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) void this.stopOrphan(lease)
     outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
   }
@@ -239,20 +255,26 @@ export class Store {
       try {
         refuseMoved(begun)
         await this.prefetch(begun, asks)
-        const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
+        const { batch, swept } = await this.openLoaded(begun, asks.length)
         const outcomes: Outcome[] = []
         for (const [i, ask] of asks.entries()) {
-          const outcome = this.decide(batch, ask)
+          const outcome = decideOn(batch, ask)
           // Most asks find their rows loaded; to await those too costs about 4 % of the rate.
           const lacks = outcome instanceof NotLoaded
           outcomes.push(lacks ? await this.loadThenDecide(batch, asks.slice(i)) : outcome)
         }
         const refused = refusalsIn(outcomes)
-        await this.count(batch, asks.length, refused)
+        await this.conclude(batch, (view) => callHeads(view, batch.changes))
+        if (this.isDatabase && batch.drafts.length > 0) {
+          const all = [...this.meter.unwritten, ...refused]
+          const counted = { drafts: batch.drafts, asks: asks.length, refused: all }
+          await this.conclude(batch, (view) => countCommit(view, counted))
+        }
+        const opens = opensWork(batch.changes, (table, key) => this.backend.get(table, key))
         const events = await this.commit(batch)
         if (events === 'again') continue
-        if (looks) this.looked_ms = batch.instant.now
-        return { batch, outcomes, refused, events, orphaned }
+        this.rounds.done(swept, batch.instant.now)
+        return { batch, outcomes, refused, events, opens, orphaned: swept.orphaned }
       } catch (error) {
         await this.backend.rollback()
         if (!(error instanceof Again)) throw error
@@ -280,7 +302,7 @@ export class Store {
       const guesses = new Guesses(this.backend)
       guesses.tryOut(() => {
         const { batch } = this.open(guesses, begun, asks.length)
-        if (guesses.needs.length > 0) needs.push(...this.needsOf(batch, asks))
+        if (guesses.needs.length > 0) needs.push(...needsOf(this.backend, batch, asks))
       })
       needs.push(...guesses.needs)
     }
@@ -307,64 +329,29 @@ export class Store {
     if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
     // A reader looks every time, and leaves the writer's next look alone: what it sees it drops.
     const writes = base === this.backend || base instanceof Guesses
-    const looks = !writes || instant.now - this.looked_ms >= PROCESS_SWEEP_MS
-    const orphaned = sweep(layer, looks ? this.machine.seat : null)
-    if (looks && writes) forgetRequests(layer)
+    const from = writes ? this.rounds.next(instant.now) : {}
+    const swept = sweep(layer, this.machine.seat, from, writes ? undefined : UNBOUNDED)
+    if (!writes) callHeads(layer, layer.changes)
+    else if (this.rounds.isFirst(from)) forgetRequests(layer)
     batch.adopt(layer)
-    return { batch, layer, orphaned, looks }
-  }
-
-  private decide(batch: Batch, ask: Ask): Outcome | NotLoaded {
-    const layer = new Layer(batch, ask.unstoppable)
-    try {
-      const answer = ask.decide(layer)
-      batch.adopt(layer)
-      return { answer }
-    } catch (error) {
-      if (error instanceof NotLoaded) return error
-      if (error instanceof NeedsKill) {
-        if (error.commits) batch.adopt(layer)
-        return { kill: error }
-      }
-      if (error instanceof Refusal && error.leaves) {
-        const { type, lock, data } = error.leaves
-        batch.drafts.push({ type, agent: String(data['by']), lock, task: null, data })
-      }
-      return { refused: error }
-    }
+    return { batch, layer, swept }
   }
 
   /** Decides the first of `asks`. What the others lack is loaded along with what it lacks. */
   private async loadThenDecide(batch: Batch, asks: Ask[]): Promise<Outcome> {
     for (;;) {
-      const outcome = this.decide(batch, asks[0]!)
+      const outcome = decideOn(batch, asks[0]!)
       if (!(outcome instanceof NotLoaded)) return outcome
-      await this.backend.prefetch([outcome.need, ...this.needsOf(batch, asks)])
+      await this.backend.prefetch([outcome.need, ...needsOf(this.backend, batch, asks)])
     }
   }
 
-  /** What asks will need, as far as can be told by trying them one after the other on guesses. */
-  private needsOf(batch: Batch, asks: Ask[]): Need[] {
-    const guesses = new Guesses(this.backend)
-    const trial = batch.over(guesses)
-    for (const { decide, unstoppable } of asks) {
-      const layer = new Layer(trial, unstoppable)
-      guesses.tryOut(() => {
-        decide(layer)
-        trial.adopt(layer)
-      })
-    }
-    return guesses.needs
-  }
-
-  /** Counts what this batch does, in its own transaction; see `countCommit`. */
-  private async count(batch: Batch, asks: number, now: RefusedWrite[]): Promise<void> {
-    if (!this.backend.isDatabase || batch.drafts.length === 0) return
-    const refused = [...this.meter.unwritten, ...now]
+  /** Decides what follows from the asks of a batch together, in their own transaction. */
+  private async conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
     for (;;) {
       const layer = new Layer(batch)
       try {
-        countCommit(layer, { drafts: batch.drafts, asks, refused })
+        decide(layer)
         return batch.adopt(layer)
       } catch (error) {
         if (!(error instanceof NotLoaded)) throw error
@@ -386,8 +373,8 @@ export class Store {
   /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
     if (lease.group === null || this.stops.has(lease)) return
-    const { seat } = this.machine
     const gone = await this.stops.stop(lease, lease.group)
-    if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
+    // If it cannot be written now, the next sweep finds it.
+    if (gone) await this.write((view) => settleQuietly(view, lease, [])).catch(() => undefined)
   }
 }

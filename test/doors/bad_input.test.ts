@@ -365,6 +365,22 @@ describe('a client that stalls', () => {
     expect(worst_ms).toBeLessThan(500)
   })
 
+  test('because the server itself was stuck is told that, and not that it was wrong', async () => {
+    const own = sandbox()
+    const at = placeOf({ LEASEHOLD_DIR: own.state }, own.folder)
+    const served = await serve(at, 0, 'test', { headers_ms: 300, request_ms: 600 })
+    onTestFinished(() => served.stop())
+    const { port } = new URL(served.url)
+    const begun = [`POST /v1/task.create HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'X-Slow: y']
+    const asked = new Raw(connect(Number(port), '127.0.0.1')).write(...begun)
+    await until('a part has arrived', () => asked.socket.bytesWritten > 0)
+    expect((await send(served.url, '/readyz')).status).toBe(200)
+    const stuck_until = performance.now() + 1_700
+    while (performance.now() < stuck_until);
+    const [reply] = await asked.closed()
+    expect([reply?.status, reply?.json?.error?.code]).toEqual([503, 'unavailable'])
+  })
+
   test('with a token too: the body that does not come has no effect', async () => {
     const own = sandbox()
     const at = placeOf({ LEASEHOLD_DIR: own.state }, own.folder)

@@ -8,6 +8,7 @@ import { exerciseDeadlocks } from './exercise/deadlocks.ts'
 import { exerciseHandOff } from './exercise/handoff.ts'
 import { exerciseLeases } from './exercise/leases.ts'
 import { exerciseLines } from './exercise/lines.ts'
+import { exerciseSweeping } from './exercise/sweeping.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
@@ -56,6 +57,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseLocks(begin)
     exerciseLeases(begin)
     exerciseLines(begin)
+    exerciseSweeping(begin)
     exerciseDeadlocks(begin)
     exerciseHandOff(begin)
     exerciseProcesses(begin)

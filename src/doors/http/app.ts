@@ -42,7 +42,7 @@ export interface Doors {
 }
 
 /** Asks that may be under way at once: each waits for a lock, or for the store. */
-const OPEN_MAX = 5_000
+const OPEN_MAX = 12_000
 
 /** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
 export function httpApp(doors: Doors): Hono {

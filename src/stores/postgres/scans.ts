@@ -13,6 +13,10 @@ const IN_SCOPE = 'key > g || chr(10) AND key < g || chr(11)'
 const OPEN = 'ready > 0 AND parked_on IS NULL'
 const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
 const inPath = (field: string) => `((path ->> '${field}') COLLATE "C")`
+const BY_PROCESS = {
+  order: `(((process ->> 'pid') || '/' || (process ->> 'start')) COLLATE "C")`,
+  type: 'text',
+} as const
 const BY_BASE = { order: inPath('base'), type: 'text' } as const
 
 /** The indexes of src/core/view.ts as SQL; each has an index of its own in the migrations. */
@@ -42,15 +46,23 @@ export const SCANS: Record<IndexName, Scan> = {
   runs_newest: { where: 'dispatcher IS NOT NULL', order: '(-fence)', type: 'bigint' },
   runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = g', order: 'id', type: 'text' },
   line_of: { where: 'name = g', order: 'rank', type: 'bigint' },
+  line_end: {
+    where: `name || chr(10) || priority::text = g`,
+    order: '(-rank)',
+    type: 'bigint',
+  },
+  line_several: { where: 'several AND name = g', order: 'rank', type: 'bigint' },
   dependents_of: { where: 'depends_on = g', order: 'task_id', type: 'text' },
   leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
-  leases_seated_at: { where: 'ended_at IS NULL AND seat = g', order: 'name', type: 'text' },
+  leases_seated_at: { where: 'ended_at IS NULL AND seat = g', ...BY_PROCESS },
   reservations: { where: RESERVED, ...BY_BASE },
   reservations_in: { where: `${RESERVED} AND ${inPath('scope')} = g`, ...BY_BASE },
   reservations_of: { where: `${RESERVED} AND ${inPath('project')} = g`, ...BY_BASE },
   reservations_beside: { where: `${RESERVED} AND ${inPath('family')} = g`, ...BY_BASE },
   tickets: { where: 'true', order: 'rank', type: 'bigint' },
+  tickets_due: { where: 'due_ms IS NOT NULL', order: 'due_ms', type: 'bigint' },
+  tickets_seated_at: { where: 'seat = g', ...BY_PROCESS },
   tickets_of: { where: 'node = g', order: 'asked_ms', type: 'bigint' },
   tickets_under: { where: 'under_node = g', order: 'asked_ms', type: 'bigint' },
   tasks: { where: 'true', order: 'created_at', type: 'text' },

@@ -12,6 +12,9 @@ const IN_SCOPE = `key > ?1 || char(10) AND key < ?1 || char(11)`
 
 const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
 const BASE = `path ->> 'base'`
+const PROCESS = `(process ->> 'pid') || '/' || (process ->> 'start')`
+/** Orders that are no columns. */
+const EXPRESSIONS: ReadonlySet<string> = new Set([BASE, PROCESS])
 
 const SCANS: Record<IndexName, { where: string; order: string }> = {
   ready_in: { where: IN_SCOPE, order: 'key' },
@@ -37,15 +40,19 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   runs_newest: { where: `dispatcher IS NOT NULL AND '' = ?`, order: '-fence' },
   runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = ?', order: 'id' },
   line_of: { where: 'name = ?', order: 'rank' },
+  line_end: { where: `name || char(10) || priority = ?`, order: '-rank' },
+  line_several: { where: 'several = 1 AND name = ?', order: 'rank' },
   dependents_of: { where: 'depends_on = ?', order: 'task_id' },
   leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
-  leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: 'name' },
+  leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: PROCESS },
   reservations: { where: `${RESERVED} AND '' = ?`, order: BASE },
   reservations_in: { where: `${RESERVED} AND path ->> 'scope' = ?`, order: BASE },
   reservations_of: { where: `${RESERVED} AND path ->> 'project' = ?`, order: BASE },
   reservations_beside: { where: `${RESERVED} AND path ->> 'family' = ?`, order: BASE },
   tickets: { where: `'' = ?`, order: 'rank' },
+  tickets_due: { where: `due_ms IS NOT NULL AND '' = ?`, order: 'due_ms' },
+  tickets_seated_at: { where: 'seat = ?', order: PROCESS },
   tickets_of: { where: 'node = ?', order: 'asked_ms' },
   tickets_under: { where: 'under_node = ?', order: 'asked_ms' },
   tasks: { where: `'' = ?`, order: 'created_at' },
@@ -142,7 +149,7 @@ export class Statements {
       const { where, order } = SCANS[index]
       const by = `${order}, ${quoted(KEYS[table])}`
       // Of an expression, SQLite does not see in a comparison of pairs where to begin in an index.
-      const from = order === BASE ? `AND ${order} >= ?2` : ''
+      const from = EXPRESSIONS.has(order) ? `AND ${order} >= ?2` : ''
       const behind = after ? `${from} AND (${by}) > (?2, ?3)` : ''
       return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
