@@ -19,6 +19,7 @@ export type Promised =
   | 'S11'
   | 'S12'
   | 'R27'
+  | 'R53'
 
 let active: string | undefined
 

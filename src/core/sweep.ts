@@ -1,5 +1,5 @@
 import { settleLease } from './lease.ts'
-import { REQUEST_MEMORY_MS, SWEEP_MAX } from './limits.ts'
+import { SWEEP_MAX } from './limits.ts'
 import { isGone, leaveLines } from './line.ts'
 import type { Lease } from './rows.ts'
 import { NeedsKill, type View } from './view.ts'
@@ -42,10 +42,4 @@ function settleQuietly(view: View, lease: Lease, orphaned: Lease[]): void {
     if (!(stopped instanceof NeedsKill)) throw stopped
     orphaned.push(stopped.lease)
   }
-}
-
-/** Forgets what request ids did more than a day ago. */
-export function forgetRequests(view: View): void {
-  const old = take(view.due('requests_by_age', '', view.now - REQUEST_MEMORY_MS))
-  for (const { key } of old) view.remove('request', key)
 }

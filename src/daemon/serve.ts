@@ -119,12 +119,12 @@ async function openDoors(
   const url = `http://${HOST}:${bound}`
   await store.follow(FOLLOW_MS)
   const unsweep = startSweeper(store)
-  const unprune = startPruner(place)
+  const unprune = startPruner(store, place)
   announce(folder, { pid: process.pid, url, version }, secret)
   const close = async () => {
     withdraw(folder, process.pid)
     unsweep()
-    unprune()
+    await unprune()
     stopping.abort(goingAway())
     hub.close()
     await closeServer(server)

@@ -1,7 +1,9 @@
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
+import { forgetInPassing } from '../core/forget.ts'
+import { RETENTION, type Retention } from '../core/retention.ts'
 import { countCommit, type RefusedWrite } from '../core/stat.ts'
-import { forgetRequests, sweep } from '../core/sweep.ts'
+import { sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
@@ -9,6 +11,7 @@ import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { untilLoaded } from './loaded.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
 import { isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
@@ -17,6 +20,7 @@ import {
   type Backend,
   type Base,
   CommitUnknown,
+  type Counter,
   type Finder,
   type Head,
   type Machine,
@@ -55,6 +59,9 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  /** What leaves by itself, and when. */
+  retention: Retention = RETENTION
+  readonly counter: Counter
   readonly isDatabase: boolean
   readonly isShared: boolean
   private readonly backend: Backend
@@ -70,6 +77,7 @@ export class Store {
     this.backend = backend
     this.machine = machine
     this.stops = new Stops(machine)
+    this.counter = backend.counter
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
@@ -232,7 +240,9 @@ export class Store {
       try {
         refuseMoved(begun)
         await this.prefetch(begun, asks)
-        const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
+        const { batch, orphaned, looks } = await untilLoaded(this.backend, () =>
+          this.open(this.backend, begun, asks.length),
+        )
         const outcomes: Outcome[] = []
         for (const [i, ask] of asks.entries()) {
           const outcome = this.decide(batch, ask)
@@ -285,18 +295,6 @@ export class Store {
     await this.backend.prefetch(needs)
   }
 
-  /** Rows that the sweep turns out to need are loaded, and it begins again. */
-  private async openLoaded(begun: Head, asks: number) {
-    for (;;) {
-      try {
-        return this.open(this.backend, begun, asks)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
-  }
-
   private tell(events: Event[]): void {
     if (this.follower) this.follower.heard(events)
     else for (const listener of this.listeners) listener.events(events)
@@ -312,7 +310,9 @@ export class Store {
     const writes = base === this.backend || base instanceof Guesses
     const looks = !writes || instant.now - this.looked_ms >= PROCESS_SWEEP_MS
     const orphaned = sweep(layer, looks ? this.machine.seat : null)
-    if (looks && writes) forgetRequests(layer)
+    // What many machines share has daemons; each machine has a configuration of its own.
+    const retention = looks && !this.isShared ? this.retention : undefined
+    if (writes && (looks || !this.backend.isRemote)) forgetInPassing(layer, asks, retention)
     batch.adopt(layer)
     return { batch, layer, orphaned, looks }
   }
@@ -364,25 +364,21 @@ export class Store {
   private async count(batch: Batch, asks: number, now: RefusedWrite[]): Promise<void> {
     if (!this.backend.isDatabase || batch.drafts.length === 0) return
     const refused = [...this.meter.unwritten, ...now]
-    for (;;) {
+    await untilLoaded(this.backend, () => {
       const layer = new Layer(batch)
-      try {
-        countCommit(layer, { drafts: batch.drafts, asks, refused })
-        return batch.adopt(layer)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
+      countCommit(layer, { drafts: batch.drafts, asks, refused })
+      batch.adopt(layer)
+    })
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
-    if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
+    if (batch.isEmpty) {
       await this.backend.rollback()
       return []
     }
     const { events, head } = seal(batch.drafts, batch.head, batch.instant.at)
-    const done = await this.backend.commit({ changes: batch.changes, events, head })
+    const { changes, forgets } = batch
+    const done = await this.backend.commit({ changes, events, forgets, head })
     return done === 'again' ? 'again' : events
   }
 

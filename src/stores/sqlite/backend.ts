@@ -17,6 +17,7 @@ import {
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
+import { SqliteCounter } from './counter.ts'
 import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
@@ -52,6 +53,7 @@ interface SqliteOptions {
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
   readonly finder = new SqliteFinder(async () => (await this.openReader())?.statements)
+  readonly counter = new SqliteCounter(async () => (await this.openReader())?.statements)
   private readonly options: SqliteOptions
   private writer: Connection | undefined
   private reader: Connection | undefined
@@ -172,7 +174,7 @@ export class SqliteBackend implements Backend {
     this.load('lease', ids.map(lockOf))
   }
 
-  commit({ changes, events, head }: Commit): 'done' {
+  commit({ changes, events, forgets, head }: Commit): 'done' {
     const { db, statements } = this.writer!
     try {
       for (const table of TABLES) {
@@ -180,6 +182,7 @@ export class SqliteBackend implements Backend {
       }
       if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
+      if (forgets) statements.forgetEvents(forgets)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)
