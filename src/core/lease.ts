@@ -32,7 +32,7 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   const terms = last?.ended_at === null ? last.terms : null
   const lease: Lease = {
     name,
-    fence: planted('S3') ? (last?.fence ?? 1) : view.nextFence(),
+    fence: nextFence(view, last),
     holder: caller.agent,
     holder_given: caller.given,
     process: ask.process,
@@ -52,6 +52,12 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   countUser(view, lease)
   tieTask(view, name, lease.fence)
   return lease
+}
+
+/** From the store's counter, never from the lock's last lease: that is forgotten one day. */
+function nextFence(view: View, last: Lease | undefined): number {
+  if (planted('S3')) return last?.fence ?? 1
+  return planted('R53') ? (last?.fence ?? 0) + 1 : view.nextFence()
 }
 
 /** A task row knows whether its lock is held, so that held tasks are not among the ready ones. */
@@ -206,7 +212,9 @@ export function checkFence(
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
-  const current = last ? `the latest is ${last.fence}, of ${last.holder}` : 'it was never granted'
+  const current = last
+    ? `the latest is ${last.fence}, of ${last.holder}`
+    : 'it was never granted, or so long ago that its lease is forgotten'
   return new Refusal('fence_stale', `Fence ${fence} of ${name} is stale: ${current}`, {
     next: `Stop this work: it is no longer yours. Acquire ${name} again to go on.`,
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },

@@ -3,6 +3,7 @@ import { hintOf } from '../core/hint.ts'
 import { STRATEGIES } from '../core/memory_rows.ts'
 import { QUOTA_DEFAULT } from '../core/memory_settings.ts'
 import { RESERVATION_TTL_MS } from '../core/limits.ts'
+import { DAYS_MAX, RETENTION, ROWS_MAX } from '../core/retention.ts'
 import { MODES } from '../core/touch.ts'
 import * as s from '../operations/schemas.ts'
 
@@ -147,6 +148,20 @@ const alerts = () =>
     }),
   })
 
+/** What leaves by itself; null: never, or any number. */
+const retention = () =>
+  filled(
+    Object.fromEntries(
+      Object.entries(RETENTION).map(([kind, { days, max }]) => [
+        kind,
+        filled({
+          days: s.or(s.nullable(s.whole(0, DAYS_MAX)), days),
+          max: s.or(s.nullable(s.whole(0, ROWS_MAX)), max),
+        }),
+      ]),
+    ),
+  )
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -187,6 +202,8 @@ const fileSchema = () =>
       labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
+    // A store is opened with these, without this schema: see src/stores/open.ts.
+    retention: retention(),
   })
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>

@@ -1,7 +1,9 @@
 import type { Lease } from '../core/rows.ts'
 import { callHeads, opensWork } from '../core/calls.ts'
+import { forgetInPassing } from '../core/forget.ts'
+import { RETENTION, type Retention } from '../core/retention.ts'
 import { countCommit } from '../core/stat.ts'
-import { forgetRequests, settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
+import { settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
 import { type Event, type NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
@@ -11,6 +13,7 @@ import { Follower } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
 import { type Listener, SILENT, tellEach } from './listeners.ts'
+import { untilLoaded } from './loaded.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
 import type { Ask, Committed, Outcome } from './outcome.ts'
@@ -20,6 +23,7 @@ import {
   type Backend,
   type Base,
   CommitUnknown,
+  type Counter,
   type Finder,
   type Head,
   type Machine,
@@ -48,6 +52,9 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  /** What leaves by itself, and when. */
+  retention: Retention = RETENTION
+  readonly counter: Counter
   readonly isDatabase: boolean
   readonly isShared: boolean
   isClosed = false
@@ -64,6 +71,7 @@ export class Store {
     this.backend = backend
     this.machine = machine
     this.stops = new Stops(machine)
+    this.counter = backend.counter
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
@@ -255,7 +263,9 @@ export class Store {
       try {
         refuseMoved(begun)
         await this.prefetch(begun, asks)
-        const { batch, swept } = await this.openLoaded(begun, asks.length)
+        const { batch, swept } = await untilLoaded(this.backend, () =>
+          this.open(this.backend, begun, asks.length),
+        )
         const outcomes: Outcome[] = []
         for (const [i, ask] of asks.entries()) {
           const outcome = decideOn(batch, ask)
@@ -309,16 +319,10 @@ export class Store {
     await this.backend.prefetch(needs)
   }
 
-  /** Rows that the sweep turns out to need are loaded, and it begins again. */
-  private async openLoaded(begun: Head, asks: number) {
-    for (;;) {
-      try {
-        return this.open(this.backend, begun, asks)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
+  /** What many machines share has daemons; each machine has a configuration of its own. */
+  private forget(layer: Layer, asks: number, isFirst: boolean): void {
+    const retention = isFirst && !this.isShared ? this.retention : undefined
+    if (isFirst || !this.backend.isRemote) forgetInPassing(layer, asks, retention)
   }
 
   /** A batch over committed rows, with what time has brought about since the last commit. */
@@ -332,7 +336,7 @@ export class Store {
     const from = writes ? this.rounds.next(instant.now) : {}
     const swept = sweep(layer, this.machine.seat, from, writes ? undefined : UNBOUNDED)
     if (!writes) callHeads(layer, layer.changes)
-    else if (this.rounds.isFirst(from)) forgetRequests(layer)
+    else this.forget(layer, asks, this.rounds.isFirst(from))
     batch.adopt(layer)
     return { batch, layer, swept }
   }
@@ -347,26 +351,22 @@ export class Store {
   }
 
   /** Decides what follows from the asks of a batch together, in their own transaction. */
-  private async conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
-    for (;;) {
+  private conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
+    return untilLoaded(this.backend, () => {
       const layer = new Layer(batch)
-      try {
-        decide(layer)
-        return batch.adopt(layer)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
+      decide(layer)
+      batch.adopt(layer)
+    })
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
-    if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
+    if (batch.isEmpty) {
       await this.backend.rollback()
       return []
     }
     const { events, head } = seal(batch.drafts, batch.head, batch.instant.at)
-    const done = await this.backend.commit({ changes: batch.changes, events, head })
+    const { changes, forgets } = batch
+    const done = await this.backend.commit({ changes, events, forgets, head })
     return done === 'again' ? 'again' : events
   }
 

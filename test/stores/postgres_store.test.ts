@@ -5,11 +5,13 @@ import { placeOf } from '../../src/stores/open.ts'
 import type { Commit } from '../../src/stores/port.ts'
 import { type Address, addressOf, channelOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
-import { prunePostgres, raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
+import { raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
 import type { Connection } from '../../src/stores/postgres/driver.ts'
 import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
 import { raiseEpoch } from '../../src/stores/care.ts'
+import { forgetOld } from '../../src/stores/prune.ts'
 import { Store } from '../../src/stores/store.ts'
+import { KEEP_ALL } from './retention_scene.ts'
 import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
 import { postgresBackend, postgresUrl } from '../postgres.ts'
 import { until } from '../processes.ts'
@@ -248,7 +250,8 @@ describe('care for a PostgreSQL store', () => {
     const url = postgresUrl(temporaryFolder())
     const verbs = openAt(url)
     for (const name of ['a', 'b', 'c']) await verbs.take(name, ada)
-    expect(await prunePostgres(where(url), { events: 1, since: new Date(0) })).toBe(2)
+    const retention = { ...KEEP_ALL, events: { days: null, max: 1 } }
+    expect(await forgetOld(verbs.store, { retention })).toEqual({ events: 2 })
     expect(await verbs.eventTypes()).toHaveLength(1)
     await verbs.store.close()
     const { problems, events } = await checkPostgres(where(url))

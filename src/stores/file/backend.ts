@@ -1,6 +1,9 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { planted } from '../../core/planted.ts'
 import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, Event, IndexName } from '../../core/view.ts'
+import { MemoryCounter } from '../memory_counter.ts'
 import {
   type AnyRow,
   type Backend,
@@ -39,6 +42,7 @@ export interface FileOptions {
  */
 export class FileBackend implements Backend {
   readonly isDatabase = false
+  readonly counter = new MemoryCounter(() => this.held())
   private readonly options: FileOptions
   private readonly lock: LockFile | undefined
   private readonly witness: Witness
@@ -169,6 +173,13 @@ export class FileBackend implements Backend {
   async events(after: number, limit: number): Promise<Event[]> {
     const { events } = await this.read()
     return events.filter(({ position }) => position > after).slice(0, limit)
+  }
+
+  private async held() {
+    const { tables, events, number } = await this.read()
+    const { dir } = this.options
+    const bytes = statSync(join(dir, `state.${number}.json`), { throwIfNoEntry: false })?.size ?? 0
+    return { tables, events: events.length, bytes }
   }
 
   /** A damaged store is still read, from its last good state. */

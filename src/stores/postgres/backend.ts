@@ -17,6 +17,7 @@ import {
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
+import { PostgresCounter, type Read } from './counter.ts'
 import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
 import { type Found, headOf, notDurable } from './head.ts'
@@ -67,6 +68,7 @@ export class PostgresBackend implements Backend {
   readonly batch_max = BATCH_MAX
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder
+  readonly counter: PostgresCounter
   private readonly options: PostgresOptions
   private readonly statements: Statements
   private readonly sessions: Sessions
@@ -88,7 +90,9 @@ export class PostgresBackend implements Backend {
     this.statements = statementsFor(options.address)
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)
-    this.finder = new PostgresFinder((use, none) => this.reading(use, none), this.statements)
+    const read: Read = (use, none) => this.reading(use, none)
+    this.finder = new PostgresFinder(read, this.statements)
+    this.counter = new PostgresCounter(read, options.address)
   }
 
   async begin(): Promise<Head> {

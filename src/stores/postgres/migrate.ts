@@ -14,6 +14,7 @@ const SCRIPTS = [
   '005_search.pg.sql',
   '006_recent.pg.sql',
   '007_lines.pg.sql',
+  '008_retention.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

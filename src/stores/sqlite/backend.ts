@@ -17,6 +17,7 @@ import {
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
 import { type Connection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
+import { SqliteCounter } from './counter.ts'
 import { refusalFor } from './errors.ts'
 import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
@@ -38,6 +39,9 @@ type Rows = Map<string, AnyRow | null>
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
   readonly finder = new SqliteFinder(async () => (await this.connections.forReading())?.statements)
+  readonly counter = new SqliteCounter(
+    async () => (await this.connections.forReading())?.statements,
+  )
   private readonly options: SqliteOptions
   private readonly connections: Connections
   private version: unknown
@@ -161,7 +165,7 @@ export class SqliteBackend implements Backend {
     this.load('lease', ids.map(lockOf))
   }
 
-  commit({ changes, events, head }: Commit): 'done' {
+  commit({ changes, events, forgets, head }: Commit): 'done' {
     const writer = this.connections.writer!
     const { db, statements } = writer
     try {
@@ -170,6 +174,7 @@ export class SqliteBackend implements Backend {
       }
       if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
+      if (forgets) statements.forgetEvents(forgets)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)

@@ -17,6 +17,7 @@ const SCRIPTS = [
   '006_stats.sql',
   '007_search.sql',
   '008_lines.sql',
+  '009_retention.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
