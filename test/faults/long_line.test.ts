@@ -53,7 +53,7 @@ const inOrder = (count: number) => Array.from({ length: count }, (_, i) => `w${i
 describe('a long line', () => {
   test.each([
     ['SQLite', openSqlite, isLong ? 10_000 : 2_000],
-    ['PostgreSQL', openPostgres, isLong ? 2_000 : 200],
+    ['PostgreSQL', openPostgres, isLong ? 2_000 : 100],
   ] as const)(
     'is joined in time and served in turn on %s',
     async (_, open, count) => {
@@ -92,7 +92,7 @@ describe('a long line', () => {
     await call(store, locks.acquire, { names }, callerOf('first', { process }))
     const stop = new AbortController()
     const began = performance.now()
-    const waits = Array.from({ length: 400 }, async (_, i) => {
+    const waits = Array.from({ length: isLong ? 400 : 100 }, async (_, i) => {
       const caller = callerOf(`w${i}`, { process })
       await call(store, locks.acquire, { name: `own${i}` }, caller)
       await call(store, locks.acquire, { names, wait_seconds: 600 }, caller, stop.signal)
