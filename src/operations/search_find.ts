@@ -45,8 +45,9 @@ export async function findNotes(store: Store, asked: Asked): Promise<Found> {
     return { hits: text, modes: ['text'], why: meaning, isFar: false }
   }
   const { hits, floor } = meaning
+  // Who asks for meaning alone wants what is nearest, however far, and is told how near it is.
+  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, isFar: false }
   const isFar = (hits[0]?.score ?? 0) < floor
-  if (mode === 'meaning') return { hits: isFar ? [] : hits, modes: ['meaning'], why: null, isFar }
   return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, isFar }
 }
 
