@@ -1,4 +1,5 @@
 import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
+import { word } from './quote.ts'
 import { keyOf, type Ticket } from './rows.ts'
 import { busyLease, holdingLease, nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
@@ -43,7 +44,7 @@ interface Step {
 /** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */
 function* stepsFrom(view: View, ticket: Ticket, lines: Map<string, Ahead>): Generator<Step> {
   const says = (name: string, whose: string) =>
-    `${ticket.agent} waits for ${name}, which ${whose} has`
+    `${word(ticket.agent)} waits for ${word(name)}, which ${word(whose)} has`
   for (const name of ticket.names) {
     const lease = holdingLease(view, name) ?? busyLease(view, name)
     const node = lease && nodeOfLease(lease)

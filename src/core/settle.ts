@@ -10,6 +10,7 @@ import {
 } from './lease.ts'
 import { forceRelease } from './lock.ts'
 import { cancelHeld, isGivenUp, setStatus } from './move.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Run, Status, Task } from './rows.ts'
 import { busyWith, shareOf, userOf } from './share.ts'
@@ -61,8 +62,8 @@ function refuseStranger(
   const { id } = task
   if (caller.admin || task.created_by === caller.agent) return
   if (!admits(lease.holder, caller.agent)) {
-    throw new Refusal('forbidden', `Task ${id} is being worked on by ${lease.holder}`, {
-      next: `Its holder, its creator (${task.created_by}) or an admin (--force) may cancel it.`,
+    throw new Refusal('forbidden', `Task ${id} is being worked on by ${word(lease.holder)}`, {
+      next: `Its holder, its creator (${word(task.created_by)}) or an admin may cancel it.`,
       details: { task_id: id, holder: lease.holder, created_by: task.created_by },
     })
   }
@@ -103,7 +104,7 @@ export function releaseUser(
   const found = wanted.filter((name) => running.includes(name))
   if (found.length === 0) {
     const what = ask.task_id === undefined ? 'nothing' : `no task ${ask.task_id}`
-    throw new Refusal('not_found', `User ${ask.user} has ${what} running`, {
+    throw new Refusal('not_found', `User ${word(ask.user)} has ${what} running`, {
       next: 'See who is busy: leasehold queue status',
       details: { user: ask.user, running },
     })
