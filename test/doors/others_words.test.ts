@@ -28,8 +28,8 @@ const TERMINAL = [
   '\u2028line',
 ]
 
-// oxlint-disable-next-line no-control-regex -- these are what must not be there
 const COMMANDS =
+  // oxlint-disable-next-line no-control-regex -- these are what must not be there
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2028\u2029\u2066-\u2069]/
 
 describe('a terminal is shown what others wrote', () => {
@@ -52,7 +52,8 @@ describe('a terminal is shown what others wrote', () => {
         shown += safe.feed(bytes.subarray(at, at + size))
       expect(shown, `pieces of ${size}`).toContain('\u001b[31mred\u001b[0m')
       expect(shown).toContain('ü€😀')
-      expect(shown.replaceAll(/\u001b\[[0-9;]*m/g, ''), `pieces of ${size}`).not.toMatch(COMMANDS)
+      const uncoloured = shown.replaceAll('\u001b[31m', '').replaceAll('\u001b[0m', '')
+      expect(uncoloured, `pieces of ${size}`).not.toMatch(COMMANDS)
     }
   })
 })

@@ -139,12 +139,6 @@ function taskTable(items: ShownTask[]): string {
   )
 }
 
-/** Text of many lines, from anybody: without what would move the cursor, colour or beep. */
-function harmless(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what is taken out
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
-}
-
 type Fact = [name: string, value: string | number | null]
 
 /** How an enqueued task is run, and what went wrong so far. */
@@ -185,7 +179,7 @@ function taskSheet(task: ShownTask): string {
   if (Object.keys(task.metadata).length > 0) {
     lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
   }
-  return [...lines, ...(task.body ? ['', harmless(task.body)] : [])].join('\n')
+  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
 }
 
 function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {
