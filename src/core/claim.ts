@@ -4,6 +4,7 @@ import { followGroup } from './lane.ts'
 import { type Grant, grantLease, lockOf } from './lease.ts'
 import { fullLimit, takeLimits } from './limit.ts'
 import { blockedBy } from './lock.ts'
+import { word } from './quote.ts'
 import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
@@ -40,7 +41,7 @@ export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller)
 /** A task that is assigned to one agent may be claimed by that agent and its subagents only. */
 export function refuseAssigned(task: Task, caller: Caller): void {
   if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
-  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
+  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${word(task.assigned_to)}`, {
     next: 'Take another: leasehold task claim',
     details: { task_id: task.id, assigned_to: task.assigned_to },
   })

@@ -1,6 +1,7 @@
 import type { Caller } from './caller.ts'
 import { checkFence, lockOf, timesOf } from './lease.ts'
 import { planted } from './planted.ts'
+import { quoted } from './quote.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import { type Dependency, keyOf, type Queued, type Task, type TaskFields } from './rows.ts'
@@ -27,7 +28,7 @@ export function createTask(
   const { id = freeId(view), queue = null, ...fields } = ask
   const taken = view.get('task', id)
   if (taken) {
-    throw new Refusal('conflict', `Task ${id} exists already: ${taken.title}`, {
+    throw new Refusal('conflict', `Task ${id} exists already: ${quoted(taken.title)}`, {
       next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
       details: { task: showTask(view, taken) },
     })

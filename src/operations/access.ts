@@ -1,5 +1,6 @@
 import { admits, type Caller } from '../core/caller.ts'
 import { isEnding } from '../core/lease.ts'
+import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
 import { sha256 } from '../stores/digest.ts'
@@ -120,9 +121,13 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
   const { agent } = named === undefined ? bearer : parseInput(NAMED, { agent: named })
   const admin = bearer.role === 'admin'
   if (!admin && !admits(bearer.agent, agent)) {
-    throw new Refusal('forbidden', `This token is for ${bearer.agent} and cannot act as ${agent}`, {
-      next: `Leave agent out, or name a subagent: ${bearer.agent}/NAME`,
-    })
+    throw new Refusal(
+      'forbidden',
+      `This token is for ${word(bearer.agent)} and cannot act as ${word(agent)}`,
+      {
+        next: `Leave agent out, or name a subagent: ${word(bearer.agent)}/NAME`,
+      },
+    )
   }
   return { agent, given: true, process: null, under: null, admin, ...more }
 }

@@ -7,6 +7,7 @@ import { usageKeys } from '../core/memory_settings.ts'
 import { isExpired, memoryAt, textOf } from '../core/memory_version.ts'
 import type { Caller } from '../core/caller.ts'
 import { lockOf } from '../core/lease.ts'
+import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { keyOf } from '../core/rows.ts'
 import type { Need, View } from '../core/view.ts'
@@ -116,10 +117,14 @@ export const get = operation({
 function versionAt(view: View, scope: string, key: string, version: number): MemoryVersion {
   const row = versionOf(view, keyOf(scope, key), version)
   if (row) return row
-  throw new Refusal('not_found', `There is no version ${version} of ${key} in ${scope}`, {
-    next: 'See which there are: leasehold memory history KEY',
-    details: { scope, key, version },
-  })
+  throw new Refusal(
+    'not_found',
+    `There is no version ${version} of ${word(key)} in ${word(scope)}`,
+    {
+      next: 'See which there are: leasehold memory history KEY',
+      details: { scope, key, version },
+    },
+  )
 }
 
 export const list = operation({

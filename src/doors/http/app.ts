@@ -110,7 +110,10 @@ function addReference(app: Hono, { version }: Doors): void {
   let page: string | undefined
   app.get('/openapi.json', (c) => c.json((api ??= openApi(version))))
   app.get('/docs', (c) => {
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    c.header(
+      'content-security-policy',
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    )
     return c.html((page ??= referencePage(version)))
   })
 }
@@ -131,6 +134,8 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     const secret = askedWith(c)
     await bearerOf(c, doors, secret)
     doors.stopping.throwIfAborted()
+    // A stream is a body, and a HEAD has none.
+    if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
     const out = outgoingOf(c)
     if (out.destroyed) return RESPONSE_ALREADY_SENT
     // At once: what a stuck listener has not taken yet is not for it any more.
