@@ -14,6 +14,7 @@ import {
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, PathTerms } from './rows.ts'
+import { sightOf } from './sight.ts'
 import type { View } from './view.ts'
 
 export interface Reserve extends Grant, Where {
@@ -135,7 +136,7 @@ const freeing = ({ name }: Reservation) =>
 
 function worktreeWarnings(view: View, glob: Glob, ask: Reserve, asker: Caller): string[] {
   const warnings: string[] = []
-  for (const lease of overlappingBeside(view, glob, ask)) {
+  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask)) {
     if (!blocks(lease, ask.shared, asker)) continue
     const { checkout } = lease.path
     const until = timesOf(view, lease).expires_at

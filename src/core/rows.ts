@@ -13,6 +13,7 @@ import type {
 } from './memory_rows.ts'
 import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
+import type { TokenScope } from './token_scope.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
 export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
@@ -239,6 +240,8 @@ export interface Token {
   id: string
   role: 'viewer' | 'agent' | 'admin'
   agent: string | null
+  /** What it is bound to; null: to nothing. */
+  scope: TokenScope | null
   created_by: string
   created_at: string
   expires_at: string | null

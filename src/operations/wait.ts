@@ -1,6 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { giveUp, turnOf, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
+import { toldTo } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
@@ -65,7 +66,7 @@ function pauseFor(store: Store, heads: boolean): number {
 }
 
 function leave(store: Store, ticket_id: string, caller: Caller) {
-  return store.write((view) => giveUp(view, ticket_id, caller))
+  return store.write((view) => toldTo(view, giveUp(view, ticket_id, caller), caller))
 }
 
 export function isWaiting(got: unknown): got is Waiting {
