@@ -1,5 +1,4 @@
-import type { ProcessRef } from './rows.ts'
-import type { TokenScope } from './token_scope.ts'
+import type { ProcessRef, TokenScope } from './rows.ts'
 
 /** Who is asking. */
 export interface Caller {

@@ -13,7 +13,6 @@ import type {
 } from './memory_rows.ts'
 import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
-import type { TokenScope } from './token_scope.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
 export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
@@ -231,6 +230,17 @@ export interface Request {
   input_hash: string
   reply: unknown
   at_ms: number
+}
+
+/**
+ * What a token is bound to. A list names all that it may touch, where an empty name stands for
+ * tasks that have no user or no project; null bounds nothing.
+ */
+export interface TokenScope {
+  users: string[] | null
+  projects: string[] | null
+  /** The task that the token's run is for; null for a token that a person made. */
+  task: string | null
 }
 
 /** Who may come in with a secret. Only the secret's hash is kept. */

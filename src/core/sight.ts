@@ -179,7 +179,7 @@ export class Sight implements View {
 export const sightOf = (view: View, caller: Caller, contended = false): View =>
   isScoped(caller) ? new Sight(view, caller, contended) : view
 
-/** Whether a caller with a scope is told of an event: all that it names must be within the scope. */
+/** Whether a scoped caller is told of an event: all that it names must be within the scope. */
 export function eventSeen(
   view: View,
   { agent, lock, task, data }: EventDraft,

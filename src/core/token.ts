@@ -1,7 +1,6 @@
 import type { Caller } from './caller.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, Task, Token } from './rows.ts'
-import type { TokenScope } from './token_scope.ts'
+import type { Lease, Task, Token, TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
 export interface CreateToken {

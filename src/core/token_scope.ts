@@ -1,16 +1,5 @@
 import { admits, type Caller } from './caller.ts'
-import type { Task } from './rows.ts'
-
-/**
- * What a token is bound to. A list names all that it may touch, where an empty name stands for
- * tasks that have no user or no project; null bounds nothing.
- */
-export interface TokenScope {
-  users: string[] | null
-  projects: string[] | null
-  /** The task that the token's run is for; null for a token that a person made. */
-  task: string | null
-}
+import type { Task, TokenScope } from './rows.ts'
 
 /** A caller whose token is bound. */
 export type Scoped = Caller & { scope: TokenScope }

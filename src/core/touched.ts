@@ -4,15 +4,9 @@ import { taskOf } from './lease.ts'
 import { getConflict } from './memory_resolve.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
 import { lockSeen, notesSeen, Sight, STRANGER } from './sight.ts'
+import type { TokenScope } from './rows.ts'
 import { getTask } from './task.ts'
-import {
-  hasProject,
-  hasUser,
-  isScoped,
-  mayChange,
-  type Scoped,
-  type TokenScope,
-} from './token_scope.ts'
+import { hasProject, hasUser, isScoped, mayChange, type Scoped } from './token_scope.ts'
 import type { View } from './view.ts'
 
 /**

@@ -300,7 +300,9 @@ describe('a token that is bound', () => {
     }
     expect(await agent.text('list_tasks')).not.toMatch(/bob/)
     expect(await agent.text('list_locks')).not.toMatch(/bob/)
-    await expect(agent.client.readResource({ uri: 'leasehold://task/bob-task' })).rejects.toThrow()
+    await expect(agent.client.readResource({ uri: 'leasehold://task/bob-task' })).rejects.toThrow(
+      'bob-task',
+    )
     const ready = await agent.client.readResource({ uri: 'leasehold://tasks/ready' })
     expect(JSON.stringify(ready)).not.toMatch(/bob/)
   })
