@@ -10,6 +10,7 @@ import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
 import { openRun } from './run.ts'
 import { getTask } from './task.ts'
+import { mayTake } from './token_scope.ts'
 import type { View } from './view.ts'
 
 export interface Claim {
@@ -136,7 +137,7 @@ export function claimNext(
   caller: Caller,
 ): Claim | undefined {
   for (const task of readyFor(view, filter, caller.agent)) {
-    if (fullLimit(view, task) !== undefined) continue
+    if (!mayTake(task, caller) || fullLimit(view, task) !== undefined) continue
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
     return startTask(view, task, ask, caller, ['todo'])
   }

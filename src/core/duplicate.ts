@@ -101,7 +101,7 @@ export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] 
 export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
 
 /** A pair by its id, or `not_found`. */
-function getDuplicate(view: View, id: string): Duplicate {
+export function getDuplicate(view: View, id: string): Duplicate {
   const found = view.get('duplicate', id)
   if (found) return found
   throw new Refusal('not_found', `There is no pair ${id}`, {

@@ -15,6 +15,7 @@ import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
 import { argument, quoted, word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, PathTerms } from './rows.ts'
+import { sightOf } from './sight.ts'
 import type { View } from './view.ts'
 
 export interface Reserve extends Grant, Where {
@@ -138,7 +139,7 @@ const freeing = ({ name }: Reservation) =>
 
 function worktreeWarnings(view: View, glob: Glob, ask: Reserve, asker: Caller): string[] {
   const warnings: string[] = []
-  for (const lease of overlappingBeside(view, glob, ask)) {
+  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask)) {
     if (!blocks(lease, ask.shared, asker)) continue
     const { checkout } = lease.path
     const until = timesOf(view, lease).expires_at

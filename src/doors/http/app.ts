@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { isScoped } from '../../core/token_scope.ts'
+import { wholeOnly } from '../../core/touched.ts'
+import type { Event } from '../../core/view.ts'
 import {
   type Access,
   type Bearer,
@@ -12,6 +15,7 @@ import {
   whileValid,
 } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
+import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { readArguments } from '../../operations/spelling.ts'
@@ -121,7 +125,8 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
+    const bearer = await doors.access.bearerOf(askedWith(c))
+    if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
     const text = await metricsText(store, {
       version,
@@ -132,7 +137,7 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret)
     doors.stopping.throwIfAborted()
     // A stream is a body, and a HEAD has none.
     if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
@@ -145,7 +150,9 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     )
     const last = c.req.header('last-event-id') ?? c.req.query('after')
     // Written there without a stream of ours in between.
-    await doors.hub.stream(last, out)
+    const caller = callerFor(bearer, undefined)
+    const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
+    await doors.hub.stream(last, out, isScoped(caller) ? see : undefined)
     return RESPONSE_ALREADY_SENT
   })
 }

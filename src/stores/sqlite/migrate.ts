@@ -18,6 +18,7 @@ const SCRIPTS = [
   '007_search.sql',
   '008_lines.sql',
   '009_retention.sql',
+  '010_token_scope.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
