@@ -168,7 +168,8 @@ function queueLines({ paused, pending, active, user_locks, dispatchers }: QueueS
   }
   const slots = `${active.slots_used} of ${active.slots_max} slots`
   const busy = user_locks.details.slice(0, USERS_SHOWN).map(({ user, task_id }) => {
-    return `${word(user)} is busy with ${task_id === null ? 'a lock taken by hand' : `task ${task_id}`}`
+    const what = task_id === null ? 'a lock taken by hand' : `task ${task_id}`
+    return `${word(user)} is busy with ${what}`
   })
   return [
     `${pending.total} waiting (${pending.high} high)${of(pending.by_user)}`,
