@@ -1,11 +1,8 @@
 import { readdirSync } from 'node:fs'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
 import { understood } from '../../src/operations/spelling.ts'
-import { serve } from '../../src/daemon/serve.ts'
-import { placeOf } from '../../src/stores/open.ts'
-import { connect } from 'node:net'
-import { Sandbox, sandbox, until } from '../processes.ts'
+import { Sandbox, until } from '../processes.ts'
 import { Raw } from './raw.ts'
 import { finish, type Reply, send, type Sending, type Served, startDaemon } from './serving.ts'
 

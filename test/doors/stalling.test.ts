@@ -18,7 +18,7 @@ async function impatient() {
 
 describe('a client that stalls', () => {
   test('is cut off at the bound, told so, and keeps nobody else waiting', async () => {
-    const { own, served, port } = await impatient()
+    const { served, port } = await impatient()
     const lines = [`POST /v1/task.create HTTP/1.1`, `Host: 127.0.0.1:${port}`]
     const stalls: [string, string[]][] = [
       ['nothing', ['']],
@@ -50,7 +50,7 @@ describe('a client that stalls', () => {
   })
 
   test('because the server itself was stuck is told that, and not that it was wrong', async () => {
-    const { own, served, port } = await impatient()
+    const { served, port } = await impatient()
     const begun = [`POST /v1/task.create HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'X-Slow: y']
     const asked = new Raw(connect(Number(port), '127.0.0.1')).write(...begun)
     await until('a part has arrived', () => asked.socket.bytesWritten > 0)
@@ -62,7 +62,7 @@ describe('a client that stalls', () => {
   })
 
   test('with a token too: the body that does not come has no effect', async () => {
-    const { own, served, port } = await impatient()
+    const { own, port } = await impatient()
     const { token } = await own.ok(['token', 'create', '--role', 'agent', '--agent', 'ada'])
     const asked = new Raw(connect(Number(port), '127.0.0.1')).write(
       `POST /v1/task.create HTTP/1.1`,
