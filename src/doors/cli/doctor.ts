@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import type { SettingInForce } from '../../core/host_settings.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
@@ -10,6 +11,7 @@ import { isTracked } from '../../stores/privacy.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
+import { disputeLine, isDisputed } from './show_queue.ts'
 
 interface Finding {
   what: string
@@ -97,6 +99,21 @@ const CHECKS: [what: string, check: Check][] = [
       const names = Object.keys(projects)
       const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
       return { ok: true, says: `${says} (${slots.max} slots)` }
+    },
+  ],
+  [
+    'limits',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
+      const asked = operationNamed.get('queue.status')!
+      const { settings } = (await context.call(asked, {})) as { settings: SettingInForce[] }
+      const disputed = settings.filter(isDisputed)
+      const says = settings.map(({ setting, value, set_by }) => {
+        return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
+      })
+      const next = 'Name it in one config.json only: the one that is read last is in force.'
+      if (disputed.length > 0) return { ok: false, says: disputed.map(disputeLine).join('; '), next }
+      return { ok: true, says: says.join(', ') || 'nothing set' }
     },
   ],
   [

@@ -1,0 +1,18 @@
+-- What each host's config.json sets for all who use the store: src/core/host_settings.ts.
+CREATE TABLE host_settings (
+  key text COLLATE "C" PRIMARY KEY,
+  part text COLLATE "C" NOT NULL,
+  owner text NOT NULL,
+  settings json NOT NULL,
+  read_ms bigint NOT NULL
+);
+CREATE INDEX host_settings_of ON host_settings (part, key);
+
+-- How far events had come at some times, by the store's clock: src/stores/event_age.ts.
+CREATE TABLE event_mark (
+  position bigint PRIMARY KEY,
+  at_ms bigint NOT NULL
+);
+
+-- What was told by which channel, and what could not be.
+ALTER TABLE alert ADD COLUMN delivery json NOT NULL DEFAULT '{}';
