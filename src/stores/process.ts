@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
+import { timeShift } from './time_namespace.ts'
 
 const LINUX = process.platform === 'linux'
 
@@ -17,8 +18,13 @@ export const boot = LINUX
       .execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' })
       .trim()
 
-/** The same pid means another process in another pid namespace, though boot and host agree. */
-export const seat = `${boot}/${LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform}`
+const space = LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform
+
+/**
+ * The same pid means another process in another pid namespace, though boot and host agree; and in
+ * another time namespace the same process has another start time.
+ */
+export const seat = `${boot}/${space}${timeShift.boottime && `/time+${timeShift.boottime}`}`
 
 interface Stat {
   name: string
