@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request as send } from 'node:http'
 import type { Caller } from '../core/caller.ts'
 import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import { bearer, headerJson, headerText } from '../stores/header_text.ts'
 import { ownProcess } from '../stores/process.ts'
 import type { Daemon } from '../stores/server_file.ts'
 import { toldBy } from './sse.ts'
@@ -55,7 +56,7 @@ export class HttpTransport implements Transport {
       path: '/v1/events',
       headers: {
         accept: 'text/event-stream',
-        ...(after !== undefined && { 'last-event-id': after }),
+        ...(after !== undefined && { 'last-event-id': headerText(after) }),
       },
       signal,
     })
@@ -81,7 +82,7 @@ export class HttpTransport implements Transport {
   private callerHeader({ given, admin }: Who): Record<string, string> {
     if (!this.isLocal) return {}
     const said = { given, process: ownProcess(), under: this.under, admin }
-    return { 'leasehold-caller': JSON.stringify(said) }
+    return { 'leasehold-caller': headerJson(said) }
   }
 
   private async send(sent: Sent): Promise<IncomingMessage> {
@@ -108,7 +109,7 @@ export class HttpTransport implements Transport {
   private post(server: Daemon, sent: Sent): Promise<IncomingMessage> {
     const { method, path, body = '', signal } = sent
     const headers: Record<string, string | number> = {
-      authorization: `Bearer ${server.secret}`,
+      authorization: bearer(server.secret),
       ...sent.headers,
     }
     if (method === 'POST') headers['content-length'] = Buffer.byteLength(body)

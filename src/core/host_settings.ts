@@ -96,7 +96,10 @@ export function settingsInForce(
       value,
       /** None: a person set it since, by `queue limit`. */
       set_by: agree.map(({ owner }) => owner),
-      overruled: differ.map(({ owner, settings }) => ({ owner, value: settings[key] as SettingValue })),
+      overruled: differ.map(({ owner, settings }) => ({
+        owner,
+        value: settings[key] as SettingValue,
+      })),
     }
   })
 }

@@ -11,15 +11,7 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
-import type {
-  Dispatcher,
-  HostSettings,
-  Lane,
-  Limit,
-  Parking,
-  Queue,
-  Share,
-} from './queue_rows.ts'
+import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 

@@ -20,4 +20,3 @@ export function planOf(config: Config, task: Task): { cwd: string; agent: AgentC
   const allowed = project?.agents.join(', ') ?? 'none'
   throw new Refusal('forbidden', `project ${task.project} has no agent ${name} (it has ${allowed})`)
 }
-

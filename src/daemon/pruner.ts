@@ -9,9 +9,8 @@ const AGE_MS = 30 * 24 * 3600_000
 /** Forgets old events and what old runs wrote, once an hour: a store does not grow without end. */
 export function startPruner(place: Place): () => void {
   const prune = () => {
-    const since = new Date(Date.now() - AGE_MS)
-    const keep = { events: EVENTS_MAX, since }
-    pruneRuns(folderOf(place), since)
+    const keep = { events: EVENTS_MAX, age_ms: AGE_MS }
+    pruneRuns(folderOf(place), new Date(Date.now() - AGE_MS))
     // If it cannot be done now, the next hour will do.
     pruneStore(place, keep).catch(() => undefined)
   }

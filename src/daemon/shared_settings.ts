@@ -26,8 +26,7 @@ export const memorySettingsOf = ({
   memory: { strategies, quotas },
 }: {
   memory: { strategies: object; quotas: object }
-}) =>
-  flat({ memory: { strategies, quotas } as Tree })
+}) => flat({ memory: { strategies, quotas } as Tree })
 
 interface Tree {
   [name: string]: Tree | SettingValue | undefined

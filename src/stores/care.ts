@@ -9,7 +9,9 @@ import { openStore, type Place } from './open.ts'
 import type { Head } from './port.ts'
 import { checkPostgres, prunePostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, checkSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
-import { type Keep, pruneSqlite } from './sqlite/prune.ts'
+import type { Keep } from './event_age.ts'
+import { machine } from './machine.ts'
+import { pruneSqlite } from './sqlite/prune.ts'
 
 /** What `db check` found. */
 export interface Report {
@@ -45,7 +47,7 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
 export async function pruneStore(place: Place, keep: Keep): Promise<number> {
   if (place.kind === 'postgres') return prunePostgres(place, keep)
   if (place.kind === 'file' || !existsSync(place.path)) return 0
-  return pruneSqlite(place.path, keep, place.busy_timeout_ms)
+  return pruneSqlite(place.path, keep, place.busy_timeout_ms, machine)
 }
 
 /**

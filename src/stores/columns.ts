@@ -230,6 +230,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     ended_at: 'text',
     told: 'bool',
     told_end: 'bool',
+    delivery: 'json',
   },
   background_job: {
     key: 'text',

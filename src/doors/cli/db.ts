@@ -78,15 +78,15 @@ function addPrune(db: Command, enter: Enter): void {
   db.command('prune')
     .description('Forget old events; the rest of the chain can still be verified.')
     .option('--keep <n>', 'at most so many events stay', '1000000')
-    .option('--older-than <duration>', 'those from before that time go', '30d')
+    .option('--older-than <duration>', 'those that a prune so long ago has seen go', '30d')
     .action(async (options: { keep: string; olderThan: string }, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      const since = new Date(Date.now() - durationOf(options.olderThan, '--older-than') * 1000)
+      const age_ms = durationOf(options.olderThan, '--older-than') * 1000
       const events = Number(options.keep)
       if (!Number.isSafeInteger(events) || events < 0) {
         throw new Refusal('invalid', `--keep is not a number of events: ${options.keep}`)
       }
-      const pruned = await pruneStore(context.place, { events, since })
+      const pruned = await pruneStore(context.place, { events, age_ms })
       say(context, { pruned }, `${pruned} events forgotten`)
     })
 }

@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import type { SettingInForce } from '../../core/host_settings.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
+import type { ShownAlert } from '../../operations/stats.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
@@ -112,7 +113,8 @@ const CHECKS: [what: string, check: Check][] = [
         return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
       })
       const next = 'Name it in one config.json only: the one that is read last is in force.'
-      if (disputed.length > 0) return { ok: false, says: disputed.map(disputeLine).join('; '), next }
+      if (disputed.length > 0)
+        return { ok: false, says: disputed.map(disputeLine).join('; '), next }
       return { ok: true, says: says.join(', ') || 'nothing set' }
     },
   ],
@@ -138,6 +140,19 @@ const CHECKS: [what: string, check: Check][] = [
       const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
       const next = 'leasehold memory status says why; leasehold memory retry tries again'
       return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
+    },
+  ],
+  [
+    'alerts',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'none' }
+      const asked = operationNamed.get('alert.list')!
+      const { items } = (await context.call(asked, {})) as { items: ShownAlert[] }
+      const lost = items.filter(({ undelivered }) => undelivered.length > 0)
+      const says = lost.map(({ message, undelivered }) => `${message} (${undelivered.join('; ')})`)
+      if (lost.length === 0) return { ok: true, says: `${items.length} now, none undelivered` }
+      const next = 'Mend the channel; saving config.json, or a restart, tries again.'
+      return { ok: false, says: says.join(', '), next }
     },
   ],
   [

@@ -42,8 +42,10 @@ export function statementsFor(address: Address) {
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
     oldEvent: `SELECT position, hash FROM ${schema}.event
-      WHERE position <= (SELECT position FROM ${schema}.head) - $1 OR at < $2
-      ORDER BY position DESC LIMIT 1`,
+      WHERE position <= $1 ORDER BY position DESC LIMIT 1`,
+    markEvents: `INSERT INTO ${schema}.event_mark VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+    eventMarks: `SELECT position::text, at_ms::text FROM ${schema}.event_mark`,
+    forgetMarks: `DELETE FROM ${schema}.event_mark WHERE position < $1`,
     forgetEvents: `WITH gone AS (DELETE FROM ${schema}.event WHERE position <= $1 RETURNING 1)
       SELECT count(*)::text FROM gone`,
     setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,

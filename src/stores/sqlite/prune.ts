@@ -1,12 +1,9 @@
+import { instantOf } from '../clock.ts'
+import { type EventMark, type Keep, lastToGo } from '../event_age.ts'
+import type { Head, Machine } from '../port.ts'
 import { beginPatiently } from './busy.ts'
-import { openDatabase } from './driver.ts'
+import { type Database, openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
-
-/** Which events stay: at most so many, and none from before that time. */
-export interface Keep {
-  events: number
-  since: Date
-}
 
 /** Of texts that no version says any more, and of a provider that no longer counts. */
 const FORGET_VECTORS = `DELETE FROM vector
@@ -21,6 +18,7 @@ export async function pruneSqlite(
   path: string,
   keep: Keep,
   busy_timeout_ms: number,
+  machine: Machine,
 ): Promise<number> {
   const db = openDatabase(path, { readOnly: false })
   try {
@@ -28,11 +26,9 @@ export async function pruneSqlite(
     await beginPatiently(db, busy_timeout_ms)
     const cut = db
       .prepare(
-        `SELECT position, hash FROM event
-         WHERE position <= (SELECT position FROM head) - ? OR at < ?
-         ORDER BY position DESC LIMIT 1`,
+        'SELECT position, hash FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1',
       )
-      .get(keep.events, keep.since.toISOString())
+      .get(lastToGo(keep, ...markEvents(db, machine)))
     db.exec(FORGET_VECTORS)
     if (!cut) {
       db.exec('COMMIT')
@@ -40,6 +36,7 @@ export async function pruneSqlite(
     }
     const { position, hash } = cut as { position: number; hash: string }
     const { changes } = db.prepare('DELETE FROM event WHERE position <= ?').run(position)
+    db.prepare('DELETE FROM event_mark WHERE position < ?').run(position)
     db.prepare('UPDATE checkpoint SET position = ?, hash = ?').run(position, hash)
     db.exec('COMMIT')
     return changes
@@ -49,4 +46,16 @@ export async function pruneSqlite(
     if (db.isTransaction) db.exec('ROLLBACK')
     db.close()
   }
+}
+
+/** Remembers how far events have come by now; of a position, only when it was first reached. */
+function markEvents(
+  db: Database,
+  machine: Machine,
+): [head: { position: number; now_ms: number }, marks: EventMark[]] {
+  const head = db.prepare('SELECT * FROM head').get() as unknown as Head
+  const { now: now_ms } = instantOf(head, machine).instant
+  db.prepare('INSERT OR IGNORE INTO event_mark VALUES (?, ?)').run(head.position, now_ms)
+  const marks = db.prepare('SELECT position, at_ms FROM event_mark').all() as unknown as EventMark[]
+  return [{ position: head.position, now_ms }, marks]
 }
