@@ -20,8 +20,9 @@ const rowKey = ({ part, owner }: Pick<HostSettings, 'part' | 'owner'>) => keyOf(
 /** Whether this is what the owner has said before. */
 export function isSaidAlready(view: View, said: NewSettings): boolean {
   const before = view.get('host_settings', rowKey(said))?.settings
-  const sorted = (settings: Settings) => JSON.stringify(Object.entries(settings).toSorted())
-  return before !== undefined && sorted(before) === sorted(said.settings)
+  const [old, now] = [Object.entries(before ?? {}), Object.entries(said.settings)]
+  const isSame = old.every(([key, value]) => said.settings[key] === value)
+  return before !== undefined && old.length === now.length && isSame
 }
 
 /**

@@ -115,7 +115,7 @@ describe('dispatchers on two hosts', () => {
     const second = await dispatcherOn(west, other)
     const inForce = async () => {
       const { settings } = await west.ask('queue', 'status')
-      return settings.map(({ setting, value, set_by }: Json) => [setting, value, ...set_by])
+      return settings.map(({ setting, value, set_by }: Json) => [setting, value, set_by.join()])
     }
     const EAST = [
       ['projects.web.limit', 1, 'east'],
