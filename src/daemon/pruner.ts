@@ -8,12 +8,11 @@ const AGE_MS = 30 * 24 * 3600_000
 
 /** Forgets old events and what old runs wrote, once an hour: a store does not grow without end. */
 export function startPruner(place: Place): () => void {
-  const prune = () => {
-    const keep = { events: EVENTS_MAX, age_ms: AGE_MS }
+  const prune = async () => {
     pruneRuns(folderOf(place), new Date(Date.now() - AGE_MS))
-    // If it cannot be done now, the next hour will do.
-    pruneStore(place, keep).catch(() => undefined)
+    return pruneStore(place, { events: EVENTS_MAX, age_ms: AGE_MS })
   }
-  const timer = setInterval(prune, EVERY_MS)
+  // If it cannot be done now, the next hour will do.
+  const timer = setInterval(() => void prune().catch(() => undefined), EVERY_MS)
   return () => clearInterval(timer)
 }

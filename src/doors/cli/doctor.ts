@@ -9,6 +9,8 @@ import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
+import { isStopped, pidFact } from '../../stores/process.ts'
+import { readServer } from '../../stores/server_file.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
@@ -116,6 +118,17 @@ const CHECKS: [what: string, check: Check][] = [
       if (disputed.length > 0)
         return { ok: false, says: disputed.map(disputeLine).join('; '), next }
       return { ok: true, says: says.join(', ') || 'nothing set' }
+    },
+  ],
+  [
+    'server',
+    ({ place }) => {
+      const server = readServer(folderOf(place))
+      if (!server || pidFact(server.pid) === 'dead') return { ok: true, says: 'none runs' }
+      const { pid, url } = server
+      const ok = !isStopped(pid)
+      const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`
+      return { ok, says, next: `Let it go on: kill -CONT ${pid}` }
     },
   ],
   [
