@@ -5,19 +5,19 @@ import type { View } from './view.ts'
 
 /** The key of a setting: where it stands in config.json. */
 export const settingKey = (...path: string[]) => keyOf(...path)
-export const settingPath = (key: string) => key.split('\n')
+const settingPath = (key: string) => key.split('\n')
 
-/** How a setting is looked up in the rows that rules read, and put there; undefined: its default. */
+/** How a setting is read from the rows that rules read, and put there; undefined: its default. */
 export interface SettingRows {
   get(view: View, path: string[]): SettingValue
   put(view: View, path: string[], value: SettingValue | undefined): void
 }
 
-export type NewSettings = Pick<HostSettings, 'part' | 'owner' | 'settings'>
+export type NewSettings = Pick<HostSettings, 'part' | 'source' | 'settings'>
 
-const rowKey = ({ part, owner }: Pick<HostSettings, 'part' | 'owner'>) => keyOf(part, owner)
+const rowKey = ({ part, source }: Pick<HostSettings, 'part' | 'source'>) => keyOf(part, source)
 
-/** Whether this is what the owner has said before. */
+/** Whether this file has said the same before. */
 export function isSaidAlready(view: View, said: NewSettings): boolean {
   const before = view.get('host_settings', rowKey(said))?.settings
   const [old, now] = [Object.entries(before ?? {}), Object.entries(said.settings)]
@@ -26,8 +26,8 @@ export function isSaidAlready(view: View, said: NewSettings): boolean {
 }
 
 /**
- * Makes true what an owner's config.json names, and takes back what it named before, is still in
- * force and is named no more: then another owner's word counts, or the default. All else belongs
+ * Makes true what a host's config.json names, and takes back what it named before, is still in
+ * force and is named no more: then another host's word counts, or the default. All else belongs
  * to others, who may be on other hosts, and stays.
  */
 export function applyHostSettings(view: View, said: NewSettings, rows: SettingRows): void {
@@ -50,23 +50,23 @@ export function applyHostSettings(view: View, said: NewSettings, rows: SettingRo
 
 const settingsOf = ({ settings }: HostSettings) => settings
 
-/** The owner that read its file last comes last. */
+/** The one whose file was read last comes last. */
 function byAge(view: View, part: HostSettings['part']): HostSettings[] {
   return [...view.scan('host_settings', part)].toSorted((a, b) => a.read_ms - b.read_ms)
 }
 
 /**
- * Forgets what an owner said whom `isGone` knows to be gone, if another one names all of it: hosts
- * with a new name at every start would leave a row each. What it set is in force as before.
+ * Forgets what a host said that is gone, if another one names all of it: hosts with a new name at
+ * every start would leave a row each. What it set is in force as before.
  */
 export function inheritSettings(
   view: View,
-  { part, owner, settings }: NewSettings,
-  isGone: (owner: string) => boolean,
+  { part, source, settings }: NewSettings,
+  isGone: (source: string) => boolean,
 ): void {
   for (const each of byAge(view, part)) {
     const isNamed = Object.keys(each.settings).every((key) => Object.hasOwn(settings, key))
-    if (each.owner !== owner && isNamed && isGone(each.owner)) {
+    if (each.source !== source && isNamed && isGone(each.source)) {
       view.remove('host_settings', each.key)
     }
   }
@@ -80,7 +80,7 @@ export function settingsInForce(
   view: View,
   part: HostSettings['part'],
   rows: SettingRows,
-  isGone: (owner: string) => boolean = () => false,
+  isGone: (source: string) => boolean = () => false,
 ) {
   const said = byAge(view, part)
   const keys = new Set(said.flatMap(({ settings }) => Object.keys(settings)))
@@ -90,15 +90,15 @@ export function settingsInForce(
     const named = said.filter(({ settings }) => Object.hasOwn(settings, key))
     const [agree, differ] = [
       named.filter(({ settings }) => settings[key] === value),
-      named.filter(({ settings, owner }) => settings[key] !== value && !isGone(owner)),
+      named.filter(({ settings, source }) => settings[key] !== value && !isGone(source)),
     ]
     return {
       setting: path.join('.'),
       value,
       /** None: a person set it since, by `queue limit`. */
-      set_by: agree.map(({ owner }) => owner),
-      overruled: differ.map(({ owner, settings }) => ({
-        owner,
+      set_by: agree.map(({ source }) => source),
+      overruled: differ.map(({ source, settings }) => ({
+        source,
         value: settings[key] as SettingValue,
       })),
     }

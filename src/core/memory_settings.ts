@@ -46,13 +46,13 @@ const MEMORY_ROWS: SettingRows = {
 }
 
 /** Makes the configuration true for all who use the store. */
-export function applyMemorySettings(view: View, owner: string, settings: Settings): void {
-  applyHostSettings(view, { part: 'memory', owner, settings }, MEMORY_ROWS)
+export function applyMemorySettings(view: View, source: string, settings: Settings): void {
+  applyHostSettings(view, { part: 'memory', source, settings }, MEMORY_ROWS)
 }
 
-/** Whether this owner has said just that before. */
-export const hasMemorySettings = (view: View, owner: string, settings: Settings) =>
-  isSaidAlready(view, { part: 'memory', owner, settings })
+/** Whether this host has said just that before. */
+export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
+  isSaidAlready(view, { part: 'memory', source, settings })
 
 /** Settings of memory that some config.json names, and whose word each is. */
 export const memoryInForce = (view: View) => settingsInForce(view, 'memory', MEMORY_ROWS)

@@ -106,13 +106,13 @@ export type SettingValue = string | number | boolean | null
 export type Settings = Record<string, SettingValue>
 
 /**
- * What one owner's config.json sets for all who use the store. The owner is a host, or the store's
- * only config.json where no other host can reach it.
+ * What one config.json sets for all who use the store. Its source is a host; or `config.json` where
+ * no other host can reach the store, and there is only one.
  */
 export interface HostSettings {
   key: string
   part: 'queue' | 'memory'
-  owner: string
+  source: string
   settings: Settings
   /** When that file was read last. */
   read_ms: number

@@ -45,8 +45,8 @@ function limitIn(section: string, name: string): string {
 }
 
 /** Makes the configuration true: at a dispatcher's start, and when the file has changed. */
-export function applySettings(view: View, owner: string, settings: Settings): void {
-  const said = { part: 'queue', owner, settings } as const
+export function applySettings(view: View, source: string, settings: Settings): void {
+  const said = { part: 'queue', source, settings } as const
   applyHostSettings(view, said, QUEUE_ROWS)
   inheritSettings(view, said, isGone(view))
 }
@@ -56,9 +56,9 @@ export const queueSettings = (view: View) =>
   settingsInForce(view, 'queue', QUEUE_ROWS, isGone(view))
 
 /** Whether a host dispatches no more. */
-function isGone(view: View): (owner: string) => boolean {
+function isGone(view: View): (source: string) => boolean {
   const live = new Set(liveDispatchers(view).map(({ host }) => host))
-  return (owner) => !live.has(owner)
+  return (source) => !live.has(source)
 }
 
 /** The key of a limit by what it bounds. */

@@ -17,7 +17,7 @@ import { agentNameFor, dispatcherId } from './dispatch_plan.ts'
 import { Elected } from './elected.ts'
 import { Role } from './role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
-import { memorySettingsOf, ownerOn, queueSettingsOf } from './shared_settings.ts'
+import { memorySettingsOf, sourceOn, queueSettingsOf } from './shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { step } from './steps.ts'
 
@@ -120,10 +120,10 @@ export class Dispatcher {
       projects: Object.keys(config.projects),
       started_at: new Date().toISOString(),
     }
-    const owner = ownerOn(this.store)
+    const source = sourceOn(this.store)
     await this.store.write((view) => {
-      applySettings(view, owner, queueSettingsOf(config))
-      applyMemorySettings(view, owner, memorySettingsOf(config))
+      applySettings(view, source, queueSettingsOf(config))
+      applyMemorySettings(view, source, memorySettingsOf(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()

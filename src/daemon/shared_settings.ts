@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
  * Whose word a setting is that counts for all who use a store: where other hosts may use it too,
  * that of the host; else there is one config.json, whatever the host is called today.
  */
-export const ownerOn = (store: { isShared: boolean }) => (store.isShared ? host : 'config.json')
+export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host : 'config.json')
 
 /** Limits and weights that a config.json names. What it does not name is left to others. */
 export function queueSettingsOf(config: Config): Settings {

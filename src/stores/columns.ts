@@ -161,7 +161,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     projects: 'json',
     started_at: 'text',
   },
-  host_settings: { key: 'text', part: 'text', owner: 'text', settings: 'json', read_ms: 'int' },
+  host_settings: { key: 'text', part: 'text', source: 'text', settings: 'json', read_ms: 'int' },
   memory: {
     id: 'text',
     scope: 'text',

@@ -14,7 +14,7 @@ export interface TimeShift {
 const NONE: TimeShift = { monotonic_ms: 0, boottime: '' }
 
 /** From the lines `monotonic <seconds> <nanoseconds>` and `boottime …` of `timens_offsets`. */
-export function shiftIn(offsets: string): TimeShift {
+function shiftIn(offsets: string): TimeShift {
   const shift = { ...NONE }
   for (const line of offsets.split('\n')) {
     const [clock, seconds, nanoseconds] = line.trim().split(/\s+/)

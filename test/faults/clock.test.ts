@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { uptime } from 'node:os'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, type TestContext } from 'vitest'
 import { call } from '../../src/operations/call.ts'
 import { acquire, lockStatus } from '../../src/operations/locks.ts'
 import {
@@ -130,16 +130,16 @@ describe.for(['sqlite', 'file'])('processes in time namespaces of their own, on 
   const takes = (agent: string, ...more: string[]) => {
     return ['lock', 'acquire', 'x', '--agent', agent, ...more]
   }
-  const begin = (skip: (why: string) => void) => {
+  const begin = (context: TestContext) => {
     // reason: told on standard error; a time namespace is made by root
-    if (!hasTimeSpaces) skip(because('no time namespaces: containers with other clocks'))
+    if (!hasTimeSpaces) context.skip(because('no time namespaces: containers with other clocks'))
     const place = sandbox()
     if (store === 'file') place.env['LEASEHOLD_STORE'] = 'file:'
     return place
   }
 
   test('agree on who holds a lock, and on when it is free', async (context) => {
-    const place = begin(context.skip)
+    const place = begin(context)
     await place.ok(takes('a', '--ttl', '1h'))
     for (const there of [AHEAD, BEHIND, {}, BEHIND, AHEAD]) {
       const { details } = await place.refused(takes('b'), 'held', 5, there)
@@ -163,7 +163,7 @@ describe.for(['sqlite', 'file'])('processes in time namespaces of their own, on 
   }, 60_000)
 
   test('do not take a process that lives for a dead one', async (context) => {
-    const place = begin(context.skip)
+    const place = begin(context)
     await place.ok(takes('a', '--ttl', '1h', '--pid', String(process.pid)))
     for (const there of [AHEAD, BEHIND]) await place.refused(takes('b'), 'held', 5, there)
     expect(await place.ok(['lock', 'status', 'x'])).toMatchObject({ lock_holder: 'a' })

@@ -21,7 +21,7 @@ test('S8: a limit stays when a config.json that does not name it is read', async
   expect(await leftAfterAnother()).not.toBe(2)
 })
 
-test('settings of memory have owners too', async () => {
+test('settings of memory have sources too', async () => {
   const store = openSqlite(temporaryFolder(), new MachineSim())
   const memory = new MemoryVerbs(store)
   const inForce = async () =>

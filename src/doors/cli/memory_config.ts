@@ -17,12 +17,12 @@ export async function settleMemory(
   const folder = folderOf(place)
   if (!store.isDatabase || !textOf(join(folder, CONFIG_FILE)).includes('"memory"')) return
   const { readConfig } = await import('../../daemon/config.ts')
-  const { memorySettingsOf, ownerOn } = await import('../../daemon/shared_settings.ts')
+  const { memorySettingsOf, sourceOn } = await import('../../daemon/shared_settings.ts')
   try {
     const settings = memorySettingsOf(readConfig(folder, env))
-    const owner = ownerOn(store)
-    if (await store.read((view) => hasMemorySettings(view, owner, settings))) return
-    await store.write((view) => applyMemorySettings(view, owner, settings))
+    const source = sourceOn(store)
+    if (await store.read((view) => hasMemorySettings(view, source, settings))) return
+    await store.write((view) => applyMemorySettings(view, source, settings))
   } catch (error) {
     // What is wrong with the file, leasehold doctor tells; a note is no worse for it.
     if (!(error instanceof Refusal) || error.code !== 'invalid') throw error

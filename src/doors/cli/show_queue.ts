@@ -116,7 +116,7 @@ export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
   set_by.length > 0 && overruled.length > 0
 
 export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
-  const others = overruled.map((each) => `host ${each.owner} says ${each.value}`).join(', ')
+  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
   return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
 }
 

@@ -171,7 +171,7 @@ export const queueStatus = unnamed(() =>
         setting: text(),
         value: setting(),
         set_by: strings(),
-        overruled: z.array(z.strictObject({ owner: text(), value: setting() })),
+        overruled: z.array(z.strictObject({ source: text(), value: setting() })),
       }),
     ),
     limits: z.array(

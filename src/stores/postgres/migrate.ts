@@ -13,7 +13,7 @@ const SCRIPTS = [
   '004_stats.pg.sql',
   '005_search.pg.sql',
   '006_recent.pg.sql',
-  '007_owners.pg.sql',
+  '007_hosts.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

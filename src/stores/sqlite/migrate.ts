@@ -14,7 +14,7 @@ const SCRIPTS = [
   '005_memory.sql',
   '006_stats.sql',
   '007_search.sql',
-  '008_owners.sql',
+  '008_hosts.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

@@ -104,7 +104,7 @@ export function exerciseQueueSettings(begin: Begin): void {
         ['users.ann.limit', 3, 'h1'],
         ['users.ann.weight', 5, 'h2'],
       ])
-      expect(inForce.at(-1)?.overruled).toEqual([{ owner: 'h1', value: 2 }])
+      expect(inForce.at(-1)?.overruled).toEqual([{ source: 'h1', value: 2 }])
     })
 
     test('hold for tasks that either starts', async (scene) => {

@@ -1,18 +1,20 @@
 -- What each host's config.json sets for all who use the store: src/core/host_settings.ts.
 CREATE TABLE host_settings (
-  key text COLLATE "C" PRIMARY KEY,
-  part text COLLATE "C" NOT NULL,
-  owner text NOT NULL,
-  settings json NOT NULL,
-  read_ms bigint NOT NULL
-);
+  key TEXT PRIMARY KEY,
+  part TEXT NOT NULL,
+  source TEXT NOT NULL,
+  settings TEXT NOT NULL,
+  read_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE INDEX host_settings_of ON host_settings (part, key);
 
 -- How far events had come at some times, by the store's clock: src/stores/event_age.ts.
 CREATE TABLE event_mark (
-  position bigint PRIMARY KEY,
-  at_ms bigint NOT NULL
-);
+  position INTEGER PRIMARY KEY,
+  at_ms INTEGER NOT NULL
+) STRICT;
 
 -- What was told by which channel, and what could not be.
-ALTER TABLE alert ADD COLUMN delivery json NOT NULL DEFAULT '{}';
+ALTER TABLE alert ADD COLUMN delivery TEXT NOT NULL DEFAULT '{}';
+
+PRAGMA user_version = 8;

@@ -1,20 +1,18 @@
 -- What each host's config.json sets for all who use the store: src/core/host_settings.ts.
 CREATE TABLE host_settings (
-  key TEXT PRIMARY KEY,
-  part TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  settings TEXT NOT NULL,
-  read_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+  key text COLLATE "C" PRIMARY KEY,
+  part text COLLATE "C" NOT NULL,
+  source text NOT NULL,
+  settings json NOT NULL,
+  read_ms bigint NOT NULL
+);
 CREATE INDEX host_settings_of ON host_settings (part, key);
 
 -- How far events had come at some times, by the store's clock: src/stores/event_age.ts.
 CREATE TABLE event_mark (
-  position INTEGER PRIMARY KEY,
-  at_ms INTEGER NOT NULL
-) STRICT;
+  position bigint PRIMARY KEY,
+  at_ms bigint NOT NULL
+);
 
 -- What was told by which channel, and what could not be.
-ALTER TABLE alert ADD COLUMN delivery TEXT NOT NULL DEFAULT '{}';
-
-PRAGMA user_version = 8;
+ALTER TABLE alert ADD COLUMN delivery json NOT NULL DEFAULT '{}';
