@@ -182,7 +182,7 @@ export const limit = operation({
   role: 'admin',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Set a limit or a weight, until a config.json that names it is read again. No name: the pool.',
+  doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
     project: f.limitedProject,
     group: f.limitedGroup,

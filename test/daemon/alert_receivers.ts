@@ -12,20 +12,21 @@ export interface Posted {
   notice: { id: string; state: string; rule: string; subject: string; message: string }
 }
 
-/** Somebody who is told. Refuses the first so many notices. */
-export async function receiver(refuses = 0) {
+/** Somebody who is told. Refuses the first so many notices, or all about one subject. */
+export async function receiver(refuses: number | string = 0) {
   const posted: Posted[] = []
   let refused = 0
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (text: string) => (body += text))
     request.on('end', () => {
-      if (refused < refuses) {
+      const notice = JSON.parse(body) as Posted['notice']
+      if (typeof refuses === 'number' ? refused < refuses : notice.subject === refuses) {
         refused += 1
         response.writeHead(500).end()
         return
       }
-      posted.push({ headers: request.headers, body, notice: JSON.parse(body) })
+      posted.push({ headers: request.headers, body, notice })
       response.end('thanks')
     })
   }).listen(0, '127.0.0.1')
@@ -39,32 +40,6 @@ export async function receiver(refuses = 0) {
 export function configure(place: Sandbox, alerts: object, more: object = {}): void {
   mkdirSync(place.state, { mode: 0o700 })
   writeFileSync(join(place.state, 'config.json'), JSON.stringify({ alerts, ...more }))
-}
-
-/** A receiver that takes no notice about one subject, and everything else. */
-export async function pickyReceiver(refused: string) {
-  const told: Posted['notice'][] = []
-  const headers: IncomingHttpHeaders[] = []
-  let tries = 0
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => (body += text))
-    request.on('end', () => {
-      const notice = JSON.parse(body) as Posted['notice']
-      headers.push(request.headers)
-      if (notice.subject === refused) {
-        tries += 1
-        response.writeHead(500).end()
-        return
-      }
-      told.push(notice)
-      response.end('thanks')
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-  return { url, told, headers, tries: () => tries }
 }
 
 /** A command that keeps what it was told; it fails as long as a file is there. */
