@@ -8,7 +8,6 @@ import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready
 import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
 import { openRun } from './run.ts'
-import { nodeOfLease } from './standing.ts'
 import { getTask } from './task.ts'
 import type { View } from './view.ts'
 
@@ -79,7 +78,7 @@ export function startTask(
       ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
     },
   })
-  breakCyclesThrough(view, nodeOfLease(lease))
+  breakCyclesThrough(view, claim.lease)
   return claim
 }
 

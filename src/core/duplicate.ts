@@ -15,6 +15,8 @@ export interface Alike {
   similarity: number
   /** From here on it is a duplicate; below it is only for a model to look at. */
   is_duplicate: boolean
+  /** They state different things in the same words: no duplicate, but worth a look. */
+  contradicts: boolean
 }
 
 /** A pair as it is known, whichever of the two comes first. */
@@ -41,19 +43,21 @@ export function recordAlike(
 ): void {
   checkDuty(view, duty)
   const kept = new Set<string>()
-  for (const { other, similarity, is_duplicate } of found) {
+  for (const { other, similarity, is_duplicate, contradicts } of found) {
     if (!isThere(view, subject) || !isThere(view, other)) continue
     const { a, b, id } = pairOf(tools, subject, other)
     const known = view.get('duplicate', id)
-    const label = known?.label ?? null
-    if (labels && label === null) askInBackground(view, 'label', keyOf(a, b))
-    if (!is_duplicate && label === null) continue
+    // A model knows better; without one, what was said of older contents is not said of these.
+    const said = labels ? (known?.label ?? null) : null
+    const label = said ?? (contradicts ? 'contradicts' : null)
+    if (labels && said === null) askInBackground(view, 'label', keyOf(a, b))
+    if (!is_duplicate && said === null) continue
     kept.add(id)
     if (known) {
-      if (known.status === 'open') view.put('duplicate', { ...known, similarity })
+      if (known.status === 'open') view.put('duplicate', { ...known, similarity, label })
       continue
     }
-    putFound(view, { id, a, b, similarity, label: null }, duty.caller)
+    putFound(view, { id, a, b, similarity, label }, duty.caller)
   }
   const known = [...view.scan('duplicates_of', subject), ...view.scan('duplicates_to', subject)]
   for (const { id, status } of known) {

@@ -1,6 +1,5 @@
 import { admits, type Caller, sameProcess } from './caller.ts'
 import { returnLimits, returnUser } from './limit.ts'
-import { callHead } from './line.ts'
 import { LOST_MAX } from './limits.ts'
 import { isPathLock } from './path_terms.ts'
 import { putTask } from './ready.ts'
@@ -33,7 +32,7 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   const terms = last?.ended_at === null ? last.terms : null
   const lease: Lease = {
     name,
-    fence: planted('S3') ? (last?.fence ?? 1) : view.nextFence(),
+    fence: nextFence(view, last),
     holder: caller.agent,
     holder_given: caller.given,
     process: ask.process,
@@ -53,6 +52,12 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   countUser(view, lease)
   tieTask(view, name, lease.fence)
   return lease
+}
+
+/** From the store's counter, never from the lock's last lease: that is forgotten one day. */
+function nextFence(view: View, last: Lease | undefined): number {
+  if (planted('S3')) return last?.fence ?? 1
+  return planted('R53') ? (last?.fence ?? 0) + 1 : view.nextFence()
 }
 
 /** A task row knows whether its lock is held, so that held tasks are not among the ready ones. */
@@ -79,7 +84,7 @@ export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
- * closed; the head of the line is called.
+ * closed.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
   view.record({
@@ -113,9 +118,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   else if (task?.run_id) endRun(view, task, how)
   returnLimits(view, lease)
   const user = userOf(lease.name)
-  // Whoever waits for the lock of a user is called when it is returned.
   if (user !== undefined) returnUser(view, user, lease.name)
-  else callHead(view, lease.name)
 }
 
 /** The task was moved while its command still ran; now that the command is gone, the run ends. */
@@ -209,7 +212,9 @@ export function checkFence(
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
-  const current = last ? `the latest is ${last.fence}, of ${last.holder}` : 'it was never granted'
+  const current = last
+    ? `the latest is ${last.fence}, of ${last.holder}`
+    : 'it was never granted, or so long ago that its lease is forgotten'
   return new Refusal('fence_stale', `Fence ${fence} of ${name} is stale: ${current}`, {
     next: `Stop this work: it is no longer yours. Acquire ${name} again to go on.`,
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },

@@ -1,5 +1,5 @@
 import { RUN_MS_GUESS, RUN_MS_MIN } from './limits.ts'
-import { callHead, headOf } from './line.ts'
+import { headOf } from './line.ts'
 import { planted } from './planted.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Task, Terms } from './rows.ts'
@@ -165,11 +165,10 @@ export function returnLimits(view: View, lease: Lease): void {
   if (charged_ms !== null) chargeEnd(view, user, view.now - since_ms, charged_ms)
 }
 
-/** One claim, or lock taken by hand, less for this user; whoever waits for its lock is called. */
+/** One claim, or lock taken by hand, less for this user. */
 export function returnUser(view: View, user: string, lock: string): void {
   const share = shareOf(view, user)
   putShare(view, { ...share, running: share.running.filter((each) => each !== lock) })
-  callHead(view, userLock(user))
 }
 
 /** What was charged is made good for what the run really took, and the estimate learns from it. */

@@ -45,7 +45,9 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
   for (const token of view.scan('tokens', '')) {
     if (token.id !== id) continue
     if (token.revoked_at !== null) return token
-    const revoked = { ...token, revoked_at: view.at }
+    // From now on it counts as one that has ended: retention finds it by that time.
+    const expires_ms = Math.min(token.expires_ms ?? view.now, view.now)
+    const revoked = { ...token, revoked_at: view.at, expires_ms }
     view.put('token', revoked)
     const data = { token: id }
     view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })

@@ -30,9 +30,6 @@ const LOOK_AGAIN_MS = 1_000
 /** A timer can wait no longer than this. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Changes after which the oldest task of the queue may be another. */
-const QUEUE_MOVES = /^(?:task\.(?:enqueued|claimed|moved|edited|quarantined)|lease\.)/
-
 /**
  * Watches for what somebody should know of, and tells. Conditions are kept in the store: each is
  * told once, and its end once, whoever is restarted in between. Nothing is looked at in vain: it
@@ -181,7 +178,8 @@ export class Alerter {
     if (seen.raised.length > 0 || cleared.length > 0) {
       this.enqueue(() => this.write({ raised: seen.raised, cleared }))
     }
-    if (rules.queue_age_seconds !== null && events.some(({ type }) => QUEUE_MOVES.test(type))) {
+    // Any change may leave another task the oldest of the queue: to look once more costs little.
+    if (rules.queue_age_seconds !== null) {
       const soon_ms = this.active.has(QUEUE_KEY) ? LOOK_AGAIN_MS : rules.queue_age_seconds * 1000
       this.queue_ms = Math.min(this.queue_ms, now_ms + soon_ms)
     }

@@ -14,8 +14,8 @@ export const bypass = operation({
   doc: 'Put on record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
   input: {
     paths: p.touchedPaths,
-    reason: field(() => s.wellFormed(500), 'Why, as that person said it.'),
-    refusal: field(() => s.optional(s.wellFormed(2000)), 'What the hook would have said.'),
+    reason: field(() => s.plain(500), 'Why, as that person said it.'),
+    refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
     request_id: f.requestId,
   },
   output: answers.bypassed,

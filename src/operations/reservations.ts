@@ -220,4 +220,8 @@ export const touch = operation({
     const reserved = touched.reserved.map((lease) => showReservation(view, lease))
     return { ...touched, reserved }
   },
+  replay: (view, reply) => {
+    const reserved = reply.reserved.map(({ name, fence }) => stillReserved(view, name, fence))
+    return { ...reply, reserved }
+  },
 })

@@ -4,6 +4,7 @@ import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
+import { stillLive } from './locks.ts'
 import { field, operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
 import * as s from './schemas.ts'
@@ -90,6 +91,11 @@ export const start = operation({
   output: answers.shownRun,
   reads: runAndLock,
   decide: (view, { request_id: _, ...ask }, caller) => showRun(view, startRun(view, ask, caller)),
+  // A runner lets its command go on this answer: not when its lease has died in the meantime.
+  replay: (view, { id, task_id, fence }) => {
+    stillLive(view, lockOf(task_id), fence)
+    return showRun(view, getRun(view, id))
+  },
 })
 
 /** Used by a runner, when nothing of its command is left. */

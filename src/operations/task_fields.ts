@@ -10,7 +10,7 @@ const BODY_MAX = 256 * 1024
 const said = {
   title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
   body: field(
-    () => s.prose(BODY_MAX),
+    () => s.text(BODY_MAX),
     'The prompt, or all that needs to be known. "-" reads it from standard input.',
     '--body <text>',
   ),
@@ -62,7 +62,7 @@ const PROMPT_MAX = 2 * 1024 * 1024
 /** What an enqueued task says: the prompt, for whom, and how it is to be run. */
 export const newQueued = {
   prompt: field(
-    () => s.prose(PROMPT_MAX).check(minLength(1, 'must not be empty')),
+    () => s.text(PROMPT_MAX).check(minLength(1, 'must not be empty')),
     'What the agent is to do. "-" reads it from standard input.',
     '--prompt <text>',
   ),

@@ -4,6 +4,7 @@ import { lockOf, showLease } from '../core/lease.ts'
 import { moveTask } from '../core/move.ts'
 import { claimAny } from '../core/queue.ts'
 import type { Lease, Run, Task } from '../core/rows.ts'
+import { liveLease } from '../core/standing.ts'
 import { createTask, editTask, getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
 import * as locksAnswers from './answers/locks.ts'
@@ -189,7 +190,13 @@ export const setStatus = operation({
     return showClaim(view, moveTask(view, ask, caller))
   },
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
-  replay: (view, reply) => ({ ...reply, task: reply.task && withBody(view, reply.task) }),
+  replay: (view, reply, { status }): ShownClaim => {
+    if (status === 'in_progress') return replayClaim(view, reply)
+    // No grant but an effect: it stays what it was when the lock that it left alone has gone.
+    const lease = reply.lease && liveLease(view, reply.lease.name)
+    const same = lease && lease.fence === reply.lease?.fence ? showLease(view, lease) : null
+    return { ...reply, lease: same, task: reply.task && withBody(view, reply.task) }
+  },
 })
 
 /** A body may be a megabyte, and is in the task already: replies are remembered without it. */

@@ -88,8 +88,17 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     seen_ms: 'int',
     called_ms: 'int',
     cycle: 'json',
+    seat: 'text',
+    due_ms: 'int',
   },
-  place: { key: 'text', name: 'text', rank: 'int', ticket_id: 'text' },
+  place: {
+    key: 'text',
+    name: 'text',
+    rank: 'int',
+    ticket_id: 'text',
+    priority: 'int',
+    several: 'bool',
+  },
   agent: {
     id: 'text',
     kind: 'text',

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
+import { understood } from '../../src/operations/spelling.ts'
 import { serve } from '../../src/daemon/serve.ts'
 import { placeOf } from '../../src/stores/open.ts'
 import { connect } from 'node:net'
@@ -90,8 +91,13 @@ describe('on every route', () => {
   test('fields of another type are refused', async () => {
     const wrong = [null, true, -1, 1.5, '', 'x'.repeat(3000), [], [[]], {}, { a: 1 }, [null]]
     for (const { name, input } of operations) {
-      for (const [field, { schema }] of Object.entries(input)) {
-        for (const value of wrong.filter((each) => !schema().safeParse(each).success)) {
+      for (const [field, of] of Object.entries(input)) {
+        // Some can be understood after all: spelling.test.ts shows which.
+        const isWrong = (value: unknown) => {
+          const meant = understood({ [field]: of }, { [field]: value })
+          return !of.schema().safeParse(meant[field]).success
+        }
+        for (const value of wrong.filter(isWrong)) {
           const reply = await daemon.post(name, { [field]: value })
           const what = `${name} ${field}=${JSON.stringify(value).slice(0, 30)}`
           const code = reply.json?.error?.code as string
@@ -104,7 +110,7 @@ describe('on every route', () => {
     }
     // Too large for a number: read as Infinity.
     await expectOnEveryRoute('1e400', { body: '{"limit": 1e400, "ttl_seconds": 1e400}' })
-    for (const agent of [null, 5, '', {}, 'a\nb', 'x'.repeat(300)]) {
+    for (const agent of [true, '', {}, 'a\nb', 'a\ud800', 'x'.repeat(300)]) {
       const reply = await daemon.post('lock.acquire', { names: ['x'], agent })
       expectRefused(reply, JSON.stringify(agent))
     }
@@ -357,6 +363,22 @@ describe('a client that stalls', () => {
       expect(['invalid', 'unauthorized'], what).toContain(replies[0]?.json?.error?.code)
     }
     expect(worst_ms).toBeLessThan(500)
+  })
+
+  test('because the server itself was stuck is told that, and not that it was wrong', async () => {
+    const own = sandbox()
+    const at = placeOf({ LEASEHOLD_DIR: own.state }, own.folder)
+    const served = await serve(at, 0, 'test', { headers_ms: 300, request_ms: 600 })
+    onTestFinished(() => served.stop())
+    const { port } = new URL(served.url)
+    const begun = [`POST /v1/task.create HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'X-Slow: y']
+    const asked = new Raw(connect(Number(port), '127.0.0.1')).write(...begun)
+    await until('a part has arrived', () => asked.socket.bytesWritten > 0)
+    expect((await send(served.url, '/readyz')).status).toBe(200)
+    const stuck_until = performance.now() + 1_700
+    while (performance.now() < stuck_until);
+    const [reply] = await asked.closed()
+    expect([reply?.status, reply?.json?.error?.code]).toEqual([503, 'unavailable'])
   })
 
   test('with a token too: the body that does not come has no effect', async () => {

@@ -1,51 +1,51 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type EventMark, type Keep, lastToGo } from '../../src/stores/event_age.ts'
-import { checkPostgres, prunePostgres } from '../../src/stores/postgres/care.ts'
+import { DAY_MS, retentionOf, RETENTION } from '../../src/core/retention.ts'
+import { TABLES } from '../../src/core/rows.ts'
+import type { Commit } from '../../src/stores/port.ts'
+import { forgetOld } from '../../src/stores/prune.ts'
 import { checkSqlite } from '../../src/stores/sqlite/care.ts'
-import { pruneSqlite } from '../../src/stores/sqlite/prune.ts'
-import { callerOf, MachineSim, openFile, openSqlite, temporaryFolder, Verbs } from '../helpers.ts'
-import { openPostgres, postgresUrl } from '../postgres.ts'
+import { SqliteBackend } from '../../src/stores/sqlite/backend.ts'
+import { compactSqlite } from '../../src/stores/sqlite/compact.ts'
+import { Store } from '../../src/stores/store.ts'
+import { callerOf, MachineSim, openSqlite, temporaryFolder, Verbs } from '../helpers.ts'
+import { KEEP_ALL } from './retention_scene.ts'
 
-const DAY_MS = 24 * 3600_000
-const EVER = Number.POSITIVE_INFINITY
+const LONG = process.env['FAULTS'] === 'long'
+const LOCKS = LONG ? 200_000 : 3_000
 
-describe('which events are old', () => {
-  const marks: EventMark[] = [
-    { position: 10, at_ms: 1_000 },
-    { position: 20, at_ms: 5_000 },
-  ]
-  const last = (keep: Keep, now_ms: number) => lastToGo(keep, { position: 25, now_ms }, marks)
+/** Notes how many rows and events each commit takes away. */
+class Watched extends SqliteBackend {
+  readonly removed: number[] = []
 
-  it('is said by marks that are old enough, and by how many there are', () => {
-    expect(last({ events: 100, age_ms: 5_000 }, 5_999)).toBe(-75)
-    expect(last({ events: 100, age_ms: 5_000 }, 6_000)).toBe(10)
-    expect(last({ events: 100, age_ms: 5_000 }, 10_000)).toBe(20)
-    expect(last({ events: 3, age_ms: 5_000 }, 10_000)).toBe(22)
-  })
-})
-
-const sqlite = () => {
-  const dir = temporaryFolder()
-  const machine = new MachineSim()
-  const path = join(dir, 'leasehold.db')
-  const prune = (keep: Keep) => pruneSqlite(path, keep, 1_000, machine)
-  return { dir, machine, store: openSqlite(dir, machine), prune, check: () => checkSqlite(path) }
+  override commit(commit: Commit): 'done' {
+    let gone = 0
+    for (const table of TABLES) {
+      for (const row of commit.changes[table]?.values() ?? []) if (row === null) gone += 1
+    }
+    if (gone > 0) this.removed.push(gone)
+    return super.commit(commit)
+  }
 }
 
 async function storeWithEvents(locks: number) {
-  const made = sqlite()
-  const verbs = new Verbs(made.store)
+  const dir = temporaryFolder()
+  const machine = new MachineSim()
+  const store = openSqlite(dir, machine)
+  const verbs = new Verbs(store)
   for (let i = 0; i < locks; i += 1) await verbs.acquire([`lock-${i}`], callerOf('a'), {})
-  return { ...made, verbs }
+  return { path: join(dir, 'leasehold.db'), store, verbs, machine }
 }
+
+const forgetEvents = (store: Store, days: number | null, max: number | null) =>
+  forgetOld(store, { retention: { ...KEEP_ALL, events: { days, max } } })
 
 describe('pruning events', () => {
   it('keeps the newest, and a chain that still verifies', async () => {
-    const { store, prune, check } = await storeWithEvents(20)
+    const { path, store } = await storeWithEvents(20)
     const before = await store.head()
-    expect(await prune({ events: 5, age_ms: EVER })).toBe(before.position - 5)
-    expect(check()).toMatchObject({ ok: true, events: 5 })
+    expect(await forgetEvents(store, null, 5)).toEqual({ events: before.position - 5 })
+    expect(checkSqlite(path)).toMatchObject({ ok: true, events: 5 })
     expect((await store.events(0, 100)).map((event) => event.position)).toEqual([
       ...Array.from({ length: 5 }, (_, i) => before.position - 4 + i),
     ])
@@ -53,69 +53,87 @@ describe('pruning events', () => {
   })
 
   it('forgets by age as well, and goes on recording behind the checkpoint', async () => {
-    const { store, verbs, machine, prune, check } = await storeWithEvents(3)
-    const keep = { events: 1_000, age_ms: 30 * DAY_MS }
-    expect(await prune(keep), 'seen for the first time').toBe(0)
-    machine.advance(20 * DAY_MS)
-    await verbs.acquire(['fresh'], callerOf('b'), {})
-    expect(await prune(keep)).toBe(0)
-    machine.advance(10 * DAY_MS)
-    expect(await prune(keep)).toBe(3)
-    expect(check().ok).toBe(true)
-    expect((await store.events(0, 100)).at(0)).toMatchObject({ position: 4 })
+    const { path, store, verbs, machine } = await storeWithEvents(3)
+    machine.advance(DAY_MS)
+    await verbs.sweep()
+    machine.advance(2 * DAY_MS)
+    expect((await forgetEvents(store, 1, null)).events).toBeGreaterThan(0)
+    expect(checkSqlite(path)).toMatchObject({ ok: true, events: 0 })
     await verbs.acquire(['another'], callerOf('b'), {})
-    expect(check().ok).toBe(true)
+    expect(checkSqlite(path).ok).toBe(true)
     await store.close()
   })
 
   it('does nothing when there is nothing old', async () => {
-    const { store, prune } = await storeWithEvents(3)
-    expect(await prune({ events: 1_000, age_ms: EVER })).toBe(0)
+    const { store } = await storeWithEvents(3)
+    expect(await forgetEvents(store, 1, 1_000)).toEqual({})
     await store.close()
   })
 
-  for (const [how, jump_ms] of [
-    ['behind', -400 * DAY_MS],
-    ['ahead', 400 * DAY_MS],
-  ] as const) {
-    it(`forgets no fresh event for a wall clock that was ${how} for a moment`, async () => {
-      const { store, verbs, machine, prune } = await storeWithEvents(6)
-      machine.jumpWall(jump_ms)
-      await verbs.acquire(['odd'], callerOf('b'), {})
-      const keep = { events: 1_000, age_ms: 30 * DAY_MS }
-      expect(await prune(keep)).toBe(0)
-      machine.jumpWall(-jump_ms)
-      for (let i = 0; i < 6; i += 1) await verbs.acquire([`late-${i}`], callerOf('b'), {})
-      expect(await prune(keep)).toBe(0)
-      expect(await store.events(0, 100)).toHaveLength((await store.head()).position)
+  it('leaves a chain alone that is not the one it looked at', async () => {
+    const { path, store } = await storeWithEvents(10)
+    await store.write((view) => view.forgetEvents({ position: 5, hash: 'of another store' }))
+    expect((await store.events(0, 1))[0]).toMatchObject({ position: 1 })
+    expect(checkSqlite(path).ok).toBe(true)
+    await store.close()
+  })
+})
+
+describe('a store with very many lock names', () => {
+  it(
+    'loses them in small steps; their space is used again, and given back when asked',
+    { timeout: LONG ? 600_000 : 30_000 },
+    async () => {
+      const dir = temporaryFolder()
+      const path = join(dir, 'leasehold.db')
+      const machine = new MachineSim()
+      const backend = new Watched({ path, busy_timeout_ms: 5_000 })
+      const store = new Store(backend, machine)
+      store.retention = KEEP_ALL
+      const verbs = new Verbs(store)
+      const ada = callerOf('ada')
+      const round = async (n: number) => {
+        for (let from = 0; from < LOCKS; from += 500) {
+          const names = Array.from({ length: 500 }, (_, i) => `round-${n}-lock-${from + i}`)
+          await Promise.all(names.map((name) => verbs.take(name, ada)))
+          await Promise.all(names.map((name) => verbs.release(name, ada)))
+        }
+        machine.advance(40 * DAY_MS)
+        backend.removed.length = 0
+        const forgotten = await forgetOld(store, { retention: RETENTION })
+        expect(forgotten).toMatchObject({ leases: LOCKS })
+        // What one commit takes away bounds how long others wait for it.
+        expect(Math.max(...backend.removed)).toBeLessThanOrEqual(250)
+        return store.counter.sizes()
+      }
+      const first = await round(1)
+      expect(first.rows).toMatchObject({ lease: 0 })
+      expect(first.free_bytes).toBeGreaterThan(first.bytes / 2)
+      await round(2)
+      const third = await round(3)
+      expect(third.bytes).toBeLessThan(first.bytes * 1.1)
+      compactSqlite(path, 5_000)
+      const compact = await store.counter.sizes()
+      expect(compact.free_bytes).toBe(0)
+      expect(compact.bytes).toBeLessThan(first.bytes / 4)
+      expect(checkSqlite(path).ok).toBe(true)
       await store.close()
+    },
+  )
+})
+
+describe('what a configuration says of retention', () => {
+  it('has defaults, key by key, and forgets nothing where it cannot be understood', () => {
+    expect(retentionOf(undefined)).toEqual(RETENTION)
+    expect(retentionOf({ leases: { days: 3 } })).toEqual({
+      ...RETENTION,
+      leases: { days: 3, max: RETENTION.leases.max },
     })
-  }
-
-  it('goes by marks on PostgreSQL too', async () => {
-    const dir = temporaryFolder()
-    const store = openPostgres(dir, new MachineSim())
-    const verbs = new Verbs(store)
-    for (let i = 0; i < 3; i += 1) await verbs.acquire([`lock-${i}`], callerOf('a'), {})
-    const where = { url: postgresUrl(dir), folder: dir, busy_timeout_ms: 5_000 }
-    expect(await prunePostgres(where, { events: 1_000, age_ms: DAY_MS })).toBe(0)
-    await verbs.acquire(['fresh'], callerOf('b'), {})
-    const marked = await store.head()
-    expect(await prunePostgres(where, { events: 1_000, age_ms: 0 })).toBe(marked.position)
-    const { problems, events } = await checkPostgres(where)
-    expect(problems.filter((each) => !/fsync/.test(each))).toEqual([])
-    expect(events).toBe(0)
-    await store.close()
-  })
-
-  it('goes by number in a file, whatever the wall clock says', async () => {
-    const machine = new MachineSim()
-    const store = openFile(temporaryFolder(), machine)
-    const verbs = new Verbs(store)
-    await verbs.acquire(['a'], callerOf('a'), {})
-    machine.jumpWall(-400 * DAY_MS)
-    await verbs.acquire(['b'], callerOf('a'), {})
-    expect(await store.events(0, 10)).toHaveLength((await store.head()).position)
-    await store.close()
+    for (const wrong of [null, [], 'all', 7]) expect(retentionOf(wrong)).toEqual(KEEP_ALL)
+    for (const days of ['7', -1, 1.5, 40_000, {}]) {
+      const { leases, runs } = retentionOf({ leases: { days } })
+      expect(leases).toEqual({ days: null, max: null })
+      expect(runs).toEqual(RETENTION.runs)
+    }
   })
 })

@@ -23,14 +23,15 @@ export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
   'memory.retry': ({ retried }: { retried: number }) => `${pc.green('retrying')} ${retried}`,
   'duplicate.list': ({ items, next }: ShownPairs) =>
     table(
-      ['ID', 'ALIKE', 'LABEL', 'A', 'B', 'SAYS'],
+      ['ID', 'ALIKE', 'LABEL', 'A', 'SAYS', 'B', 'SAYS'],
       items.map(({ id, similarity, label, a, b }) => [
         id,
         similarity.toFixed(2),
         label ?? '',
-        a ? visible(`${a.scope} ${a.key}`) : '(gone)',
-        b ? visible(`${b.scope} ${b.key}`) : '(gone)',
-        oneLine(b?.excerpt ?? '').slice(0, 60),
+        ...[a, b].flatMap((side) => [
+          side ? visible(`${side.scope} ${side.key}`) : '(gone)',
+          oneLine(side?.excerpt ?? '').slice(0, 60),
+        ]),
       ]),
       'No two notes say the same, as far as is known.',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),

@@ -14,6 +14,7 @@ import {
 import { call } from '../../operations/call.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
@@ -23,7 +24,6 @@ import { EXPOSITION_TYPE } from './exposition.ts'
 import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
 import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
-import { inputFromQuery } from './query.ts'
 import { addSessions } from './session.ts'
 import { addWeb } from './web.ts'
 
@@ -42,7 +42,7 @@ export interface Doors {
 }
 
 /** Asks that may be under way at once: each waits for a lock, or for the store. */
-const OPEN_MAX = 5_000
+const OPEN_MAX = 12_000
 
 /** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
 export function httpApp(doors: Doors): Hono {
@@ -68,7 +68,7 @@ export function httpApp(doors: Doors): Hono {
     if (open >= OPEN_MAX) throw tooMany()
     open += 1
     try {
-      const { agent, ...input } = await inputOf(c, operation)
+      const { input, agent } = readArguments(operation.input, await inputOf(c, operation))
       const caller = callerFor(
         bearer,
         agent,
@@ -159,7 +159,8 @@ function operationOf(c: Context): Operation {
 
 function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
   if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation))
-  return Promise.resolve(inputFromQuery(c.req.query(), operation))
+  // Everything is text there; the check reads it as what its field takes.
+  return Promise.resolve(c.req.query())
 }
 
 function answerRefusal(c: Context, error: unknown): Response {

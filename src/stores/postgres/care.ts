@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { settleAfterRestore } from '../../core/restore.ts'
 import type { Event } from '../../core/view.ts'
 import { chainFault } from '../chain.ts'
-import { type Keep, lastToGo } from '../event_age.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../machine.ts'
 import { makePrivateFolder } from '../privacy.ts'
@@ -102,37 +101,6 @@ async function chainFaultIn(
     if (fault !== undefined || isLast || !last) return fault
     at = last
   }
-}
-
-/**
- * Forgets old events. The last one that goes is remembered as the checkpoint, where the chain of
- * the others begins, so that the chain can still be verified and no reader takes the gap for loss.
- */
-export async function prunePostgres(where: Where, keep: Keep): Promise<number> {
-  const address = addressOf(where.url!)
-  return withSession(where, async (db, statements) => {
-    if ((await schemaVersion(db, address)) === 0) return 0
-    const begun = await db.run(statements.beginWriting)
-    const { head, clock_ms } = headOf(begun, address.shown, db.pid)
-    await db.run(statements.forgetVectors)
-    const now_ms = Math.max(Math.floor(clock_ms), head.last_ms)
-    await db.query(statements.markEvents, [head.position, now_ms])
-    const marks = (await db.run(statements.eventMarks)).map((row) => {
-      return { position: Number(row[0]), at_ms: Number(row[1]) }
-    })
-    const cut = lastToGo(keep, { position: head.position, now_ms }, marks)
-    const [last] = await db.query(statements.oldEvent, [cut])
-    if (!last) {
-      await db.run('COMMIT')
-      return 0
-    }
-    const [position, hash] = last as [string, string]
-    const [count] = await db.query(statements.forgetEvents, [position])
-    await db.query(statements.forgetMarks, [position])
-    await db.query(statements.setCheckpoint, [position, hash])
-    await db.run('COMMIT')
-    return Number(count?.[0])
-  })
 }
 
 /**

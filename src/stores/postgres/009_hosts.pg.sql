@@ -8,11 +8,5 @@ CREATE TABLE host_settings (
 );
 CREATE INDEX host_settings_of ON host_settings (part, key);
 
--- How far events had come at some times, by the store's clock: src/stores/event_age.ts.
-CREATE TABLE event_mark (
-  position bigint PRIMARY KEY,
-  at_ms bigint NOT NULL
-);
-
 -- What was told by which channel, and what could not be.
 ALTER TABLE alert ADD COLUMN delivery json NOT NULL DEFAULT '{}';

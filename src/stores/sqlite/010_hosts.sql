@@ -8,13 +8,7 @@ CREATE TABLE host_settings (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX host_settings_of ON host_settings (part, key);
 
--- How far events had come at some times, by the store's clock: src/stores/event_age.ts.
-CREATE TABLE event_mark (
-  position INTEGER PRIMARY KEY,
-  at_ms INTEGER NOT NULL
-) STRICT;
-
 -- What was told by which channel, and what could not be.
 ALTER TABLE alert ADD COLUMN delivery TEXT NOT NULL DEFAULT '{}';
 
-PRAGMA user_version = 8;
+PRAGMA user_version = 10;
