@@ -12,7 +12,15 @@ export type { AgentConfig } from './presets.ts'
 /** All settings, with every default filled in. Its tables inherit nothing: any name is safe. */
 export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
   /** `path` is absolute. `agents` are those that a task of the project may ask for by name. */
-  projects: Record<string, { path: string; limit: number | null; agent: string; agents: string[] }>
+  projects: Record<
+    string,
+    {
+      path: string
+      limit?: number | null | undefined
+      agent: string
+      agents: string[]
+    }
+  >
   /** Presets included. */
   agents: Record<string, AgentConfig>
 }

@@ -15,10 +15,11 @@ import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { type Config, readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
-import { agentNameFor, dispatcherId, settingsOf } from './dispatch_plan.ts'
+import { agentNameFor, dispatcherId } from './dispatch_plan.ts'
 import { Elected } from './elected.ts'
 import { Role } from './role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
+import { memorySettingsOf, sourceOn, queueSettingsOf } from './shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { step } from './steps.ts'
 
@@ -128,9 +129,10 @@ export class Dispatcher {
       projects: Object.keys(config.projects),
       started_at: new Date().toISOString(),
     }
+    const source = sourceOn(this.store)
     await this.store.write((view) => {
-      applySettings(view, settingsOf(config))
-      applyMemorySettings(view, config.memory)
+      applySettings(view, source, queueSettingsOf(config))
+      applyMemorySettings(view, source, memorySettingsOf(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()

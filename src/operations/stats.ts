@@ -53,7 +53,7 @@ function troubleOf({ meter: { trouble } }: Store): ShownAlert[] {
 
 export function showTrouble({ message, since, told }: Trouble): ShownAlert {
   const id = `store_trouble@${since}`
-  return { id, rule: 'store_trouble', subject: 'the store', message, since, told }
+  return { id, rule: 'store_trouble', subject: 'the store', message, since, told, undelivered: [] }
 }
 
 export type ShownAlert = ReturnType<typeof showAlert>

@@ -33,20 +33,17 @@ describe('config.json', () => {
         busy_timeout_ms: 5000,
         retention: RETENTION,
         slots: { max: 4 },
-        per_user_serialization: { enabled: true, lock_timeout_seconds: 3600 },
+        per_user_serialization: {},
         projects: {},
         users: {},
         groups: {},
-        pool: { limit: null },
+        pool: {},
         hooks: { mode: 'auto', ttl_seconds: 900 },
         reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
         memory: {
           strategies: {},
-          quotas: {
-            scope: { versions: 1_000_000, bytes: 2 ** 30 },
-            agent: { versions: 1_000_000, bytes: 2 ** 30 },
-          },
+          quotas: { scope: {}, agent: {} },
           embeddings: { provider: 'local' },
         },
         alerts: ALERTS,
@@ -67,10 +64,10 @@ describe('config.json', () => {
     })
     expect(config).toMatchObject({
       slots: { max: 0 },
-      per_user_serialization: { enabled: false, lock_timeout_seconds: 3600 },
+      per_user_serialization: { enabled: false },
       projects: { web: { limit: 2, agent: 'claude' } },
-      users: { ada: { weight: 2.5, limit: null }, 'bob@home': { weight: 1, limit: 3 } },
-      groups: { release: { limit: 1 }, night: { limit: null } },
+      users: { ada: { weight: 2.5 }, 'bob@home': { limit: 3 } },
+      groups: { release: { limit: 1 }, night: {} },
       pool: { limit: 10 },
       runs: { ttl_seconds: 60, grace_seconds: 0 },
     })
@@ -165,7 +162,7 @@ describe('config.json', () => {
   test('a name that every object has finds nothing in it', () => {
     const { projects, agents, users, groups } = read({ users: { constructor: { weight: 2 } } })
     for (const table of [projects, agents, groups]) expect(table['constructor']).toBeUndefined()
-    expect(users['constructor']).toEqual({ weight: 2, limit: null })
+    expect(users['constructor']).toEqual({ weight: 2 })
     expect(users['toString']).toBeUndefined()
   })
 })

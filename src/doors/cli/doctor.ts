@@ -1,8 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import type { SettingInForce } from '../../core/host_settings.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
+import type { ShownAlert } from '../../operations/stats.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
@@ -12,6 +14,7 @@ import { readServer } from '../../stores/server_file.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
+import { disputeLine, isDisputed } from './show_queue.ts'
 
 interface Finding {
   what: string
@@ -102,6 +105,22 @@ const CHECKS: [what: string, check: Check][] = [
     },
   ],
   [
+    'limits',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
+      const asked = operationNamed.get('queue.status')!
+      const { settings } = (await context.call(asked, {})) as { settings: SettingInForce[] }
+      const disputed = settings.filter(isDisputed)
+      const says = settings.map(({ setting, value, set_by }) => {
+        return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
+      })
+      const next = 'Name it in one config.json only: the one that is read last is in force.'
+      if (disputed.length > 0)
+        return { ok: false, says: disputed.map(disputeLine).join('; '), next }
+      return { ok: true, says: says.join(', ') || 'nothing set' }
+    },
+  ],
+  [
     'server',
     ({ place }) => {
       const server = readServer(folderOf(place))
@@ -134,6 +153,19 @@ const CHECKS: [what: string, check: Check][] = [
       const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
       const next = 'leasehold memory status says why; leasehold memory retry tries again'
       return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
+    },
+  ],
+  [
+    'alerts',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'none' }
+      const asked = operationNamed.get('alert.list')!
+      const { items } = (await context.call(asked, {})) as { items: ShownAlert[] }
+      const lost = items.filter(({ undelivered }) => undelivered.length > 0)
+      const says = lost.map(({ message, undelivered }) => `${message} (${undelivered.join('; ')})`)
+      if (lost.length === 0) return { ok: true, says: `${items.length} now, none undelivered` }
+      const next = 'Mend the channel; saving config.json, or a restart, tries again.'
+      return { ok: false, says: says.join(', '), next }
     },
   ],
   [

@@ -19,6 +19,7 @@ const SCRIPTS = [
   '008_lines.sql',
   '009_retention.sql',
   '010_token_scope.sql',
+  '011_hosts.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

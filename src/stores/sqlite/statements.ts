@@ -39,6 +39,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   limits: { where: `'' = ?`, order: 'key' },
   limits_waking: { where: 'wakes = ?', order: 'key' },
   dispatchers: { where: `'' = ?`, order: 'id' },
+  host_settings: { where: 'part = ?', order: 'key' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = ?`,
     order: 'rank',
