@@ -78,7 +78,7 @@ function* capacity(view: View, task: Task): Generator<Reason> {
   const project = task.project ?? ''
   const serving = dispatchers.filter(({ projects }) => projects.includes(project))
   if (serving.length === 0) {
-    const sentence = `waits because no dispatcher serves project ${project}: add it to config.json`
+    const sentence = `waits because no dispatcher serves project ${project}: add it to config.json, and approve it`
     yield { code: 'unserved', sentence, details: { project, limit: unserved(project) } }
     return
   }
