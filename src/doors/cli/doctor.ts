@@ -97,8 +97,11 @@ const CHECKS: [what: string, check: Check][] = [
   [
     'config',
     async ({ place, env }) => {
-      const { readConfig } = await import('../../daemon/main.ts')
-      const { projects, slots } = readConfig(folderOf(place), env)
+      const { readConfig, waitingText } = await import('../../daemon/main.ts')
+      const { projects, slots, waiting } = readConfig(folderOf(place), env)
+      if (waiting.length > 0) {
+        return { ok: false, says: waitingText(waiting), next: 'leasehold config approve' }
+      }
       const names = Object.keys(projects)
       const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
       return { ok: true, says: `${says} (${slots.max} slots)` }
