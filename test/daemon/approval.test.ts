@@ -87,12 +87,11 @@ test('a server starts nothing that nobody approved, says so, and begins when it 
   // Now an edit that somebody else makes: what ran before is not started in its new form.
   const evil = place.path('evil')
   write(place, agent(evil))
+  const told = () => daemon.running.err.split('nobody has approved').length - 1
+  await until('the change was noticed', () => told() === 2)
   const next = await daemon.ok('queue.add', { prompt: 'y', project: 'web', user: 'v' })
-  await until('it is told', async () => {
-    return (await daemon.ok('task.explain', { id: next.task.id })).sentence.includes(
-      'no dispatcher',
-    )
-  })
+  const why = await daemon.ok('task.explain', { id: next.task.id })
+  expect(why.sentence).toContain('no dispatcher serves project web')
   expect(existsSync(evil)).toBe(false)
   expect(existsSync(alert)).toBe(false)
 })
