@@ -2,13 +2,16 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { backupFileStore } from './file/backup.ts'
+import { DamageMark } from './damage.ts'
 import { checkFileStore } from './file/check.ts'
+import { readNewest } from './file/folder.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './moved.ts'
 import { openStore, type Place } from './open.ts'
 import type { Head } from './port.ts'
 import { checkPostgres, prunePostgres, raisePostgresEpoch } from './postgres/care.ts'
-import { backupSqlite, checkSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
+import { backupSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
+import { checkSqlite } from './sqlite/check.ts'
 import { type Keep, pruneSqlite } from './sqlite/prune.ts'
 
 /** What `db check` found. */
@@ -24,6 +27,14 @@ export async function checkStore(place: Place): Promise<Report> {
   const { kind, path } = place
   if (kind === 'postgres') return checkPostgres(place)
   return kind === 'sqlite' ? checkSqlite(path) : checkFileStore(path)
+}
+
+/** What was found wrong with a store, as far as that can be told without a check. */
+export async function damageOf({ kind, path }: Place): Promise<string | undefined> {
+  if (kind === 'sqlite') return new DamageMark(path).read()?.message
+  if (kind === 'postgres') return undefined
+  const { damage } = await readNewest(path)
+  return damage === undefined ? undefined : `The store ${path} is damaged: ${damage}`
 }
 
 export async function backupStore(place: Place, to: string | undefined, at: Date) {

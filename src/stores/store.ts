@@ -4,6 +4,7 @@ import { countCommit, type RefusedWrite } from '../core/stat.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
+import type { Damage } from './damage.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
@@ -107,9 +108,13 @@ export class Store {
     return this.backend.events(after, limit)
   }
 
-  /** See `Backend.stamp`. */
+  /** See `Backend.stamp`, and `Backend.damage`. */
   stamp(): unknown {
     return this.backend.stamp?.()
+  }
+
+  get damage(): Damage | undefined {
+    return this.backend.damage
   }
 
   head(): Promise<Head> {
@@ -118,7 +123,7 @@ export class Store {
 
   /** Told of the events of every commit made through this store object; see `follow`. */
   onCommit(events: Listener['events'], reset?: () => void): () => void {
-    const listener: Listener = reset ? { events, reset } : { events }
+    const listener: Listener = { events, ...(reset && { reset }) }
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)
   }
@@ -164,9 +169,9 @@ export class Store {
   private async countLeft(): Promise<void> {
     const refused = this.meter.unwritten
     if (!this.backend.isDatabase || refused.length === 0) return
-    const counted = { drafts: [], asks: refused.length, refused }
+    const count = (view: View) => countCommit(view, { drafts: [], asks: refused.length, refused })
     // A store that cannot count can still be closed.
-    await this.write((view) => countCommit(view, counted)).catch(() => undefined)
+    await this.write(count).catch(() => undefined)
   }
 
   private enqueue(ask: Ask): void {
@@ -325,6 +330,7 @@ export class Store {
       return { answer }
     } catch (error) {
       if (error instanceof NotLoaded) return error
+      if (isRefusal(error, 'damaged')) throw error
       if (error instanceof NeedsKill) {
         if (error.commits) batch.adopt(layer)
         return { kill: error }
@@ -389,8 +395,7 @@ export class Store {
   /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
     if (lease.group === null || this.stops.has(lease)) return
-    const { seat } = this.machine
-    const gone = await this.stops.stop(lease, lease.group)
-    if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
+    if (!(await this.stops.stop(lease, lease.group))) return
+    await this.write((view) => void sweep(view, this.machine.seat)).catch(() => undefined)
   }
 }

@@ -10,7 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { networkName, refuseUnsafeFolder } from '../../src/stores/place.ts'
+import { networkName } from '../../src/stores/file_system.ts'
+import { refuseUnsafeFolder } from '../../src/stores/place.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import {
   because,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkSqlite } from '../../src/stores/sqlite/care.ts'
+import { checkSqlite } from '../../src/stores/sqlite/check.ts'
 import { pruneSqlite } from '../../src/stores/sqlite/prune.ts'
 import { callerOf, MachineSim, openSqlite, temporaryFolder, Verbs } from '../helpers.ts'
 

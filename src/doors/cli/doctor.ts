@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
+import { ELSEWHERE, fileSystemOf } from '../../stores/file_system.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
 import type { Enter } from './commands.ts'
@@ -16,7 +17,10 @@ interface Finding {
   ok: boolean
   says: string
   next?: string
+  damaged?: boolean
 }
+
+const isDamage = ({ damaged }: Finding) => damaged === true
 
 type Looked = Omit<Finding, 'what'>
 type Check = (context: Context) => Promise<Looked> | Looked
@@ -31,7 +35,7 @@ export function addDoctor(root: Command, enter: Enter): void {
       for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
       const ok = findings.every((finding) => finding.ok)
       print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
-      if (!ok) process.exitCode = 1
+      if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
     })
 }
 
@@ -40,8 +44,8 @@ async function guarded(what: string, check: Check, context: Context): Promise<Fi
   try {
     return { what, ...(await check(context)) }
   } catch (error) {
-    const next = error instanceof Refusal ? error.next : ''
-    return { what, ok: false, says: (error as Error).message, next }
+    const { next, code } = error instanceof Refusal ? error : { next: '', code: undefined }
+    return { what, ok: false, says: (error as Error).message, next, damaged: code === 'damaged' }
   }
 }
 
@@ -81,6 +85,14 @@ const CHECKS: [what: string, check: Check][] = [
     },
   ],
   [
+    'disk',
+    ({ place }) => {
+      const { name, refused } = fileSystemOf(folderOf(place))
+      const says = refused ? `${name} is shared by machines, or may be` : name
+      return { ok: !refused || place.kind === 'postgres', says, next: ELSEWHERE }
+    },
+  ],
+  [
     'git',
     ({ place }) => {
       const folder = folderOf(place)
@@ -105,7 +117,7 @@ const CHECKS: [what: string, check: Check][] = [
       if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
       const { ok, problems, events } = await checkStore(place)
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-      return { ok, says, next: 'leasehold db restore BACKUP' }
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
     },
   ],
   [

@@ -1,6 +1,7 @@
 import { planted } from '../../core/planted.ts'
 import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, Event, IndexName } from '../../core/view.ts'
+import type { Damage } from '../damage.ts'
 import type { AnyRow, Backend, Base, Commit, Head } from '../port.ts'
 import { nextState, type State } from './document.ts'
 import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'
@@ -31,6 +32,8 @@ export class FileBackend implements Backend {
   readonly isDatabase = false
   private readonly options: FileOptions
   private readonly lock: LockFile | undefined
+  /** Of the newest look at the folder. */
+  damage: Damage | undefined
   private known: Newest | undefined
   private begun: State | undefined
   /** The newest state that this process has seen. The store never goes back behind it. */
@@ -65,14 +68,23 @@ export class FileBackend implements Backend {
     const { seen } = this
     const found = await readNewest(this.options.dir, this.known)
     this.known = found
+    this.notice(found.damage)
     if (!found.state || found.damage !== undefined) return found
     const { number, head } = found.state
     // Somebody deleted states. Writing on from an older one would give its fences a second time.
     if (head.epoch < seen.epoch || (head.epoch === seen.epoch && number < seen.number)) {
-      return { ...found, damage: `state.${seen.number}.json was published, and is gone` }
+      const damage = `state.${seen.number}.json was published, and is gone`
+      this.notice(damage)
+      return { ...found, damage }
     }
     this.see(found.state)
     return found
+  }
+
+  private notice(why: string | undefined): void {
+    const message = why && damaged(this.options.dir, why).message
+    if (message === this.damage?.message) return
+    this.damage = message ? { message, since: new Date().toISOString() } : undefined
   }
 
   private see({ number, head: { epoch } }: State): void {

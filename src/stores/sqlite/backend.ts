@@ -2,9 +2,10 @@ import { existsSync, statSync } from 'node:fs'
 import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
-import { Refusal } from '../../core/refusal.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, type Event, INDEXES, type IndexName, type Need } from '../../core/view.ts'
+import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
+import { isRefusal } from '../errors.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
 import {
@@ -23,9 +24,10 @@ import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
 import { type Change, Statements } from './statements.ts'
+import { isSummed, type RowSums, sumsWith } from './sums.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
-  boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
+  boot = ?, offset_ms = ?, last_ms = ?, sums = ? WHERE id = 1`
 
 const HEADS = 2
 
@@ -51,22 +53,49 @@ interface SqliteOptions {
  */
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
-  readonly finder = new SqliteFinder(async () => (await this.openReader())?.statements)
+  readonly finder = new SqliteFinder(
+    async () => (await this.openReader())?.statements,
+    (error) => this.refusal(error),
+  )
   private readonly options: SqliteOptions
   private writer: Connection | undefined
   private reader: Connection | undefined
   private version: unknown
   private head: Head | undefined
   private readonly cache = new Cache()
+  private sums: RowSums | undefined
   /** The first ready rows of lanes, as they were committed before this batch. */
   private readonly heads = new Map<string, Tables['ready'][]>()
 
+  private readonly mark: DamageMark
+
   constructor(options: SqliteOptions) {
     this.options = options
+    this.mark = new DamageMark(options.path)
+  }
+
+  get damage(): Damage | undefined {
+    return this.mark.read()
+  }
+
+  /** What went wrong, as a refusal. Damage is remembered: nobody writes until it is mended. */
+  private refusal(error: unknown): Error {
+    const refusal = refusalFor(error, this.options.path)
+    if (isRefusal(refusal, 'damaged')) this.mark.leave(refusal.message)
+    return refusal
+  }
+
+  private guarded<T>(step: () => T): T {
+    try {
+      return step()
+    } catch (error) {
+      throw this.refusal(error)
+    }
   }
 
   async begin(): Promise<Head> {
     try {
+      refuseMarked(this.mark.read())
       this.writer ??= await this.connect()
       const { db, statements } = this.writer
       await beginPatiently(db, this.options.busy_timeout_ms)
@@ -77,9 +106,15 @@ export class SqliteBackend implements Backend {
       this.heads.clear()
       if (data_version !== this.version) this.forget()
       this.version = data_version
-      return (this.head ??= readHead(statements))
+      if (!this.head) {
+        const head = readHead(statements)
+        this.sums = sumsWith(statements, head)
+        this.head = head
+      }
+      return this.head
     } catch (error) {
-      throw refusalFor(error, this.options.path)
+      this.rollback()
+      throw this.refusal(error)
     }
   }
 
@@ -97,6 +132,7 @@ export class SqliteBackend implements Backend {
 
   private forget(): void {
     this.cache.forget()
+    this.sums = undefined
     this.head = undefined
   }
 
@@ -108,7 +144,9 @@ export class SqliteBackend implements Backend {
       if (keys) keys.push(need.key)
       else wanted.set(need.table, [need.key])
     }
-    for (const [table, keys] of wanted) this.load(table, keys)
+    this.guarded(() => {
+      for (const [table, keys] of wanted) this.load(table, keys)
+    })
   }
 
   /** Rows that the cache does not know yet, in one statement. */
@@ -130,13 +168,19 @@ export class SqliteBackend implements Backend {
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const known = this.cache.of(table).get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
-    if (this.isEmpty(table)) return undefined
-    const row = this.writer!.statements.get(table, key)
-    this.cache.of(table).set(key, row ?? null)
-    return row as Tables[T] | undefined
+    return this.guarded(() => {
+      if (this.isEmpty(table)) return undefined
+      const row = this.writer!.statements.get(table, key)
+      this.cache.of(table).set(key, row ?? null)
+      return row as Tables[T] | undefined
+    })
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.guarded(() => this.found(index, group, after, limit))
+  }
+
+  private found(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
     const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
     if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
@@ -154,7 +198,8 @@ export class SqliteBackend implements Backend {
   }
 
   isDue(index: IndexName, group: string, until: number): boolean {
-    return this.cache.isDue(index, group, until, () => this.writer!.statements.first(index, group))
+    const look = () => this.writer!.statements.first(index, group)
+    return this.guarded(() => this.cache.isDue(index, group, until, look))
   }
 
   /** When the first task of a lane is claimed, the second becomes its head. */
@@ -175,22 +220,23 @@ export class SqliteBackend implements Backend {
   commit({ changes, events, head }: Commit): 'done' {
     const { db, statements } = this.writer!
     try {
+      const sums = this.sums!
       for (const table of TABLES) {
-        this.write(statements, table, changes[table])
+        this.write(statements, table, changes[table], sums)
       }
       if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)
-        .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms)
+        .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms, sums.textFor(head))
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
     } catch (error) {
       this.rollback()
       // If what was remembered is at fault, the next try begins without it.
       this.forget()
-      throw refusalFor(error, this.options.path)
+      throw this.refusal(error)
     }
     this.finish(db)
     this.cache.keep(changes)
@@ -198,13 +244,21 @@ export class SqliteBackend implements Backend {
     return 'done'
   }
 
-  private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
+  private write(
+    statements: Statements,
+    table: TableName,
+    changes: Rows = new Map(),
+    sums: RowSums,
+  ): void {
+    // A rule may write a row that it did not read; what that was before has to be known.
+    if (changes.size > 0 && isSummed(table)) this.load(table, [...changes.keys()])
     const known = this.cache.of(table)
     const changed: Change[] = []
     const rows: AnyRow[] = []
     const gone: string[] = []
     for (const [key, after] of changes) {
       const before = known.get(key)
+      sums.change(table, before, after)
       if (after === null) gone.push(key)
       else if (before) changed.push({ before, after })
       else rows.push(after)
@@ -222,7 +276,7 @@ export class SqliteBackend implements Backend {
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
-      const { message } = refusalFor(error, this.options.path)
+      const { message } = this.refusal(error)
       throw new CommitUnknown(message)
     }
   }
@@ -259,7 +313,7 @@ export class SqliteBackend implements Backend {
         }
       })
     } catch (error) {
-      throw error instanceof Refusal ? error : refusalFor(error, this.options.path)
+      throw this.refusal(error)
     }
   }
 
@@ -297,8 +351,12 @@ export class SqliteBackend implements Backend {
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
-    const reader = await this.openReader()
-    return reader ? reader.statements.events(after, limit) : []
+    try {
+      const reader = await this.openReader()
+      return reader ? reader.statements.events(after, limit) : []
+    } catch (error) {
+      throw this.refusal(error)
+    }
   }
 
   close(): void {

@@ -51,7 +51,12 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
+/** The file ends before the page that was to be read: it was cut off. */
+export const isShortRead = (error: unknown) =>
+  (error as { errcode?: unknown } | null)?.errcode === 0x20a
+
 export const RESULT = {
+  error: 1,
   busy: 5,
   locked: 6,
   readonly: 8,
@@ -59,5 +64,6 @@ export const RESULT = {
   corrupt: 11,
   full: 13,
   cantopen: 14,
+  constraint: 19,
   notadb: 26,
 } as const

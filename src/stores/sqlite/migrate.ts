@@ -4,6 +4,7 @@ import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import type { Database } from './driver.ts'
+import { sumAnew } from './sums.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = [
@@ -14,6 +15,7 @@ const SCRIPTS = [
   '005_memory.sql',
   '006_stats.sql',
   '007_search.sql',
+  '008_row_sums.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -41,10 +43,10 @@ export async function migrate(
   await beginPatiently(db, busy_timeout_ms)
   try {
     const applied = refuseNewer(db, options.path)
-    for (const script of SCRIPTS.filter((each) => numberOf(each) > applied)) {
-      db.exec(readFileSync(new URL(script, import.meta.url), 'utf8'))
-      if (numberOf(script) === 1) begin(db, options.path)
-    }
+    applyScripts(db, applied, SCHEMA_VERSION)
+    if (applied === 0) begin(db, options.path)
+    // Scripts change rows too: what they leave is right.
+    sumAnew(db)
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -52,9 +54,19 @@ export async function migrate(
   }
 }
 
+/** Applies the scripts behind number `from`, up to number `to`. */
+export function applyScripts(db: Database, from: number, to: number): void {
+  for (const script of SCRIPTS) {
+    const number = numberOf(script)
+    if (number > from && number <= to) {
+      db.exec(readFileSync(new URL(script, import.meta.url), 'utf8'))
+    }
+  }
+}
+
 function begin(db: Database, path: string): void {
   const { hash } = EMPTY_HEAD
-  db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0)`).run(readEpoch(path), hash)
+  db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0, '')`).run(readEpoch(path), hash)
   db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
 }
 

@@ -1,3 +1,4 @@
+import { DamageMark, refuseMarked } from '../damage.ts'
 import { beginPatiently } from './busy.ts'
 import { openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
@@ -22,6 +23,7 @@ export async function pruneSqlite(
   keep: Keep,
   busy_timeout_ms: number,
 ): Promise<number> {
+  refuseMarked(new DamageMark(path).read())
   const db = openDatabase(path, { readOnly: false })
   try {
     db.exec('PRAGMA synchronous = FULL')

@@ -69,35 +69,51 @@ const inText = (word: string) => `{key tags content} : ${quoted(word)}`
 /** Finds notes on a connection for reading, opened when first needed. */
 export class SqliteFinder implements Finder {
   private readonly open: () => Promise<Statements | undefined>
+  private readonly refusal: (error: unknown) => Error
 
-  constructor(open: () => Promise<Statements | undefined>) {
+  constructor(
+    open: () => Promise<Statements | undefined>,
+    refusal: (error: unknown) => Error = (error) => error as Error,
+  ) {
     this.open = open
+    this.refusal = refusal
+  }
+
+  /** What `look` finds; undefined where there is no database yet. */
+  private async looked<T>(look: (statements: Statements) => T): Promise<T | undefined> {
+    try {
+      const statements = await this.open()
+      return statements && look(statements)
+    } catch (error) {
+      throw this.refusal(error)
+    }
   }
 
   async searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
-    const statements = await this.open()
-    if (!statements || terms.length === 0) return []
-    const within = scope === undefined ? '' : ` AND scope : ${quoted(scope)}`
-    const words = terms.map((term) => hitsOf(statements, term, within))
-    const common = terms.filter((_, i) => words[i]!.isCommon)
-    const all = common.length > 1 ? common.map(inText).join(' AND ') + within : undefined
-    const ranked = rankWords(words, all === undefined ? [] : numbersOf(statements, all))
-    return named(statements, ranked, scope, limit)
+    if (terms.length === 0) return []
+    const found = await this.looked((statements) => {
+      const within = scope === undefined ? '' : ` AND scope : ${quoted(scope)}`
+      const words = terms.map((term) => hitsOf(statements, term, within))
+      const common = terms.filter((_, i) => words[i]!.isCommon)
+      const all = common.length > 1 ? common.map(inText).join(' AND ') + within : undefined
+      const ranked = rankWords(words, all === undefined ? [] : numbersOf(statements, all))
+      return named(statements, ranked, scope, limit)
+    })
+    return found ?? []
   }
 
   async vectors(provider: string, after: string, limit: number): Promise<VectorRow[]> {
-    const statements = await this.open()
-    return rows<VectorRow>(statements?.sql(VECTORS).all(provider, after, limit))
+    return rows(await this.looked((s) => s.sql(VECTORS).all(provider, after, limit)))
   }
 
   async vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]> {
-    const statements = await this.open()
-    return rows<VectorRow>(statements?.sql(VECTORS_OF).all(provider, JSON.stringify(memory_ids)))
+    const ids = JSON.stringify(memory_ids)
+    return rows(await this.looked((s) => s.sql(VECTORS_OF).all(provider, ids)))
   }
 
   async tallyMemory(cursor: string | null): Promise<MemoryTally> {
-    const statements = await this.open()
-    return rows<MemoryTally>(statements?.sql(TALLY).all(cursor))[0] ?? NONE
+    const found = await this.looked((s) => s.sql(TALLY).all(cursor))
+    return rows<MemoryTally>(found)[0] ?? NONE
   }
 }
 

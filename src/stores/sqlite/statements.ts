@@ -1,7 +1,7 @@
 import { KEYS, type Ready, type TableName } from '../../core/rows.ts'
 import { type Cursor, type Event, INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
+import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
 
 /**
@@ -173,6 +173,13 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
+  /** Every row of a table, one after the other. */
+  *all(table: TableName): Generator<AnyRow> {
+    const codec = CODECS[table]
+    const statement = this.select(`all ${table}`, codec.names, () => `FROM ${quoted(table)}`)
+    for (const values of statement.iterate()) yield codec.decode(values as unknown as unknown[])
+  }
+
   isEmpty(table: TableName): boolean {
     const sql = () => `SELECT 1 FROM ${quoted(table)} LIMIT 1`
     return this.once(`any ${table}`, sql).get() === undefined
@@ -240,7 +247,7 @@ export class Statements {
         bound.push(codec.valueOf(row, key))
       }
       const written = statement.run(...bound).changes
-      if (written !== size) throw new Error(`${size - written} rows of ${table} are not there`)
+      if (written !== size) throw new Unreadable(`rows of ${table} are not there any more`)
     })
   }
 
