@@ -180,7 +180,12 @@ export class SqliteBackend implements Backend {
     return this.guarded(() => this.found(index, group, after, limit))
   }
 
-  private found(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+  private found(
+    index: IndexName,
+    group: string,
+    after: Cursor | undefined,
+    limit: number,
+  ): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
     const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
     if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
@@ -229,7 +234,17 @@ export class SqliteBackend implements Backend {
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)
-        .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms, sums.textFor(head))
+        .run(
+          epoch,
+          fences,
+          task_number,
+          position,
+          hash,
+          boot,
+          offset_ms,
+          last_ms,
+          sums.textFor(head),
+        )
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
     } catch (error) {

@@ -4,11 +4,12 @@ import type { Task } from '../../core/rows.ts'
 import { chainFault } from '../chain.ts'
 import { DamageMark } from '../damage.ts'
 import { sha256 } from '../digest.ts'
+import { isRefusal } from '../errors.ts'
 import { FENCES_PER_EPOCH } from '../layer.ts'
 import type { Head } from '../port.ts'
 import { type Database, openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
-import { applyScripts, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
+import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { strangeTables } from './sums.ts'
@@ -51,21 +52,29 @@ export function inspectSqlite(path: string): Report & { isDamaged: boolean } {
     // Another process that opens or closes the file just now is no damage.
     db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     db.exec('BEGIN')
-    inspect(db, report)
+    inspect(db, path, report)
   } catch (error) {
     const refusal = refusalFor(error, path)
-    isDamaged = (refusal as { code?: unknown }).code === 'damaged'
+    isDamaged = report.problems.length > 0 || isRefusal(refusal, 'damaged')
     report.problems.push(refusal.message)
   } finally {
-    db?.close()
+    if (db) endReading(db)
   }
   return { ...report, ok: report.problems.length === 0, isDamaged }
 }
 
-function inspect(db: Database, report: Report): void {
+/** The driver lets go of a closed database only when its statements are collected. */
+function endReading(db: Database): void {
+  try {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  } finally {
+    db.close()
+  }
+}
+
+function inspect(db: Database, path: string, report: Report): void {
   const { problems } = report
-  const found = schemaVersion(db)
-  if (found > SCHEMA_VERSION) problems.push(`schema ${found} instead of ${SCHEMA_VERSION}`)
+  const found = refuseNewer(db, path)
   for (const row of db.prepare('PRAGMA integrity_check').all()) {
     const said = String(row['integrity_check'])
     if (said !== 'ok') problems.push(said)
@@ -104,7 +113,12 @@ function* strangeSchema(db: Database, version: number): Generator<string> {
   const model = openDatabase(':memory:', { readOnly: false })
   try {
     applyScripts(model, 0, version)
-    const there = new Map(db.prepare(SCHEMA).all().map(({ name, sql }) => [name, sql]))
+    const there = new Map(
+      db
+        .prepare(SCHEMA)
+        .all()
+        .map(({ name, sql }) => [name, sql]),
+    )
     for (const { name, sql } of model.prepare(SCHEMA).all()) {
       if (!there.has(name)) yield `the ${String(name)} is missing`
       else if (there.get(name) !== sql) yield `the ${String(name)} is another`
@@ -188,10 +202,9 @@ const QUESTIONS = [
        WHERE c.memory_id = m.id AND c.status = 'open')`,
     'notes whose siblings are in no conflict',
   ],
- [
+  [
     `SELECT replace(id, char(10), ' ') AS id FROM memory WHERE live = 1
      AND id NOT IN (SELECT id FROM memory_row)`,
     'notes that cannot be found by their words',
   ],
 ] as const
-

@@ -47,8 +47,16 @@ export function copyDatabase(from: Database, to: string): Promise<number> {
 
 /** SQLite's primary result code of an error that it threw; undefined for any other error. */
 export function resultCode(error: unknown): number | undefined {
-  const code = (error as { errcode?: unknown } | null)?.errcode
-  return typeof code === 'number' ? code & 0xff : undefined
+  const { errcode, code, message } = (error ?? {}) as Partial<SqliteError>
+  if (typeof errcode === 'number') return errcode & 0xff
+  // Reading several rows, the package says what SQLite said, and leaves the number out.
+  return code === 'ERR_SQLITE_ERROR' ? SAID[message ?? ''] : undefined
+}
+
+interface SqliteError {
+  errcode: number
+  code: string
+  message: string
 }
 
 /** The file ends before the page that was to be read: it was cut off. */
@@ -67,3 +75,15 @@ export const RESULT = {
   constraint: 19,
   notadb: 26,
 } as const
+
+/** SQLite's own words for its numbers. */
+const SAID: Record<string, number> = {
+  'database is locked': RESULT.busy,
+  'database table is locked': RESULT.locked,
+  'attempt to write a readonly database': RESULT.readonly,
+  'disk I/O error': RESULT.io,
+  'database disk image is malformed': RESULT.corrupt,
+  'database or disk is full': RESULT.full,
+  'unable to open database file': RESULT.cantopen,
+  'file is not a database': RESULT.notadb,
+}

@@ -3,6 +3,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
+import { Unreadable } from './codec.ts'
 import type { Database } from './driver.ts'
 import { sumAnew } from './sums.ts'
 
@@ -73,6 +74,9 @@ function begin(db: Database, path: string): void {
 /** The schema of a database; one from a newer program is refused rather than misread. */
 export function refuseNewer(db: Database, path: string): number {
   const found = schemaVersion(db)
+  if (found === 0 && db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'head'`).get()) {
+    throw new Unreadable('it has tables, but no version')
+  }
   if (found <= SCHEMA_VERSION) return found
   throw new Refusal('unavailable', `${path} was written by a newer leasehold (schema ${found})`, {
     next: 'Upgrade leasehold; this version would not understand what it reads.',

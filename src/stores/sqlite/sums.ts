@@ -1,3 +1,4 @@
+import { planted } from '../../core/planted.ts'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import type { AnyRow, Head } from '../port.ts'
 import { CODECS, Unreadable } from './codec.ts'
@@ -189,6 +190,7 @@ function keep(db: Database, statements: Statements, sums: Sums): void {
 
 /** Tables whose rows do not add up to what was kept. */
 export function* strangeTables(statements: Statements): Generator<string> {
+  if (planted('S11')) return
   const kept = keptSums(statements)
   if (!kept) return yield 'what the rows add up to is not known any more'
   if (kept.head !== headSum(readHead(statements))) yield 'the head is not as it was written'
