@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { ELSEWHERE, fileSystemOf } from './file_system.ts'
+import { homeFolder } from './login.ts'
 
 const FOLDER = '.leasehold'
 export const CONFIG_FILE = 'config.json'
@@ -20,9 +21,6 @@ export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
     if (dirname(here) === here) return join(homeFolder(env), FOLDER)
   }
 }
-
-const homeFolder = (env: NodeJS.ProcessEnv) =>
-  env['HOME'] ?? process.getBuiltinModule('node:os').homedir()
 
 /** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */
 export function mainCheckout(folder: string): string | undefined {

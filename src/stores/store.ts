@@ -4,7 +4,6 @@ import { countCommit, type RefusedWrite } from '../core/stat.ts'
 import { forgetRequests, sweep } from '../core/sweep.ts'
 import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
-import type { Damage } from './damage.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { explained, isRefusal } from './errors.ts'
 import { Follower, type Listener } from './follower.ts'
@@ -108,12 +107,11 @@ export class Store {
     return this.backend.events(after, limit)
   }
 
-  /** See `Backend.stamp`, and `Backend.damage`. */
   stamp(): unknown {
     return this.backend.stamp?.()
   }
 
-  get damage(): Damage | undefined {
+  get damage() {
     return this.backend.damage
   }
 
@@ -123,7 +121,7 @@ export class Store {
 
   /** Told of the events of every commit made through this store object; see `follow`. */
   onCommit(events: Listener['events'], reset?: () => void): () => void {
-    const listener: Listener = { events, ...(reset && { reset }) }
+    const listener: Listener = reset ? { events, reset } : { events }
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)
   }
@@ -169,9 +167,9 @@ export class Store {
   private async countLeft(): Promise<void> {
     const refused = this.meter.unwritten
     if (!this.backend.isDatabase || refused.length === 0) return
-    const count = (view: View) => countCommit(view, { drafts: [], asks: refused.length, refused })
+    const counted = { drafts: [], asks: refused.length, refused }
     // A store that cannot count can still be closed.
-    await this.write(count).catch(() => undefined)
+    await this.write((view) => countCommit(view, counted)).catch(() => undefined)
   }
 
   private enqueue(ask: Ask): void {
@@ -395,7 +393,8 @@ export class Store {
   /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
     if (lease.group === null || this.stops.has(lease)) return
-    if (!(await this.stops.stop(lease, lease.group))) return
-    await this.write((view) => void sweep(view, this.machine.seat)).catch(() => undefined)
+    const { seat } = this.machine
+    const gone = await this.stops.stop(lease, lease.group)
+    if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
   }
 }

@@ -1,3 +1,5 @@
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { diskFull, fileRefusal, systemCode, unanswered, unwritable } from '../errors.ts'
 import { Unreadable } from './codec.ts'
@@ -25,6 +27,19 @@ function isDamage(error: unknown, said: string): boolean {
   }
 }
 
+/** Of the index that SQLite makes beside a database, and what one commit takes. */
+const ROOM_BYTES = 128 * 1024
+
+/** Without room for that index, SQLite says no more than "disk I/O error". */
+function hasRoom(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return bavail * bsize >= ROOM_BYTES
+  } catch {
+    return true
+  }
+}
+
 /** What SQLite said, as a typed refusal that says what to do. Bugs stay what they are. */
 export function refusalFor(error: unknown, path: string): Error {
   if (error instanceof Refusal) return error
@@ -38,6 +53,7 @@ export function refusalFor(error: unknown, path: string): Error {
     case RESULT.cantopen:
       return unwritable(path, said)
     case RESULT.io:
+      return hasRoom(path) ? unanswered(path, said) : diskFull(path)
     case RESULT.busy:
     case RESULT.locked:
       return unanswered(path, said)
