@@ -32,8 +32,10 @@ const NETWORK: Record<number, string> = {
 const FUSE = 0x65735546
 
 /** By the name that a mount has; what is none of these and not FUSE is on this machine. */
-const NETWORK_NAMES =
-  /^(?:nfs\d?|cifs|smb\d?|smbfs|afs|kafs|coda|9p|ceph|lustre|ocfs2|gfs2?|gpfs|mmfs|beegfs|glusterfs|panfs|ncpfs|orangefs|pvfs2|vboxsf|vmhgfs|prl_fs|virtiofs|drvfs)$/
+const NETWORK_NAMES = new Set(
+  `nfs nfs4 cifs smb2 smb3 smbfs afs kafs coda 9p ceph lustre ocfs2 gfs gfs2 gpfs mmfs beegfs
+   glusterfs panfs ncpfs orangefs pvfs2 vboxsf vmhgfs prl_fs virtiofs drvfs`.split(/\s+/),
+)
 
 /** Disks and layers of this machine that are served by a program. */
 const FUSE_LOCAL = new Set(['fuseblk', 'fuse.fuse-overlayfs', 'fuse.lxcfs', 'fuse.bindfs'])
@@ -44,7 +46,7 @@ export function networkName(type: number): string | undefined {
 
 /** Whether a mount of this type may be used by several machines at once, or is not known not to. */
 export function isNetworkType(type: string): boolean {
-  return NETWORK_NAMES.test(type) || (/^fuse(?:\.|$)/.test(type) && !FUSE_LOCAL.has(type))
+  return NETWORK_NAMES.has(type) || (/^fuse(?:\.|$)/.test(type) && !FUSE_LOCAL.has(type))
 }
 
 /** The type of the mount that `path` is on, of the lines of /proc/mounts: the longest, the last. */

@@ -23,7 +23,7 @@ export interface Damage {
   /** `mark`: nothing but the highest fence ever given, kept outside of the store, can tell. */
   found: 'check' | 'mark' | 'harmless'
   /** Of the folder that holds `leasehold.db`, or the numbered states. */
-  damage(folder: string): void
+  damage: (folder: string) => void
 }
 
 const fileIn = (folder: string) => join(folder, 'leasehold.db')
@@ -168,7 +168,8 @@ const EVENTS = [
   sql(
     'two events were swapped',
     `UPDATE event SET position = -1 WHERE position = 3;
-    UPDATE event SET position = 3 WHERE position = 4; UPDATE event SET position = 4 WHERE position = -1`,
+    UPDATE event SET position = 3 WHERE position = 4;
+    UPDATE event SET position = 4 WHERE position = -1`,
   ),
   sql('the newest events were deleted', 'DELETE FROM event WHERE position > 5'),
   sql(
@@ -260,7 +261,7 @@ const FILES = [
 
 const walOf = (folder: string) => `${fileIn(folder)}-wal`
 
-/** A log that was not taken in yet, as a kill leaves it: what is cut off reads as if it had never been written. */
+/** A log as a kill leaves it: what is cut off reads as if it had never been written. */
 const WAL: Damage[] = [
   ['gone', (path: string) => rmSync(path, { force: true })],
   ['cut in half', (path: string) => truncateSync(path, readFileSync(path).length >> 1)],

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readyRowsOf } from '../../core/ready.ts'
-import type { Task } from '../../core/rows.ts'
+import type { Ready, Task } from '../../core/rows.ts'
 import { chainFault } from '../chain.ts'
 import { DamageMark } from '../damage.ts'
 import { sha256 } from '../digest.ts'
@@ -133,21 +133,25 @@ function* strangeSchema(db: Database, version: number): Generator<string> {
 
 /** Ready rows follow from tasks alone. */
 function* lostReadiness(statements: Statements): Generator<string> {
-  const there = new Map<string, string>()
-  for (const row of statements.all('ready')) {
-    there.set((row as { key: string }).key, JSON.stringify(row))
-  }
+  const there = new Map<string, Ready>()
+  for (const row of statements.all('ready')) there.set((row as Ready).key, row as Ready)
   const wrong = new Set<string>()
   for (const row of statements.all('task')) {
     for (const ready of readyRowsOf(row as Task)) {
-      if (there.get(ready.key) !== JSON.stringify(ready)) wrong.add(ready.task_id)
+      if (!isSame(ready, there.get(ready.key))) wrong.add(ready.task_id)
       there.delete(ready.key)
     }
   }
-  for (const text of there.values()) wrong.add((JSON.parse(text) as { task_id: string }).task_id)
+  for (const { task_id } of there.values()) wrong.add(task_id)
   if (wrong.size === 0) return
   const named = [...wrong].slice(0, NAMED_MAX).join(', ')
   yield `tasks whose readiness is not what their rows say: ${named}`
+}
+
+function isSame(one: Ready, other: Ready | undefined): boolean {
+  const { scope, rank, task_id, high } = one
+  const isHere = other?.scope === scope && other.rank === rank
+  return isHere && other.task_id === task_id && other.high === high
 }
 
 /** Every version of a note knows the hash of its text. */
@@ -169,7 +173,7 @@ function* strangeFences(statements: Statements, { epoch, fences }: Head): Genera
   if (found > highest) yield `a lease has fence ${found}, but only ${highest} was given`
 }
 
-/** What the rules keep true of each other's rows. Inner queries that have no index are read once. */
+/** What the rules keep true of each other's rows. An inner query without an index is read once. */
 const QUESTIONS = [
   [
     `SELECT id FROM task WHERE status = 'in_progress' AND NOT EXISTS (

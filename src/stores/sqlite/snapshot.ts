@@ -26,7 +26,8 @@ export class Snapshot implements Base {
 }
 
 export function readHead(statements: Statements): Head {
-  const text = `SELECT epoch, fences, task_number, position, hash, boot, offset_ms, last_ms FROM head`
+  const text = `SELECT epoch, fences, task_number, position, hash, boot, offset_ms, last_ms
+    FROM head`
   const head = statements.sql(text).get() as unknown as Head | undefined
   if (!head) throw new Refusal('damaged', 'The store has lost its head row')
   return { ...head }

@@ -177,7 +177,7 @@ export class Statements {
   *all(table: TableName): Generator<AnyRow> {
     const codec = CODECS[table]
     const statement = this.select(`all ${table}`, codec.names, () => `FROM ${quoted(table)}`)
-    for (const values of statement.iterate()) yield codec.decode(values as unknown as unknown[])
+    for (const values of statement.iterate()) yield codec.decode(values as never)
   }
 
   isEmpty(table: TableName): boolean {

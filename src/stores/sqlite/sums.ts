@@ -15,7 +15,7 @@ import { Statements } from './statements.ts'
  * are enough against accidents; they are no protection against somebody who computes them too.
  */
 type Sum = [rows: number, sum: number]
-export type Sums = Partial<Record<TableName, Sum>>
+type Sums = Partial<Record<TableName, Sum>>
 
 /** Ready rows follow from tasks, and come and go with every claim. Vectors can be made again. */
 const LEFT_OUT: ReadonlySet<TableName> = new Set(['ready', 'vector', 'stat', 'agent'])
@@ -63,7 +63,7 @@ function numberOf(row: number, column: number, value: unknown): number {
 }
 
 const rowHash = (table: TableName, row: AnyRow) =>
-  textHash(row[KEYS[table] as keyof AnyRow] as string, 0x811c9dc5)
+  textHash(row[KEYS[table] as keyof AnyRow], 0x811c9dc5)
 
 function sumOf(table: TableName, row: AnyRow): number {
   const seed = rowHash(table, row)
@@ -97,7 +97,7 @@ function stepOf(table: TableName, before: AnyRow, after: AnyRow): number {
 }
 
 /** Everything in the head but the boot: `db copy` closes a store by that alone. */
-export function headSum(head: Head): number {
+function headSum(head: Head): number {
   const { epoch, fences, task_number, position, hash, offset_ms, last_ms } = head
   const values = [epoch, fences, task_number, position, hash, offset_ms, last_ms]
   return values.reduce<number>((sum, value, i) => (sum + numberOf(0, i, value)) | 0, 0)
@@ -134,7 +134,7 @@ interface Kept {
 }
 
 /** What was kept with the newest commit; undefined where that makes no sense. */
-export function keptSums(statements: Statements): Kept | undefined {
+function keptSums(statements: Statements): Kept | undefined {
   const row = statements.sql('SELECT sums FROM head').get()
   try {
     const kept = JSON.parse(String(row?.['sums'])) as Kept
@@ -152,7 +152,7 @@ export function sumsWith(statements: Statements, head: Head): RowSums {
 }
 
 /** Adds up all rows of a table, as they are. */
-export function addUp(statements: Statements, table: TableName): Sum {
+function addUp(statements: Statements, table: TableName): Sum {
   let rows = 0
   let sum = 0
   for (const row of statements.all(table)) {
