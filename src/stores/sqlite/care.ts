@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -129,7 +130,8 @@ async function settle(path: string, epoch: number): Promise<void> {
   db.prepare(`UPDATE head SET epoch = ?, fences = 0, boot = '' WHERE id = 1`).run(epoch)
   sumHeadAnew(db)
   db.close()
-  const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
+  const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
+  const store = new Store(backend, machine)
   await store.write((view) => settleAfterRestore(view, epoch))
   await store.close()
 }
@@ -155,9 +157,12 @@ async function replace(path: string, prepared: string, present: Report | undefin
   // A file of its own: the prepared one may still be open here until its statements are collected.
   const fresh = `${path}.fresh`
   await copyTo(prepared, fresh, 'WAL')
-  for (const side of ['', '-wal', '-shm']) {
+  remove(`${path}.damaged`)
+  for (const side of ['-wal', '-shm']) {
     if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
   }
+  // In one step: those who have the store open would take a moment without it for its end.
+  if (existsSync(path)) linkSync(path, `${path}.damaged`)
   renameSync(fresh, path)
 }
 

@@ -5,8 +5,10 @@ import { chainFault } from '../chain.ts'
 import { DamageMark } from '../damage.ts'
 import { sha256 } from '../digest.ts'
 import { isRefusal } from '../errors.ts'
+import { EMPTY_HEAD } from '../head.ts'
 import { FENCES_PER_EPOCH } from '../layer.ts'
 import type { Head } from '../port.ts'
+import { Witness } from '../witness.ts'
 import { type Database, openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
@@ -50,9 +52,16 @@ export function inspectSqlite(path: string): Report & { isDamaged: boolean } {
   let db: Database | undefined
   try {
     // Another process that opens or closes the file just now is no damage.
+    const witness = new Witness(path)
+    const kept = witness.read()
     db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     db.exec('BEGIN')
-    inspect(db, path, report)
+    if (refuseNewer(db, path) > 0) inspect(db, path, report)
+    witness.check(report.head ?? EMPTY_HEAD, kept)
+    if (!report.head) {
+      isDamaged = false
+      report.problems.push('there is nothing in it')
+    }
   } catch (error) {
     const refusal = refusalFor(error, path)
     isDamaged = report.problems.length > 0 || isRefusal(refusal, 'damaged')

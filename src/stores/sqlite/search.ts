@@ -1,7 +1,7 @@
 import type { Hit } from '../../core/search.ts'
 import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
-import type { Statements } from './statements.ts'
+import type { Look, Statements } from './statements.ts'
 
 const HAS_WORD = `SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?
   ORDER BY rowid DESC LIMIT ?`
@@ -68,25 +68,10 @@ const inText = (word: string) => `{key tags content} : ${quoted(word)}`
 
 /** Finds notes on a connection for reading, opened when first needed. */
 export class SqliteFinder implements Finder {
-  private readonly open: () => Promise<Statements | undefined>
-  private readonly refusal: (error: unknown) => Error
+  private readonly looked: Look
 
-  constructor(
-    open: () => Promise<Statements | undefined>,
-    refusal: (error: unknown) => Error = (error) => error as Error,
-  ) {
-    this.open = open
-    this.refusal = refusal
-  }
-
-  /** What `look` finds; undefined where there is no database yet. */
-  private async looked<T>(look: (statements: Statements) => T): Promise<T | undefined> {
-    try {
-      const statements = await this.open()
-      return statements && look(statements)
-    } catch (error) {
-      throw this.refusal(error)
-    }
+  constructor(looked: Look) {
+    this.looked = looked
   }
 
   async searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {

@@ -2,4 +2,4 @@
 -- writes anyway: a page of its own would cost 4 KB per commit. Filled in behind the scripts.
 ALTER TABLE head ADD COLUMN sums TEXT NOT NULL DEFAULT '';
 
-PRAGMA user_version = 8;
+PRAGMA user_version = 11;
