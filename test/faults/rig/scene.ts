@@ -1,0 +1,121 @@
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Random } from '../../simulation/random.ts'
+import type { Counts } from './counts.ts'
+import { after, type Fact, Notes, nowMs, type Role } from './history.ts'
+import { type Env, Proc, signal, statOf } from './processes.ts'
+import { WITNESS } from './witness.ts'
+
+/** Where one world plays: its folders, its history, and what was done to its processes. */
+export class Scene {
+  readonly name: string
+  readonly folder: string
+  readonly calls: string
+  readonly out: string
+  readonly random: Random
+  readonly counts: Counts
+  env: Env
+  /** When the faults are over. */
+  isOver = false
+  private readonly facts: Notes
+  private readonly procs = new Set<Proc>()
+  private readonly killed = new Set<string>()
+
+  constructor(name: string, folder: string, seed: number, counts: Counts) {
+    this.name = name
+    this.folder = folder
+    this.counts = counts
+    this.random = new Random(seed)
+    this.calls = join(folder, 'calls')
+    this.out = join(folder, 'out')
+    const home = join(folder, 'home')
+    for (const each of [this.calls, this.out, home]) mkdirSync(each, { recursive: true })
+    this.facts = new Notes(join(this.calls, 'facts'))
+    writeFileSync(join(this.out, 'witness.sh'), WITNESS)
+    const { PATH } = process.env
+    this.env = { PATH, HOME: home, NO_COLOR: '1', LEASEHOLD_EMBEDDINGS: 'off', OUT: this.out }
+  }
+
+  spawn(who: string, role: Role, argv: string[], env: Env = this.env): Proc {
+    const proc = new Proc(who, role, argv, env, this.folder)
+    this.procs.add(proc)
+    void proc.ended.then(() => this.procs.delete(proc))
+    return proc
+  }
+
+  fact(fact: Fact): void {
+    this.facts.write(fact)
+  }
+
+  down(what: string): void {
+    this.fact({ t: nowMs(), fact: 'down', what })
+  }
+
+  up(what: string): void {
+    this.fact({ t: nowMs(), fact: 'up', what })
+  }
+
+  /** kill -9, counted and written down. */
+  kill(proc: Proc): void {
+    this.killPid(proc.pid, proc.who, proc.role)
+  }
+
+  killPid(pid: number, who: string, role: Role): void {
+    // The death of a holder must not be noted later than others may notice it.
+    const t = nowMs()
+    if (!signal(pid, 'SIGKILL')) return
+    this.killed.add(who)
+    this.fact({ t, fact: 'killed', who, role })
+    this.counts.killed(role)
+  }
+
+  /** A process has ended: if it was killed, and not by us, then by itself at an aimed moment. */
+  ended(proc: Proc, by: NodeJS.Signals | null): void {
+    if (by !== 'SIGKILL' || this.killed.has(proc.who)) return
+    this.fact({ t: nowMs(), fact: 'killed', who: proc.who, role: proc.role })
+    this.counts.killed(proc.role)
+  }
+
+  /** SIGSTOP, a while, SIGCONT. */
+  async pause(pid: number, who: string, role: Role, ms: number): Promise<void> {
+    this.fact({ t: nowMs(), fact: 'stopped', who, role })
+    if (!signal(pid, 'SIGSTOP')) return
+    await after(ms)
+    this.counts.paused(role)
+    signal(pid, 'SIGCONT')
+    this.fact({ t: nowMs(), fact: 'continued', who, role })
+  }
+
+  /** Lets those go on, after a while, who have stopped themselves at an aimed moment. */
+  async awaken(ms: () => number): Promise<void> {
+    const seen = new Set<Proc>()
+    while (!this.isOver) {
+      for (const proc of this.procs) {
+        const stops = proc.role === 'sdk' || proc.role === 'embedded'
+        if (!stops || seen.has(proc) || statOf(proc.pid)?.state !== 'T') continue
+        seen.add(proc)
+        void this.pause(proc.pid, proc.who, proc.role, ms()).then(() => seen.delete(proc))
+      }
+      await after(50)
+    }
+    for (const proc of this.procs) signal(proc.pid, 'SIGCONT')
+  }
+
+  note(what: string, says: string): void {
+    const line = `${nowMs().toFixed(0)} ${what}: ${says.replaceAll('\n', ' | ')}\n`
+    appendFileSync(join(this.folder, 'log'), line)
+  }
+
+  violate(check: string, says: string): void {
+    this.counts.violations.push({ check, says, where: this.name })
+    this.note('violation', `${check}: ${says}`)
+  }
+
+  /** Ends all that still runs. */
+  async end(): Promise<void> {
+    this.isOver = true
+    for (const proc of this.procs) signal(proc.pid, 'SIGKILL')
+    await Promise.all([...this.procs].map((proc) => proc.ended))
+    this.facts.close()
+  }
+}
