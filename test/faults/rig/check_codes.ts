@@ -20,6 +20,8 @@ const EXPECTED = new Set([
 export function checkCodes(calls: Call[]): Violation[] {
   return calls.flatMap(({ code, op, who, door }) => {
     if (code === undefined || EXPECTED.has(code)) return []
-    return [{ check: 'answers are those of the contract', says: `${op} of ${who} (${door}): ${code}` }]
+    return [
+      { check: 'answers are those of the contract', says: `${op} of ${who} (${door}): ${code}` },
+    ]
   })
 }

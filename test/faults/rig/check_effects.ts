@@ -43,7 +43,8 @@ export function checkTasks(calls: Call[], { tasks, events }: Final): Violation[]
   }
   const asked = new Set(calls.flatMap(({ mark }) => mark ?? []))
   for (const [mark, there] of byMark) {
-    if (!asked.has(mark) && mark !== 'counter') found.push({ check, says: `${mark} was asked for by nobody` })
+    if (!asked.has(mark) && mark !== 'counter')
+      found.push({ check, says: `${mark} was asked for by nobody` })
     if (there.length > 1) found.push({ check, says: `${mark} is there ${there.length} times` })
   }
   const byId = new Map(tasks.map((task) => [task.id, task]))

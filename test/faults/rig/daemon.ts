@@ -16,6 +16,7 @@ export class DaemonKeeper {
   proc: Proc | undefined
   lives = 0
   isStopped = false
+  private serving_since = Number.POSITIVE_INFINITY
   private released: Promise<void> = Promise.resolve()
   letGo: () => void = () => undefined
   private readonly scene: Scene
@@ -51,11 +52,12 @@ export class DaemonKeeper {
     for (let tries = 0; this.isKept; tries += 1) {
       await this.released
       this.lives += 1
+      this.serving_since = Number.POSITIVE_INFINITY
       const argv = [BIN, '--json', 'serve', '--port', '0']
       const env = { ...this.scene.env, LEASEHOLD_DIR: this.state }
       this.proc = this.scene.spawn(`${this.name}.${this.lives}`, 'daemon', argv, env)
       if (await this.isServing(this.proc)) return
-      if (!this.proc.isOver) this.scene.kill(this.proc)
+      if (!this.proc.isOver) this.scene.kill(this.proc!)
       await this.proc.ended
       if (tries > 0) this.scene.note('daemon start', this.proc.err.slice(-300))
       await after(100)
@@ -71,6 +73,7 @@ export class DaemonKeeper {
     const isReady = await until(() => proc.isOver || ready().catch(() => false), START_MS, 10)
     if (!isReady || proc.isOver) return false
     this.scene.up(this.name)
+    this.serving_since = nowMs()
     return true
   }
 
@@ -82,10 +85,16 @@ export class DaemonKeeper {
     return post(this.port, `/v1/${operation}`, this.secret, input)
   }
 
+  /** Whether it runs, and has served for so long. */
+  hasServed(ms: number): boolean {
+    if (!this.proc || this.proc.isOver || this.isStopped) return false
+    return nowMs() - this.serving_since >= ms
+  }
+
   kill(): void {
-    if (!this.proc || this.proc.isOver || this.isStopped) return
+    if (!this.hasServed(0)) return
     this.scene.down(this.name)
-    this.scene.kill(this.proc)
+    this.scene.kill(this.proc!)
   }
 
   /** Kills it while it has a request in its hands. */
@@ -103,9 +112,9 @@ export class DaemonKeeper {
 
   /** Stops it for so long, then lets it go on. */
   async pause(ms: number): Promise<void> {
-    const { proc } = this
-    if (!proc || proc.isOver || this.isStopped) return
+    if (!this.hasServed(0)) return
     this.isStopped = true
+    const proc = this.proc!
     await this.scene.pause(proc.pid, proc.who, 'daemon', ms)
     this.isStopped = false
   }

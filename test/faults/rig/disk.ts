@@ -28,7 +28,9 @@ export class Disk {
   static small(folder: string, size: string): Disk | string {
     fs.mkdirSync(folder)
     const options = `size=${size},mode=0700`
-    return tried(MOUNT, '-t', 'tmpfs', '-o', options, 'tmpfs', folder) ?? new Disk(folder, undefined)
+    return (
+      tried(MOUNT, '-t', 'tmpfs', '-o', options, 'tmpfs', folder) ?? new Disk(folder, undefined)
+    )
   }
 
   /** ext4 on a loop device: its power can be cut. A text says why it cannot be had. */

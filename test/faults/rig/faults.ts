@@ -11,6 +11,8 @@ const [PRLIMIT] = ['prlimit'] as const
 
 /** Longer than every TTL in these worlds. */
 const PAST_TTL_MS = 2_300
+/** A daemon has to get on with something before it is worth being hit again. */
+const SETTLED_MS = 1_500
 /** One fault after the other, so close that many are under way at once. */
 const EVERY_MS = 220
 
@@ -73,14 +75,14 @@ const stopMcp: Fault = async (world) => {
 
 const killDaemon: Fault = (world) => {
   const daemon = daemonOf(world)
-  if (!daemon.proc || nowMs() - daemon.proc.since < 1_200) return
+  if (!daemon.hasServed(SETTLED_MS)) return
   if (world.scene.random.chance(0.5)) daemon.kill()
   else daemon.killOnRequest(world.scene.random.below(4))
 }
 
 const stopDaemon: Fault = async (world) => {
   const daemon = daemonOf(world)
-  if (daemon.proc && nowMs() - daemon.proc.since > 1_200) await daemon.pause(pastTtl(world))
+  if (daemon.hasServed(SETTLED_MS)) await daemon.pause(pastTtl(world))
 }
 
 /** Requests get through, and answers do not. */
@@ -111,7 +113,7 @@ const partition: Fault = async (world) => {
 const exhaust: Fault = async (world) => {
   const daemon = daemonOf(world)
   const { proc } = daemon
-  if (!proc || proc.isOver || daemon.isStopped) return
+  if (!proc || !daemon.hasServed(SETTLED_MS)) return
   world.scene.down(`descriptors of ${daemon.name}`)
   const idle: Socket[] = []
   const limit = (soft: string) =>

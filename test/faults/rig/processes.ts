@@ -71,7 +71,10 @@ export function procText(pid: number, name: string): string {
 
 export const isAlive = (pid: number) => !['Z', 'X', undefined].includes(statOf(pid)?.state)
 
-export const pidsNow = () => readdirSync('/proc').map(Number).filter((pid) => pid > 0)
+export const pidsNow = () =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0)
 
 /** Waits until `look` is true; false when it did not become so in time. */
 export async function until(

@@ -51,7 +51,11 @@ class RigAgent {
   async work(): Promise<void> {
     const { mode, until, hasQueue } = this.orders
     const deeds = [() => this.hold(), () => this.hold(), () => this.task(), () => this.pair()]
-    if (hasQueue) deeds.push(() => this.note(), () => this.count())
+    if (hasQueue)
+      deeds.push(
+        () => this.note(),
+        () => this.count(),
+      )
     while (!existsSync(until)) {
       if (mode === 'mixed') await this.random.pick(deeds)()
       else await this.wait()

@@ -220,7 +220,9 @@ export class World {
     const isEmpty = async () => {
       const { json } = await this.daemons[0]!.ask('queue.status', {})
       status = json
-      return json.pending.total === 0 && json.active.slots_used === 0 && json.user_locks.active === 0
+      return (
+        json.pending.total === 0 && json.active.slots_used === 0 && json.user_locks.active === 0
+      )
     }
     if (await until(() => isEmpty().catch(() => false), DRAIN_MS, 250)) return
     scene.violate('the queue drains', JSON.stringify(status))
@@ -240,4 +242,3 @@ export class World {
     this.disk?.close()
   }
 }
-
