@@ -8,11 +8,18 @@ const NOTICED_MS = 1_000
 /** A waiter that went away keeps its place so long, and is called in vain for a while. */
 const GHOST_MS = 10_000 + SERVED_MS
 
+/** A database that was away is used again within five seconds: so long, and then as ever. */
+const BACK_MS = 3_000
+/** A command asks when it has started, which takes a while on a busy machine. */
+const COLD_MS = 1_000
+
 /** From, until. */
 export type Span = [number, number]
 
 /** Stopped in mid-transaction these hold up the whole store; others only themselves. */
 const ALONE: ReadonlySet<Role> = new Set(['sdk', 'mcp', 'command', 'agent command'])
+
+const AWAY: ReadonlySet<string> = new Set(['database', 'link'])
 
 /** When nobody could be served: something that all need was down, or stopped. */
 export function outagesOf(facts: Fact[], end: number): Span[] {
@@ -26,7 +33,7 @@ export function outagesOf(facts: Fact[], end: number): Span[] {
   }
   for (const fact of facts) {
     if (fact.fact === 'down') begin(fact.what, fact.t)
-    else if (fact.fact === 'up') finish(fact.what, fact.t)
+    else if (fact.fact === 'up') finish(fact.what, fact.t + (AWAY.has(fact.what) ? BACK_MS : 0))
     else if (fact.fact === 'stopped' && !ALONE.has(fact.role)) begin(fact.who, fact.t)
     else if (fact.fact === 'continued' || fact.fact === 'killed') finish(fact.who, fact.t)
   }
@@ -127,7 +134,8 @@ export function waitsIn(calls: Call[], facts: Fact[]): Waited[] {
         return [[other.asked, until]]
       })
       const spans = [...others, ...down, ...stopsOf(facts, last.who, end)]
-      const ms = longestClear(asked, served.ended, spans)
+      const isCommand = served.door === 'cli' || served.door === 'direct'
+      const ms = longestClear(asked + (isCommand ? COLD_MS : 0), served.ended, spans)
       found.push({ ms, says: `${last.who} (${last.door}) waited ${Math.round(ms)} ms for ${lock}` })
     }
   }

@@ -81,7 +81,7 @@ export class DaemonKeeper {
     return readFileSync(join(this.state, 'admin.token'), 'utf8').trim()
   }
 
-  ask(operation: string, input: object): Promise<Reply> {
+  async ask(operation: string, input: object): Promise<Reply> {
     return post(this.port, `/v1/${operation}`, this.secret, input)
   }
 

@@ -6,6 +6,7 @@ import build from '../../build.ts'
 import { Counts } from './counts.ts'
 import { nowMs } from './history.ts'
 import { plansFor, playAll } from './play.ts'
+import { sweepUp } from './sweeping.ts'
 import { summaryOf, tableOf, writeDocs } from './summary.ts'
 
 const { values } = parseArgs({
@@ -26,6 +27,14 @@ const folder = mkdtempSync(join(tmpdir(), 'leasehold-rig-'))
 if (!values['no-build']) await build()
 console.log(`rig: seed ${seed}, ${minutes} min, in ${folder}`)
 
+for (const name of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) {
+  process.on(name, (why: unknown) => {
+    console.error(why)
+    sweepUp(folder)
+    process.exit(1)
+  })
+}
+
 const counts = new Counts()
 const begun = nowMs()
 const told = setInterval(() => console.log(progress()), 10_000)
@@ -42,6 +51,7 @@ for (const { where, check, says } of summary.violations.slice(0, 60)) {
 const json = values.json ?? join(folder, 'summary.json')
 writeFileSync(json, JSON.stringify(summary, null, 2))
 if (values['write-docs']) writeDocs(values['write-docs'], summary)
+sweepUp(folder)
 const isBroken = summary.violations.length > 0
 if (isBroken || values.keep) console.log(`kept: ${folder}`)
 else rmSync(folder, { recursive: true, force: true })

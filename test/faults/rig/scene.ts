@@ -6,6 +6,9 @@ import { after, type Fact, Notes, nowMs, type Role } from './history.ts'
 import { type Env, Proc, signal, statOf } from './processes.ts'
 import { WITNESS } from './witness.ts'
 
+const BEAT_MS = 20
+const STILL_MS = 200
+
 /** Where one world plays: its folders, its history, and what was done to its processes. */
 export class Scene {
   readonly name: string
@@ -20,6 +23,7 @@ export class Scene {
   private readonly facts: Notes
   private readonly procs = new Set<Proc>()
   private readonly killed = new Set<string>()
+  private readonly paused = new Set<number>()
 
   constructor(name: string, folder: string, seed: number, counts: Counts) {
     this.name = name
@@ -78,27 +82,44 @@ export class Scene {
 
   /** SIGSTOP, a while, SIGCONT. */
   async pause(pid: number, who: string, role: Role, ms: number): Promise<void> {
-    this.fact({ t: nowMs(), fact: 'stopped', who, role })
+    if (this.paused.has(pid)) return
+    const t = nowMs()
     if (!signal(pid, 'SIGSTOP')) return
+    this.paused.add(pid)
+    this.fact({ t, fact: 'stopped', who, role })
     await after(ms)
-    this.counts.paused(role)
+    this.paused.delete(pid)
+    // One that was killed meanwhile, or went on by itself, has not paused for so long.
+    if (statOf(pid)?.state === 'T') this.counts.paused(role)
     signal(pid, 'SIGCONT')
     this.fact({ t: nowMs(), fact: 'continued', who, role })
   }
 
   /** Lets those go on, after a while, who have stopped themselves at an aimed moment. */
   async awaken(ms: () => number): Promise<void> {
-    const seen = new Set<Proc>()
     while (!this.isOver) {
       for (const proc of this.procs) {
         const stops = proc.role === 'sdk' || proc.role === 'embedded'
-        if (!stops || seen.has(proc) || statOf(proc.pid)?.state !== 'T') continue
-        seen.add(proc)
-        void this.pause(proc.pid, proc.who, proc.role, ms()).then(() => seen.delete(proc))
+        if (!stops || this.paused.has(proc.pid) || statOf(proc.pid)?.state !== 'T') continue
+        void this.pause(proc.pid, proc.who, proc.role, ms())
       }
       await after(50)
     }
     for (const proc of this.procs) signal(proc.pid, 'SIGCONT')
+  }
+
+  /** Notices when the whole machine stands still: nobody can be served then. */
+  async feelPulse(): Promise<void> {
+    for (let last = nowMs(); !this.isOver;) {
+      await after(BEAT_MS)
+      const t = nowMs()
+      if (t - last > STILL_MS) {
+        this.fact({ t: last, fact: 'down', what: 'machine' })
+        this.fact({ t, fact: 'up', what: 'machine' })
+        this.counts.figure('machine stood still, ms', Math.round(t - last))
+      }
+      last = t
+    }
   }
 
   note(what: string, says: string): void {

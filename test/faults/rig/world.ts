@@ -105,7 +105,7 @@ export class World {
   }
 
   private async startDatabase(): Promise<void> {
-    this.database = await startPostgres({ fsync: false })
+    this.database = await startPostgres({ fsync: true })
     const url = new URL(this.database.url)
     const port = Number(url.port)
     this.link = new Relay(() => port)
@@ -157,6 +157,7 @@ export class World {
       this.running.push(each.keep())
     }
     if (hasQueue) this.running.push(this.enqueue())
+    void scene.feelPulse()
     void scene.awaken(() => 2_300 + scene.random.below(600))
   }
 
