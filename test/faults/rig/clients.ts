@@ -34,6 +34,7 @@ export class ClientKeeper {
   async keep(until: string): Promise<void> {
     await this.prepare()
     while (!this.scene.isOver) {
+      await this.scene.powered
       this.lives += 1
       const who = `${this.plan.agent}.${this.lives}`
       const orders: Orders = {

@@ -7,6 +7,12 @@ import type { Scene } from './scene.ts'
 // oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
 type Json = any
 
+/** How a command gets to the store itself although a daemon runs. */
+export interface Direct {
+  env: Env
+  before: readonly string[]
+}
+
 /** Commands that somebody types, one after the other, some of them killed on the way. */
 export class CommandLine {
   proc: Proc | undefined
@@ -15,14 +21,16 @@ export class CommandLine {
   private readonly agent: string
   private readonly notes: Notes
   private readonly door: string
+  private readonly before: readonly string[]
   private asked = 0
 
   /** `direct`: it does not see the daemon, and opens the store itself. */
-  constructor(scene: Scene, agent: string, daemon: DaemonKeeper, direct: Env | undefined) {
+  constructor(scene: Scene, agent: string, daemon: DaemonKeeper, direct: Direct | undefined) {
     this.scene = scene
     this.agent = agent
     this.door = direct ? 'direct' : 'cli'
-    this.env = { ...scene.env, LEASEHOLD_DIR: daemon.state, ...direct }
+    this.env = { ...scene.env, LEASEHOLD_DIR: daemon.state, ...direct?.env }
+    this.before = direct?.before ?? []
     this.notes = new Notes(join(scene.calls, `${agent}.calls`))
   }
 
@@ -56,8 +64,9 @@ export class CommandLine {
 
   private async run(args: string[], tries: number): Promise<{ told: Told; json: Json }> {
     const { scene } = this
+    await scene.powered
     const who = `${this.agent}.${this.asked}.${tries}`
-    const proc = scene.spawn(who, 'cli', [BIN, '--json', ...args], this.env)
+    const proc = scene.spawn(who, 'cli', [BIN, '--json', ...args], this.env, this.before)
     this.proc = proc
     // A cold start takes most of the time; what can go wrong comes after it.
     if (!scene.isOver && scene.random.chance(0.45)) {
@@ -119,6 +128,7 @@ export class Wrapper {
   async keep(): Promise<void> {
     const { scene } = this
     while (!scene.isOver) {
+      await scene.powered
       this.lives += 1
       const lock = `run${scene.random.below(2)}`
       const who = `${this.name}.${this.lives}`
@@ -151,6 +161,7 @@ export class McpClient {
 
   async keep(): Promise<void> {
     while (!this.scene.isOver) {
+      await this.scene.powered
       this.lives += 1
       const who = `${this.agent}.${this.lives}`
       const proc = this.scene.spawn(who, 'mcp', [BIN, 'mcp'], this.env)

@@ -17,8 +17,6 @@ export class DaemonKeeper {
   lives = 0
   isStopped = false
   private serving_since = Number.POSITIVE_INFINITY
-  private released: Promise<void> = Promise.resolve()
-  letGo: () => void = () => undefined
   private readonly scene: Scene
   private isKept = true
 
@@ -50,7 +48,7 @@ export class DaemonKeeper {
 
   private async start(): Promise<void> {
     for (let tries = 0; this.isKept; tries += 1) {
-      await this.released
+      await this.scene.powered
       this.lives += 1
       this.serving_since = Number.POSITIVE_INFINITY
       const argv = [BIN, '--json', 'serve', '--port', '0']
@@ -103,11 +101,6 @@ export class DaemonKeeper {
       this.relay.onRequest = undefined
       setTimeout(() => this.kill(), delay_ms)
     }
-  }
-
-  /** Starts it no more until `letGo` is called. */
-  hold(): void {
-    this.released = new Promise((resolve) => (this.letGo = resolve))
   }
 
   /** Stops it for so long, then lets it go on. */

@@ -14,44 +14,67 @@ function tried(program: string, ...args: string[]): string | undefined {
   return status === 0 ? undefined : `${program}: ${error?.message ?? stderr.trim()}`
 }
 
+const memoryAt = (folder: string, size: string) =>
+  tried(MOUNT, '-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', folder)
+
 /** A disk of its own for one world, which can be filled, or lose its power. */
 export class Disk {
   readonly folder: string
   private readonly image: string | undefined
+  /** A small disk in memory, if the image lies there. */
+  private readonly below: string | undefined
 
-  private constructor(folder: string, image: string | undefined) {
+  private constructor(folder: string, image?: string, below?: string) {
     this.folder = folder
     this.image = image
+    this.below = below
   }
 
   /** In memory and small: it can be filled. A text says why it cannot be had. */
   static small(folder: string, size: string): Disk | string {
     fs.mkdirSync(folder)
-    const options = `size=${size},mode=0700`
-    return (
-      tried(MOUNT, '-t', 'tmpfs', '-o', options, 'tmpfs', folder) ?? new Disk(folder, undefined)
-    )
+    return memoryAt(folder, size) ?? new Disk(folder)
   }
 
   /** ext4 on a loop device: its power can be cut. A text says why it cannot be had. */
   static journaled(folder: string): Disk | string {
+    return Disk.onImage(folder, `${folder}.image`)
+  }
+
+  /**
+   * The same, with an image that lies on a disk too small for it: when that is full, writes end in
+   * I/O errors. A text says why it cannot be had.
+   */
+  static failing(folder: string): Disk | string {
+    const below = `${folder}.below`
+    fs.mkdirSync(below)
+    const why = memoryAt(below, '64m')
+    return why ?? Disk.onImage(folder, join(below, 'image'), below)
+  }
+
+  private static onImage(folder: string, image: string, below?: string): Disk | string {
     fs.mkdirSync(folder)
-    const image = `${folder}.image`
     fs.writeFileSync(image, '')
     fs.truncateSync(image, 96 * 1024 * 1024)
     const why = tried(MKFS, '-q', '-F', image) ?? tried(MOUNT, '-o', 'loop', image, folder)
     if (why !== undefined) return why
-    const disk = new Disk(folder, image)
+    const disk = new Disk(folder, image, below)
     const cannot = disk.cutPower()
     if (cannot === undefined) return disk.powerUp()
     disk.close()
     return cannot
   }
 
-  /** Leaves no room; returns how to give it back. */
+  /** Makes it read-only, or takes that back. Nobody may have a file of it open for writing. */
+  readOnly(is: boolean): string | undefined {
+    return tried(MOUNT, '-o', `remount,${is ? 'ro' : 'rw'}`, this.folder)
+  }
+
+  /** Leaves no room, here or below; returns how to give it back. */
   fill(): () => void {
-    const file = join(this.folder, 'filler')
-    const { bavail, bsize } = fs.statfsSync(this.folder)
+    const place = this.below ?? this.folder
+    const file = join(place, 'filler')
+    const { bavail, bsize } = fs.statfsSync(place)
     try {
       fs.writeFileSync(file, Buffer.alloc(Math.max(0, bavail * bsize)))
     } catch {
@@ -75,5 +98,6 @@ export class Disk {
   close(): void {
     tried(UMOUNT, '--lazy', this.folder)
     if (this.image !== undefined) fs.rmSync(this.image, { force: true })
+    if (this.below !== undefined) tried(UMOUNT, '--lazy', this.below)
   }
 }

@@ -2,7 +2,6 @@ import { connect, type Socket } from 'node:net'
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { after, nowMs, type Role } from './history.ts'
-import { signal, until } from './processes.ts'
 import type { DaemonKeeper } from './daemon.ts'
 import type { World } from './world.ts'
 
@@ -178,33 +177,25 @@ const fillDisk: Fault = async ({ disk, scene }) => {
 }
 
 /** The power fails: what was not synced is lost, and everything on the machine starts anew. */
-const cutPower: Fault = async (world) => {
-  const { disk, scene, daemons, clients, wrappers, finder, mcp, commands } = world
+const cutPower: Fault = async ({ disk, scene, everybody, finder }) => {
   if (isAway) return
   isAway = true
+  let backUp: () => void = () => undefined
+  scene.powered = new Promise((resolve) => (backUp = resolve))
   scene.down('power')
   const why = disk!.cutPower()
   if (why !== undefined) scene.violate('the rig itself', why)
-  // Whoever has a file open there goes too; so do commands: a machine without power has none.
-  const users = [...daemons, ...clients, ...wrappers, ...commands, mcp].flatMap(({ proc }) => {
-    return proc && !proc.isOver ? [proc] : []
-  })
-  daemons.forEach((daemon) => daemon.hold())
-  for (const proc of users) scene.kill(proc)
-  for (const { pid, who, role } of finder.all()) scene.killPid(pid, who, role)
-  await until(() => users.every(({ isOver }) => isOver), 5_000)
-  for (let tries = 0; tries < 100; tries += 1) {
-    try {
-      disk!.powerUp()
-      break
-    } catch {
-      for (const { proc } of [...clients, ...wrappers, ...commands, mcp]) {
-        if (proc && !proc.isOver) signal(proc.pid, 'SIGKILL')
-      }
-      await after(20)
-    }
+  // Whoever lives on would find another folder when the disk is away.
+  for (let living = 1; living > 0;) {
+    const procs = everybody().filter(({ isOver }) => !isOver)
+    for (const proc of procs) scene.kill(proc)
+    const found = finder.all()
+    for (const { pid, who, role } of found) scene.killPid(pid, who, role)
+    await after(20)
+    living = procs.length + found.length
   }
-  daemons.forEach((daemon) => daemon.letGo())
+  disk!.powerUp()
+  backUp()
   scene.up('power')
   isAway = false
 }
@@ -247,7 +238,9 @@ function faultsFor(world: World): Weighted[] {
   }
   const { disk } = world.plan
   if (disk === 'small') faults.push({ name: 'fill the disk', weight: 3, fault: fillDisk })
+  if (disk === 'failing') faults.push({ name: 'I/O errors', weight: 3, fault: fillDisk })
   if (disk === 'journaled') faults.push({ name: 'cut the power', weight: 3, fault: cutPower })
+  if (disk === 'failing') faults.push({ name: 'cut the power', weight: 1, fault: cutPower })
   return faults
 }
 

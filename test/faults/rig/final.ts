@@ -19,9 +19,19 @@ const run = promisify(execFile)
 type Json = any
 
 /** Runs the command line to its end, and returns what it printed as JSON. */
-export async function command(env: Env, ...args: string[]): Promise<Json> {
+export function command(env: Env, ...args: string[]): Promise<Json> {
+  return commandFrom([], env, ...args)
+}
+
+/** The same, behind what becomes the command. */
+export async function commandFrom(
+  before: readonly string[],
+  env: Env,
+  ...args: string[]
+): Promise<Json> {
   const options = { env: env as NodeJS.ProcessEnv, maxBuffer: 256 * 1024 * 1024, timeout: 60_000 }
-  const ended = run(process.execPath, [BIN, '--json', ...args], options)
+  const [program, ...rest] = [...before, process.execPath, BIN, '--json', ...args]
+  const ended = run(program!, rest, options)
   const { stdout, stderr } = await ended.catch((error: { stdout: string; stderr: string }) => error)
   return jsonOf(stdout) ?? jsonOf(stderr) ?? { error: { code: 'crash', message: stderr } }
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import build from '../../build.ts'
 import { Counts } from './counts.ts'
 import { nowMs } from './history.ts'
-import { plansFor, playAll } from './play.ts'
+import { playCases, plansFor, playAll } from './play.ts'
 import { sweepUp } from './sweeping.ts'
 import { summaryOf, tableOf, writeDocs } from './summary.ts'
 
@@ -40,6 +40,7 @@ const begun = nowMs()
 const told = setInterval(() => console.log(progress()), 10_000)
 mkdirSync(folder, { recursive: true })
 const plans = plansFor(seed, minutes * 60_000, values.only)
+await playCases(folder, counts, values.only)
 const worlds = await playAll(plans, folder, counts)
 clearInterval(told)
 

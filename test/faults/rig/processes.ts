@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,13 @@ const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.me
 export const BIN = at('bin/leasehold')
 export const SDK = at('dist/sdk/index.js')
 export const AGENT = at('dist/test/rig_agent.mjs')
+
+// Of util-linux; named here: in place, knip takes it for a program of a package.
+const [UNSHARE] = ['unshare'] as const
+
+/** Before a program that shall not reach any daemon: in a network of its own there is none. */
+export const ALONE: readonly string[] =
+  spawnSync(UNSHARE, ['--net', 'true']).status === 0 ? [UNSHARE, '--net'] : []
 
 export type Env = Record<string, string | undefined>
 
@@ -24,10 +31,19 @@ export class Proc {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   isOver = false
 
-  constructor(who: string, role: Role, argv: string[], env: Env, cwd: string) {
+  /** `before` stands before the program, and becomes it. */
+  constructor(
+    who: string,
+    role: Role,
+    argv: string[],
+    env: Env,
+    cwd: string,
+    before: readonly string[] = [],
+  ) {
     this.who = who
     this.role = role
-    this.child = spawn(process.execPath, argv, { env, cwd, stdio: 'pipe' })
+    const [program, ...args] = [...before, process.execPath, ...argv]
+    this.child = spawn(program!, args, { env, cwd, stdio: 'pipe' })
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.out += text))
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.err += text))
     this.child.stdin!.on('error', () => undefined)

@@ -18,6 +18,8 @@ export class Scene {
   readonly random: Random
   readonly counts: Counts
   env: Env
+  /** Nothing is started before this is resolved: without power nothing starts. */
+  powered: Promise<void> = Promise.resolve()
   /** When the faults are over. */
   isOver = false
   private readonly facts: Notes
@@ -40,8 +42,14 @@ export class Scene {
     this.env = { PATH, HOME: home, NO_COLOR: '1', LEASEHOLD_EMBEDDINGS: 'off', OUT: this.out }
   }
 
-  spawn(who: string, role: Role, argv: string[], env: Env = this.env): Proc {
-    const proc = new Proc(who, role, argv, env, this.folder)
+  spawn(
+    who: string,
+    role: Role,
+    argv: string[],
+    env: Env = this.env,
+    before: readonly string[] = [],
+  ): Proc {
+    const proc = new Proc(who, role, argv, env, this.folder, before)
     this.procs.add(proc)
     void proc.ended.then(() => this.procs.delete(proc))
     return proc
@@ -67,7 +75,7 @@ export class Scene {
   killPid(pid: number, who: string, role: Role): void {
     // The death of a holder must not be noted later than others may notice it.
     const t = nowMs()
-    if (!signal(pid, 'SIGKILL')) return
+    if (!signal(pid, 'SIGKILL') || this.killed.has(who)) return
     this.killed.add(who)
     this.fact({ t, fact: 'killed', who, role })
     this.counts.killed(role)

@@ -1,15 +1,15 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../../postgres_server.ts'
 import { ClientKeeper, type ClientPlan } from './clients.ts'
-import { CommandLine, McpClient, Wrapper } from './commands.ts'
+import { CommandLine, type Direct, McpClient, Wrapper } from './commands.ts'
 import type { Counts } from './counts.ts'
 import { DaemonKeeper } from './daemon.ts'
 import { Disk } from './disk.ts'
 import { Finder } from './finding.ts'
 import { judgeScene } from './final.ts'
 import { after, Notes, nowMs } from './history.ts'
-import { type Env, isAlive, signal, until } from './processes.ts'
+import { ALONE, isAlive, type Proc, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
 import { Scene } from './scene.ts'
 import { wreak } from './faults.ts'
@@ -19,8 +19,8 @@ export type Kind = 'sqlite' | 'file' | 'postgres'
 export interface WorldPlan {
   name: string
   kind: Kind
-  /** `small`: it fills up; `journaled`: its power is cut. */
-  disk?: 'small' | 'journaled'
+  /** `small`: it fills up; `journaled`: its power is cut; `failing`: that, and I/O errors. */
+  disk?: 'small' | 'journaled' | 'failing'
   seed: number
   ms: number
   folder: string
@@ -29,6 +29,14 @@ export interface WorldPlan {
 const USERS = ['ada', 'ben', 'cho']
 /** After this time without faults, everything that waits has been served. */
 const DRAIN_MS = 60_000
+
+/** So that it is still there when the power was away; the folder is synced with the file. */
+function writeDurably(path: string, text: string): void {
+  const fd = openSync(path, 'w', 0o600)
+  writeSync(fd, text)
+  fsyncSync(fd)
+  closeSync(fd)
+}
 
 /** A store, the programs that use it, and what is done to them. */
 export class World {
@@ -62,7 +70,7 @@ export class World {
       if (!(await this.build())) return
       await wreak(this, nowMs() + this.plan.ms)
       await this.rest()
-      await judgeScene(this.scene, this.directEnv(), this.hasQueue)
+      await judgeScene(this.scene, this.direct().env, this.hasQueue)
     } catch (error) {
       this.scene.violate('the rig itself', `${(error as Error).stack}`)
     } finally {
@@ -70,14 +78,18 @@ export class World {
     }
   }
 
+  /** All programs that the rig itself started and keeps. */
+  readonly everybody = (): Proc[] => {
+    const all = [...this.daemons, ...this.clients, ...this.wrappers, ...this.commands, this.mcp]
+    return all.flatMap(({ proc }) => proc ?? [])
+  }
+
   private async build(): Promise<boolean> {
     const { plan, scene } = this
     let base = plan.folder
     if (plan.disk) {
-      const made =
-        plan.disk === 'small'
-          ? Disk.small(join(base, 'disk'), '24m')
-          : Disk.journaled(join(base, 'disk'))
+      const at = join(base, 'disk')
+      const made = plan.disk === 'small' ? Disk.small(at, '24m') : Disk[plan.disk](at)
       if (typeof made === 'string') {
         scene.counts.skipped.set(`${plan.disk} disk`, made)
         return false
@@ -121,7 +133,7 @@ export class World {
       agents: { shell: { env: { OUT: this.scene.out } } },
       runs: { ttl_seconds: 2, grace_seconds: 0.3 },
     }
-    writeFileSync(join(state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+    writeDurably(join(state, 'config.json'), JSON.stringify(config))
   }
 
   private populate(): void {
@@ -148,7 +160,7 @@ export class World {
     ]
     for (const each of plans) this.clients.push(new ClientKeeper(scene, each))
     this.commands.push(new CommandLine(scene, 'c0', daemonOf(0), undefined))
-    this.commands.push(new CommandLine(scene, 'd0', daemonOf(0), this.directEnv()))
+    this.commands.push(new CommandLine(scene, 'd0', daemonOf(0), this.direct()))
     this.wrappers.push(new Wrapper(scene, 'w0', daemonOf(0)), new Wrapper(scene, 'w1', daemonOf(1)))
     this.mcp = new McpClient(scene, 'm0', daemonOf(0))
     this.finder = new Finder(scene)
@@ -193,18 +205,15 @@ export class World {
     notes.close()
   }
 
-  /** The same store for a command that sees no daemon. */
-  directEnv(): Env {
-    const { kind, folder } = this.plan
-    const state = this.daemons[0]!.state
-    const dir = join(folder, 'direct')
+  /** The same store for a command that reaches no daemon. */
+  private direct(): Direct {
+    const { env } = this.scene
+    if (this.plan.kind !== 'postgres') {
+      return { env: { ...env, LEASEHOLD_DIR: this.daemons[0]!.state }, before: ALONE }
+    }
+    const dir = join(this.plan.folder, 'direct')
     mkdirSync(dir, { recursive: true, mode: 0o700 })
-    const store = {
-      sqlite: `sqlite:${state}/leasehold.db`,
-      file: `file:${state}`,
-      postgres: this.scene.env['LEASEHOLD_STORE'],
-    }[kind]
-    return { ...this.scene.env, LEASEHOLD_DIR: dir, LEASEHOLD_STORE: store }
+    return { env: { ...env, LEASEHOLD_DIR: dir }, before: [] }
   }
 
   /** No more faults: everybody comes to an end, and what waits is served. */

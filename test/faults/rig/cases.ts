@@ -1,0 +1,440 @@
+import { spawn, spawnSync } from 'node:child_process'
+import * as fs from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Counts } from './counts.ts'
+import { DaemonKeeper } from './daemon.ts'
+import { Disk } from './disk.ts'
+import { command, commandFrom } from './final.ts'
+import { after, nowMs } from './history.ts'
+import { ALONE, BIN, type Env, Proc, SDK, signal, until } from './processes.ts'
+import type { connect as Connect } from '../../../src/index.ts'
+import { Scene } from './scene.ts'
+
+// Of util-linux; named here: in place, knip takes them for programs of packages.
+const [PRLIMIT, UNSHARE, SETPRIV] = ['prlimit', 'unshare', 'setpriv'] as const
+
+// oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
+type Json = any
+
+/** A fault that is aimed at one thing, and what must not come of it. */
+export interface AimedCase {
+  name: string
+  /** Of issue 13, where somebody outside found it. */
+  item: string
+  /** Says what is wrong; nothing, if all is well. `skip` tells why it cannot be shown here. */
+  run(stage: Stage): Promise<string | undefined>
+}
+
+/** What a case plays on: a state folder, a daemon if it wants one, and commands. */
+export class Stage {
+  readonly scene: Scene
+  readonly state: string
+  readonly env: Env
+  readonly daemon: DaemonKeeper
+  private readonly ending: (() => unknown)[] = []
+
+  constructor(scene: Scene) {
+    this.scene = scene
+    this.state = join(scene.folder, 'state')
+    fs.mkdirSync(this.state, { mode: 0o700 })
+    this.env = { ...scene.env, LEASEHOLD_DIR: this.state }
+    this.daemon = new DaemonKeeper(scene, 'daemon', this.state)
+    this.finally(() => this.daemon.end())
+  }
+
+  cli(...args: string[]): Promise<Json> {
+    return command(this.env, ...args)
+  }
+
+  /** A command that reaches no daemon, and opens the store itself. */
+  direct(...args: string[]): Promise<Json> {
+    return commandFrom(ALONE, this.env, ...args)
+  }
+
+  skip(why: string): undefined {
+    this.scene.counts.skipped.set(this.scene.name, why)
+  }
+
+  finally(end: () => unknown): void {
+    this.ending.push(end)
+  }
+
+  async end(): Promise<void> {
+    for (const end of this.ending.toReversed()) await end()
+    await this.scene.end()
+  }
+}
+
+const take = (name: string, agent: string, ttl = '1m', ...more: string[]) => [
+  ...['lock', 'acquire', name, '--agent', agent, '--ttl', ttl],
+  ...more,
+]
+
+/** A process that lives and does nothing, for a lease to name. */
+function living(stage: Stage): number {
+  const child = spawn('sleep', ['120'], { stdio: 'ignore' })
+  stage.finally(() => child.kill('SIGKILL'))
+  return child.pid!
+}
+
+/** One connection, kept open, on which requests are made by hand. */
+class Line {
+  private readonly socket: Socket
+  private said = ''
+  private readonly port: number
+
+  constructor(port: number) {
+    this.port = port
+    this.socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    this.socket.setEncoding('utf8').on('data', (text: string) => (this.said += text))
+  }
+
+  get(path: string): Promise<string> {
+    return this.send(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${this.port}\r\n\r\n`)
+  }
+
+  post(path: string, token: string, body: object): Promise<string> {
+    const text = JSON.stringify(body)
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      `host: 127.0.0.1:${this.port}`,
+      `authorization: Bearer ${token}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(text)}`,
+    ]
+    return this.send(`${head.join('\r\n')}\r\n\r\n${text}`)
+  }
+
+  private async send(text: string): Promise<string> {
+    this.said = ''
+    this.socket.write(text)
+    await until(() => /\r\n\r\n[^]*\S/.test(this.said), 3_000)
+    return this.said.split('\r\n\r\n')[1] ?? ''
+  }
+
+  end(): void {
+    this.socket.destroy()
+  }
+}
+
+const openFiles = (pid: number) => fs.readdirSync(`/proc/${pid}/fd`).length
+
+const descriptors: AimedCase = {
+  name: 'a living holder is not robbed when descriptors run out',
+  item: '1',
+  async run(stage) {
+    await stage.daemon.keep()
+    const pid = living(stage)
+    await stage.cli(...take('x', 'holder', '2m', '--pid', String(pid)))
+    const daemon = stage.daemon.proc!
+    // Connections that are open before: nobody else gets through to it then.
+    const kept = Array.from({ length: 6 }, () => new Line(stage.daemon.port))
+    for (const line of kept) await line.get('/readyz')
+    const open = fs.readdirSync(`/proc/${daemon.pid}/fd`).length
+    const limited = spawnSync(PRLIMIT, ['--pid', String(daemon.pid), `--nofile=${open + 4}:`])
+    if (limited.status !== 0) return stage.skip('prlimit is not there')
+    const idle = Array.from({ length: 40 }, () => {
+      return connect(stage.daemon.port, '127.0.0.1').on('error', () => undefined)
+    })
+    await until(() => openFiles(daemon.pid) >= open + 4, 3_000)
+    const input = { names: ['x'], agent: 'thief', ttl_seconds: 5 }
+    const asked = kept.map((line) => line.post('/v1/lock.acquire', stage.daemon.secret, input))
+    const got = (await Promise.all(asked)).find((said) => said.includes('"fence"'))
+    spawnSync(PRLIMIT, ['--pid', String(daemon.pid), '--nofile=1024:'])
+    for (const socket of idle) socket.destroy()
+    for (const line of kept) line.end()
+    if (got && !got.includes('"error"')) return `a thief got it: ${got}`
+    await after(1_200)
+    const now = await stage.cli(...take('x', 'thief'))
+    if (now.fence !== undefined) return `a thief got fence ${now.fence} afterwards`
+    return daemon.isOver ? `the daemon ended: ${daemon.err.slice(-300)}` : undefined
+  },
+}
+
+/** Puts another store in place of the one that the daemon has open. */
+const replaced = (how: string, replace: (stage: Stage) => Promise<void> | void): AimedCase => ({
+  name: `one holder per lock although the store was replaced (${how})`,
+  item: '2',
+  async run(stage) {
+    if (ALONE.length === 0) return stage.skip('no network of its own for a command')
+    await stage.daemon.keep()
+    await stage.cli('db', 'backup', join(stage.scene.folder, 'backup.db'))
+    const first = await stage.cli(...take('x', 'first'))
+    await replace(stage)
+    const second = await stage.direct(...take('x', 'second'))
+    const renew = ['lock', 'renew', 'x', '--fence', String(first.fence), '--agent', 'first']
+    const renewed = await stage.cli(...renew)
+    stage.scene.note('replaced', JSON.stringify({ first, second, renewed }))
+    if (second.fence === undefined || renewed.fence === undefined) return undefined
+    return `first renewed fence ${first.fence} after second was given ${second.fence}`
+  },
+})
+
+const files = (stage: Stage) =>
+  ['', '-wal', '-shm'].map((end) => join(stage.state, `leasehold.db${end}`))
+
+const removed = replaced('removed', (stage) => {
+  for (const file of files(stage)) fs.rmSync(file, { force: true })
+})
+
+const movedOver = replaced('a backup moved over it', (stage) => {
+  const [database, ...logs] = files(stage)
+  for (const file of logs) fs.rmSync(file, { force: true })
+  fs.renameSync(join(stage.scene.folder, 'backup.db'), database!)
+})
+
+const restored = replaced('restored', async (stage) => {
+  await stage.direct('db', 'restore', join(stage.scene.folder, 'backup.db'))
+})
+
+const copied: AimedCase = {
+  name: 'a copied state folder does not drive the original',
+  item: '2',
+  async run(stage) {
+    await stage.daemon.keep()
+    await stage.cli('task', 'add', 'Mine')
+    const copy = join(stage.scene.folder, 'copy')
+    fs.cpSync(stage.state, copy, { recursive: true })
+    await command({ ...stage.env, LEASEHOLD_DIR: copy }, 'task', 'add', 'Of the copy')
+    const { items = [] } = await stage.cli('task', 'list')
+    const titles = items.map(({ title }: Json) => title)
+    return titles.includes('Of the copy') ? 'a task of the copy is in the original' : undefined
+  },
+}
+
+const surrogate: AimedCase = {
+  name: 'half of a character does not mark the store damaged',
+  item: '2a',
+  async run(stage) {
+    await stage.daemon.keep()
+    for (const input of [{ names: ['l\ud800x'] }, { names: ['y'], agent: 'a\udc00' }]) {
+      await stage.daemon.ask('lock.acquire', { ...input, ttl_seconds: 5 }).catch(() => undefined)
+    }
+    await stage.daemon.ask('task.create', { title: 't\ud800' }).catch(() => undefined)
+    const check = await stage.cli('db', 'check')
+    return check.ok === true ? undefined : JSON.stringify(check.error ?? check.problems)
+  },
+}
+
+const crowdedSweep: AimedCase = {
+  name: 'a dead holder is noticed beside a hundred living ones',
+  item: '7',
+  async run(stage) {
+    await stage.daemon.keep()
+    const sdk = (await import(SDK)) as { connect: typeof Connect }
+    const client = await sdk.connect({ dir: stage.state, agent: 'busy' })
+    stage.finally(() => client.close())
+    // Of a process that lives, and all of them end before the lock that matters.
+    const names = Array.from({ length: 120 }, (_, i) => `busy${i}`)
+    for (let i = 0; i < names.length; i += 20) {
+      await client.lock.acquire({ names: names.slice(i, i + 20), ttl_seconds: 60 })
+    }
+    const dying = living(stage)
+    await stage.cli(...take('x', 'holder', '10m', '--pid', String(dying)))
+    const input = { names: ['x'], agent: 'waiter', ttl_seconds: 5, wait_seconds: 8 }
+    const waiting = stage.daemon.ask('lock.acquire', input)
+    await until(async () => {
+      const { json } = await stage.daemon.ask('lock.status', { name: 'x' })
+      return json.waiters.length > 0
+    }, 5_000)
+    signal(dying, 'SIGKILL')
+    const begun = nowMs()
+    const { status } = await waiting
+    const ms = Math.round(nowMs() - begun)
+    return status === 200 && ms <= 3_000 ? undefined : `served with ${status} after ${ms} ms`
+  },
+}
+
+const pausedDaemon: AimedCase = {
+  name: 'a command under `run` goes on while the daemon is stopped and the store is well',
+  item: '9',
+  async run(stage) {
+    await stage.daemon.keep()
+    const script = 'sleep 5; echo fine'
+    const argv = [BIN, 'run', '--lock', 'x', '--ttl', '3s', '--', '/bin/sh', '-c', script]
+    const run = new Proc('run', 'wrapper', argv, stage.env, stage.scene.folder)
+    const held = async () => (await stage.cli('lock', 'status', 'x')).is_locked === true
+    await until(held, 5_000)
+    signal(stage.daemon.proc!.pid, 'SIGSTOP')
+    const { code } = await run.ended
+    signal(stage.daemon.proc!.pid, 'SIGCONT')
+    return run.out.includes('fine') ? undefined : `the command was ended: ${code} ${run.err}`
+  },
+}
+
+const stoppedDoctor: AimedCase = {
+  name: 'a command does not hang on a stopped daemon',
+  item: '9',
+  async run(stage) {
+    await stage.daemon.keep()
+    await stage.cli('task', 'add', 'First')
+    signal(stage.daemon.proc!.pid, 'SIGSTOP')
+    const begun = nowMs()
+    const added = await stage.cli('task', 'add', 'Second')
+    const ms = Math.round(nowMs() - begun)
+    signal(stage.daemon.proc!.pid, 'SIGCONT')
+    return ms < 10_000 ? undefined : `it took ${ms} ms: ${JSON.stringify(added)}`
+  },
+}
+
+const fullAtStart: AimedCase = {
+  name: 'a daemon that is started on a full disk serves or ends, and serves when there is room',
+  item: '9',
+  async run(stage) {
+    const disk = Disk.small(join(stage.scene.folder, 'disk'), '4m')
+    if (typeof disk === 'string') return stage.skip(disk)
+    stage.finally(() => disk.close())
+    const state = join(disk.folder, 'state')
+    const env = { ...stage.env, LEASEHOLD_DIR: state }
+    await command(env, 'task', 'add', 'Kept')
+    const give = disk.fill()
+    const argv = [BIN, '--json', 'serve', '--port', '0']
+    const first = new Proc('first', 'daemon', argv, env, stage.scene.folder)
+    stage.finally(() => signal(first.pid, 'SIGKILL'))
+    const serves = () => first.out.includes('"url"')
+    await until(() => first.isOver || serves(), 12_000)
+    const isStuck = !first.isOver && !serves()
+    give()
+    if (isStuck && !(await until(() => first.isOver || serves(), 8_000))) {
+      return 'it neither serves nor ends, also when there is room again'
+    }
+    signal(first.pid, 'SIGKILL')
+    await first.ended
+    const { items = [] } = await command(env, 'task', 'list')
+    const added = await command(env, 'task', 'add', 'Later')
+    return items.length === 1 && added.id ? undefined : `lost: ${JSON.stringify({ items, added })}`
+  },
+}
+
+const readOnly: AimedCase = {
+  name: 'on a read-only disk writes are refused, reads go on, and it recovers by itself',
+  item: 'L4',
+  async run(stage) {
+    const disk = Disk.small(join(stage.scene.folder, 'disk'), '4m')
+    if (typeof disk === 'string') return stage.skip(disk)
+    stage.finally(() => disk.close())
+    const env = { ...stage.env, LEASEHOLD_DIR: join(disk.folder, 'state') }
+    await command(env, 'task', 'add', 'Kept')
+    const why = disk.readOnly(true)
+    if (why !== undefined) return stage.skip(why)
+    const refused = await command(env, 'task', 'add', 'Later')
+    const { items = [] } = await command(env, 'task', 'list')
+    disk.readOnly(false)
+    const added = await command(env, 'task', 'add', 'Later')
+    const code = refused.error?.code
+    if (code === 'unavailable' && items.length === 1 && added.id) return undefined
+    return JSON.stringify({ refused, items, added })
+  },
+}
+
+const clockSpace: AimedCase = {
+  name: 'a lease is not taken early from a time namespace, and time goes on',
+  item: '9b',
+  async run(stage) {
+    const apart = [UNSHARE, '--time', '--monotonic', '100000', '--boottime', '100000'] as const
+    if (spawnSync(apart[0], [...apart.slice(1), 'true']).status !== 0) {
+      return stage.skip('no time namespaces here')
+    }
+    const there = (...args: string[]): Json => {
+      const argv = [...apart.slice(1), process.execPath, BIN, '--json', ...args]
+      const { stdout, stderr } = spawnSync(apart[0], argv, {
+        env: stage.env as NodeJS.ProcessEnv,
+        cwd: stage.scene.folder,
+        encoding: 'utf8',
+      })
+      return JSON.parse(stdout || stderr) as Json
+    }
+    await stage.cli(...take('x', 'holder'))
+    const stolen = there(...take('x', 'thief'))
+    if (stolen.fence !== undefined) return `a thief got fence ${stolen.fence}`
+    await stage.cli(...take('y', 'holder', '1s'))
+    await after(1_300)
+    const free = await stage.cli(...take('y', 'next', '1s'))
+    return free.fence === undefined ? `time stands still: ${JSON.stringify(free.error)}` : undefined
+  },
+}
+
+const replays: AimedCase = {
+  name: 'a replayed grant that has died is refused',
+  item: '11',
+  async run(stage) {
+    await stage.daemon.keep()
+    const ask = (name: string, input: object) => {
+      return stage.daemon.ask(name, { agent: 'a', ttl_seconds: 1, request_id: name, ...input })
+    }
+    await stage.cli('task', 'add', 'One', '--id', '1')
+    await stage.cli('task', 'add', 'Two', '--id', '2')
+    const asks: [string, object][] = [
+      ['lock.acquire', { names: ['x'] }],
+      ['task.claim', { id: '1' }],
+      ['task.status', { id: '2', status: 'in_progress' }],
+      ['lock.renew', { name: 'x' }],
+    ]
+    for (const [name, input] of asks) {
+      const { status, json } = await ask(name, input)
+      if (status !== 200) return `${name} was refused: ${JSON.stringify(json)}`
+    }
+    await after(2_300)
+    for (const [name, input] of asks) {
+      const { json } = await ask(name, input)
+      if (json.error?.code !== 'lease_expired') return `${name}: ${JSON.stringify(json)}`
+    }
+    return undefined
+  },
+}
+
+const nameless: AimedCase = {
+  name: 'a login without a name can work',
+  item: '14',
+  async run(stage) {
+    const home = join(stage.scene.folder, 'nameless')
+    fs.mkdirSync(home, { mode: 0o700 })
+    fs.chownSync(home, 4_242, 4_242)
+    fs.chmodSync(stage.scene.folder, 0o755)
+    const args = ['--reuid=4242', '--regid=4242', '--clear-groups', process.execPath, BIN]
+    const env = { ...stage.env, HOME: home, LEASEHOLD_DIR: join(home, 'state') }
+    const { status, stderr, error } = spawnSync(SETPRIV, [...args, 'task', 'add', 'One'], {
+      env: env as NodeJS.ProcessEnv,
+      cwd: home,
+      encoding: 'utf8',
+    })
+    if (error || /setpriv|EACCES|Cannot find module/.test(stderr)) {
+      return stage.skip(error?.message ?? stderr.split('\n')[0]!)
+    }
+    return status === 0 ? undefined : stderr
+  },
+}
+
+export const AIMED: AimedCase[] = [
+  descriptors,
+  removed,
+  movedOver,
+  restored,
+  copied,
+  surrogate,
+  crowdedSweep,
+  pausedDaemon,
+  stoppedDoctor,
+  fullAtStart,
+  readOnly,
+  clockSpace,
+  replays,
+  nameless,
+]
+
+/** Plays one case in a folder of its own, and counts what it found. */
+export async function tryCase(aimed: AimedCase, folder: string, counts: Counts): Promise<void> {
+  counts.now = aimed.name
+  fs.mkdirSync(folder, { recursive: true })
+  const stage = new Stage(new Scene(aimed.name, folder, 1, counts))
+  try {
+    const wrong = await aimed.run(stage)
+    counts.figure('aimed cases', 1)
+    if (wrong !== undefined) stage.scene.violate(`item ${aimed.item}`, wrong)
+  } catch (error) {
+    stage.scene.violate(`item ${aimed.item}`, `the case failed: ${(error as Error).stack}`)
+  } finally {
+    await stage.end()
+  }
+}
