@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DaemonKeeper } from './daemon.ts'
 import { after, type Asked, Notes, type Told } from './history.ts'
-import { BIN, type Env, jsonOf, type Proc, signal } from './processes.ts'
+import { type Env, jsonOf, type Proc, signal } from './processes.ts'
 import type { Scene } from './scene.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
@@ -66,7 +66,7 @@ export class CommandLine {
     const { scene } = this
     await scene.powered
     const who = `${this.agent}.${this.asked}.${tries}`
-    const proc = scene.spawn(who, 'cli', [BIN, '--json', ...args], this.env, this.before)
+    const proc = scene.spawn(who, 'cli', [scene.bin, '--json', ...args], this.env, this.before)
     this.proc = proc
     // A cold start takes most of the time; what can go wrong comes after it.
     if (!scene.isOver && scene.random.chance(0.45)) {
@@ -136,7 +136,7 @@ export class Wrapper {
       const child = scene.random.chance(0.2) ? 'child' : ''
       const command = ['/bin/sh', join(scene.out, 'witness.sh'), lock, who, seconds, child]
       const args = ['run', '--lock', lock, '--ttl', '2s', '--wait', '10s', '--', ...command]
-      this.proc = scene.spawn(who, 'wrapper', [BIN, ...args], this.env)
+      this.proc = scene.spawn(who, 'wrapper', [scene.bin, ...args], this.env)
       const { signal: by } = await this.proc.ended
       scene.ended(this.proc, by)
       await after(scene.random.below(100))
@@ -164,7 +164,7 @@ export class McpClient {
       await this.scene.powered
       this.lives += 1
       const who = `${this.agent}.${this.lives}`
-      const proc = this.scene.spawn(who, 'mcp', [BIN, 'mcp'], this.env)
+      const proc = this.scene.spawn(who, 'mcp', [this.scene.bin, 'mcp'], this.env)
       this.proc = proc
       const notes = new Notes(join(this.scene.calls, `${who}.calls`))
       const over = proc.ended.then(({ signal: by }) => this.scene.ended(proc, by))

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, nowMs } from './history.ts'
-import { BIN, post, Proc, type Reply, signal, until } from './processes.ts'
+import { post, Proc, type Reply, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
 import type { Scene } from './scene.ts'
 
@@ -51,7 +51,7 @@ export class DaemonKeeper {
       await this.scene.powered
       this.lives += 1
       this.serving_since = Number.POSITIVE_INFINITY
-      const argv = [BIN, '--json', 'serve', '--port', '0']
+      const argv = [this.scene.bin, '--json', 'serve', '--port', '0']
       const env = { ...this.scene.env, LEASEHOLD_DIR: this.state }
       this.proc = this.scene.spawn(`${this.name}.${this.lives}`, 'daemon', argv, env)
       if (await this.isServing(this.proc)) return

@@ -7,6 +7,7 @@ import { after, nowMs, type Role } from './history.ts'
 const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 
 export const BIN = at('bin/leasehold')
+export const TEST_CLI = at('dist/test/cli.cjs')
 export const SDK = at('dist/sdk/index.js')
 export const AGENT = at('dist/test/rig_agent.mjs')
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Random } from '../../simulation/random.ts'
 import type { Counts } from './counts.ts'
 import { after, type Fact, Notes, nowMs, type Role } from './history.ts'
-import { type Env, Proc, signal, statOf } from './processes.ts'
+import { BIN, type Env, Proc, signal, statOf, TEST_CLI } from './processes.ts'
 import { WITNESS } from './witness.ts'
 
 const BEAT_MS = 20
@@ -18,6 +18,8 @@ export class Scene {
   readonly random: Random
   readonly counts: Counts
   env: Env
+  /** The command line: as it ships, or with a bug in it to see that it is found. */
+  readonly bin: string
   /** Nothing is started before this is resolved: without power nothing starts. */
   powered: Promise<void> = Promise.resolve()
   /** When the faults are over. */
@@ -27,7 +29,8 @@ export class Scene {
   private readonly killed = new Set<string>()
   private readonly paused = new Set<number>()
 
-  constructor(name: string, folder: string, seed: number, counts: Counts) {
+  constructor(name: string, folder: string, seed: number, counts: Counts, plant?: string) {
+    this.bin = plant === undefined ? BIN : TEST_CLI
     this.name = name
     this.folder = folder
     this.counts = counts
@@ -40,6 +43,7 @@ export class Scene {
     writeFileSync(join(this.out, 'witness.sh'), WITNESS)
     const { PATH } = process.env
     this.env = { PATH, HOME: home, NO_COLOR: '1', LEASEHOLD_EMBEDDINGS: 'off', OUT: this.out }
+    if (plant !== undefined) this.env['LEASEHOLD_PLANT'] = plant
   }
 
   spawn(

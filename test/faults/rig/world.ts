@@ -24,6 +24,8 @@ export interface WorldPlan {
   seed: number
   ms: number
   folder: string
+  /** The promise that is broken on purpose. */
+  plant?: string
 }
 
 const USERS = ['ada', 'ben', 'cho']
@@ -59,7 +61,7 @@ export class World {
   constructor(plan: WorldPlan, counts: Counts) {
     this.plan = plan
     mkdirSync(plan.folder, { recursive: true })
-    this.scene = new Scene(plan.name, plan.folder, plan.seed, counts)
+    this.scene = new Scene(plan.name, plan.folder, plan.seed, counts, plan.plant)
     this.until = join(plan.folder, 'until')
     this.hasQueue = plan.kind !== 'file'
   }
