@@ -64,7 +64,7 @@ describe('a bug that is planted is found', () => {
     planted.push(['S8', /limits are never exceeded/])
   }
   for (const [plant, found] of planted) {
-    test(`${plant}`, { timeout: 180_000 }, async () => {
+    test(plant, { timeout: 180_000 }, async () => {
       const counts = await played({
         kind: 'sqlite',
         seed: 21,

@@ -1,222 +1,18 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
-import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Counts } from './counts.ts'
-import { DaemonKeeper } from './daemon.ts'
-import { Disk } from './disk.ts'
-import { command, commandFrom } from './final.ts'
-import { after, nowMs } from './history.ts'
-import { ALONE, BIN, type Env, Proc, SDK, signal, until } from './processes.ts'
 import type { connect as Connect } from '../../../src/index.ts'
+import { copied, descriptors, movedOver, removed, restored, surrogate } from './cases_grants.ts'
+import type { Counts } from './counts.ts'
+import { Disk } from './disk.ts'
+import { command } from './final.ts'
+import { after, nowMs } from './history.ts'
+import { BIN, Proc, SDK, signal, until } from './processes.ts'
 import { Scene } from './scene.ts'
+import { type AimedCase, type Json, living, Stage, take } from './stage.ts'
 
 // Of util-linux; named here: in place, knip takes them for programs of packages.
-const [PRLIMIT, UNSHARE, SETPRIV] = ['prlimit', 'unshare', 'setpriv'] as const
-
-// oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
-type Json = any
-
-/** A fault that is aimed at one thing, and what must not come of it. */
-export interface AimedCase {
-  name: string
-  /** Of issue 13, where somebody outside found it. */
-  item: string
-  /** Says what is wrong; nothing, if all is well. `skip` tells why it cannot be shown here. */
-  run(stage: Stage): Promise<string | undefined>
-}
-
-/** What a case plays on: a state folder, a daemon if it wants one, and commands. */
-export class Stage {
-  readonly scene: Scene
-  readonly state: string
-  readonly env: Env
-  readonly daemon: DaemonKeeper
-  private readonly ending: (() => unknown)[] = []
-
-  constructor(scene: Scene) {
-    this.scene = scene
-    this.state = join(scene.folder, 'state')
-    fs.mkdirSync(this.state, { mode: 0o700 })
-    this.env = { ...scene.env, LEASEHOLD_DIR: this.state }
-    this.daemon = new DaemonKeeper(scene, 'daemon', this.state)
-    this.finally(() => this.daemon.end())
-  }
-
-  cli(...args: string[]): Promise<Json> {
-    return command(this.env, ...args)
-  }
-
-  /** A command that reaches no daemon, and opens the store itself. */
-  direct(...args: string[]): Promise<Json> {
-    return commandFrom(ALONE, this.env, ...args)
-  }
-
-  skip(why: string): undefined {
-    this.scene.counts.skipped.set(this.scene.name, why)
-  }
-
-  finally(end: () => unknown): void {
-    this.ending.push(end)
-  }
-
-  async end(): Promise<void> {
-    for (const end of this.ending.toReversed()) await end()
-    await this.scene.end()
-  }
-}
-
-const take = (name: string, agent: string, ttl = '1m', ...more: string[]) => [
-  ...['lock', 'acquire', name, '--agent', agent, '--ttl', ttl],
-  ...more,
-]
-
-/** A process that lives and does nothing, for a lease to name. */
-function living(stage: Stage): number {
-  const child = spawn('sleep', ['120'], { stdio: 'ignore' })
-  stage.finally(() => child.kill('SIGKILL'))
-  return child.pid!
-}
-
-/** One connection, kept open, on which requests are made by hand. */
-class Line {
-  private readonly socket: Socket
-  private said = ''
-  private readonly port: number
-
-  constructor(port: number) {
-    this.port = port
-    this.socket = connect(port, '127.0.0.1').on('error', () => undefined)
-    this.socket.setEncoding('utf8').on('data', (text: string) => (this.said += text))
-  }
-
-  get(path: string): Promise<string> {
-    return this.send(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${this.port}\r\n\r\n`)
-  }
-
-  post(path: string, token: string, body: object): Promise<string> {
-    const text = JSON.stringify(body)
-    const head = [
-      `POST ${path} HTTP/1.1`,
-      `host: 127.0.0.1:${this.port}`,
-      `authorization: Bearer ${token}`,
-      'content-type: application/json',
-      `content-length: ${Buffer.byteLength(text)}`,
-    ]
-    return this.send(`${head.join('\r\n')}\r\n\r\n${text}`)
-  }
-
-  private async send(text: string): Promise<string> {
-    this.said = ''
-    this.socket.write(text)
-    await until(() => /\r\n\r\n[^]*\S/.test(this.said), 3_000)
-    return this.said.split('\r\n\r\n')[1] ?? ''
-  }
-
-  end(): void {
-    this.socket.destroy()
-  }
-}
-
-const openFiles = (pid: number) => fs.readdirSync(`/proc/${pid}/fd`).length
-
-const descriptors: AimedCase = {
-  name: 'a living holder is not robbed when descriptors run out',
-  item: '1',
-  async run(stage) {
-    await stage.daemon.keep()
-    const pid = living(stage)
-    await stage.cli(...take('x', 'holder', '2m', '--pid', String(pid)))
-    const daemon = stage.daemon.proc!
-    // Connections that are open before: nobody else gets through to it then.
-    const kept = Array.from({ length: 6 }, () => new Line(stage.daemon.port))
-    for (const line of kept) await line.get('/readyz')
-    const open = fs.readdirSync(`/proc/${daemon.pid}/fd`).length
-    const limited = spawnSync(PRLIMIT, ['--pid', String(daemon.pid), `--nofile=${open + 4}:`])
-    if (limited.status !== 0) return stage.skip('prlimit is not there')
-    const idle = Array.from({ length: 40 }, () => {
-      return connect(stage.daemon.port, '127.0.0.1').on('error', () => undefined)
-    })
-    await until(() => openFiles(daemon.pid) >= open + 4, 3_000)
-    const input = { names: ['x'], agent: 'thief', ttl_seconds: 5 }
-    const asked = kept.map((line) => line.post('/v1/lock.acquire', stage.daemon.secret, input))
-    const got = (await Promise.all(asked)).find((said) => said.includes('"fence"'))
-    spawnSync(PRLIMIT, ['--pid', String(daemon.pid), '--nofile=1024:'])
-    for (const socket of idle) socket.destroy()
-    for (const line of kept) line.end()
-    if (got && !got.includes('"error"')) return `a thief got it: ${got}`
-    await after(1_200)
-    const now = await stage.cli(...take('x', 'thief'))
-    if (now.fence !== undefined) return `a thief got fence ${now.fence} afterwards`
-    return daemon.isOver ? `the daemon ended: ${daemon.err.slice(-300)}` : undefined
-  },
-}
-
-/** Puts another store in place of the one that the daemon has open. */
-const replaced = (how: string, replace: (stage: Stage) => Promise<void> | void): AimedCase => ({
-  name: `one holder per lock although the store was replaced (${how})`,
-  item: '2',
-  async run(stage) {
-    if (ALONE.length === 0) return stage.skip('no network of its own for a command')
-    await stage.daemon.keep()
-    await stage.cli('db', 'backup', join(stage.scene.folder, 'backup.db'))
-    const first = await stage.cli(...take('x', 'first'))
-    await replace(stage)
-    const second = await stage.direct(...take('x', 'second'))
-    const renew = ['lock', 'renew', 'x', '--fence', String(first.fence), '--agent', 'first']
-    const renewed = await stage.cli(...renew)
-    stage.scene.note('replaced', JSON.stringify({ first, second, renewed }))
-    if (second.fence === undefined || renewed.fence === undefined) return undefined
-    return `first renewed fence ${first.fence} after second was given ${second.fence}`
-  },
-})
-
-const files = (stage: Stage) =>
-  ['', '-wal', '-shm'].map((end) => join(stage.state, `leasehold.db${end}`))
-
-const removed = replaced('removed', (stage) => {
-  for (const file of files(stage)) fs.rmSync(file, { force: true })
-})
-
-const movedOver = replaced('a backup moved over it', (stage) => {
-  const [database, ...logs] = files(stage)
-  for (const file of logs) fs.rmSync(file, { force: true })
-  fs.renameSync(join(stage.scene.folder, 'backup.db'), database!)
-})
-
-const restored = replaced('restored', async (stage) => {
-  await stage.direct('db', 'restore', join(stage.scene.folder, 'backup.db'))
-})
-
-const copied: AimedCase = {
-  name: 'a copied state folder does not drive the original',
-  item: '2',
-  async run(stage) {
-    await stage.daemon.keep()
-    await stage.cli('task', 'add', 'Mine')
-    const copy = join(stage.scene.folder, 'copy')
-    fs.cpSync(stage.state, copy, { recursive: true })
-    await command({ ...stage.env, LEASEHOLD_DIR: copy }, 'task', 'add', 'Of the copy')
-    const { items = [] } = await stage.cli('task', 'list')
-    const titles = items.map(({ title }: Json) => title)
-    return titles.includes('Of the copy') ? 'a task of the copy is in the original' : undefined
-  },
-}
-
-const surrogate: AimedCase = {
-  name: 'half of a character does not mark the store damaged',
-  item: '2a',
-  async run(stage) {
-    await stage.daemon.keep()
-    for (const input of [{ names: ['l\ud800x'] }, { names: ['y'], agent: 'a\udc00' }]) {
-      await stage.daemon.ask('lock.acquire', { ...input, ttl_seconds: 5 }).catch(() => undefined)
-    }
-    await stage.daemon.ask('task.create', { title: 't\ud800' }).catch(() => undefined)
-    const check = await stage.cli('db', 'check')
-    return check.ok === true ? undefined : JSON.stringify(check.error ?? check.problems)
-  },
-}
-
+const [UNSHARE, SETPRIV] = ['unshare', 'setpriv'] as const
 const crowdedSweep: AimedCase = {
   name: 'a dead holder is noticed beside a hundred living ones',
   item: '7',
@@ -339,11 +135,11 @@ const clockSpace: AimedCase = {
     const there = (...args: string[]): Json => {
       const argv = [...apart.slice(1), process.execPath, BIN, '--json', ...args]
       const { stdout, stderr } = spawnSync(apart[0], argv, {
-        env: stage.env as NodeJS.ProcessEnv,
+        env: stage.env,
         cwd: stage.scene.folder,
         encoding: 'utf8',
       })
-      return JSON.parse(stdout || stderr) as Json
+      return JSON.parse(stdout || stderr)
     }
     await stage.cli(...take('x', 'holder'))
     const stolen = there(...take('x', 'thief'))
@@ -395,7 +191,7 @@ const nameless: AimedCase = {
     const args = ['--reuid=4242', '--regid=4242', '--clear-groups', process.execPath, BIN]
     const env = { ...stage.env, HOME: home, LEASEHOLD_DIR: join(home, 'state') }
     const { status, stderr, error } = spawnSync(SETPRIV, [...args, 'task', 'add', 'One'], {
-      env: env as NodeJS.ProcessEnv,
+      env,
       cwd: home,
       encoding: 'utf8',
     })

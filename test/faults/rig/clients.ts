@@ -51,9 +51,9 @@ export class ClientKeeper {
       }
       const role = orders.door
       this.proc = this.scene.spawn(who, role, [AGENT, JSON.stringify(orders)], this.env())
-      const { code, signal } = await this.proc.ended
-      this.scene.ended(this.proc, signal)
-      if (signal === null && code !== 0) {
+      const { code, by } = await this.proc.ended
+      this.scene.ended(this.proc, by)
+      if (by === null && code !== 0) {
         this.scene.note('client ended', `${who} ${code} ${this.proc.err.slice(-500)}`)
         await after(200)
       }

@@ -77,7 +77,7 @@ export class CommandLine {
         else void scene.pause(proc.pid, who, 'cli', 2_300)
       }, delay)
     }
-    const { code, signal: by } = await proc.ended
+    const { code, by } = await proc.ended
     if (code === 0) return { told: { outcome: 'ok' }, json: jsonOf(proc.out) }
     const error = (jsonOf(proc.err) as Json)?.error
     if (by !== null || !error) {
@@ -137,7 +137,7 @@ export class Wrapper {
       const command = ['/bin/sh', join(scene.out, 'witness.sh'), lock, who, seconds, child]
       const args = ['run', '--lock', lock, '--ttl', '2s', '--wait', '10s', '--', ...command]
       this.proc = scene.spawn(who, 'wrapper', [scene.bin, ...args], this.env)
-      const { signal: by } = await this.proc.ended
+      const { by } = await this.proc.ended
       scene.ended(this.proc, by)
       await after(scene.random.below(100))
     }
@@ -167,7 +167,7 @@ export class McpClient {
       const proc = this.scene.spawn(who, 'mcp', [this.scene.bin, 'mcp'], this.env)
       this.proc = proc
       const notes = new Notes(join(this.scene.calls, `${who}.calls`))
-      const over = proc.ended.then(({ signal: by }) => this.scene.ended(proc, by))
+      const over = proc.ended.then(({ by }) => this.scene.ended(proc, by))
       await Promise.race([this.converse(proc, notes), over])
       proc.child.stdin!.end()
       if (!proc.isOver) setTimeout(() => signal(proc.pid, 'SIGKILL'), 3_000).unref()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, nowMs } from './history.ts'
-import { post, Proc, type Reply, signal, until } from './processes.ts'
+import { post, type Proc, type Reply, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
 import type { Scene } from './scene.ts'
 
@@ -36,7 +36,7 @@ export class DaemonKeeper {
 
   private async keepOn(): Promise<void> {
     while (this.isKept) {
-      const { signal: by, code } = await this.proc!.ended
+      const { by, code } = await this.proc!.ended
       if (!this.isKept) return
       this.scene.down(this.name)
       this.scene.ended(this.proc!, by)
@@ -55,7 +55,7 @@ export class DaemonKeeper {
       const env = { ...this.scene.env, LEASEHOLD_DIR: this.state }
       this.proc = this.scene.spawn(`${this.name}.${this.lives}`, 'daemon', argv, env)
       if (await this.isServing(this.proc)) return
-      if (!this.proc.isOver) this.scene.kill(this.proc!)
+      if (!this.proc.isOver) this.scene.kill(this.proc)
       await this.proc.ended
       if (tries > 0) this.scene.note('daemon start', this.proc.err.slice(-300))
       await after(100)

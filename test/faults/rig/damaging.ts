@@ -10,7 +10,7 @@ import { Scene } from './scene.ts'
 export interface DamageCase {
   name: string
   store: 'sqlite' | 'file'
-  damage(folder: string): void
+  damage: (folder: string) => void
 }
 
 const DATABASE = 'leasehold.db'

@@ -249,7 +249,7 @@ export async function wreak(world: World, until_ms: number): Promise<void> {
   isAway = false
   const faults = faultsFor(world)
   const total = faults.reduce((sum, { weight }) => sum + weight, 0)
-  const underWay = new Set<Promise<void>>()
+  const underWay: Promise<void>[] = []
   const { scene } = world
   await after(2_000)
   while (nowMs() < until_ms) {
@@ -257,11 +257,11 @@ export async function wreak(world: World, until_ms: number): Promise<void> {
     const { name, fault } = faults.find(({ weight }) => (at -= weight) < 0)!
     scene.counts.fault(name)
     scene.note('fault', name)
-    const done = Promise.resolve(fault(world)).catch((error: Error) => {
-      scene.note('fault failed', `${name}: ${error.stack}`)
-    })
-    underWay.add(done)
-    void done.then(() => underWay.delete(done))
+    underWay.push(
+      Promise.resolve(fault(world)).catch((error: Error) => {
+        scene.note('fault failed', `${name}: ${error.stack}`)
+      }),
+    )
     await after(EVERY_MS * (0.5 + scene.random.next()))
   }
   await Promise.all(underWay)

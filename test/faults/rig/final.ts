@@ -29,7 +29,7 @@ export async function commandFrom(
   env: Env,
   ...args: string[]
 ): Promise<Json> {
-  const options = { env: env as NodeJS.ProcessEnv, maxBuffer: 256 * 1024 * 1024, timeout: 60_000 }
+  const options = { env, maxBuffer: 256 * 1024 * 1024, timeout: 60_000 }
   const [program, ...rest] = [...before, process.execPath, BIN, '--json', ...args]
   const ended = run(program!, rest, options)
   const { stdout, stderr } = await ended.catch((error: { stdout: string; stderr: string }) => error)

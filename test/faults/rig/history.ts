@@ -165,7 +165,7 @@ export function effectsOf(calls: Call[], ops: readonly string[]): Effect[] {
     const known = told.get(key)
     if (!known || call.ended < known.ended) told.set(key, call as Effect)
   }
-  return [...told].map(([key, effect]) => ({ ...effect, asked: first.get(key)! }))
+  return Array.from(told, ([key, effect]) => Object.assign({}, effect, { asked: first.get(key)! }))
 }
 
 export const GRANTS = ['lock.acquire', 'task.claim'] as const

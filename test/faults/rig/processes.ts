@@ -29,7 +29,7 @@ export class Proc {
   out = ''
   err = ''
   /** Resolves when it has ended, with code and signal. */
-  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  readonly ended: Promise<{ code: number | null; by: NodeJS.Signals | null }>
   isOver = false
 
   /** `before` stands before the program, and becomes it. */
@@ -49,9 +49,9 @@ export class Proc {
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.err += text))
     this.child.stdin!.on('error', () => undefined)
     this.ended = new Promise((resolve) => {
-      this.child.once('close', (code, signal) => {
+      this.child.once('close', (code, by: NodeJS.Signals | null) => {
         this.isOver = true
-        resolve({ code, signal })
+        resolve({ code, by })
       })
     })
   }

@@ -218,7 +218,7 @@ class RigAgent {
 
 /** A refusal is an answer, unless it says that nobody knows what came of the ask. */
 function refused(error: unknown): Told {
-  const { name, code = 'thrown', message = '' } = error as Error & { code?: string }
+  const { name, code = 'thrown', message } = error as Error & { code?: string }
   if (name !== 'Refusal') return { outcome: 'unknown', code: `${name}: ${message}`.slice(0, 200) }
   return { outcome: code === 'unavailable' ? 'unknown' : 'refused', code }
 }
