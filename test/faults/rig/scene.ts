@@ -24,6 +24,7 @@ export class Scene {
   powered: Promise<void> = Promise.resolve()
   /** When the faults are over. */
   isOver = false
+  private hasEnded = false
   private readonly facts: Notes
   private readonly procs = new Set<Proc>()
   private readonly killed = new Set<string>()
@@ -55,7 +56,10 @@ export class Scene {
   ): Proc {
     const proc = new Proc(who, role, argv, env, this.folder, before)
     this.procs.add(proc)
-    void proc.ended.then(() => this.procs.delete(proc))
+    void proc.ended.then(() => {
+      this.procs.delete(proc)
+      if (role === 'daemon' && proc.err !== '') appendFileSync(join(this.folder, who), proc.err)
+    })
     return proc
   }
 
@@ -102,22 +106,22 @@ export class Scene {
     await after(ms)
     this.paused.delete(pid)
     // One that was killed meanwhile, or went on by itself, has not paused for so long.
-    if (statOf(pid)?.state === 'T') this.counts.paused(role)
+    if (ms > 0 && statOf(pid)?.state === 'T') this.counts.paused(role)
     signal(pid, 'SIGCONT')
     this.fact({ t: nowMs(), fact: 'continued', who, role })
   }
 
   /** Lets those go on, after a while, who have stopped themselves at an aimed moment. */
   async awaken(ms: () => number): Promise<void> {
-    while (!this.isOver) {
+    while (!this.hasEnded) {
       for (const proc of this.procs) {
         const stops = proc.role === 'sdk' || proc.role === 'embedded'
         if (!stops || this.paused.has(proc.pid) || statOf(proc.pid)?.state !== 'T') continue
-        void this.pause(proc.pid, proc.who, proc.role, ms())
+        const rest_ms = this.isOver ? 0 : ms()
+        void this.pause(proc.pid, proc.who, proc.role, rest_ms)
       }
       await after(50)
     }
-    for (const proc of this.procs) signal(proc.pid, 'SIGCONT')
   }
 
   /** Notices when the whole machine stands still: nobody can be served then. */
@@ -147,6 +151,7 @@ export class Scene {
   /** Ends all that still runs. */
   async end(): Promise<void> {
     this.isOver = true
+    this.hasEnded = true
     for (const proc of this.procs) signal(proc.pid, 'SIGKILL')
     await Promise.all([...this.procs].map((proc) => proc.ended))
     this.facts.close()
