@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { type Client, connect, type ConnectOptions } from '../src/index.ts'
-import type { Running, Sandbox } from './processes.ts'
+import type { Options, Running, Sandbox } from './processes.ts'
 
 /** A server in a process of its own, and where it is. */
 export interface Daemon {
@@ -10,8 +10,9 @@ export interface Daemon {
 }
 
 /** Starts a server on the sandbox's store, and stops it when the test has ended. */
-export async function daemonOn(place: Sandbox, port = 0): Promise<Daemon> {
-  const running = place.start(['--json', 'serve', '--port', String(port)], { input: '' })
+export async function daemonOn(place: Sandbox, port = 0, options: Options = {}): Promise<Daemon> {
+  const args = ['--json', 'serve', '--port', String(port)]
+  const running = place.start(args, { input: '', ...options })
   onTestFinished(async () => {
     running.kill('SIGKILL')
     await running.ended

@@ -1,8 +1,8 @@
-import { userInfo } from 'node:os'
 import { type Caller, leaseUnder } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { agentId } from '../operations/fields.ts'
 import { parseInput } from '../operations/operation.ts'
+import { loginName } from '../stores/login.ts'
 import { host } from '../stores/process.ts'
 import { type Daemon, findDaemon } from '../stores/server_file.ts'
 import { Asker } from './asker.ts'
@@ -42,7 +42,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const transport = await transportFor(options, env, under)
   const given = options.agent ?? env['LEASEHOLD_AGENT']
   if (given !== undefined) parseInput({ agent: agentId }, { agent: given })
-  const own = transport.isLocal ? `sdk:${userInfo().username}@${host}` : undefined
+  const own = transport.isLocal ? `sdk:${loginName()}@${host}` : undefined
   const who = {
     agent: given ?? own,
     given: given !== undefined,
@@ -71,9 +71,12 @@ async function transportFor(
   const place = placeOf(env, process.cwd())
   const find = () => findDaemon(env, folderOf(place))
   const daemon = options.embedded ? undefined : find()
-  if (daemon) return new HttpTransport(daemon, find, under)
-  const { EmbeddedTransport } = await import('./embedded.ts')
-  return new EmbeddedTransport(place, under)
+  const openStore = async () => {
+    const { EmbeddedTransport } = await import('./embedded.ts')
+    return new EmbeddedTransport(place, under)
+  }
+  if (!daemon) return openStore()
+  return new HttpTransport(daemon, find, under, daemon.isOurs ? openStore : undefined)
 }
 
 function remote(url: string, secret: string | undefined): Transport {

@@ -1,9 +1,10 @@
 import { Refusal } from '../core/refusal.ts'
 import type { ShownLease } from '../operations/locks.ts'
 import { uniqueId } from '../stores/digest.ts'
+import { isRefusal } from '../stores/errors.ts'
 import type { Asker } from './asker.ts'
 import type { InputOf, OutputOf } from './calls.ts'
-import { mayPass, pause } from './patience.ts'
+import { backOff, mayPass, pause } from './patience.ts'
 import { takeTurn } from './turns.ts'
 
 const TTL_SECONDS = 60
@@ -197,7 +198,15 @@ class Hold {
     const left_ms = Math.max(1, Math.ceil(last_ms - performance.now()))
     const signal = AbortSignal.any([done, AbortSignal.timeout(left_ms)])
     const how = { signal, retry_seconds: left_ms / 1000 }
-    await this.asker.call('lock.renew', { name, fence, ttl_seconds }, how)
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return void (await this.asker.call('lock.renew', { name, fence, ttl_seconds }, how))
+      } catch (error) {
+        // What broke in a server says nothing about the lease.
+        if (!isRefusal(error, 'internal')) throw error
+        await backOff(tries, signal)
+      }
+    }
   }
 
   private silent(cause: unknown): Refusal {

@@ -1,10 +1,11 @@
 import { Agent, type IncomingMessage, request as send } from 'node:http'
 import type { Caller } from '../core/caller.ts'
-import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
 import { ownProcess } from '../stores/process.ts'
 import type { Daemon } from '../stores/server_file.ts'
+import { refuseStopped, Unanswered, watchSilence } from '../stores/silence.ts'
+import { answerOf } from '../stores/wire.ts'
 import { toldBy } from './sse.ts'
-import { type Question, type Told, type Transport, Unanswered, type Who } from './transport.ts'
+import type { Question, Told, Transport, Who } from './transport.ts'
 
 /** The server says something every 15 s: one that is silent for longer than this is gone. */
 const SILENT_MS = 45_000
@@ -24,10 +25,21 @@ export class HttpTransport implements Transport {
   private server: Daemon
   private readonly find: () => Daemon | undefined
   private readonly under: Caller['under']
+  private readonly openStore: (() => Promise<Transport>) | undefined
+  private direct: Promise<Transport> | undefined
   private readonly connections = new Agent({ keepAlive: true })
 
-  /** `find` looks where the server is now: a new one has another secret, maybe another port. */
-  constructor(server: Daemon, find: () => Daemon | undefined, under: Caller['under']) {
+  /**
+   * `find` looks where the server is now: a new one has another secret, maybe another port.
+   * `openStore` opens the store that it serves, where this login may.
+   */
+  constructor(
+    server: Daemon,
+    find: () => Daemon | undefined,
+    under: Caller['under'],
+    openStore?: () => Promise<Transport>,
+  ) {
+    this.openStore = openStore
     this.server = server
     this.find = find
     this.under = under
@@ -35,18 +47,42 @@ export class HttpTransport implements Transport {
     this.place = server.url
   }
 
-  async ask({ operation, input, who, signal }: Question): Promise<unknown> {
+  /** What nobody answers is asked of the store itself, where that is ours: under the same id. */
+  async ask(question: Question): Promise<unknown> {
+    try {
+      return await this.askServer(question)
+    } catch (error) {
+      if (!(error instanceof Unanswered) || !this.openStore) throw error
+      question.signal?.throwIfAborted()
+      this.direct ??= this.openStore()
+      return (await this.direct).ask(question)
+    }
+  }
+
+  private async askServer({ operation, input, who, signal }: Question): Promise<unknown> {
     const { agent } = who
-    const response = await this.send({
-      method: 'POST',
-      path: `/v1/${operation.name}`,
-      body: JSON.stringify(agent === undefined ? input : { ...input, agent }),
-      headers: { 'content-type': 'application/json', ...this.callerHeader(who) },
-      signal,
-    })
-    const reply = parsed(await textOf(response))
-    if (response.statusCode === 200) return reply
-    throw refusalIn(reply, response.statusCode)
+    const late = new AbortController()
+    const watched = { daemon: this.server, operation: operation.name, input }
+    const heard = watchSilence(watched, (why) => late.abort(why))
+    const given = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+    try {
+      return await this.exchange({
+        method: 'POST',
+        path: `/v1/${operation.name}`,
+        body: JSON.stringify(agent === undefined ? input : { ...input, agent }),
+        headers: { 'content-type': 'application/json', ...this.callerHeader(who) },
+        signal: given,
+      })
+    } catch (error) {
+      throw late.signal.aborted ? late.signal.reason : error
+    } finally {
+      heard()
+    }
+  }
+
+  private async exchange(sent: Sent): Promise<unknown> {
+    const response = await this.send(sent)
+    return answerOf(response.statusCode ?? 0, await textOf(response))
   }
 
   async *stream(after: string | undefined, _: Who, signal: AbortSignal): AsyncGenerator<Told> {
@@ -60,7 +96,8 @@ export class HttpTransport implements Transport {
       signal,
     })
     if (response.statusCode !== 200) {
-      throw refusalIn(parsed(await textOf(response)), response.statusCode)
+      answerOf(response.statusCode ?? 0, await textOf(response))
+      throw new Unanswered(`the server answered ${response.statusCode}`)
     }
     response.setTimeout(SILENT_MS, () => response.destroy(new Error('the server fell silent')))
     try {
@@ -72,9 +109,9 @@ export class HttpTransport implements Transport {
     }
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.connections.destroy()
-    return Promise.resolve()
+    await (await this.direct)?.close()
   }
 
   /** What only this login's own programs may say of themselves. */
@@ -105,7 +142,8 @@ export class HttpTransport implements Transport {
     return found.secret !== asked.secret || found.url !== asked.url
   }
 
-  private post(server: Daemon, sent: Sent): Promise<IncomingMessage> {
+  private async post(server: Daemon, sent: Sent): Promise<IncomingMessage> {
+    refuseStopped(server)
     const { method, path, body = '', signal } = sent
     const headers: Record<string, string | number> = {
       authorization: `Bearer ${server.secret}`,
@@ -129,20 +167,4 @@ async function textOf(response: IncomingMessage): Promise<string> {
   } catch (error) {
     throw new Unanswered((error as Error).message)
   }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Unanswered('the server did not answer with JSON')
-  }
-}
-
-function refusalIn(reply: unknown, status: number | undefined): Refusal {
-  const { error } = reply as {
-    error?: { code: RefusalCode; message: string; next: string; details: Details }
-  }
-  if (!error) return new Refusal('unavailable', `The server answered ${status}`)
-  return new Refusal(error.code, error.message, { next: error.next, details: error.details })
 }

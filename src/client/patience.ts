@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../core/refusal.ts'
-import { Unanswered } from './transport.ts'
+import { Unanswered } from '../stores/silence.ts'
 
 const FIRST_MS = 25
 const LAST_MS = 1_000
@@ -41,8 +41,10 @@ export async function persist<T>(
       signal?.throwIfAborted()
       if (!mayPass(error)) throw error
       const now = performance.now()
-      if (!(now - asked_ms < LONG_MS && failing_ms <= now)) {
-        failing_ms = now
+      const isSilence = error instanceof Unanswered && error.isSilence
+      if (!(failing_ms <= now) || (now - asked_ms >= LONG_MS && !isSilence)) {
+        // Silence is counted from its beginning: nobody was there to talk to.
+        failing_ms = isSilence ? asked_ms : now
         tries = 0
       }
       if (now - failing_ms >= retry_ms) throw unavailable(error)
@@ -62,7 +64,7 @@ const PASSING: ReadonlySet<string> = new Set(['unavailable', 'rate_limited'])
 function unavailable(error: unknown): unknown {
   if (!(error instanceof Unanswered)) return error
   return new Refusal('unavailable', `No server answers: ${error.message}`, {
-    next: 'Start it (leasehold up), then ask again with the same request id.',
+    next: error.next || 'Start it (leasehold up), then ask again with the same request id.',
     details: { outcome: 'unknown' },
   })
 }

@@ -40,6 +40,3 @@ export interface Transport {
   stream(after: string | undefined, who: Who, signal: AbortSignal): AsyncGenerator<Told>
   close(): Promise<void>
 }
-
-/** No answer came: there is no server, or it went away in the middle. */
-export class Unanswered extends Error {}

@@ -7,6 +7,8 @@ declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
 export type Promised =
   | 'S1'
+  /** A look at a process that failed counts as proof that it is dead. */
+  | 'S1 look'
   | 'S2'
   | 'S3'
   | 'S4'

@@ -74,6 +74,8 @@ function run(command: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise
       timeout: COMMAND_MS,
       killSignal: 'SIGKILL',
     })
+    // First: one that could not be started has no pipes either.
+    child.on('error', reject)
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       if (said.length < SAID_MAX) said += text
@@ -81,7 +83,6 @@ function run(command: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise
     // A command that reads nothing closes its end.
     child.stdin.on('error', () => undefined)
     child.stdin.end(`${JSON.stringify(notice)}\n`)
-    child.on('error', reject)
     child.on('close', (code, signal) => {
       if (code === 0) resolve()
       else reject(new Error(`${program} ended with ${signal ?? code}: ${said.trim()}`))

@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../core/refusal.ts'
-import type { GroupRef } from '../core/rows.ts'
+import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import { groupFact, MARK, processRef, stopGroup } from '../stores/process.ts'
 
 /** Waits for a line on a pipe, then becomes the command. End of the pipe: nothing was started. */
@@ -76,7 +76,7 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
   })
   if (child.pid === undefined) throw notStarted(ask.argv, await failed)
   const gate = pipeOf(child)
-  const leader = processRef(child.pid)
+  const leader = lookAtLeader(child)
   if (!leader) throw notStarted(ask.argv, new Error('it ended at once'))
   const group: GroupRef = mark === undefined ? leader : { ...leader, mark, grace_ms }
   let watcher: ChildProcess | undefined
@@ -97,8 +97,18 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
     exited,
     done: () => {
       clearTimeout(soon)
-      if (watcher) pipeOf(watcher).end('done\n')
+      if (watcher?.pid !== undefined) pipeOf(watcher).end('done\n')
     },
+  }
+}
+
+/** What cannot be recognised later must not begin: nobody could prove it gone. */
+function lookAtLeader(child: ChildProcess): ProcessRef | undefined {
+  try {
+    return processRef(child.pid!)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
   }
 }
 
@@ -180,5 +190,9 @@ function pipeOf(child: ChildProcess): Writable {
 }
 
 function signalGroup(group: GroupRef, name: NodeJS.Signals): void {
-  if (groupFact(group) === 'alive') process.kill(-group.pid, name)
+  try {
+    if (groupFact(group) === 'alive') process.kill(-group.pid, name)
+  } catch {
+    // It ended by itself just now.
+  }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { homeFolder } from '../stores/login.ts'
 import { CONFIG_FILE } from '../stores/open.ts'
 import { checkFile, type FileConfig, SLOTS_MAX } from './config_schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
@@ -32,7 +32,7 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   }
   problems.push(...agentProblems(raw), ...memoryProblems(said, env))
   if (!said || problems.length > 0) throw broken(file, problems)
-  const config = configOf(said, dirname(dirname(file)), env['HOME'] || homedir())
+  const config = configOf(said, dirname(dirname(file)), () => homeFolder(env))
   if (slots !== undefined) config.slots.max = Number(slots)
   if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
@@ -55,12 +55,12 @@ function table<T>(entries: [string, T][]): Record<string, T> {
   return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
 }
 
-function configOf(said: FileConfig, base: string, home: string): Config {
+function configOf(said: FileConfig, base: string, home: () => string): Config {
   const inFile = Object.keys(said.agents)
   const names = [...new Set([...PRESETS.keys(), ...inFile])]
   const projects = Object.entries(said.projects).map(
     ([name, project]): [string, Config['projects'][string]] => {
-      const full = project.path.replace(/^~(?=\/|$)/, () => home)
+      const full = project.path.replace(/^~(?=\/|$)/, home)
       const path = resolve(base, full)
       return [name, { ...project, path, agents: [...new Set([...inFile, project.agent])] }]
     },

@@ -47,7 +47,8 @@ function readOrRefuse(folder: string, env: NodeJS.ProcessEnv): Config | Refusal 
     return readConfig(folder, env)
   } catch (error) {
     if (error instanceof Refusal) return error
-    throw error
+    // Thrown by a timer, it would end the daemon for a file that cannot be read just now.
+    return unseen(resolve(folder), error)
   }
 }
 

@@ -88,9 +88,7 @@ export class Dispatcher {
     })
     this.forget = this.store.onCommit((events) => this.hear(events))
     await this.reload(readConfig(folder, env))
-    void settleFolders(this.store, folder).catch((error: Error) => {
-      say(`could not look through old runs: ${error.message}`)
-    })
+    this.settle('old runs', () => settleFolders(this.store, folder))
   }
 
   private async end(): Promise<void> {
@@ -134,19 +132,23 @@ export class Dispatcher {
     for (const { type, task } of events) {
       if (task === null) continue
       // Its runner may not have been there to tell.
-      if (isEnding(type)) void this.settle(task)
-      // Its runner wrote that down itself, unless it died before it could.
-      if (type === 'run.ended') setTimeout(() => void this.settle(task), RUNNER_MS).unref()
+      if (isEnding(type)) this.settleTask(task)
+      // Its runner wrote that down itself, unless it died or had no room.
+      if (type === 'run.ended') setTimeout(() => this.settleTask(task), RUNNER_MS).unref()
     }
   }
 
-  private async settle(task: string): Promise<void> {
-    try {
-      await settleRun(this.store, this.folder, task)
-    } catch (error) {
-      // The folder cannot be written, or the store not read: the next dispatcher looks again.
-      this.options.say(`could not settle the runs of task ${task}: ${(error as Error).message}`)
-    }
+  private settleTask(task: string): void {
+    this.settle(`the runs of task ${task}`, () => settleRun(this.store, this.folder, task))
+  }
+
+  /** A folder that cannot be written (a full disk, say) is settled as soon as it can be. */
+  private settle(what: string, settling: () => Promise<void>, isAgain = false): void {
+    settling().catch((error: Error) => {
+      if (!isAgain) this.options.say(`${what} could not be settled yet: ${error.message}`)
+      const again = () => this.active && this.settle(what, settling, true)
+      setTimeout(again, RETRY_MS).unref()
+    })
   }
 
   /** Fills free slots. What happens meanwhile makes it look once more. */

@@ -1,4 +1,5 @@
-import { Refusal } from '../core/refusal.ts'
+import type { Refusal } from '../core/refusal.ts'
+import { isRefusal } from '../stores/errors.ts'
 import type { Store } from '../stores/store.ts'
 import type { Role } from './role.ts'
 
@@ -41,8 +42,9 @@ export class Elected {
     try {
       await this.start()
     } catch (error) {
-      if (!isHeld(error)) throw error
-      this.say(`standing by: ${error.message}`)
+      // A store in trouble (a full disk, say) gets over it, and the rest of the daemon serves.
+      if (!isHeld(error) && !isRefusal(error, 'unavailable')) throw error
+      this.say(`standing by: ${(error as Refusal).message}`)
       this.standBy()
     }
   }
@@ -61,7 +63,9 @@ export class Elected {
     this.serving = true
     this.role.keep((why) => {
       this.say(`standing by: ${why}`)
-      void this.end().then(() => this.standBy())
+      void this.end()
+        .catch((error: Error) => this.say(error.message))
+        .then(() => this.standBy())
     })
     try {
       await this.duty.begin()
@@ -102,6 +106,4 @@ export class Elected {
   }
 }
 
-function isHeld(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.code === 'held'
-}
+const isHeld = (error: unknown) => isRefusal(error, 'held')

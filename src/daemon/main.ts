@@ -4,6 +4,7 @@ import { plant, type Promised } from '../core/planted.ts'
 export { serve, type Served } from './serve.ts'
 export { Dispatcher } from './dispatcher.ts'
 export { readConfig } from './config.ts'
+export { outliveRejections } from './rejections.ts'
 // reason: the room for background jobs
 export { DirectMeaning } from './jobs/direct.ts'
 

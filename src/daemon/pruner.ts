@@ -8,13 +8,13 @@ const AGE_MS = 30 * 24 * 3600_000
 
 /** Forgets old events and what old runs wrote, once an hour: a store does not grow without end. */
 export function startPruner(place: Place): () => void {
-  const prune = () => {
+  const prune = async () => {
     const since = new Date(Date.now() - AGE_MS)
     const keep = { events: EVENTS_MAX, since }
     pruneRuns(folderOf(place), since)
-    // If it cannot be done now, the next hour will do.
-    pruneStore(place, keep).catch(() => undefined)
+    return pruneStore(place, keep)
   }
-  const timer = setInterval(prune, EVERY_MS)
+  // If it cannot be done now, the next hour will do.
+  const timer = setInterval(() => void prune().catch(() => undefined), EVERY_MS)
   return () => clearInterval(timer)
 }

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProcessRef, Run } from '../core/rows.ts'
-import { host, processFact, seat } from '../stores/process.ts'
+import { endProcess, host, processFact, seat } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
 import { runFolder } from '../stores/run_output.ts'
@@ -17,7 +17,20 @@ const FOLDERS_AT_ONCE = 50
  */
 export async function settleRun(store: Store, folder: string, task_id: string): Promise<void> {
   const runs = await store.read((view) => [...view.scan('runs_of', task_id)])
-  for (const run of runs) settle(folder, run)
+  settleAll(folder, runs)
+}
+
+/** One that cannot be settled keeps none of the others from it; it is thrown in the end. */
+function settleAll(folder: string, runs: (Run | undefined)[]): void {
+  const failed = runs.flatMap((run) => {
+    try {
+      if (run) settle(folder, run)
+      return []
+    } catch (error) {
+      return [error]
+    }
+  })
+  if (failed.length > 0) throw failed[0]
 }
 
 function settle(folder: string, run: Run): void {
@@ -30,10 +43,7 @@ function settle(folder: string, run: Run): void {
 
 function endLater(runner: ProcessRef): void {
   if (processFact(runner) !== 'alive') return
-  const end = () => {
-    if (processFact(runner) === 'alive') process.kill(runner.pid, 'SIGKILL')
-  }
-  setTimeout(end, RUNNER_MS).unref()
+  setTimeout(() => endProcess(runner), RUNNER_MS).unref()
 }
 
 /** What the folder says of a run that is over is what the store says. */
@@ -51,7 +61,7 @@ export async function settleFolders(store: Store, folder: string): Promise<void>
     const some = ids.slice(from, from + FOLDERS_AT_ONCE)
     const open = some.filter((id) => isUnsettled(readMeta(runFolder(folder, id))))
     const runs = await store.read((view) => open.map((id) => view.get('run', id)))
-    for (const run of runs) if (run) settle(folder, run)
+    settleAll(folder, runs)
   }
 }
 

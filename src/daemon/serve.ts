@@ -3,14 +3,16 @@ import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { AddressInfo } from 'node:net'
 import type { Hono } from 'hono'
-import { httpApp } from '../doors/http/app.ts'
+import { type Doors, httpApp } from '../doors/http/app.ts'
 import { answerBadRequests, unreadable } from '../doors/http/bad_request.ts'
 import { EventHub } from '../doors/http/events.ts'
 import { loopbackHosts } from '../doors/http/guard.ts'
+import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
 import { Access } from '../operations/access.ts'
 import { Refusal } from '../core/refusal.ts'
 import { grantFullTtl } from '../stores/clock.ts'
+import { fileRefusal } from '../stores/errors.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/store.ts'
 import type { Event } from '../core/view.ts'
@@ -26,8 +28,6 @@ import { startSweeper } from './sweeper.ts'
 const HOST = '127.0.0.1'
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
-/** As many as may listen to events, and room for everybody else. */
-const CONNECTIONS_MAX = 15_000
 /** A client that does not take its answer is cut off when the server has waited this long. */
 const STOP_MS = 3_000
 const IDLE_LOOK_MS = 20
@@ -58,32 +58,29 @@ export async function serve(
     throw error
   })
   const ended = new Promise<string>((resolve) => role.keep(resolve))
-  const release = async () => {
-    await role.release()
-    await store.close()
+  // What was begun, ended in the reverse order: when all is over, and when a step of this fails.
+  const ends: (() => Promise<void>)[] = [() => store.close(), () => role.release()]
+  const stop = async () => {
+    for (const end of ends.splice(0).toReversed()) await end()
   }
   try {
     await store.write(grantFullTtl)
     const address: { url?: string } = {}
     const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
     const { url, close } = await openDoors(store, place, port, version, bounds)
+    ends.push(close)
     address.url = url
+    if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
+    if (keeper) ends.push(() => keeper.stop())
     await keeper?.start()
     forget()
-    const stopAlerts = await startAlerts(store, place, role, noticed)
-    const stop = async () => {
-      await stopAlerts()
-      await keeper?.stop()
-      await dispatcher?.stop()
-      await close()
-      await release()
-    }
+    ends.push(await startAlerts(store, place, role, noticed))
     return { url, stop, ended }
   } catch (error) {
-    await release()
-    throw error
+    await stop()
+    throw fileRefusal(error, folderOf(place))
   }
 }
 
@@ -111,25 +108,32 @@ async function openDoors(
   const stopping = new AbortController()
   let hosts = new Set<string>()
   const access = new Access(store, secret)
-  const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal }
+  const know: Doors['know'] = (socket) => strangers.know(socket)
+  const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal, know }
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
+  const strangers = new Strangers(server)
   const bound = await listen(server, port)
   hosts = loopbackHosts(bound)
   const url = `http://${HOST}:${bound}`
-  await store.follow(FOLLOW_MS)
-  const unsweep = startSweeper(store)
-  const unprune = startPruner(place)
-  announce(folder, { pid: process.pid, url, version }, secret)
+  const stops: (() => void)[] = []
   const close = async () => {
     withdraw(folder, process.pid)
-    unsweep()
-    unprune()
+    for (const stop of stops) stop()
     stopping.abort(goingAway())
     hub.close()
     await closeServer(server)
   }
-  return { url, close }
+  try {
+    await store.follow(FOLLOW_MS)
+    stops.push(startSweeper(store), startPruner(place))
+    announce(folder, { pid: process.pid, url, version }, secret)
+    return { url, close }
+  } catch (error) {
+    // An open port would keep this process from ending, though nobody is served.
+    await close()
+    throw error
+  }
 }
 
 function httpServer(fetch: Hono['fetch'], bounds: typeof BOUNDS): Server {
@@ -142,7 +146,6 @@ function httpServer(fetch: Hono['fetch'], bounds: typeof BOUNDS): Server {
     connectionsCheckingInterval: Math.min(1_000, bounds.headers_ms),
   }
   const server = createServer(options, getRequestListener(fetch, { errorHandler: unreadable }))
-  server.maxConnections = CONNECTIONS_MAX
   answerBadRequests(server)
   return server
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '../core/refusal.ts'
 import { sha256 } from '../stores/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
-import { host } from '../stores/process.ts'
+import { host, isStopped } from '../stores/process.ts'
 import { readServer } from '../stores/server_file.ts'
 import type { Store } from '../stores/store.ts'
 import { Role } from './role.ts'
@@ -32,7 +32,9 @@ function taken(folder: string, refusal: Refusal): Refusal {
     'unavailable',
     `Another leasehold server is already running on this database (PID: ${String(pid)}${where})`,
     {
-      next: 'Use that one: the command line finds it by itself. To replace it, stop it first.',
+      next: isStopped(Number(pid))
+        ? `It is stopped. Let it go on: kill -CONT ${String(pid)}`
+        : 'Use that one: the command line finds it by itself. To replace it, stop it first.',
       details: { pid, url: url ?? null },
     },
   )

@@ -1,11 +1,13 @@
 import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
+import { uniqueId } from '../stores/digest.ts'
 import { stateFolder } from '../stores/place.ts'
 import { type Daemon, findDaemon } from '../stores/server_file.ts'
-import { askBare, Unanswered } from '../stores/wire.ts'
+import { Unanswered } from '../stores/silence.ts'
+import { askBare } from '../stores/wire.ts'
 
-/** A daemon that hangs must not hang the agent: then the store is asked beside it. */
-const ANSWER_MS = 2_000
+/** These change nothing: they may be done twice, now and when a paused daemon goes on. */
+const READS = /\.(?:check|list|status)$/
 
 /** Asks the daemon if one answers, else the store itself. */
 export class Asking {
@@ -27,9 +29,10 @@ export class Asking {
   async ask(name: string, input: Record<string, unknown>, caller: Caller): Promise<unknown> {
     if (this.daemon === null) this.daemon = findDaemon(this.env, await this.serverFolder())
     const { daemon } = this
+    const asked = READS.test(name) ? input : { request_id: uniqueId(), ...input }
     if (daemon) {
       try {
-        return await askBare(daemon, name, input, caller, ANSWER_MS)
+        return await askBare(daemon, name, asked, caller)
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
         if (!daemon.isOurs) throw new Refusal('unavailable', `No server answers at ${daemon.url}`)
@@ -37,7 +40,7 @@ export class Asking {
       }
     }
     this.direct ??= (await import('./direct_store.ts')).openDirect(this.env, this.cwd)
-    return this.direct.ask(name, input, caller)
+    return this.direct.ask(name, asked, caller)
   }
 
   /** Where a daemon would say that it is. Only a store elsewhere takes more than a look to find. */

@@ -1,5 +1,6 @@
 import { leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../stores/checkout.ts'
+import { loginName } from '../stores/login.ts'
 import { host } from '../stores/process.ts'
 import { sessionHere } from '../stores/sessions.ts'
 import { letPast } from './bypass.ts'
@@ -17,9 +18,8 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
   const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
   const agent = env['LEASEHOLD_AGENT'] || session?.agent
-  const { userInfo } = process.getBuiltinModule('node:os')
   return {
-    agent: agent ?? `cli:${userInfo().username}@${host}`,
+    agent: agent ?? `cli:${loginName()}@${host}`,
     process: session?.process,
   }
 }

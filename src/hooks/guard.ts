@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { homeFolder } from '../stores/login.ts'
 import { type Checkout, checkoutAt } from '../stores/checkout.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext } from './context.ts'
@@ -32,7 +33,7 @@ export async function guardTool(context: HookContext, call: HookCall): Promise<V
 }
 
 function effectsIn(command: string, cwd: string): Effects {
-  const home = process.env['HOME'] ?? process.getBuiltinModule('node:os').homedir()
+  const home = homeFolder(process.env, '/')
   return effectsOf(command, { cwd, home, isFolder })
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { homeFolder } from './login.ts'
 
 const FOLDER = '.leasehold'
 export const CONFIG_FILE = 'config.json'
@@ -19,9 +20,6 @@ export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
     if (dirname(here) === here) return join(homeFolder(env), FOLDER)
   }
 }
-
-const homeFolder = (env: NodeJS.ProcessEnv) =>
-  env['HOME'] ?? process.getBuiltinModule('node:os').homedir()
 
 /** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */
 export function mainCheckout(folder: string): string | undefined {

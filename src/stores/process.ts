@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
-
-const LINUX = process.platform === 'linux'
+import { carries, census, hidesOthers, isOver, LINUX, lookAt, signalled } from './proc.ts'
+import type { Found, Unseen } from './proc.ts'
 
 /** As `hostname` of `node:os` says it, which every hook would have to load for this. */
 export const host = LINUX
@@ -17,52 +18,62 @@ export const boot = LINUX
       .execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' })
       .trim()
 
-/** The same pid means another process in another pid namespace, though boot and host agree. */
-export const seat = `${boot}/${LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform}`
+/**
+ * The same pid means another process in another pid namespace, though boot and host agree; and in
+ * another time namespace the same process has another start time.
+ */
+export const seat = `${boot}/${LINUX ? namespaces() : process.platform}`
 
-interface Stat {
-  name: string
-  state: string
-  parent: number
-  group: number
-  start: number
-}
-
-function readStat(pid: number | string): Stat | undefined {
-  let text: string
+/** The time namespace that every machine begins with is not named. */
+function namespaces(): string {
+  const pids = readlinkSync('/proc/self/ns/pid')
   try {
-    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const time = readlinkSync('/proc/self/ns/time')
+    return time === 'time:[4026531834]' ? pids : `${pids}/${time}`
   } catch {
-    return undefined
-  }
-  // The command's name stands in parentheses and may itself contain any of ") (".
-  const end = text.lastIndexOf(')')
-  const fields = text.slice(end + 2).split(' ')
-  return {
-    name: text.slice(text.indexOf('(') + 1, end),
-    state: fields[0]!,
-    parent: Number(fields[1]),
-    group: Number(fields[2]),
-    start: Number(fields[19]),
+    // A kernel without time namespaces.
+    return pids
   }
 }
 
-/** Zombies answer signals but run nothing. */
-function isOver(stat: Stat): boolean {
-  return stat.state === 'Z' || stat.state === 'X'
-}
-
-/** A process that runs here now, so that it can be recognised later; undefined if there is none. */
+/**
+ * A process that runs here now, so that it can be recognised later; undefined if there is none.
+ * Refuses (`unavailable`) when nobody can tell.
+ */
 export function processRef(pid: number): ProcessRef | undefined {
   if (!LINUX) return signalled(pid) === 'dead' ? undefined : { host, seat, pid, start: 0 }
-  const stat = readStat(pid)
-  return stat && !isOver(stat) ? { host, seat, pid, start: stat.start } : undefined
+  const stat = lookAt(pid)
+  if (stat === 'hidden' || stat === 'failed') throw unseen(pid, stat)
+  return stat === 'gone' || isOver(stat) ? undefined : { host, seat, pid, start: stat.start }
+}
+
+function unseen(pid: number, why: Unseen): Refusal {
+  const hidden = why === 'hidden'
+  const said = hidden ? 'it is hidden from this login' : '/proc could not be read just now'
+  return new Refusal('unavailable', `Process ${pid} cannot be looked at: ${said}`, {
+    next: hidden ? 'Name a process of your own login.' : 'Try again in a moment.',
+    details: { pid },
+  })
 }
 
 let self: ProcessRef | undefined
 
 export function ownProcess(): ProcessRef {
   return (self ??= processRef(process.pid)!)
+}
+
+/** Whether a process of this number is here, whichever it is. */
+export function pidFact(pid: number): Fact {
+  if (!LINUX) return signalled(pid)
+  const stat = lookAt(pid)
+  if (typeof stat === 'string') return stat === 'gone' ? 'dead' : 'unknown'
+  return isOver(stat) ? 'dead' : 'alive'
+}
+
+/** Whether somebody stopped (SIGSTOP) this process: it is there, and says nothing until SIGCONT. */
+export function isStopped(pid: number): boolean {
+  const stat = LINUX ? lookAt(pid) : 'hidden'
+  return typeof stat === 'object' && (stat.state === 'T' || stat.state === 't')
 }
 
 /** A process that this one descends from. */
@@ -74,13 +85,17 @@ export interface Ancestor {
 
 const ANCESTORS_MAX = 64
 
-/** The parent, its parent and so on, as far as they can be seen. None where there is no /proc. */
+/**
+ * The parent, its parent and so on, as far as they can be seen. None where there is no /proc.
+ * Refuses (`unavailable`) when a look fails: who an agent is must not depend on luck.
+ */
 export function* ancestors(): Generator<Ancestor> {
   if (!LINUX) return
   let pid = process.ppid
   for (let i = 0; i < ANCESTORS_MAX && pid > 0; i += 1) {
-    const stat = readStat(pid)
-    if (!stat) return
+    const stat = lookAt(pid)
+    if (stat === 'failed') throw unseen(pid, stat)
+    if (typeof stat === 'string') return
     yield { name: stat.name, ref: { host, seat, pid, start: stat.start } }
     pid = stat.parent
   }
@@ -88,10 +103,16 @@ export function* ancestors(): Generator<Ancestor> {
 
 export function processFact(ref: ProcessRef): Fact {
   if (ref.seat !== seat) return 'unknown'
-  if (ref.pid === process.pid && ref.start === ownProcess().start) return 'alive'
+  if (ref.pid === process.pid && ref.start === self?.start) return 'alive'
   if (!LINUX) return signalled(ref.pid)
-  const stat = readStat(ref.pid)
-  return stat && stat.start === ref.start && !isOver(stat) ? 'alive' : 'dead'
+  const stat = lookAt(ref.pid)
+  if (typeof stat === 'string') return stat === 'gone' ? 'dead' : 'unknown'
+  return stat.start === ref.start && !isOver(stat) ? 'alive' : 'dead'
+}
+
+/** Ends a process, if it still is the one that is meant. */
+export function endProcess(ref: ProcessRef): void {
+  if (processFact(ref) === 'alive') send(ref.pid, 'SIGKILL')
 }
 
 /**
@@ -101,68 +122,49 @@ export function processFact(ref: ProcessRef): Fact {
  */
 export function groupFact(ref: GroupRef): Fact {
   if (ref.seat !== seat) return 'unknown'
-  if (isStanding(ref) && (!LINUX || hasMembers(ref.pid))) return 'alive'
+  const members = membersFact(ref)
+  if (members === 'alive') return 'alive'
   // Only now: this looks into every process, and most groups end with nobody gone astray.
-  return stragglers(ref).length > 0 ? 'alive' : 'dead'
+  const astray = stragglers(ref)
+  if (astray.found.length > 0) return 'alive'
+  return astray.whole ? members : 'unknown'
 }
 
-/** Whether there is a group of this number, and it is this one. Zombies count here. */
-function isStanding(ref: GroupRef): boolean {
-  if (signalled(-ref.pid) === 'dead') return false
-  const leader = LINUX ? readStat(ref.pid) : undefined
-  return leader === undefined || leader.start === ref.start
+/** Whether the group of this number is the one that is meant, and somebody of it still runs. */
+function membersFact(ref: GroupRef): Fact {
+  if (signalled(-ref.pid) === 'dead') return 'dead'
+  if (!LINUX) return 'alive'
+  const leader = lookAt(ref.pid)
+  if (typeof leader === 'object' && leader.start !== ref.start) return 'dead'
+  if (leader === 'hidden' || leader === 'failed') return 'unknown'
+  const { found, whole } = census()
+  const members = found.filter(({ group }) => group === ref.pid)
+  if (members.some((member) => !isOver(member))) return 'alive'
+  // The kernel says that there are members: zombies, unless some are kept from us.
+  return whole && members.length > 0 && !hidesOthers() ? 'dead' : settled(ref, whole)
 }
 
-interface Found extends Stat {
-  pid: number
+/** Nobody of it was seen: either it went while we looked, or it is hidden from us. */
+function settled(ref: GroupRef, whole: boolean): Fact {
+  return whole && signalled(-ref.pid) === 'dead' ? 'dead' : 'unknown'
 }
-
-function* living(): Generator<Found> {
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name)
-    const stat = pid > 0 ? readStat(pid) : undefined
-    if (stat && !isOver(stat)) yield { pid, ...stat }
-  }
-}
-
-const hasMembers = (group: number) => [...living()].some((found) => found.group === group)
 
 /** In the environment of everything that a run starts, whatever group it moves to. */
 export const MARK = 'LEASEHOLD_MARK'
 
 /** Living processes outside the group that carry its mark; none is older than its leader. */
-function stragglers(ref: GroupRef): Found[] {
-  if (ref.mark === undefined || !LINUX) return []
+function stragglers(ref: GroupRef): { found: Found[]; whole: boolean } {
+  if (ref.mark === undefined || !LINUX) return { found: [], whole: true }
   const entry = Buffer.from(`${MARK}=${ref.mark}`)
-  return [...living()].filter(({ pid, group, start }) => {
-    return group !== ref.pid && start >= ref.start && carries(pid, entry)
+  const { found, whole } = census()
+  let all = whole
+  const astray = found.filter((one) => {
+    if (one.group === ref.pid || one.start < ref.start || isOver(one)) return false
+    const fact = carries(one.pid, entry)
+    all &&= fact !== 'unknown'
+    return fact === 'alive'
   })
-}
-
-/** Whether `entry` is in the environment. What another login runs cannot be read: not ours. */
-function carries(pid: number, entry: Buffer): boolean {
-  let environment: Buffer
-  try {
-    environment = readFileSync(`/proc/${pid}/environ`)
-  } catch {
-    return false
-  }
-  const end = entry.length
-  for (let at = environment.indexOf(entry); at !== -1; at = environment.indexOf(entry, at + 1)) {
-    const begins = at === 0 || environment[at - 1] === 0
-    const ends = at + end === environment.length || environment[at + end] === 0
-    if (begins && ends) return true
-  }
-  return false
-}
-
-function signalled(pid: number): Fact {
-  try {
-    process.kill(pid, 0)
-    return 'alive'
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'dead' : 'unknown'
-  }
+  return { found: astray, whole: all }
 }
 
 const TERM_MS = 2_000
@@ -185,7 +187,8 @@ export async function stopGroup(ref: GroupRef, term_ms?: number): Promise<boolea
     for (let look_ms = LOOK_MS; ; look_ms = Math.min(look_ms * 1.5, LOOK_MS_MAX)) {
       const left = tell(ref, signal, told)
       if (left === 'forbidden') return false
-      empty = left === 'some' ? 0 : empty + 1
+      // A look that failed has not found nobody.
+      empty = left === 'none' ? empty + 1 : 0
       // A process has no environment for a moment while it becomes another program: look twice.
       if (empty > 0 && (told.size === 0 || ref.mark === undefined || empty > 1)) return true
       const left_ms = until - performance.now()
@@ -208,15 +211,17 @@ function tell(ref: GroupRef, signal: 'SIGTERM' | 'SIGKILL', told: Set<string>) {
     told.add(key)
     return true
   }
-  const astray = stragglers(ref)
-  const grouped = isStanding(ref) && (!LINUX || hasMembers(ref.pid))
+  const { found: astray, whole } = stragglers(ref)
+  const members = membersFact(ref)
+  const grouped = members === 'alive'
   if (grouped && once(-ref.pid, ref.start) && !send(-ref.pid, signal)) return 'forbidden'
   for (const { pid, group, start } of astray) {
-    if (!once(pid, start) || readStat(pid)?.start !== start) continue
+    if (!once(pid, start) || processFact({ ...ref, pid, start }) !== 'alive') continue
     // A straggler that leads a group made it: in one step, its children cannot get away.
     send(group === pid && signal === 'SIGKILL' ? -pid : pid, signal)
   }
-  return grouped || astray.length > 0 ? 'some' : 'none'
+  if (grouped || astray.length > 0) return 'some'
+  return whole && members === 'dead' ? 'none' : 'unseen'
 }
 
 /** A stopped process does not see TERM until it goes on. False when it is not ours to signal. */

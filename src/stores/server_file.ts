@@ -70,6 +70,8 @@ function readText(path: string): string | undefined {
 export interface Daemon {
   url: string
   secret: string
+  /** Its process, where the state folder names it. */
+  pid?: number
   /** False with `LEASEHOLD_TOKEN`: then that token is all we are, and the store is not ours. */
   isOurs: boolean
 }
@@ -88,11 +90,13 @@ export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | und
       })
     }
     const url = env['LEASEHOLD_URL'] ?? server?.url
-    if (url) return { url, secret: token, isOurs: false }
+    const pid = server && url === server.url ? { pid: server.pid } : {}
+    if (url) return { url, secret: token, isOurs: false, ...pid }
     throw new Refusal('unavailable', 'LEASEHOLD_TOKEN is set, but no server is known', {
       next: 'Set LEASEHOLD_URL, or start one: leasehold up',
     })
   }
   const secret = server && readSecret(folder)
-  return secret === undefined ? undefined : { url: server!.url, secret, isOurs: true }
+  if (!server || secret === undefined) return undefined
+  return { url: server.url, secret, isOurs: true, pid: server.pid }
 }

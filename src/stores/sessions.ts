@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProcessRef } from '../core/rows.ts'
+import { fileRefusal, systemCode } from './errors.ts'
 import { writePrivate } from './private_file.ts'
 import { ancestors, host, processFact, seat } from './process.ts'
 
@@ -30,9 +31,18 @@ const FILES_MAX = 1000
 const fileOf = (folder: string, { pid, start }: ProcessRef) =>
   join(folder, FOLDER, `${pid}-${start}.json`)
 
+/** Refuses (`unavailable`) when a file that may be there cannot be read. */
 function read(folder: string, process: ProcessRef): string[] {
+  const path = fileOf(folder, process)
+  let text: string
   try {
-    const file = JSON.parse(readFileSync(fileOf(folder, process), 'utf8')) as SessionFile
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return []
+    throw fileRefusal(error, path)
+  }
+  try {
+    const file = JSON.parse(text) as SessionFile
     if (file.seat !== seat || !Array.isArray(file.agents)) return []
     return file.agents.filter((agent) => typeof agent === 'string')
   } catch {

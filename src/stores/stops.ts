@@ -18,7 +18,11 @@ export class Stops {
   stop({ fence }: Lease, group: GroupRef): Promise<boolean> {
     const already = this.under.get(fence)
     if (already) return already
-    const stopping = this.machine.stop(group).finally(() => this.under.delete(fence))
+    // What went wrong is no proof that it is gone, and nobody waits here to hear of it.
+    const stopping = this.machine
+      .stop(group)
+      .catch(() => false)
+      .finally(() => this.under.delete(fence))
     this.under.set(fence, stopping)
     return stopping
   }

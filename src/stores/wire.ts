@@ -1,9 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
 import type { Daemon } from './server_file.ts'
-
-/** Nobody answered: there is no daemon, or it went away in the middle of the call. */
-export class Unanswered extends Error {}
+import { patienceFor, refuseStopped, stakeIn, Unanswered } from './silence.ts'
 
 /** The body and the headers that an ask consists of, whichever way it is sent. */
 export function letterOf(
@@ -25,21 +23,22 @@ export function letterOf(
 /**
  * Calls an operation of a daemon on a bare socket, as HTTP/1.0: one request, one answer, the end.
  * Loading Node's own client would take 7 ms of the start of every run and of every hook.
- * Throws `Unanswered` when there is no answer at all, or none within `patience_ms`.
+ * Throws `Unanswered` when there is no answer at all, or none in time.
  */
 export async function askBare(
   daemon: Daemon,
   operation: string,
   input: Record<string, unknown>,
   caller: Caller,
-  patience_ms: number,
+  ttl_ms = stakeIn(input),
 ): Promise<unknown> {
+  refuseStopped(daemon)
   const { body, headers } = letterOf(daemon, input, caller)
   const { hostname, port, host } = new URL(daemon.url)
   const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}`)
   const head = [`POST /v1/${operation} HTTP/1.0`, ...lines].join('\r\n')
   const place = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) || 80 }
-  const answer = await exchange(place, `${head}\r\n\r\n${body}`, patience_ms)
+  const answer = await exchange(place, `${head}\r\n\r\n${body}`, patienceFor(ttl_ms))
   const { status, text } = readAnswer(answer)
   return answerOf(status, text)
 }

@@ -8,7 +8,10 @@ import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { callerOf } from '../helpers.ts'
-import { because, type Running, sandbox, type Sandbox, until } from '../processes.ts'
+import { readMeta } from '../../src/daemon/run_folder.ts'
+import { runFolder } from '../../src/stores/run_output.ts'
+import { daemonOn } from '../daemons.ts'
+import { because, isAlive, type Running, sandbox, type Sandbox, until } from '../processes.ts'
 
 /** Programs of the system, where it has them; no package brings them. */
 const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
@@ -16,9 +19,9 @@ const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
 const me = callerOf('writer')
 
 /** A small disk of its own, where this login may mount one. */
-function smallDisk(place: Sandbox, size: string, context: TestContext): string {
-  const dir = place.path('disk')
-  mkdirSync(dir)
+function smallDisk(place: Sandbox, size: string, context: TestContext, name = 'disk'): string {
+  const dir = place.path(name)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
   const options = ['-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', dir]
   const mounted = spawnSync(MOUNT, options, { encoding: 'utf8' })
   // reason: a full disk takes a disk that can be filled, and only root can mount one
@@ -176,4 +179,69 @@ describe('a write lock that another process holds', () => {
       expect(await ended).toEqual({ code: 0, err: '' })
     }
   })
+})
+
+describe('a daemon that is started on a full disk', () => {
+  /** From not a byte to enough: it may fail at each of its steps. */
+  test.for([0, 4, 16, 32, 64, 128])('with %i KB left', async (left, context) => {
+    const place = sandbox()
+    const disk = smallDisk(place, '4m', context)
+    const env = { LEASEHOLD_DIR: join(disk, 'state') }
+    await place.ok(['task', 'add', 'Kept', '--id', '1'], { env })
+    await place.ok(['lock', 'acquire', 'a', '--agent', 'ada'], { env })
+    const filler = fill(disk, left * 1024)
+    const start = () => {
+      const running = place.start(['--json', 'serve', '--port', '0'], { env, input: '' })
+      onTestFinished(async () => {
+        running.kill('SIGKILL')
+        await running.ended
+      })
+      return running
+    }
+    let daemon = start()
+    const url = () => /"url":"([^"]+)"/.exec(daemon.out)?.[1]
+    const ended = daemon.ended.then(({ code, error }) => ({ code, error }))
+    const first = await Promise.race([until('it serves', url), ended])
+    if (typeof first === 'object') {
+      expect(first).toMatchObject({ code: 75, error: { code: 'unavailable' } })
+      expect(first.error.message).toMatch(/disk is full/)
+    } else {
+      expect(await place.ok(['task', 'show', '1'], { env })).toMatchObject({ title: 'Kept' })
+    }
+    rmSync(filler)
+    if (typeof first === 'object') daemon = start()
+    await until('it serves', url)
+    await place.ok(['task', 'add', 'Later', '--id', '2'], { env })
+    await until('it dispatches, and what was held is held', async () => {
+      const { items } = await place.ok(['lock', 'list'], { env })
+      const names = items.map(({ name }: { name: string }) => name).join('\n')
+      return /^a$/m.test(names) && /^leasehold:dispatcher/m.test(names)
+    })
+  })
+})
+
+test('meta.json of a run that ended without room for it is made true later', async (context) => {
+  const place = sandbox()
+  const disk = smallDisk(place, '256k', context, 'state/runs')
+  const go = place.path('go')
+  const command = ['/bin/sh', '-c', `while [ ! -e ${go} ]; do sleep 0.05; done`]
+  const config = { projects: { web: { agent: 'brief' } }, agents: { brief: { command } } }
+  writeFileSync(join(place.state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+  const { running } = await daemonOn(place)
+  const add = ['queue', 'add', 'do it', '--project', 'web', '--user', 'u']
+  const { task } = await place.ok(add)
+  const run = `${task.id}.1`
+  const meta = () => readMeta(runFolder(place.state, run))
+  await until('it runs', () => meta()?.pid)
+  const filler = fill(disk, 0)
+  writeFileSync(go, '')
+  const shown = () => place.ok(['runs', 'show', run])
+  await until('it ended', async () => (await shown()).status === 'completed')
+  const runner = meta()!.runner_pid
+  await until('its runner is gone', () => !isAlive(runner))
+  await running.said(/settle/)
+  expect(meta()).toMatchObject({ status: 'running' })
+  rmSync(filler)
+  await until('it is made true', () => meta()?.status === 'completed')
+  expect(meta()).toMatchObject({ exit_code: 0, lock_released: true })
 })

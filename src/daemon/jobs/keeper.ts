@@ -85,7 +85,9 @@ export class NoteKeeper {
     this.stops = [
       this.store.onCommit((events) => this.hear(events)),
       watchConfig(folderOf(place), env, {
-        changed: (config) => void this.change(config),
+        changed: (config) => {
+          this.change(config).catch((error: Error) => this.options.say(error.message))
+        },
         failed: () => undefined,
       }),
     ]

@@ -1,21 +1,22 @@
 import type { Caller } from '../../core/caller.ts'
 import { Refusal, type RefusalCode } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
+import { isRefusal } from '../../stores/errors.ts'
 import { stateFolder } from '../../stores/place.ts'
 import { ownProcess } from '../../stores/process.ts'
 import { findDaemon } from '../../stores/server_file.ts'
-import { askBare, Unanswered } from '../../stores/wire.ts'
+import { Unanswered } from '../../stores/silence.ts'
+import { askBare } from '../../stores/wire.ts'
 
-/** A daemon that is stopped answers nothing; the store can be asked beside it. */
-const ANSWER_MS_MAX = 5_000
-/** Of the TTL: then there is time to ask the store, and to be heard before the lease is over. */
-const ANSWER_SHARE = 1 / 8
 const PAUSE_MS = 50
 const PAUSE_MS_MAX = 5_000
 
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
-/** The store has decided, and will decide the same again. Anything else may pass. */
+/**
+ * The store has decided, and will decide the same again. Anything else may pass: `internal` too,
+ * for what broke in a daemon (no descriptor left, say) need not break in the next one.
+ */
 const FINAL = new Set<RefusalCode>([
   'held',
   'fence_stale',
@@ -23,7 +24,6 @@ const FINAL = new Set<RefusalCode>([
   'illegal_move',
   'not_found',
   'invalid',
-  'internal',
 ])
 
 export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has(error.code)
@@ -32,14 +32,14 @@ export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has
 export class Asking {
   private readonly env: NodeJS.ProcessEnv
   private readonly caller: Caller
-  private readonly answer_ms: number
+  private readonly ttl_ms: number
   private direct: ReturnType<typeof import('./direct.ts').openDirect> | undefined
   private asks = 0
 
   constructor(env: NodeJS.ProcessEnv, caller: Caller, ttl_ms: number) {
     this.env = env
     this.caller = caller
-    this.answer_ms = Math.min(ANSWER_MS_MAX, ttl_ms * ANSWER_SHARE)
+    this.ttl_ms = ttl_ms
   }
 
   /** One try. Under the same request id it takes effect once, whoever is asked. */
@@ -48,9 +48,9 @@ export class Asking {
     const daemon = findDaemon(env, await this.folder())
     if (daemon) {
       try {
-        return (await askBare(daemon, name, input, caller, this.answer_ms)) as ShownRun
+        return (await askBare(daemon, name, input, caller, this.ttl_ms)) as ShownRun
       } catch (error) {
-        if (!(error instanceof Unanswered)) throw error
+        if (!(error instanceof Unanswered) && !isRefusal(error, 'internal')) throw error
       }
     }
     this.direct ??= (await import('./direct.ts')).openDirect(env, '/')

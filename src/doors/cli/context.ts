@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { admits, type Caller, leaseUnder } from '../../core/caller.ts'
 import type { Waiting } from '../../core/lock.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -6,13 +5,14 @@ import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
 import { uniqueId } from '../../stores/digest.ts'
+import { loginName } from '../../stores/login.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
 import { sessionHere } from '../../stores/sessions.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/store.ts'
-import { Unanswered } from '../../stores/wire.ts'
+import { Unanswered } from '../../stores/silence.ts'
 import { settleMemory } from './memory_config.ts'
 import { askDaemon } from './remote.ts'
 
@@ -20,6 +20,14 @@ export interface GlobalOptions {
   json?: boolean
   agent?: string | undefined
   force?: boolean
+}
+
+/** How a call is made, beyond what is asked. */
+export interface How {
+  caller?: Caller
+  signal?: AbortSignal
+  /** Of the lease that it keeps: nobody waits for a silent daemon while that runs out. */
+  ttl_ms?: number
 }
 
 /** What every command needs: who is asking, where the state is, and how to answer. */
@@ -34,7 +42,7 @@ export interface Context {
   call<F extends Fields, O>(
     operation: Operation<F, O>,
     input: Record<string, unknown>,
-    how?: { caller?: Caller; signal?: AbortSignal },
+    how?: How,
   ): Promise<Exclude<O, Waiting>>
   /** Opened when first asked for, closed by `main`. */
   store(): Store
@@ -61,7 +69,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     call: (operation, input, how = {}) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
-      const ask = { operation, input: asked, caller: how.caller ?? caller, signal: how.signal }
+      const ask = { operation, input: asked, caller, json: options.json ?? false, ...how }
       const direct = async () => {
         if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
         if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
@@ -99,7 +107,9 @@ interface Asked {
   operation: { name: string }
   input: Record<string, unknown>
   caller: Caller
-  signal: AbortSignal | undefined
+  json: boolean
+  signal?: AbortSignal
+  ttl_ms?: number
 }
 
 /**
@@ -108,20 +118,34 @@ interface Asked {
  */
 async function throughDaemon<T>(
   daemon: Daemon | undefined,
-  { operation, input, caller, signal }: Asked,
+  { operation, input, caller, signal, ttl_ms, json }: Asked,
   direct: () => Promise<T>,
 ): Promise<T> {
   if (!daemon) return direct()
   try {
-    return (await askDaemon(daemon, operation.name, input, caller, signal)) as T
+    const asked = { daemon, operation: operation.name, input, ttl_ms }
+    return (await askDaemon(asked, caller, signal)) as T
   } catch (error) {
     if (!(error instanceof Unanswered)) throw error
     if (signal?.aborted) throw new Refusal('held', 'Interrupted: no longer waiting')
-    if (daemon.isOurs) return direct()
+    if (daemon.isOurs) {
+      if (!json) noteOnce(error)
+      return direct()
+    }
     throw new Refusal('unavailable', `No server answers at ${daemon.url}: ${error.message}`, {
-      next: 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.',
+      next:
+        error.next || 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.',
     })
   }
+}
+
+let noted = false
+
+/** A daemon that is there and says nothing is for a person to look at; the command goes on. */
+function noteOnce({ message, next }: Unanswered): void {
+  if (next === '' || noted) return
+  noted = true
+  process.stderr.write(`leasehold: ${message}; the store itself was asked\n  next: ${next}\n`)
 }
 
 /**
@@ -135,7 +159,7 @@ function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, folder: string
   const isOurs = session && (said === undefined || admits(session.agent, said))
   const agent = said ?? session?.agent
   return {
-    agent: agent ?? `cli:${userInfo().username}@${host}`,
+    agent: agent ?? `cli:${loginName()}@${host}`,
     given: agent !== undefined,
     // Of an agent with hooks, what it holds is held by its own process, whoever asks; but a place
     // in a line is ours, and goes with us.

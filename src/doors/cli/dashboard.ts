@@ -1,8 +1,8 @@
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
 import { sha256 } from '../../stores/digest.ts'
+import { loginName } from '../../stores/login.ts'
 import { folderOf } from '../../stores/open.ts'
 import { host } from '../../stores/process.ts'
 import { findDaemon } from '../../stores/server_file.ts'
@@ -42,7 +42,7 @@ export async function makeLink(
   if (!daemon) throw notServing()
   const { randomBytes } = process.getBuiltinModule('node:crypto')
   const secret = randomBytes(32).toString('base64url')
-  const for_agent = `web:${userInfo().username}@${host}`
+  const for_agent = `web:${loginName()}@${host}`
   const response = await fetch(new URL('/v1/session/link', daemon.url), {
     method: 'POST',
     headers: { authorization: `Bearer ${daemon.secret}`, 'content-type': 'application/json' },

@@ -9,7 +9,7 @@ import type { Event } from '../../core/view.ts'
 import { dispatcherId } from '../../daemon/dispatch_plan.ts'
 import { startSweeper } from '../../daemon/sweeper.ts'
 import { folderOf } from '../../stores/open.ts'
-import { processFact, processRef } from '../../stores/process.ts'
+import { pidFact } from '../../stores/process.ts'
 import { readServer } from '../../stores/server_file.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Context, refuseWithToken } from './context.ts'
@@ -27,7 +27,8 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   const folder = folderOf(context.place)
   const env = { ...context.env, ...(slots !== undefined && { LEASEHOLD_SLOTS_MAX: slots }) }
   const url = () => urlOf(folder)
-  const { Dispatcher } = await import('../../daemon/main.ts')
+  const { Dispatcher, outliveRejections } = await import('../../daemon/main.ts')
+  outliveRejections()
   await store.write(() => undefined)
   await store.follow(FOLLOW_MS)
   const screen = new Screen(context.json, store, folder)
@@ -52,8 +53,7 @@ export async function dispatchHere(context: Context, slots: string | undefined):
 
 function urlOf(folder: string): string | undefined {
   const server = readServer(folder)
-  const ref = server && processRef(server.pid)
-  return ref && processFact(ref) === 'alive' ? server.url : undefined
+  return server && pidFact(server.pid) !== 'dead' ? server.url : undefined
 }
 
 function taken(refusal: Refusal): Refusal {

@@ -7,6 +7,8 @@ import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
+import { isStopped, pidFact } from '../../stores/process.ts'
+import { readServer } from '../../stores/server_file.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
@@ -97,6 +99,17 @@ const CHECKS: [what: string, check: Check][] = [
       const names = Object.keys(projects)
       const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
       return { ok: true, says: `${says} (${slots.max} slots)` }
+    },
+  ],
+  [
+    'server',
+    ({ place }) => {
+      const server = readServer(folderOf(place))
+      if (!server || pidFact(server.pid) === 'dead') return { ok: true, says: 'none runs' }
+      const { pid, url } = server
+      const ok = !isStopped(pid)
+      const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`
+      return { ok, says, next: `Let it go on: kill -CONT ${pid}` }
     },
   ],
   [

@@ -149,9 +149,10 @@ class Held {
 
   /** When the lease is lost, the command is stopped while the rest of the TTL protects it. */
   keepRenewing(stop: () => void): void {
+    const ttl_ms = this.lease.ttl_seconds * 1000
     this.endRenewing = keepRenewing({
-      ttl_ms: this.lease.ttl_seconds * 1000,
-      renew: () => this.context.call(locks.renew, this.proof),
+      ttl_ms,
+      renew: () => this.context.call(locks.renew, this.proof, { ttl_ms }),
       lose: (why) => {
         this.lost ??= why
         stop()

@@ -6,7 +6,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { readServer, type ServerFile } from '../../stores/server_file.ts'
 import { VERSION } from '../../daemon/version.ts'
 import { folderOf } from '../../stores/open.ts'
-import { processFact, processRef } from '../../stores/process.ts'
+import { isStopped, pidFact } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { linkHint, makeLink } from './dashboard.ts'
@@ -67,7 +67,8 @@ function portOf(text: string): number {
 
 async function serveHere(context: Context, port: number): Promise<void> {
   refuseWithToken(context.env)
-  const { serve } = await import('../../daemon/main.ts')
+  const { outliveRejections, serve } = await import('../../daemon/main.ts')
+  outliveRejections()
   const served = await serve(context.place, port, VERSION)
   const { url } = served
   if (context.json) print(JSON.stringify({ pid: process.pid, url }))
@@ -91,8 +92,13 @@ async function serveHere(context: Context, port: number): Promise<void> {
 /** The daemon that serves this store, if its process is there and answers. */
 async function running(context: Context): Promise<ServerFile | undefined> {
   const server = readServer(folderOf(context.place))
-  const ref = server && processRef(server.pid)
-  if (!ref || processFact(ref) !== 'alive') return undefined
+  if (!server || pidFact(server.pid) === 'dead') return undefined
+  if (isStopped(server.pid)) {
+    throw new Refusal('unavailable', `The server (PID: ${server.pid}) is stopped`, {
+      next: `Let it go on: kill -CONT ${server.pid}`,
+      details: { pid: server.pid },
+    })
+  }
   // A daemon that was killed leaves its file behind, and its pid may be another program's by now.
   const signal = AbortSignal.timeout(HEALTH_MS)
   const answers = fetch(new URL('/healthz', server.url), { signal }).then(({ ok }) => ok)

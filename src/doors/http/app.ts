@@ -1,4 +1,5 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
@@ -34,6 +35,8 @@ export interface Doors {
   version: string
   /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
   stopping: AbortSignal
+  /** Told of a connection that has shown a token that counts. */
+  know: (socket: Socket | null) => void
   /** The MCP handler, mounted at /mcp behind the same checks. */
   mcp?: (request: Request, bearer: Bearer, wait: Waiter) => Promise<Response>
 }
@@ -59,7 +62,7 @@ export function httpApp(doors: Doors): Hono {
   addWatching(app, doors, () => open)
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
     const secret = askedWith(c)
-    const bearer = await doors.access.bearerOf(secret)
+    const bearer = await bearerOf(c, doors, secret)
     const operation = operationOf(c)
     refuseRole(bearer, operation)
     if (open >= OPEN_MAX) throw tooMany()
@@ -87,12 +90,18 @@ export function httpApp(doors: Doors): Hono {
   })
   app.all('/mcp', async (c) => {
     const secret = askedWith(c)
-    const bearer = await doors.access.bearerOf(secret)
+    const bearer = await bearerOf(c, doors, secret)
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
     return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
   })
   return app
+}
+
+async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {
+  const bearer = await doors.access.bearerOf(secret)
+  doors.know(outgoingOf(c).socket)
+  return bearer
 }
 
 /** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
@@ -120,7 +129,7 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    await doors.access.bearerOf(secret)
+    await bearerOf(c, doors, secret)
     doors.stopping.throwIfAborted()
     const out = outgoingOf(c)
     if (out.destroyed) return RESPONSE_ALREADY_SENT

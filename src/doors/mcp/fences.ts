@@ -8,10 +8,11 @@ interface Granted {
   agent: string
   name: string
   fence: number
+  ttl_ms: number
   timer: NodeJS.Timeout
 }
 
-type Renew = (agent: string, name: string, fence: number) => Promise<unknown>
+type Renew = (lease: Omit<Granted, 'timer'>) => Promise<unknown>
 
 /** What is over for good: renewing it again would change nothing. */
 const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
@@ -47,8 +48,9 @@ export class Fences {
 
   private keep(agent: string, { name, fence, ttl_seconds }: ShownLease): void {
     this.forget(agent, name)
-    const timer = setInterval(() => void this.beat(lease), (ttl_seconds * 1000) / 3)
-    const lease: Granted = { agent, name, fence, timer }
+    const ttl_ms = ttl_seconds * 1000
+    const timer = setInterval(() => void this.beat(lease), ttl_ms / 3)
+    const lease: Granted = { agent, name, fence, ttl_ms, timer }
     timer.unref()
     this.granted.set(keyOf(agent, name), lease)
   }
@@ -59,11 +61,11 @@ export class Fences {
     this.granted.delete(key)
   }
 
-  private async beat({ agent, name, fence, timer }: Granted): Promise<void> {
+  private async beat(lease: Granted): Promise<void> {
     try {
-      await this.renew(agent, name, fence)
+      await this.renew(lease)
     } catch (error) {
-      if (error instanceof Refusal && OVER.has(error.code)) clearInterval(timer)
+      if (error instanceof Refusal && OVER.has(error.code)) clearInterval(lease.timer)
     }
   }
 }

@@ -37,7 +37,7 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   // Made when the first agent comes: to know how long a call may be, it reads all schemas.
   let handler: ReturnType<typeof make> | undefined
   // Streams that clients listen on end with the server; until then each is an open connection.
-  stopping.addEventListener('abort', () => void handler?.close())
+  stopping.addEventListener('abort', () => void handler?.close().catch(() => undefined))
   return (request: Request, bearer: Bearer, wait: Waiter): Promise<Response> => {
     const extra = { bearer, request, wait } satisfies Sent
     const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra }

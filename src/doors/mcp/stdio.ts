@@ -1,10 +1,10 @@
-import { userInfo } from 'node:os'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import type { Caller } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
 import { type Operation, parseInput } from '../../operations/operation.ts'
 import { operationNamed } from '../../operations/registry.ts'
+import { loginName } from '../../stores/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { placePaths } from '../paths.ts'
@@ -20,7 +20,7 @@ interface Reach {
   call(
     operation: Operation,
     input: Record<string, unknown>,
-    how: { caller: Caller; signal?: AbortSignal },
+    how: { caller: Caller; signal?: AbortSignal; ttl_ms?: number },
   ): Promise<unknown>
 }
 
@@ -30,11 +30,11 @@ interface Reach {
  */
 export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
   const renewal = operationNamed.get('lock.renew')!
-  const fences = new Fences((agent, name, fence) => {
+  const fences = new Fences(({ agent, name, fence, ttl_ms }) => {
     const own = callerOf(reach)
     const caller = agent === own.agent ? own : { ...own, agent, given: true }
     // Without a request id: a renewal that is repeated does no harm, and there are many.
-    return reach.call(renewal, { name, fence, request_id: undefined }, { caller })
+    return reach.call(renewal, { name, fence, request_id: undefined }, { caller, ttl_ms })
   })
   const under = new Set<Promise<unknown>>()
   const ask: Ask = (operation, input, agent, signal) => {
@@ -68,7 +68,7 @@ function callerOf(reach: Reach): Caller {
   const caller = reach.callerNow()
   // A token stands for its own agent, and may not name another.
   if (caller.given || reach.env['LEASEHOLD_TOKEN']) return caller
-  const agent = `mcp:${userInfo().username}@${host}:${process.pid}`
+  const agent = `mcp:${loginName()}@${host}:${process.pid}`
   return { ...caller, agent, given: true }
 }
 

@@ -1,6 +1,21 @@
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { diskFull, fileRefusal, systemCode, unanswered, unwritable } from '../errors.ts'
 import { RESULT, resultCode } from './driver.ts'
+
+/** Of the index that SQLite makes beside a database, and what one commit takes. */
+const ROOM_BYTES = 128 * 1024
+
+/** Without room for that index, SQLite says no more than "disk I/O error". */
+function hasRoom(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return bavail * bsize >= ROOM_BYTES
+  } catch {
+    return true
+  }
+}
 
 /** What SQLite said, as a typed refusal that says what to do. Bugs stay what they are. */
 export function refusalFor(error: unknown, path: string): Error {
@@ -19,6 +34,7 @@ export function refusalFor(error: unknown, path: string): Error {
         next: 'Nothing is written until it is mended: leasehold db restore BACKUP',
       })
     case RESULT.io:
+      return hasRoom(path) ? unanswered(path, said) : diskFull(path)
     case RESULT.busy:
     case RESULT.locked:
       return unanswered(path, said)

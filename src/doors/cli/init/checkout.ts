@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
+import { homeFolder } from '../../../stores/login.ts'
 import { mainCheckout } from '../../../stores/place.ts'
 import { isInside } from './files.ts'
 
@@ -67,7 +67,7 @@ function refuseOddGit(here: string): void {
 
 /** There the settings of agents are those of all projects, and the state is everybody's default. */
 function refuseHome(root: string, env: NodeJS.ProcessEnv): void {
-  const home = env['HOME'] ?? homedir()
+  const home = homeFolder(env, '/')
   if (root !== dirname(root) && !(existsSync(home) && realpathSync(home) === root)) return
   throw new Refusal('invalid', `${root} is no project: what is written here is for all of them`, {
     next: 'Go to the folder of one project, then: leasehold init',

@@ -21,9 +21,11 @@ export async function underLock<T>(
   })
   const fence = 'fence' in lease ? lease.fence : lease.items[0]!.fence
   const lost = new AbortController()
+  const ttl_ms = TTL_SECONDS * 1000
+  const renewal = { name, fence, request_id: undefined }
   const stop = keepRenewing({
-    ttl_ms: TTL_SECONDS * 1000,
-    renew: () => context.call(locks.renew, { name, fence, request_id: undefined }, { caller }),
+    ttl_ms,
+    renew: () => context.call(locks.renew, renewal, { caller, ttl_ms }),
     lose: (why) => lost.abort(lostLock(why)),
   })
   const call: Context['call'] = (operation, input, how) => {

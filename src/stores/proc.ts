@@ -1,0 +1,137 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { planted } from '../core/planted.ts'
+import type { Fact } from '../core/view.ts'
+import { systemCode } from './errors.ts'
+
+/*
+ * What the kernel shows of processes. A look that failed is not an answer: a process that cannot be
+ * seen (no descriptor left, a disk error, /proc mounted with hidepid) may well be alive, and taken
+ * for dead its holder would be robbed. Only "no such process" proves that there is none.
+ */
+
+export const LINUX = process.platform === 'linux'
+
+/** What `/proc/PID/stat` says. */
+export interface Stat {
+  name: string
+  state: string
+  parent: number
+  group: number
+  start: number
+}
+
+/**
+ * Why there is nothing to see: `gone`, there is no such process; `hidden`, it is not for this login
+ * to see; `failed`, the look itself went wrong, and another one may go well.
+ */
+export type Unseen = 'gone' | 'hidden' | 'failed'
+
+/** A /proc of another pid namespace would show other processes under the same numbers. */
+const showsOurs = LINUX && readlinkSync('/proc/self') === String(process.pid)
+
+const PROVES_ABSENCE = new Set(['ENOENT', 'ESRCH'])
+const FORBIDS = new Set(['EACCES', 'EPERM'])
+
+/** Looks at one process. */
+export function lookAt(pid: number): Stat | Unseen {
+  if (pid !== process.pid && !showsOurs) return 'hidden'
+  try {
+    return parsed(readFileSync(`/proc/${pid === process.pid ? 'self' : pid}/stat`, 'utf8'))
+  } catch (error) {
+    if (planted('S1 look')) return 'gone'
+    return whyUnseen(error, pid)
+  }
+}
+
+/** Under hidepid a living process of another login looks like none; signals tell them apart. */
+function whyUnseen(error: unknown, pid: number): Unseen {
+  const code = systemCode(error) ?? ''
+  if (PROVES_ABSENCE.has(code)) return signalled(pid) === 'dead' ? 'gone' : 'hidden'
+  return FORBIDS.has(code) ? 'hidden' : 'failed'
+}
+
+function parsed(text: string): Stat {
+  // The command's name stands in parentheses and may itself contain any of ") (".
+  const end = text.lastIndexOf(')')
+  const fields = text.slice(end + 2).split(' ')
+  return {
+    name: text.slice(text.indexOf('(') + 1, end),
+    state: fields[0]!,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    start: Number(fields[19]),
+  }
+}
+
+/** Zombies answer signals but run nothing. */
+export function isOver({ state }: Stat): boolean {
+  return state === 'Z' || state === 'X'
+}
+
+/** Whether there is a process of this number, or with a minus before it a group. */
+export function signalled(pid: number): Fact {
+  try {
+    process.kill(pid, 0)
+    return 'alive'
+  } catch (error) {
+    return systemCode(error) === 'ESRCH' ? 'dead' : 'unknown'
+  }
+}
+
+export interface Found extends Stat {
+  pid: number
+}
+
+/** Processes that were seen. Unless `whole`, there may be others. */
+export interface Census {
+  found: Found[]
+  whole: boolean
+}
+
+/** Everything that runs here, as far as /proc shows it: zombies too. */
+export function census(): Census {
+  const found: Found[] = []
+  let whole = showsOurs
+  for (const pid of pids()) {
+    const stat = pid === undefined ? 'failed' : lookAt(pid)
+    if (typeof stat === 'object') found.push({ pid: pid!, ...stat })
+    else if (stat === 'failed') whole = false
+  }
+  return { found, whole }
+}
+
+/** An undefined one stands for those that could not be listed. */
+function pids(): (number | undefined)[] {
+  try {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => pid > 0)
+  } catch {
+    return [undefined]
+  }
+}
+
+/** Whether /proc leaves out processes of other logins. */
+export const hidesOthers = () => lookAt(1) === 'hidden'
+
+/**
+ * Whether `entry` is in the environment of a process. What another login runs, or what keeps its
+ * memory to itself, cannot be read by anybody like us, and is not ours; any other look that fails
+ * may have missed it.
+ */
+export function carries(pid: number, entry: Buffer): Fact {
+  let environment: Buffer
+  try {
+    environment = readFileSync(`/proc/${pid}/environ`)
+  } catch (error) {
+    const code = systemCode(error) ?? ''
+    return PROVES_ABSENCE.has(code) || FORBIDS.has(code) ? 'dead' : 'unknown'
+  }
+  const end = entry.length
+  for (let at = environment.indexOf(entry); at !== -1; at = environment.indexOf(entry, at + 1)) {
+    const begins = at === 0 || environment[at - 1] === 0
+    const ends = at + end === environment.length || environment[at + end] === 0
+    if (begins && ends) return 'alive'
+  }
+  return 'dead'
+}
