@@ -290,6 +290,21 @@ describe('the checkers of the rig', () => {
     expect(checks).not.toContain('nobody is robbed')
   })
 
+  test('take a new grant to the same agent for the end of its lease', () => {
+    const past = sound()
+    const lock = { locks: ['z'], ttl_ms: 5_000 }
+    past.calls.push(
+      call('a', 'lock.acquire', 700, 710, { ...lock, fences: [6] }),
+      call('a', 'lock.acquire', 800, 810, { ...lock, fences: [7] }),
+      call('a', 'lock.release', 820, 830, { ...lock, fence: 7 }),
+      call('b', 'lock.acquire', 840, 850, { ...lock, fences: [8] }),
+    )
+    const robbed = () => judged(past).filter(({ check }) => check === 'nobody is robbed')
+    expect(robbed()).toEqual([])
+    past.calls.splice(-3, 2)
+    expect(robbed()).toHaveLength(1)
+  })
+
   test('blame nobody for a wait while everything was down', () => {
     const past = sound()
     Object.assign(find(past, 'lock.acquire', 'b'), { ended: 4_000 })

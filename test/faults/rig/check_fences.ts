@@ -109,7 +109,9 @@ export function checkRobbed(calls: Call[], facts: Fact[]): Violation[] {
       const writes = writesOf.get(`${grant.lock}#${grant.fence}`) ?? []
       const until = livesUntil(grant, writes.filter(isOk), facts)
       const unclear = writes.find((each) => each.outcome === 'unknown' && each.op !== 'lock.renew')
-      const end = Math.min(until, unclear?.asked ?? until)
+      // An agent whose lease names no living process may take the lock again: that ends it.
+      const again = inOrder.slice(i + 1).find(({ by }) => by.agent === grant.by.agent)
+      const end = Math.min(until, unclear?.asked ?? until, again?.asked ?? until)
       const thief = inOrder.slice(i + 1).find((other) => {
         return other.by.agent !== grant.by.agent && other.ended < end
       })

@@ -47,7 +47,8 @@ export class Proc {
     this.child = spawn(program!, args, { env, cwd, stdio: 'pipe' })
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.out += text))
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.err += text))
-    this.child.stdin!.on('error', () => undefined)
+    // What is killed in the middle of a word breaks its pipes.
+    for (const pipe of this.child.stdio) pipe?.on('error', () => undefined)
     this.ended = new Promise((resolve) => {
       this.child.once('close', (code, by: NodeJS.Signals | null) => {
         this.isOver = true
