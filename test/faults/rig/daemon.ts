@@ -16,6 +16,8 @@ export class DaemonKeeper {
   proc: Proc | undefined
   lives = 0
   isStopped = false
+  /** Another that wants to serve the same store. */
+  rival: Proc | undefined
   private serving_since = Number.POSITIVE_INFINITY
   private readonly scene: Scene
   private isKept = true
@@ -41,7 +43,7 @@ export class DaemonKeeper {
       this.scene.down(this.name)
       this.scene.ended(this.proc!, by)
       // One that another has taken over from, or that lost its store, says so and ends.
-      if (by === null) this.scene.note('daemon ended', `${code} ${this.proc!.err.slice(-300)}`)
+      if (by === null) this.scene.note('daemon ended', `by itself: ${code}`)
       await this.start()
     }
   }
@@ -57,7 +59,6 @@ export class DaemonKeeper {
       if (await this.isServing(this.proc)) return
       if (!this.proc.isOver) this.scene.kill(this.proc)
       await this.proc.ended
-      if (tries > 0) this.scene.note('daemon start', this.proc.err.slice(-300))
       await after(100)
     }
   }

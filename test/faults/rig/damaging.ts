@@ -165,6 +165,7 @@ async function verdictOf(env: Env, known: Known): Promise<string> {
 
 /** Harms a copy of a furnished store in each of these ways, and looks what comes of it. */
 export async function tryDamage(cases: DamageCase[], folder: string, counts: Counts) {
+  fs.mkdirSync(folder, { recursive: true })
   const scene = new Scene('damage', folder, 1, counts)
   const base = (store: DamageCase['store'], dir: string): Env => ({
     ...scene.env,

@@ -3,7 +3,8 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 
 /** Programs of the system, where it has them; no package brings them. */
-const [MOUNT, UMOUNT, MKFS, PERL] = ['mount', 'umount', 'mkfs.ext4', 'perl'] as const
+const [MOUNT, UMOUNT, MKFS] = ['mount', 'umount', 'mkfs.ext4'] as const
+const [PERL, SYNC] = ['perl', 'sync'] as const
 
 /** Ends a file system as a power cut does: what was not synced is gone (EXT4_IOC_SHUTDOWN, 2). */
 const SHUTDOWN = `open(my $d, "<", $ARGV[0]) or die "$!\\n"; my $how = pack("I", 2);
@@ -55,12 +56,15 @@ export class Disk {
   private static onImage(folder: string, image: string, below?: string): Disk | string {
     fs.mkdirSync(folder)
     fs.writeFileSync(image, '')
-    fs.truncateSync(image, 96 * 1024 * 1024)
+    fs.truncateSync(image, 192 * 1024 * 1024)
     const why = tried(MKFS, '-q', '-F', image) ?? tried(MOUNT, '-o', 'loop', image, folder)
     if (why !== undefined) return why
     const disk = new Disk(folder, image, below)
     const cannot = disk.cutPower()
-    if (cannot === undefined) return disk.powerUp()
+    if (cannot === undefined) {
+      fs.chmodSync(disk.powerUp().folder, 0o755)
+      return disk
+    }
     disk.close()
     return cannot
   }
@@ -81,6 +85,21 @@ export class Disk {
       // As full as it gets.
     }
     return () => fs.rmSync(file, { force: true })
+  }
+
+  isWritable(): boolean {
+    try {
+      fs.writeFileSync(join(this.folder, 'probe'), '')
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** What was put there without a thought for the power is safe from now on. */
+  sync(): void {
+    fs.chmodSync(this.folder, 0o755)
+    execFileSync(SYNC, ['-f', this.folder])
   }
 
   /** Whoever has files open there gets errors from now on. A text says why it cannot be done. */

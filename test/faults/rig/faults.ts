@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { after, nowMs, type Role } from './history.ts'
+import { until } from './processes.ts'
 import type { DaemonKeeper } from './daemon.ts'
 import type { World } from './world.ts'
 
@@ -165,7 +166,8 @@ const cutLink: Fault = async ({ link, scene }) => {
   scene.up('link')
 }
 
-const fillDisk: Fault = async ({ disk, scene }) => {
+const fillDisk: Fault = async (world) => {
+  const { disk, scene } = world
   if (isAway) return
   isAway = true
   scene.down('disk')
@@ -174,15 +176,18 @@ const fillDisk: Fault = async ({ disk, scene }) => {
   give()
   scene.up('disk')
   isAway = false
+  // A file system that could not write its journal stays read-only until somebody mounts it anew.
+  if (!disk!.isWritable()) await cutPower(world)
 }
 
 /** The power fails: what was not synced is lost, and everything on the machine starts anew. */
-const cutPower: Fault = async ({ disk, scene, everybody, finder }) => {
+const cutPower: Fault = async ({ disk, scene, everybody, finder, database }) => {
   if (isAway) return
   isAway = true
   let backUp: () => void = () => undefined
   scene.powered = new Promise((resolve) => (backUp = resolve))
   scene.down('power')
+  scene.counts.figure('power losses', 1)
   const why = disk!.cutPower()
   if (why !== undefined) scene.violate('the rig itself', why)
   // Whoever lives on would find another folder when the disk is away.
@@ -194,11 +199,47 @@ const cutPower: Fault = async ({ disk, scene, everybody, finder }) => {
     await after(20)
     living = procs.length + found.length
   }
+  await database?.kill()
   disk!.powerUp()
+  await database?.start()
   backUp()
   scene.up('power')
   isAway = false
 }
+
+/** A second daemon wants the store. While the first serves it is refused; else it may serve. */
+const rivalDaemon: Fault = async (world) => {
+  const { scene } = world
+  const [daemon] = world.daemons
+  if (!daemon || daemon.rival || world.database) return
+  const argv = [scene.bin, '--json', 'serve', '--port', '0']
+  const env = { ...scene.env, LEASEHOLD_DIR: daemon.state }
+  const rival = scene.spawn(`rival.${(rivals += 1)}`, 'daemon', argv, env)
+  daemon.rival = rival
+  const serves = () => rival.out.includes('"url"')
+  await until(() => rival.isOver || serves(), 6_000)
+  const both = serves() && !rival.isOver && daemon.hasServed(500)
+  if (both) scene.violate('one daemon per store', `${rival.who} serves beside ${daemon.proc!.who}`)
+  if (serves()) scene.counts.figure('rival daemons that served', 1)
+  await until(() => rival.isOver, 1_000)
+  if (!rival.isOver) scene.kill(rival)
+  await rival.ended
+  daemon.rival = undefined
+}
+
+/** A dispatcher of its own for a few seconds, killed in the middle of its work. */
+const rivalDispatcher: Fault = async ({ scene, daemons }) => {
+  const env = { ...scene.env, LEASEHOLD_DIR: daemons[0]!.state }
+  const who = `dispatch.${(rivals += 1)}`
+  const rival = scene.spawn(who, 'dispatcher', [scene.bin, '--json', 'dispatch'], env)
+  await until(() => rival.isOver, 2_000 + scene.random.below(4_000))
+  if (rival.isOver) return
+  if (scene.random.chance(0.3)) await scene.pause(rival.pid, rival.who, 'dispatcher', PAST_TTL_MS)
+  scene.kill(rival)
+  await rival.ended
+}
+
+let rivals = 0
 
 interface Weighted {
   name: string
@@ -217,6 +258,7 @@ const ALWAYS: Weighted[] = [
   { name: 'stop the MCP server', weight: 1, fault: stopMcp },
   { name: 'kill a daemon', weight: 4, fault: killDaemon },
   { name: 'stop a daemon', weight: 1, fault: stopDaemon },
+  { name: 'a second daemon', weight: 1, fault: rivalDaemon },
   { name: 'lose replies', weight: 3, fault: loseReplies },
   { name: 'partition', weight: 1, fault: partition },
   { name: 'use up descriptors', weight: 1, fault: exhaust },
@@ -227,6 +269,7 @@ const QUEUE: Weighted[] = [
   { name: 'stop a runner', weight: 1, fault: stopFound('runner') },
   { name: 'kill an agent command', weight: 6, fault: killFound('agent command') },
   { name: 'stop an agent command', weight: 1, fault: stopFound('agent command') },
+  { name: 'a second dispatcher', weight: 1, fault: rivalDispatcher },
 ]
 
 function faultsFor(world: World): Weighted[] {

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import build from '../../build.ts'
 import { Counts } from './counts.ts'
 import { nowMs } from './history.ts'
-import { playCases, plansFor, playAll } from './play.ts'
+import { playCases, playWorlds } from './play.ts'
 import { sweepUp } from './sweeping.ts'
 import { summaryOf, tableOf, writeDocs } from './summary.ts'
 
@@ -39,9 +39,8 @@ const counts = new Counts()
 const begun = nowMs()
 const told = setInterval(() => console.log(progress()), 10_000)
 mkdirSync(folder, { recursive: true })
-const plans = plansFor(seed, minutes * 60_000, values.only)
 await playCases(folder, counts, values.only)
-const worlds = await playAll(plans, folder, counts)
+const worlds = await playWorlds(seed, begun + minutes * 60_000, folder, counts, values.only)
 clearInterval(told)
 
 const summary = summaryOf(counts, { seed, minutes: (nowMs() - begun) / 60_000, worlds })

@@ -5,7 +5,7 @@ import { AIMED, tryCase } from './cases.ts'
 import type { Counts } from './counts.ts'
 import { damageCases, tryDamage } from './damaging.ts'
 import { nowMs } from './history.ts'
-import { type Kind, World, type WorldPlan } from './world.ts'
+import { World, type WorldPlan } from './world.ts'
 
 type Shape = Pick<WorldPlan, 'kind' | 'disk'> & { name: string }
 
@@ -19,29 +19,12 @@ const SHAPES: Shape[] = [
   { name: 'sqlite', kind: 'sqlite' },
   { name: 'file-power', kind: 'file', disk: 'journaled' },
   { name: 'sqlite-failing', kind: 'sqlite', disk: 'failing' },
+  { name: 'postgres-power', kind: 'postgres', disk: 'journaled' },
   { name: 'file-full', kind: 'file', disk: 'small' },
   { name: 'file-failing', kind: 'file', disk: 'failing' },
 ]
 
 const WORLD_MS = 75_000
-
-/** Worlds one after the other, for about so long. */
-export function plansFor(seed: number, ms: number, only?: string): Omit<WorldPlan, 'folder'>[] {
-  const shapes = SHAPES.filter(({ name }) => only === undefined || name === only)
-  if (shapes.length === 0) return []
-  const random = new Random(seed)
-  const count = Math.max(1, Math.round(ms / WORLD_MS))
-  return Array.from({ length: count }, (_, i) => {
-    const { name, kind, disk } = shapes[i % shapes.length]!
-    const plan: Omit<WorldPlan, 'folder'> = {
-      name: `${name} ${i}`,
-      kind: kind satisfies Kind,
-      seed: random.below(2 ** 31),
-      ms: Math.min(ms / count, WORLD_MS),
-    }
-    return disk ? { ...plan, disk } : plan
-  })
-}
 
 /** Damage and aimed cases, once each: they take about two minutes. */
 export async function playCases(folder: string, counts: Counts, only?: string): Promise<void> {
@@ -54,20 +37,28 @@ export async function playCases(folder: string, counts: Counts, only?: string): 
   }
 }
 
-/** Plays them all; folders of those without fault are taken away. Returns how many. */
-export async function playAll(
-  plans: Omit<WorldPlan, 'folder'>[],
+/** Plays one world after the other until time is up, and returns how many. */
+export async function playWorlds(
+  seed: number,
+  until_ms: number,
   folder: string,
   counts: Counts,
+  only?: string,
 ): Promise<number> {
-  for (const [i, plan] of plans.entries()) {
-    counts.now = plan.name
+  const shapes = SHAPES.filter(({ name }) => only === undefined || name === only)
+  const random = new Random(seed)
+  let played = 0
+  while (nowMs() < until_ms && shapes.length > 0) {
+    const { name, ...shape } = shapes[played % shapes.length]!
+    const place = join(folder, String(played))
+    counts.now = `${name} ${played}`
     const before = counts.violations.length
-    const place = join(folder, String(i))
-    const begun = nowMs()
-    await new World({ ...plan, folder: place }, counts).play()
-    counts.figure('seconds', Math.round((nowMs() - begun) / 1000))
+    const ms = Math.max(10_000, Math.min(WORLD_MS, until_ms - nowMs()))
+    const plan = { ...shape, name: counts.now, seed: random.below(2 ** 31), ms, folder: place }
+    await new World(plan, counts).play()
+    // The histories of a world without fault are of no more use.
     if (counts.violations.length === before) rmSync(place, { recursive: true, force: true })
+    played += 1
   }
-  return plans.length
+  return played
 }

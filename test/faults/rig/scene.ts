@@ -1,5 +1,5 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Random } from '../../simulation/random.ts'
 import type { Counts } from './counts.ts'
 import { after, type Fact, Notes, nowMs, type Role } from './history.ts'
@@ -39,6 +39,8 @@ export class Scene {
     this.calls = join(folder, 'calls')
     this.out = join(folder, 'out')
     const home = join(folder, 'home')
+    // PostgreSQL runs as another login, and has to get to its data.
+    for (const each of [folder, dirname(folder)]) chmodSync(each, 0o755)
     for (const each of [this.calls, this.out, home]) mkdirSync(each, { recursive: true })
     this.facts = new Notes(join(this.calls, 'facts'))
     writeFileSync(join(this.out, 'witness.sh'), WITNESS)
@@ -58,7 +60,7 @@ export class Scene {
     this.procs.add(proc)
     void proc.ended.then(() => {
       this.procs.delete(proc)
-      if (role === 'daemon' && proc.err !== '') appendFileSync(join(this.folder, who), proc.err)
+      if (role === 'daemon') this.note(who, proc.err.slice(-2_000))
     })
     return proc
   }

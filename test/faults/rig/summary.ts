@@ -41,7 +41,7 @@ export function summaryOf(
     kills_by_role: Object.fromEntries(counts.kills),
     pauses_past_ttl: Counts.sum(counts.pauses),
     pauses_by_role: Object.fromEntries(counts.pauses),
-    power_losses: counts.faults.get('cut the power') ?? 0,
+    power_losses: figures.get('power losses') ?? 0,
     damage_cases: figures.get('damage cases') ?? 0,
     damage_detected: figures.get('damage detected') ?? 0,
     damage_harmless: figures.get('damage harmless') ?? 0,

@@ -83,7 +83,8 @@ export class World {
   /** All programs that the rig itself started and keeps. */
   readonly everybody = (): Proc[] => {
     const all = [...this.daemons, ...this.clients, ...this.wrappers, ...this.commands, this.mcp]
-    return all.flatMap(({ proc }) => proc ?? [])
+    const rivals = this.daemons.flatMap(({ rival }) => rival ?? [])
+    return [...all.flatMap(({ proc }) => proc ?? []), ...rivals]
   }
 
   private async build(): Promise<boolean> {
@@ -119,7 +120,9 @@ export class World {
   }
 
   private async startDatabase(): Promise<void> {
-    this.database = await startPostgres({ fsync: true })
+    const { disk } = this
+    this.database = await startPostgres({ fsync: true, ...(disk && { folder: disk.folder }) })
+    disk?.sync()
     const url = new URL(this.database.url)
     const port = Number(url.port)
     this.link = new Relay(() => port)
