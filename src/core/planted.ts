@@ -21,6 +21,8 @@ export type Promised =
   | 'S11'
   | 'S12'
   | 'R27'
+  | 'L3'
+  | 'R53'
 
 let active: string | undefined
 
