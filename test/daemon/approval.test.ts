@@ -24,7 +24,7 @@ function write(place: Sandbox, config: object): void {
 }
 
 describe('programs in config.json', () => {
-  test('count only as they were approved: a changed one is left out, and its project with it', async () => {
+  test('count only as they were approved: a changed one is left out, its project too', async () => {
     const { place, env, witness } = untrusting()
     write(place, agent(witness))
     const before = readConfig(place.state, env)
@@ -57,7 +57,7 @@ describe('programs in config.json', () => {
     expect(readConfig(place.state, env).waiting).toHaveLength(2)
   })
 
-  test('an agent cannot approve: not with a token, not in a run, not without a person', async () => {
+  test('an agent cannot approve: not with a token, in a run, or without a person', async () => {
     const { place, witness } = untrusting()
     write(place, agent(witness))
     for (const env of [{ LEASEHOLD_RUN: '1.1' }, { LEASEHOLD_TOKEN: 'lh_x', LEASEHOLD_URL: 'x' }]) {
