@@ -22,6 +22,7 @@ export type Promised =
   | 'S12'
   | 'R27'
   | 'L3'
+  | 'R53'
 
 let active: string | undefined
 

@@ -1,5 +1,5 @@
 import { settleLease } from './lease.ts'
-import { LOOKS_MAX, REQUEST_MEMORY_MS, SWEEP_MAX } from './limits.ts'
+import { LOOKS_MAX, SWEEP_MAX } from './limits.ts'
 import { isGone, leaveLines } from './line.ts'
 import { type Lease, processKey, type Ticket } from './rows.ts'
 import { type Cursor, type Fact, NeedsKill, type View } from './view.ts'
@@ -152,15 +152,5 @@ export function settleQuietly(view: View, lease: Lease, orphaned: Lease[]): bool
     if (!(stopped instanceof NeedsKill)) throw stopped
     orphaned.push(stopped.lease)
     return false
-  }
-}
-
-/** Forgets what request ids did more than a day ago. */
-export function forgetRequests(view: View): void {
-  let left = SWEEP_MAX
-  for (const { key } of view.due('requests_by_age', '', view.now - REQUEST_MEMORY_MS)) {
-    if (left === 0) return
-    left -= 1
-    view.remove('request', key)
   }
 }

@@ -90,6 +90,11 @@ export const INDEXES = {
     order: (row) => row.key,
   }),
   dispatchers: index({ table: 'dispatcher', group: () => '', order: (row) => row.id }),
+  host_settings: index({
+    table: 'host_settings',
+    group: (row) => row.part,
+    order: (row) => row.key,
+  }),
   queue_of: index({
     table: 'task',
     group: (row) => (row.queue && row.status === 'todo' ? (row.user ?? '') : null),
@@ -123,6 +128,12 @@ export const INDEXES = {
   leases_by_expiry: index({
     table: 'lease',
     group: (row) => (unended(row) ? '' : null),
+    order: (row) => row.expires_ms,
+  }),
+  /** An ended one counts from when it was to expire: that is by the store's clock. */
+  leases_ended: index({
+    table: 'lease',
+    group: (row) => (unended(row) ? null : ''),
     order: (row) => row.expires_ms,
   }),
   leases_held_by: index({
@@ -181,8 +192,20 @@ export const INDEXES = {
     order: (row) => row.rank,
   }),
   runs_of: index({ table: 'run', group: (row) => row.task_id, order: (row) => row.started_at }),
+  runs_ended: index({
+    table: 'run',
+    group: (row) => (row.ended_at === null ? null : ''),
+    order: (row) => row.ended_at ?? '',
+  }),
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
+  agents_by_seen: index({ table: 'agent', group: () => '', order: (row) => row.last_seen_ms }),
   tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
+  /** Those that end, or were revoked at a time of which nothing else is known. */
+  tokens_by_end: index({
+    table: 'token',
+    group: (row) => (row.expires_ms === null && row.revoked_at === null ? null : ''),
+    order: (row) => row.expires_ms ?? 0,
+  }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
   memories: index({
     table: 'memory',
@@ -205,11 +228,22 @@ export const INDEXES = {
     group: (row) => (row.live && row.expires_ms !== null ? '' : null),
     order: (row) => row.expires_ms ?? 0,
   }),
+  /** Deleted, and with a history that could still be looked at. */
+  memories_deleted: index({
+    table: 'memory',
+    group: (row) => (!row.live && row.heads.length > 0 ? '' : null),
+    order: (row) => row.updated_ms,
+  }),
   /** The newest first: a version comes before all that it grew from. */
   versions_of: index({
     table: 'memory_version',
     group: (row) => row.memory_id,
     order: (row) => -row.version,
+  }),
+  versions_saying: index({
+    table: 'memory_version',
+    group: (row) => (row.kept ? row.hash : null),
+    order: (row) => row.id,
   }),
   conflicts: index({
     table: 'memory_conflict',
@@ -234,6 +268,7 @@ export const INDEXES = {
     group: (row) => (row.state === 'waiting' ? null : row.state),
     order: (row) => row.key,
   }),
+  vectors: index({ table: 'vector', group: () => '', order: (row) => row.key }),
   /** The most alike first. */
   duplicates_with: index({
     table: 'duplicate',
@@ -282,6 +317,14 @@ export interface View {
   /** A process group: `dead` when no member is left. */
   group(ref: GroupRef): Fact
   record(event: EventDraft): void
+  /** Events up to this one are no longer kept; the chain of the others begins behind it. */
+  forgetEvents(last: EventPlace): void
+}
+
+/** An event by its place in the chain. */
+export interface EventPlace {
+  position: number
+  hash: string
 }
 
 /** Where a paged scan goes on: behind this order and key. */

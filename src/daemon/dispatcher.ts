@@ -4,6 +4,7 @@ import type { Claim } from '../core/claim.ts'
 import { isEnding } from '../core/lease.ts'
 import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
 import type { Task } from '../core/rows.ts'
+import { shortLine } from '../core/one_line.ts'
 import { applyMemorySettings } from '../core/memory_settings.ts'
 import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
@@ -12,12 +13,14 @@ import { sha256 } from '../stores/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
+import { waitingText } from './approval.ts'
 import { type Config, readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
-import { agentNameFor, dispatcherId, settingsOf } from './dispatch_plan.ts'
+import { agentNameFor, dispatcherId } from './dispatch_plan.ts'
 import { Elected } from './elected.ts'
 import { Role } from './role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
+import { memorySettingsOf, sourceOn, queueSettingsOf } from './shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { step } from './steps.ts'
 
@@ -119,6 +122,7 @@ export class Dispatcher {
 
   private async reload(config: Config): Promise<void> {
     this.config = config
+    if (config.waiting.length > 0) this.options.say(waitingText(config.waiting))
     const dispatcher = {
       id: dispatcherId,
       host,
@@ -127,9 +131,10 @@ export class Dispatcher {
       projects: Object.keys(config.projects),
       started_at: new Date().toISOString(),
     }
+    const source = sourceOn(this.store)
     await this.store.write((view) => {
-      applySettings(view, settingsOf(config))
-      applyMemorySettings(view, config.memory)
+      applySettings(view, source, queueSettingsOf(config))
+      applyMemorySettings(view, source, memorySettingsOf(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()
@@ -240,7 +245,7 @@ export class Dispatcher {
   /** What cannot be started at all has failed, and says why. */
   private async giveUp({ run, lease }: Claim, error: Error): Promise<void> {
     const { id, agent } = run
-    const reason = `could not start: ${error.message}`.slice(0, 500)
+    const reason = shortLine(`could not start: ${error.message}`, 500)
     const caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
     const ended = { id, fence: lease.fence, exit_code: null, signal: null, reason }
     const attempt = () => this.store.write((view) => finishRun(view, ended, caller))

@@ -59,7 +59,10 @@ export async function serve(
     await store.close()
     throw error
   })
-  const ended = new Promise<string>((resolve) => role.keep(resolve))
+  const ended = new Promise<string>((resolve) => {
+    role.keep(resolve)
+    store.onCommit(() => undefined, undefined, resolve)
+  })
   // What was begun, ended in the reverse order: when all is over, and when a step of this fails.
   const ends: (() => Promise<void>)[] = [() => store.close(), () => role.release()]
   const stop = async () => {
@@ -118,17 +121,17 @@ async function openDoors(
   const bound = await listen(server, port)
   hosts = loopbackHosts(bound)
   const url = `http://${HOST}:${bound}`
-  const stops: (() => void)[] = []
+  const stops: (() => void | Promise<void>)[] = []
   const close = async () => {
     withdraw(folder, process.pid)
-    for (const stop of stops) stop()
+    for (const stop of stops) await stop()
     stopping.abort(goingAway())
     hub.close()
     await closeServer(server)
   }
   try {
     await store.follow(FOLLOW_MS)
-    stops.push(startSweeper(store), startPruner(place))
+    stops.push(startSweeper(store), startPruner(store, place))
     announce(folder, { pid: process.pid, url, version }, secret)
     return { url, close }
   } catch (error) {

@@ -1,17 +1,10 @@
 import { Refusal } from '../core/refusal.ts'
-import { NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
+import { NeedsKill, type Need, NotLoaded } from '../core/view.ts'
+import { isRefusal } from './errors.ts'
 import { Guesses } from './guesses.ts'
 import { type Batch, Layer } from './layer.ts'
-import type { Outcome } from './outcome.ts'
+import type { Ask, Outcome } from './outcome.ts'
 import type { Base } from './port.ts'
-
-export interface Ask {
-  decide: (view: View) => unknown
-  reads: Need[]
-  resolve: (value: unknown) => void
-  reject: (reason: unknown) => void
-  unstoppable: Set<string>
-}
 
 /** Decides one ask on a layer of its own, which becomes part of the batch if it is answered. */
 export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
@@ -22,6 +15,8 @@ export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
     return { answer }
   } catch (error) {
     if (error instanceof NotLoaded) return error
+    // A store that is damaged is no matter of one ask.
+    if (isRefusal(error, 'damaged')) throw error
     if (error instanceof NeedsKill) {
       if (error.commits) batch.adopt(layer)
       return { kill: error }

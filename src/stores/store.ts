@@ -1,23 +1,29 @@
 import type { Lease } from '../core/rows.ts'
 import { callHeads, opensWork } from '../core/calls.ts'
+import { forgetInPassing } from '../core/forget.ts'
+import { RETENTION, type Retention } from '../core/retention.ts'
 import { countCommit } from '../core/stat.ts'
-import { forgetRequests, settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
+import { settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
 import { type Event, type NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
-import { type Ask, decideOn, needsOf } from './deciding.ts'
+import { decideOn, needsOf } from './deciding.ts'
 import { explained, isRefusal } from './errors.ts'
-import { Follower, type Listener } from './follower.ts'
+import { Follower } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { type Listener, SILENT, tellEach } from './listeners.ts'
+import { untilLoaded } from './loaded.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
-import { isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
+import type { Ask, Committed, Outcome } from './outcome.ts'
+import { isTrouble, refusalsIn, revokedIn } from './outcome.ts'
 import {
   Again,
   type Backend,
   type Base,
   CommitUnknown,
+  type Counter,
   type Finder,
   type Head,
   type Machine,
@@ -46,6 +52,9 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  /** What leaves by itself, and when. */
+  retention: Retention = RETENTION
+  readonly counter: Counter
   readonly isDatabase: boolean
   readonly isShared: boolean
   isClosed = false
@@ -62,6 +71,7 @@ export class Store {
     this.backend = backend
     this.machine = machine
     this.stops = new Stops(machine)
+    this.counter = backend.counter
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
@@ -104,15 +114,19 @@ export class Store {
     return this.backend.stamp?.()
   }
 
+  get damage() {
+    return this.backend.damage
+  }
+
   head(): Promise<Head> {
     return Promise.resolve(this.backend.snapshot((_, head) => head))
   }
 
   /** Told of the events of every commit made through this store object; see `follow`. */
-  onCommit(events: Listener['events'], reset?: () => void): () => void {
-    const listener: Listener = reset ? { events, reset } : { events }
+  onCommit(events: Listener['events'], reset = () => {}, ended: Listener['ended'] = () => {}) {
+    const listener: Listener = { ...SILENT, events, reset, ended }
     this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /**
@@ -120,9 +134,9 @@ export class Store {
    * once `follow` is called of anybody: what others changed is not known, so each of them counts.
    */
   onOpening(opened: () => void): () => void {
-    const listener: Listener = { events: () => undefined, reset: opened, opened }
+    const listener: Listener = { ...SILENT, reset: opened, opened }
     this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /** From now on listeners hear of all commits, whoever made them, in order and without a gap. */
@@ -204,10 +218,9 @@ export class Store {
 
   /** `more` come along if they are there before the batch has begun: others may write first. */
   private async runBatch(asks: Ask[], more: Ask[] = []): Promise<void> {
+    let done: Committed
     try {
-      const outcomes = await this.attempt(asks, more)
-      this.meter.worked('write')
-      outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
+      done = await this.attempt(asks, more)
     } catch (error) {
       const forAll = error instanceof CommitUnknown || error instanceof NotBegun
       if (asks.length === 1 || forAll || isRefusal(error, 'damaged')) {
@@ -218,7 +231,22 @@ export class Store {
       }
       // One ask may have spoiled the batch (too large for the disk, say): each gets its own try.
       for (const ask of asks) await this.runBatch([ask])
+      return
     }
+    // Not within the try: what goes wrong after the commit must never have the batch done again.
+    this.settle(done, asks)
+  }
+
+  /** The batch is durable: tells those who listen, answers those who asked, stops what is left. */
+  private settle(done: Committed, asks: Ask[]): void {
+    const { batch, outcomes, refused, events, opens, orphaned } = done
+    this.meter.worked('write')
+    this.meter.answered(asks.length, refused, events.length > 0)
+    if (this.follower) this.follower.heard(events)
+    else if (events.length > 0) tellEach(this.listeners, (listener) => listener.events(events))
+    if (opens) tellEach(this.listeners, (listener) => listener.opened())
+    for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) void this.stopOrphan(lease)
+    outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
   }
 
   private answer(ask: Ask, outcome: Outcome): void {
@@ -232,14 +260,16 @@ export class Store {
     this.enqueue(ask)
   }
 
-  private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
+  private async attempt(asks: Ask[], more: Ask[]): Promise<Committed> {
     for (;;) {
       const begun = await this.begin()
       asks.push(...more.splice(0, this.batch_max - asks.length))
       try {
         refuseMoved(begun)
         await this.prefetch(begun, asks)
-        const { batch, swept } = await this.openLoaded(begun, asks.length)
+        const { batch, swept } = await untilLoaded(this.backend, () =>
+          this.open(this.backend, begun, asks.length),
+        )
         const outcomes: Outcome[] = []
         for (const [i, ask] of asks.entries()) {
           const outcome = decideOn(batch, ask)
@@ -257,13 +287,8 @@ export class Store {
         const opens = opensWork(batch.changes, (table, key) => this.backend.get(table, key))
         const events = await this.commit(batch)
         if (events === 'again') continue
-        this.meter.answered(asks.length, refused, events.length > 0)
         this.rounds.done(swept, batch.instant.now)
-        this.tell(events, opens)
-        for (const lease of [...swept.orphaned, ...revokedIn(batch, outcomes)]) {
-          void this.stopOrphan(lease)
-        }
-        return outcomes
+        return { batch, outcomes, refused, events, opens, orphaned: swept.orphaned }
       } catch (error) {
         await this.backend.rollback()
         if (!(error instanceof Again)) throw error
@@ -298,22 +323,10 @@ export class Store {
     await this.backend.prefetch(needs)
   }
 
-  /** Rows that the sweep turns out to need are loaded, and it begins again. */
-  private async openLoaded(begun: Head, asks: number) {
-    for (;;) {
-      try {
-        return this.open(this.backend, begun, asks)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
-  }
-
-  private tell(events: Event[], opens: boolean): void {
-    if (this.follower) this.follower.heard(events)
-    else if (events.length > 0) for (const listener of this.listeners) listener.events(events)
-    if (opens) for (const listener of this.listeners) listener.opened?.()
+  /** What many machines share has daemons; each machine has a configuration of its own. */
+  private forget(layer: Layer, asks: number, isFirst: boolean): void {
+    const retention = isFirst && !this.isShared ? this.retention : undefined
+    if (isFirst || !this.backend.isRemote) forgetInPassing(layer, asks, retention)
   }
 
   /** A batch over committed rows, with what time has brought about since the last commit. */
@@ -327,7 +340,7 @@ export class Store {
     const from = writes ? this.rounds.next(instant.now) : {}
     const swept = sweep(layer, this.machine.seat, from, writes ? undefined : UNBOUNDED)
     if (!writes) callHeads(layer, layer.changes)
-    else if (this.rounds.isFirst(from)) forgetRequests(layer)
+    else this.forget(layer, asks, this.rounds.isFirst(from))
     batch.adopt(layer)
     return { batch, layer, swept }
   }
@@ -342,26 +355,22 @@ export class Store {
   }
 
   /** Decides what follows from the asks of a batch together, in their own transaction. */
-  private async conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
-    for (;;) {
+  private conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
+    return untilLoaded(this.backend, () => {
       const layer = new Layer(batch)
-      try {
-        decide(layer)
-        return batch.adopt(layer)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
+      decide(layer)
+      batch.adopt(layer)
+    })
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
-    if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
+    if (batch.isEmpty) {
       await this.backend.rollback()
       return []
     }
     const { events, head } = seal(batch.drafts, batch.head, batch.instant.at)
-    const done = await this.backend.commit({ changes: batch.changes, events, head })
+    const { changes, forgets } = batch
+    const done = await this.backend.commit({ changes, events, forgets, head })
     return done === 'again' ? 'again' : events
   }
 

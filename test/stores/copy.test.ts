@@ -2,13 +2,14 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/core/rows.ts'
-import { pruneStore } from '../../src/stores/care.ts'
+import { pruneEvents } from './retention_scene.ts'
 import { copyStore } from '../../src/stores/copy.ts'
 import { chainFault } from '../../src/stores/chain.ts'
 import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
 import { openStore, type Place } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { sumHeadAnew } from '../../src/stores/sqlite/sums.ts'
 import { callerOf, expectRefusal } from '../helpers.ts'
 import { PathVerbs } from '../path_verbs.ts'
 import {
@@ -121,7 +122,7 @@ describe('a store that was copied', () => {
   test('keeps its checkpoint where events were pruned', async () => {
     const [from, to, back] = [placeFor('sqlite'), placeFor('postgres'), placeFor('sqlite')]
     await fill(from)
-    await pruneStore(from, { events: 7, since: new Date(0) })
+    await pruneEvents(from, 7)
     await copyStore(from, to)
     await copyStore(to, back)
     const [a, b, c] = [await wholeOf(from), await wholeOf(to), await wholeOf(back)]
@@ -149,6 +150,7 @@ const DAY_MS = 24 * 3600_000
 function skew({ path }: Place, ms: number): void {
   const db = openDatabase(path, { readOnly: false })
   db.exec(`UPDATE head SET offset_ms = offset_ms + ${ms}, last_ms = last_ms + ${ms}`)
+  sumHeadAnew(db)
   db.close()
 }
 

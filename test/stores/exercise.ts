@@ -24,6 +24,7 @@ import { exerciseQueueRuns } from './exercise/queue_runs.ts'
 import { exerciseQueueSettings } from './exercise/queue_settings.ts'
 import { exerciseQueueSettling } from './exercise/queue_settle.ts'
 import { exerciseReservations } from './exercise/reservations.ts'
+import { exerciseRetention } from './exercise/retention.ts'
 import { exerciseStats } from './exercise/stats.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
@@ -76,6 +77,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueExplain(begin)
     exerciseReservations(begin)
     exerciseStats(begin)
+    exerciseRetention(begin)
     exerciseWriter(begin)
     exerciseMemory(begin)
     exerciseMemoryConflicts(begin)

@@ -1,3 +1,4 @@
+import { bearer } from '../../stores/header_text.ts'
 import { embedded, type Provider } from './provider.ts'
 
 const TIMEOUT_MS = 30_000
@@ -24,7 +25,7 @@ export async function postJson(
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(key !== undefined && { authorization: bearer(key) }),
     },
     body: JSON.stringify(body),
     redirect: 'error',
@@ -45,6 +46,7 @@ export class EndpointProvider implements Provider {
   readonly dimensions: number
   readonly alike: number
   readonly near: number
+  readonly floor = 0
   private readonly options: EndpointOptions
   private readonly closing = new AbortController()
 

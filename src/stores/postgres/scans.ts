@@ -38,6 +38,7 @@ export const SCANS: Record<IndexName, Scan> = {
   limits: { where: 'true', order: 'key', type: 'text' },
   limits_waking: { where: 'wakes = g', order: 'key', type: 'text' },
   dispatchers: { where: 'true', order: 'id', type: 'text' },
+  host_settings: { where: 'part = g', order: 'key', type: 'text' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = g`,
     order: 'rank',
@@ -54,6 +55,7 @@ export const SCANS: Record<IndexName, Scan> = {
   line_several: { where: 'several AND name = g', order: 'rank', type: 'bigint' },
   dependents_of: { where: 'depends_on = g', order: 'task_id', type: 'text' },
   leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
+  leases_ended: { where: 'ended_at IS NOT NULL', order: 'expires_ms', type: 'bigint' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = g', ...BY_PROCESS },
   reservations: { where: RESERVED, ...BY_BASE },
@@ -72,7 +74,14 @@ export const SCANS: Record<IndexName, Scan> = {
     order: 'started_at',
     type: 'text',
   },
+  runs_ended: { where: 'ended_at IS NOT NULL', order: 'ended_at', type: 'text' },
   agents: { where: 'true', order: 'id', type: 'text' },
+  agents_by_seen: { where: 'true', order: 'last_seen_ms', type: 'bigint' },
+  tokens_by_end: {
+    where: '(expires_ms IS NOT NULL OR revoked_at IS NOT NULL)',
+    order: 'coalesce(expires_ms, 0)',
+    type: 'bigint',
+  },
   tokens: { where: 'true', order: 'created_at', type: 'text' },
   requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
   memories: { where: 'live', order: 'id', type: 'text' },
@@ -83,6 +92,12 @@ export const SCANS: Record<IndexName, Scan> = {
     order: 'expires_ms',
     type: 'bigint',
   },
+  memories_deleted: {
+    where: `NOT live AND heads::text <> '[]'`,
+    order: 'updated_ms',
+    type: 'bigint',
+  },
+  versions_saying: { where: 'kept AND hash = g', order: 'id', type: 'text' },
   versions_of: { where: 'memory_id = g', order: '(-version)', type: 'bigint' },
   conflicts: { where: 'status = g', order: 'opened_ms', type: 'bigint' },
   conflicts_of: { where: 'memory_id = g', order: 'opened_ms', type: 'bigint' },
@@ -94,6 +109,7 @@ export const SCANS: Record<IndexName, Scan> = {
     type: 'bigint',
   },
   background_jobs_in: { where: `state <> 'waiting' AND state = g`, order: 'key', type: 'text' },
+  vectors: { where: 'true', order: 'key', type: 'text' },
   duplicates_with: { where: 'status = g', order: '(-similarity)', type: 'float8' },
   duplicates_of: { where: 'a = g', order: 'id', type: 'text' },
   duplicates_to: { where: 'b = g', order: 'id', type: 'text' },
@@ -105,4 +121,14 @@ export function scanText(index: IndexName, schema: string, behind: string, limit
   const { where, order } = SCANS[index]
   return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
     ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
+}
+
+/** The newest row of the group `$1` that is not among the newest `$2`. */
+export function cutoffText(index: IndexName, schema: string): string {
+  const { table } = INDEXES[index]
+  const { where, order } = SCANS[index]
+  const key = quoted(KEYS[table])
+  return `SELECT (${order})::text, ${key}
+    FROM ${schema}.${quoted(table)}, (SELECT $1::text AS g) AS asked WHERE ${where}
+    ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET $2`
 }

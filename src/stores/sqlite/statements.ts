@@ -1,7 +1,13 @@
 import { KEYS, type Ready, type TableName } from '../../core/rows.ts'
-import { type Cursor, type Event, INDEXES, type IndexName } from '../../core/view.ts'
+import {
+  type Cursor,
+  type Event,
+  type EventPlace,
+  INDEXES,
+  type IndexName,
+} from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
+import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
 
 /**
@@ -33,6 +39,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   limits: { where: `'' = ?`, order: 'key' },
   limits_waking: { where: 'wakes = ?', order: 'key' },
   dispatchers: { where: `'' = ?`, order: 'id' },
+  host_settings: { where: 'part = ?', order: 'key' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = ?`,
     order: 'rank',
@@ -44,6 +51,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   line_several: { where: 'several = 1 AND name = ?', order: 'rank' },
   dependents_of: { where: 'depends_on = ?', order: 'task_id' },
   leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
+  leases_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'expires_ms' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
   leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: PROCESS },
   reservations: { where: `${RESERVED} AND '' = ?`, order: BASE },
@@ -58,7 +66,13 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   tasks: { where: `'' = ?`, order: 'created_at' },
   tasks_with_status: { where: 'status = ?', order: 'rank' },
   runs_of: { where: `id > ?1 || '.' AND id < ?1 || '/' AND task_id = ?1`, order: 'started_at' },
+  runs_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'ended_at' },
   agents: { where: `'' = ?`, order: 'id' },
+  agents_by_seen: { where: `'' = ?`, order: 'last_seen_ms' },
+  tokens_by_end: {
+    where: `(expires_ms IS NOT NULL OR revoked_at IS NOT NULL) AND '' = ?`,
+    order: 'coalesce(expires_ms, 0)',
+  },
   tokens: { where: `'' = ?`, order: 'created_at' },
   requests_by_age: { where: `'' = ?`, order: 'at_ms' },
   memories: { where: `live = 1 AND '' = ?`, order: 'id' },
@@ -68,6 +82,8 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
     where: `live = 1 AND expires_ms IS NOT NULL AND '' = ?`,
     order: 'expires_ms',
   },
+  memories_deleted: { where: `live = 0 AND heads <> '[]' AND '' = ?`, order: 'updated_ms' },
+  versions_saying: { where: 'kept = 1 AND hash = ?', order: 'id' },
   versions_of: { where: 'memory_id = ?', order: '-version' },
   conflicts: { where: 'status = ?', order: 'opened_ms' },
   conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
@@ -75,6 +91,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   alerts: { where: `'' = ?`, order: 'since_at' },
   background_jobs_due: { where: `state = 'waiting' AND kind = ?`, order: 'next_ms' },
   background_jobs_in: { where: `state <> 'waiting' AND state = ?`, order: 'key' },
+  vectors: { where: `'' = ?`, order: 'key' },
   duplicates_with: { where: 'status = ?', order: '-similarity' },
   duplicates_of: { where: 'a = ?', order: 'id' },
   duplicates_to: { where: 'b = ?', order: 'id' },
@@ -86,6 +103,9 @@ const ROWS_PER_STATEMENT = [32, 8, 1] as const
 const quoted = (name: string) => `"${name}"`
 const list = (size: number, item: string) => Array<string>(size).fill(item).join(', ')
 const tuples = (rows: number, columns: number) => list(rows, `(${list(columns, '?')})`)
+
+/** Finds something on the connection for reading; undefined where there is no database yet. */
+export type Look = <T>(look: (statements: Statements) => T) => Promise<T | undefined>
 
 /** A row that is in the store, and what it becomes. */
 export interface Change {
@@ -180,6 +200,13 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
+  /** Every row of a table, one after the other. */
+  *all(table: TableName): Generator<AnyRow> {
+    const codec = CODECS[table]
+    const statement = this.select(`all ${table}`, codec.names, () => `FROM ${quoted(table)}`)
+    for (const values of statement.iterate()) yield codec.decode(values as never)
+  }
+
   isEmpty(table: TableName): boolean {
     const sql = () => `SELECT 1 FROM ${quoted(table)} LIMIT 1`
     return this.once(`any ${table}`, sql).get() === undefined
@@ -247,7 +274,7 @@ export class Statements {
         bound.push(codec.valueOf(row, key))
       }
       const written = statement.run(...bound).changes
-      if (written !== size) throw new Error(`${size - written} rows of ${table} are not there`)
+      if (written !== size) throw new Unreadable(`rows of ${table} are not there any more`)
     })
   }
 
@@ -264,6 +291,38 @@ export class Statements {
   /** Statements that are written out by hand, for what happens once per batch or less. */
   sql(text: string): Statement {
     return this.once(text, () => text)
+  }
+
+  /** Of an event that is still there. */
+  hashOf(position: number): string | undefined {
+    const found = this.sql('SELECT hash FROM event WHERE position = ?').get(position)
+    return found?.['hash'] as string | undefined
+  }
+
+  /** Only as far as the chain is the one that is meant: a backup may have taken its place. */
+  forgetEvents({ position, hash }: EventPlace): void {
+    const moved = this.sql(
+      `UPDATE checkpoint SET position = ?1, hash = ?2 WHERE position < ?1
+       AND EXISTS (SELECT 1 FROM event WHERE position = ?1 AND hash = ?2)`,
+    ).run(position, hash).changes
+    if (moved > 0) this.sql('DELETE FROM event WHERE position <= ?').run(position)
+  }
+
+  /** The newest row of a group that is not among the newest `keep`. */
+  cutoff(index: IndexName, group: string, keep: number): Cursor | undefined {
+    const { table } = INDEXES[index]
+    const statement = this.once(`cutoff ${index}`, () => {
+      const { where, order } = SCANS[index]
+      const key = quoted(KEYS[table])
+      return `SELECT ${order} AS "order", ${key} AS "key" FROM ${quoted(table)} WHERE ${where}
+        ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET ?`
+    })
+    return statement.get(group, keep) as Cursor | undefined
+  }
+
+  count(table: TableName): number {
+    const sql = () => `SELECT count(*) AS n FROM ${quoted(table)}`
+    return Number(this.once(`count ${table}`, sql).get()?.['n'])
   }
 
   events(after: number, limit: number): Event[] {
