@@ -238,6 +238,17 @@ export interface Request {
   at_ms: number
 }
 
+/**
+ * What a token is bound to. A list names all that it may touch, where an empty name stands for
+ * tasks that have no user or no project; null bounds nothing.
+ */
+export interface TokenScope {
+  users: string[] | null
+  projects: string[] | null
+  /** The task that the token's run is for; null for a token that a person made. */
+  task: string | null
+}
+
 /** Who may come in with a secret. Only the secret's hash is kept. */
 export interface Token {
   hash: string
@@ -245,6 +256,8 @@ export interface Token {
   id: string
   role: 'viewer' | 'agent' | 'admin'
   agent: string | null
+  /** What it is bound to; null: to nothing. */
+  scope: TokenScope | null
   created_by: string
   created_at: string
   expires_at: string | null

@@ -13,6 +13,7 @@ import { sha256 } from '../stores/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
+import { waitingText } from './approval.ts'
 import { type Config, readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
 import { agentNameFor, dispatcherId } from './dispatch_plan.ts'
@@ -121,6 +122,7 @@ export class Dispatcher {
 
   private async reload(config: Config): Promise<void> {
     this.config = config
+    if (config.waiting.length > 0) this.options.say(waitingText(config.waiting))
     const dispatcher = {
       id: dispatcherId,
       host,

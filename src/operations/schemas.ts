@@ -81,6 +81,8 @@ export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUS
 
 export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
+/** Users or projects; an empty name stands for tasks that have none. */
+export const names = () => z.array(orNone(200), 'must be a list of names').check(entries())
 export const nameOrNone = () => z.nullable(plain(200))
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>

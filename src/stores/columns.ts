@@ -114,6 +114,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     id: 'text',
     role: 'text',
     agent: 'text',
+    scope: 'json',
     created_by: 'text',
     created_at: 'text',
     expires_at: 'text',

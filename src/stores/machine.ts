@@ -3,8 +3,8 @@ import { boot, groupFact, host, processFact, seat, stopGroup } from './process.t
 import { timeShift } from './time_namespace.ts'
 
 /**
- * This machine. `hrtime` counts from boot and, without what a time namespace adds, is the same
- * for all processes on it. On Linux it stands still while the machine is suspended: so do leases.
+ * This machine. `hrtime` counts from boot and, without what a time namespace adds to it, is the
+ * same for all processes on it. On Linux it stands still while the machine is suspended: so do leases.
  */
 export const machine: Machine = {
   host,

@@ -94,7 +94,7 @@ test('a notice that nobody takes is put aside after some tries, and the rest goe
   expect(left.size).toBe(0)
 })
 
-test('what was put aside is listed with its alert, and tried again when asked', async () => {
+test('what was put aside is listed with its alert, and tried again when reconfigured', async () => {
   const verbs = new Verbs(openMemory(temporaryFolder(), new MachineSim()))
   const { store } = verbs
   const condition = { key: 'k', rule: 'r', subject: 's', message: 'm', quiet_ms: null }

@@ -7,12 +7,16 @@ import { readConfig } from '../../src/daemon/config.ts'
 import { expectRefusal } from '../helpers.ts'
 import { fileOf, stateFolder } from './config_file.ts'
 
-const read = (said?: unknown, env: NodeJS.ProcessEnv = {}) => readConfig(stateFolder(said), env)
+/** What is approved is another test's matter: here everything counts as it is written. */
+const configOf = (folder: string, env: NodeJS.ProcessEnv) =>
+  readConfig(folder, { LEASEHOLD_TRUST_CONFIG: 'yes', ...env })
+
+const read = (said?: unknown, env: NodeJS.ProcessEnv = {}) => configOf(stateFolder(said), env)
 
 /** Expects the file to be refused, and returns what is wrong with it. */
 async function refused(said: unknown, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
   const folder = stateFolder(said)
-  const asked = Promise.resolve().then(() => readConfig(folder, env))
+  const asked = Promise.resolve().then(() => configOf(folder, env))
   const { message, next, details } = await expectRefusal(asked, 'invalid')
   const problems = details['problems'] as string[]
   expect(message).toContain(fileOf(folder))
@@ -31,6 +35,7 @@ describe('config.json', () => {
       const { agents, ...rest } = read(said)
       expect(rest).toEqual({
         busy_timeout_ms: 5000,
+        waiting: [],
         retention: RETENTION,
         slots: { max: 4 },
         per_user_serialization: {},
@@ -154,7 +159,7 @@ describe('config.json', () => {
   test('that cannot be read is refused rather than taken for a missing one', async () => {
     const folder = stateFolder()
     mkdirSync(fileOf(folder))
-    const asked = Promise.resolve().then(() => readConfig(folder, {}))
+    const asked = Promise.resolve().then(() => configOf(folder, {}))
     const { message } = await expectRefusal(asked, 'invalid')
     expect(message).toBe(`${fileOf(folder)}: cannot be read (EISDIR)`)
   })
@@ -190,7 +195,7 @@ describe('LEASEHOLD_SLOTS_MAX', () => {
 describe('the path of a project', () => {
   const pathOf = (path: string | undefined, env: NodeJS.ProcessEnv = {}) => {
     const folder = stateFolder({ projects: { web: path === undefined ? {} : { path } } })
-    return { path: readConfig(folder, env).projects['web']!.path, base: dirname(folder) }
+    return { path: configOf(folder, env).projects['web']!.path, base: dirname(folder) }
   }
 
   test('is relative to the folder that has the state folder, which is also its default', () => {

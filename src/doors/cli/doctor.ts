@@ -2,11 +2,12 @@ import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import type { SettingInForce } from '../../core/host_settings.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { ShownAlert } from '../../operations/stats.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
+import { ELSEWHERE, fileSystemOf } from '../../stores/file_system.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
 import { isStopped, pidFact } from '../../stores/process.ts'
@@ -21,7 +22,10 @@ interface Finding {
   ok: boolean
   says: string
   next?: string
+  damaged?: boolean
 }
+
+const isDamage = ({ damaged }: Finding) => damaged === true
 
 type Looked = Omit<Finding, 'what'>
 type Check = (context: Context) => Promise<Looked> | Looked
@@ -36,7 +40,7 @@ export function addDoctor(root: Command, enter: Enter): void {
       for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
       const ok = findings.every((finding) => finding.ok)
       print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
-      if (!ok) process.exitCode = 1
+      if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
     })
 }
 
@@ -45,8 +49,8 @@ async function guarded(what: string, check: Check, context: Context): Promise<Fi
   try {
     return { what, ...(await check(context)) }
   } catch (error) {
-    const next = error instanceof Refusal ? error.next : ''
-    return { what, ok: false, says: (error as Error).message, next }
+    const { next, code } = error instanceof Refusal ? error : { next: '', code: undefined }
+    return { what, ok: false, says: (error as Error).message, next, damaged: code === 'damaged' }
   }
 }
 
@@ -86,6 +90,14 @@ const CHECKS: [what: string, check: Check][] = [
     },
   ],
   [
+    'disk',
+    ({ place }) => {
+      const { name, refused } = fileSystemOf(folderOf(place))
+      const says = refused ? `${name} is shared by machines, or may be` : name
+      return { ok: !refused || place.kind === 'postgres', says, next: ELSEWHERE }
+    },
+  ],
+  [
     'git',
     ({ place }) => {
       const folder = folderOf(place)
@@ -97,8 +109,11 @@ const CHECKS: [what: string, check: Check][] = [
   [
     'config',
     async ({ place, env }) => {
-      const { readConfig } = await import('../../daemon/main.ts')
-      const { projects, slots } = readConfig(folderOf(place), env)
+      const { readConfig, waitingText } = await import('../../daemon/main.ts')
+      const { projects, slots, waiting } = readConfig(folderOf(place), env)
+      if (waiting.length > 0) {
+        return { ok: false, says: waitingText(waiting), next: 'leasehold config approve' }
+      }
       const names = Object.keys(projects)
       const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
       return { ok: true, says: `${says} (${slots.max} slots)` }
@@ -137,7 +152,7 @@ const CHECKS: [what: string, check: Check][] = [
       if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
       const { ok, problems, events } = await checkStore(place)
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-      return { ok, says, next: 'leasehold db restore BACKUP' }
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
     },
   ],
   [

@@ -11,4 +11,4 @@ CREATE INDEX host_settings_of ON host_settings (part, key);
 -- What was told by which channel, and what could not be.
 ALTER TABLE alert ADD COLUMN delivery TEXT NOT NULL DEFAULT '{}';
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
