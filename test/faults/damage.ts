@@ -100,7 +100,9 @@ const PAGES = [
   bytes('the file is garbage', (file) => writeFileSync(file, randomBytes(20_000))),
   bytes('the file is cut in half', (file) => truncateSync(file, readFileSync(file).length >> 1)),
   bytes('the last page is missing', (file) => truncateSync(file, readFileSync(file).length - PAGE)),
-  bytes('half a page is missing', (file) => truncateSync(file, readFileSync(file).length - 2000)),
+  bytes('all behind half a page is missing', (file) =>
+    truncateSync(file, PAGE * Math.floor(readFileSync(file).length / PAGE / 2) + 2_000),
+  ),
   bytes('the file is empty', (file) => truncateSync(file, 0), 'mark'),
   bytes('the file is gone', (file) => rmSync(file), 'mark'),
 ]
