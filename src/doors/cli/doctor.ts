@@ -150,8 +150,9 @@ const CHECKS: [what: string, check: Check][] = [
     'store',
     async ({ place }) => {
       if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
-      const { ok, problems, events } = await checkStore(place)
+      const { ok, problems, events, isUnsafe = false } = await checkStore(place)
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
+      if (isUnsafe) return { ok, says, next: 'Set fsync = on there, and restart that server.' }
       return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
     },
   ],

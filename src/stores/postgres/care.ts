@@ -79,6 +79,7 @@ async function inspect(
   }
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
+    report.isUnsafe = report.problems.length === 0
     report.problems.push('the server runs with fsync = off: a power cut may lose what was answered')
   }
 }

@@ -21,6 +21,8 @@ export interface Report {
   problems: string[]
   events: number
   head: Head | undefined
+  /** Nothing is wrong but a setting of the server. */
+  isUnsafe?: boolean
 }
 
 const EVENTS_PER_STEP = 1_000
