@@ -253,8 +253,10 @@ export interface View {
   nextTaskNumber(): number
 
   process(ref: ProcessRef): Fact
-  /** A process group: `dead` when no member is left. */
+  /** A process group: `dead` when no member is left, `alive` when it is one that we can stop. */
   group(ref: GroupRef): Fact
+  /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
+  leader(ref: GroupRef): Fact
   record(event: EventDraft): void
 }
 

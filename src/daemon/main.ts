@@ -2,6 +2,7 @@ import { plant, type Promised } from '../core/planted.ts'
 
 /** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
+export { openAgentDoor } from './agent_door.ts'
 export { Dispatcher } from './dispatcher.ts'
 export { readConfig } from './config.ts'
 export { outliveRejections } from './rejections.ts'

@@ -161,8 +161,8 @@ export const handOffLock = operation({
 export const nameGroupOfLock = operation({
   name: 'lock.name_group',
   effect: 'write',
-  role: 'agent',
-  refuses: ['held', 'fence_stale', 'lease_expired'],
+  role: 'admin',
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
   input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
   output: answers.lease,
