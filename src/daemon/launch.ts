@@ -110,9 +110,7 @@ export function withoutStore(
   const { password: written } = new URL(url)
   const secrets = new Set([password, written, decoded(written)].filter((each) => each !== ''))
   const opens = (value: string) =>
-    secrets.has(value) ||
-    value.includes(url) ||
-    (written !== '' && value.includes(`:${written}@`))
+    secrets.has(value) || value.includes(url) || (written !== '' && value.includes(`:${written}@`))
   return Object.fromEntries(Object.entries(env).filter(([, value]) => !opens(value)))
 }
 

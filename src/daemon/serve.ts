@@ -51,8 +51,9 @@ export async function serve(
     await store.write(grantFullTtl)
     const address = { url: '' }
     const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
-    const { url, close } = await openOurs(store, place, port, version, bounds)
-    ends.push(close)
+    const door = await openOurs(store, place, port, version, bounds)
+    const { url } = door
+    ends.push(() => door.close())
     address.url = url
     if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()

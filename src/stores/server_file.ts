@@ -82,7 +82,9 @@ export function serverIn(folder: string): ServerFile | undefined {
   const fact = processFact({ host, seat, pid, start })
   if (fact === 'dead') return undefined
   const owner = ownerOfPort(server.url)
-  return (owner === undefined ? fact === 'alive' : owner === process.getuid?.()) ? server : undefined
+  return (owner === undefined ? fact === 'alive' : owner === process.getuid?.())
+    ? server
+    : undefined
 }
 
 /** A daemon that can be asked: where it is, and with what secret. */

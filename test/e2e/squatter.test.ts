@@ -160,7 +160,13 @@ describe('what ends in logs', () => {
       `postgres://ada:${secret}@127.0.0.1:1/x?password=${secret}`,
       `postgresql://ada:${secret}@:bad:/x`,
     ]
-    const commands = [['lock', 'list'], ['doctor'], ['db', 'check'], ['serve', '--port', '0'], ['up']]
+    const commands = [
+      ['lock', 'list'],
+      ['doctor'],
+      ['db', 'check'],
+      ['serve', '--port', '0'],
+      ['up'],
+    ]
     for (const LEASEHOLD_STORE of addresses) {
       const env = { LEASEHOLD_STORE, LEASEHOLD_BUSY_TIMEOUT_MS: '50' }
       for (const args of commands) {

@@ -143,7 +143,7 @@ describe('a store that names the group of another program', () => {
 
   test('the planted bug stops it', async () => {
     const { victim } = await edited([process.execPath, TEST_CLI])
-    await until('it was stopped', () => !isAlive(victim.pid))
+    expect(await until('it was stopped', () => !isAlive(victim.pid))).toBe(true)
   })
 })
 
@@ -179,7 +179,7 @@ describe('a file that names another program as a runner', () => {
 
   test('the planted bug ends it', async () => {
     const { victim } = await ended({ LEASEHOLD_PLANT: 'R8' })
-    await until('it was ended', () => !isAlive(victim.pid))
+    expect(await until('it was ended', () => !isAlive(victim.pid))).toBe(true)
   })
 })
 

@@ -141,8 +141,7 @@ async function throughDaemon<T>(
   }
 }
 
-const WITHOUT_SERVER =
-  'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.'
+const WITHOUT_SERVER = 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.'
 const WITHOUT_DOOR =
   'Go on without it: your run is kept and its end is recorded. Its dispatcher, started again, is ' +
   'at the same address.'
