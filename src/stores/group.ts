@@ -83,7 +83,7 @@ interface Members {
 /** Whether the group of this number is the one that is meant, and who of it still runs. */
 function membersOf(ref: GroupRef): Members {
   const none = (fact: Fact): Members => ({ fact, living: [] })
-  if (!(ref.pid > 1)) return none('unknown')
+  if (!(ref.pid > 1) || ref.pid > PID_MAX) return none('unknown')
   if (signalled(-ref.pid) === 'dead') return none('dead')
   if (!LINUX) return none('alive')
   const leader = lookAt(ref.pid)
@@ -119,9 +119,12 @@ function ownSession(): number | undefined {
   return typeof self === 'object' ? self.session : undefined
 }
 
+/** No kernel gives out a greater number. */
+const PID_MAX = 2 ** 22
+
 /** Whether this group is our own, or one of those that we descend from; also if nobody can tell. */
 function isKin(group: number): boolean {
-  if (!(group > 1)) return true
+  if (!(group > 1) || group > PID_MAX) return true
   if (!LINUX) return false
   for (const { pid, stat } of lineage(process.pid)) {
     // Those above one that is hidden from us belong to others too.

@@ -197,7 +197,17 @@ describe('a command of leasehold run', () => {
   test('is stopped with its lease though it has thrown its environment away', async () => {
     const place = sandbox()
     const begun = `env -i PATH="$PATH" sh -c 'echo begun; while :; do sleep 0.1; done'`
-    const running = place.start(['run', '--lock', 'x', '--', 'sh', '-c', `exec ${begun}`])
+    const running = place.start([
+      'run',
+      '--lock',
+      'x',
+      '--ttl',
+      '3s',
+      '--',
+      'sh',
+      '-c',
+      `exec ${begun}`,
+    ])
     await running.said(/^begun$/m)
     await place.ok(['lock', 'force-release', 'x', '--force'])
     expect((await running.ended).code).toBe(5)

