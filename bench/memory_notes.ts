@@ -66,6 +66,7 @@ export const WORDS_PROVIDER: Provider = {
   name: 'bench:words@512',
   dimensions: DIMENSIONS,
   alike: 0.99,
+  floor: 0,
   near: 0.99,
   embed: (texts) => Promise.resolve(texts.map(vectorOf)),
   close: () => Promise.resolve(),

@@ -12,6 +12,8 @@ export class MachineSim implements Machine {
   readonly stopped: ProcessRef[] = []
   /** Whether a stop succeeds; a process that another user runs cannot be stopped, say. */
   canStop = true
+  /** How many processes and groups have ended. */
+  deaths = 0
   private boots = 1
   private mono_ms = 1_000
   private wall_ms = Date.UTC(2026, 0, 5, 9)
@@ -70,10 +72,12 @@ export class MachineSim implements Machine {
   }
 
   kill(ref: ProcessRef): void {
+    this.deaths += 1
     this.processes.delete(keyOf(ref))
   }
 
   endGroup(ref: ProcessRef): void {
+    this.deaths += 1
     this.groups.delete(keyOf(ref))
   }
 

@@ -2,13 +2,14 @@ import type { TableName, Tables } from '../src/core/rows.ts'
 import { type Cursor, type Event, type IndexName, type Need, NotLoaded } from '../src/core/view.ts'
 import { EMPTY_HEAD } from '../src/stores/head.ts'
 import { MemoryTables } from '../src/stores/memory.ts'
-import type { AnyRow, Backend, Base, Commit, Head } from '../src/stores/port.ts'
+import { MemoryCounter } from '../src/stores/memory_counter.ts'
+import type { AnyRow, Backend, Base, Commit, Counter, Head } from '../src/stores/port.ts'
 import { CommitUnknown } from '../src/stores/port.ts'
 
 /** What one place in memory holds; every backend opened on it sees the same. */
 class Place {
   readonly tables = new MemoryTables()
-  readonly events: Event[] = []
+  events: Event[] = []
   head: Head = EMPTY_HEAD
   private turn: Promise<void> = Promise.resolve()
 
@@ -39,6 +40,10 @@ interface MemoryOptions {
 /** A store in memory. Committed rows are frozen: a rule that edits one in place fails. */
 export class MemoryBackend implements Backend {
   readonly isDatabase = true
+  readonly counter = new MemoryCounter(() => {
+    const { tables, events } = this.place
+    return { tables, events: events.length, bytes: 0 }
+  })
   private readonly place: Place
   private readonly forgetful: boolean
   private readonly loaded = new Set<string>()
@@ -73,12 +78,15 @@ export class MemoryBackend implements Backend {
     return this.place.tables.scan(index, group, after, limit)
   }
 
-  commit({ changes, events, head }: Commit): 'done' {
+  commit({ changes, events, forgets, head }: Commit): 'done' {
     for (const rows of Object.values(changes)) {
       for (const row of rows.values()) if (row) Object.freeze(row)
     }
     this.place.tables.apply(changes)
     this.place.events.push(...events)
+    if (forgets) {
+      this.place.events = this.place.events.filter(({ position }) => position > forgets.position)
+    }
     this.place.head = head
     this.rollback()
     return 'done'
@@ -110,10 +118,12 @@ export type Fault = 'lost_reply' | 'fail' | 'again'
 export class FaultyBackend implements Backend {
   readonly isDatabase = true
   readonly faults: Fault[] = []
+  readonly counter: Counter
   private readonly inner: Backend
 
   constructor(inner: Backend) {
     this.inner = inner
+    this.counter = inner.counter
   }
 
   get isRemote(): boolean {

@@ -34,6 +34,11 @@ export interface WaitOptions extends LeaseOptions {
   priority?: number
 }
 
+/** Where a waiter stands. */
+export interface Placed extends Waiting {
+  position: number
+}
+
 const TTL_MS = 60_000
 
 /**
@@ -61,10 +66,13 @@ export class Verbs {
     return this.acquire([names].flat(), caller, { ...options, ticket })
   }
 
-  acquire(names: string[], caller: Caller, options: WaitOptions): Promise<Lease[] | Waiting> {
+  async acquire(names: string[], caller: Caller, options: WaitOptions): Promise<Lease[] | Placed> {
     const { ticket: ticket_id, priority = 0 } = options
     const ask = { names, ticket_id, priority, ...grantOf(options, caller) }
-    return this.store.write((view) => acquireLocks(view, ask, caller))
+    const got = await this.store.write((view) => acquireLocks(view, ask, caller))
+    if (!('waiting' in got)) return got
+    const position = await this.store.read((view) => placeInLine(view, got.waiting))
+    return { ...got, position }
   }
 
   renew(name: string, caller: Caller, fence?: number, ttl_ms?: number): Promise<Lease> {

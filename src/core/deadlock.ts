@@ -1,7 +1,10 @@
-import { breakTicket, dropTicket, isGone, lineOf } from './line.ts'
-import { keyOf, type Ticket } from './rows.ts'
-import { busyLease, holdingLease, nodeOfLease } from './standing.ts'
-import type { View } from './view.ts'
+import { CYCLE_STEPS_MAX } from './limits.ts'
+import { breakTicket, dropTicket, isGone } from './line.ts'
+import { word } from './quote.ts'
+import { keyOf, type Lease, type Place, processKey, type Ticket } from './rows.ts'
+import { userOf } from './share.ts'
+import { busyLease, holdingLease, nodeOfLease, processOfNode } from './standing.ts'
+import type { Cursor, View } from './view.ts'
 
 interface Cycle {
   tickets: Ticket[]
@@ -9,28 +12,26 @@ interface Cycle {
   sentences: string[]
 }
 
+/**
+ * What one search has gone through. Others wait for its write, so it ends at a number of steps: a
+ * deadlock among more waiters than that ends with the first of them whose time is up.
+ */
+interface Search {
+  start: Ticket
+  left: number
+  /** How far each line was gone through: nothing is read twice, however many wait there. */
+  lines: Map<string, Cursor>
+}
+
 /** All tickets that the process or agent at `node` waits with, itself or through a child. */
 function* ticketsOf(view: View, node: string): Generator<Ticket> {
   for (const index of ['tickets_of', 'tickets_under'] as const) {
-    for (const ticket of [...view.scan(index, node)]) {
+    for (const ticket of view.scan(index, node)) {
       // A waiter that is gone waits for nobody: it must not look like part of a deadlock.
       if (isGone(view, ticket)) dropTicket(view, ticket)
       else yield ticket
     }
   }
-}
-
-/** In one line, the waiter just before each: read once per search, however long the line is. */
-type Ahead = Map<string, Ticket | undefined>
-
-function aheadIn(view: View, name: string): Ahead {
-  const ahead: Ahead = new Map()
-  let before: Ticket | undefined
-  for (const ticket of lineOf(view, name)) {
-    ahead.set(ticket.id, before)
-    before = ticket
-  }
-  return ahead
 }
 
 /** One edge of the graph: what it says, and the holder or waiter that it leads to. */
@@ -40,10 +41,10 @@ interface Step {
   ticket?: Ticket
 }
 
-/** Who `ticket` waits for: the holder of each lock, and the waiter just before it in each line. */
-function* stepsFrom(view: View, ticket: Ticket, lines: Map<string, Ahead>): Generator<Step> {
+/** Who `ticket` waits for: the holder of each lock, and those before it in each line. */
+function* stepsFrom(view: View, ticket: Ticket, search: Search): Generator<Step> {
   const says = (name: string, whose: string) =>
-    `${ticket.agent} waits for ${name}, which ${whose} has`
+    `${word(ticket.agent)} waits for ${word(name)}, which ${word(whose)} has`
   for (const name of ticket.names) {
     const lease = holdingLease(view, name) ?? busyLease(view, name)
     const node = lease && nodeOfLease(lease)
@@ -52,43 +53,105 @@ function* stepsFrom(view: View, ticket: Ticket, lines: Map<string, Ahead>): Gene
       for (const next of ticketsOf(view, node))
         yield { says: says(name, lease.holder), ticket: next }
     }
-    let ahead = lines.get(name)
-    if (!ahead) lines.set(name, (ahead = aheadIn(view, name)))
-    const before = ahead.get(ticket.id)
-    if (before) yield { says: says(name, before.agent), ticket: before }
+    for (const before of waitersBefore(view, name, ticket, search)) {
+      yield { says: says(name, before.agent), ticket: before }
+    }
   }
 }
 
 /**
- * Whether anybody can be waiting for `ticket`: someone behind it in a line, or for a lock that it
- * holds. Most waiters hold nothing and stand at the end: no cycle can go through them, and the line
- * need not be walked.
+ * Of those before `ticket` in a line: the one whose cycle is looked for, and those who wait for
+ * other locks too. All others wait for nobody whom `ticket` does not wait for itself.
  */
-function isWaitedFor(view: View, ticket: Ticket): boolean {
-  // A process may hold leases of any agent, and a lease above this one is held by definition.
-  if (ticket.under_node !== null || ticket.node?.startsWith('process:')) return true
-  for (const lease of view.scan('leases_held_by', ticket.agent)) {
-    if (nodeOfLease(lease) === ticket.node) return true
+function* waitersBefore(
+  view: View,
+  name: string,
+  ticket: Ticket,
+  search: Search,
+): Generator<Ticket> {
+  const { start, lines } = search
+  if (start.id !== ticket.id && start.names.includes(name) && isBefore(start, ticket)) yield start
+  for (const place of view.scan('line_several', name, lines.get(name))) {
+    if (!isBefore(placed(place), ticket)) return
+    lines.set(name, { order: place.rank, key: place.key })
+    const before = view.get('ticket', place.ticket_id)
+    if (before && !isGone(view, before)) yield before
   }
-  return ticket.names.some((name) => {
-    const after = { order: ticket.rank, key: keyOf(name, ticket.id) }
-    for (const _ of view.scan('line_of', name, after)) return true
-    return false
+}
+
+const placed = ({ rank, ticket_id }: Place) => ({ rank, id: ticket_id })
+
+/** The order of two waiters in any line that both stand in. */
+const isBefore = (a: Pick<Ticket, 'rank' | 'id'>, b: Pick<Ticket, 'rank' | 'id'>) =>
+  a.rank < b.rank || (a.rank === b.rank && a.id < b.id)
+
+/** Whether anybody stands behind `ticket` in a line. */
+function isFollowed(view: View, { names, rank, id }: Ticket): boolean {
+  return names.some((name) => {
+    return !isEmpty(view.scan('line_of', name, { order: rank, key: keyOf(name, id) }))
   })
 }
 
+/** Whether anybody waits for a lock that the node of `ticket` holds. */
+function isHolding(view: View, ticket: Ticket): boolean {
+  let looked = 0
+  for (const node of [ticket.node, ticket.under_node]) {
+    for (const lease of node === null ? [] : leasesOf(view, node)) {
+      looked += 1
+      if (looked > CYCLE_STEPS_MAX / 10 || isWanted(view, lease)) return true
+    }
+  }
+  return false
+}
+
+/** Whether anybody waits for the lock of `lease`, or for that of the user whom it keeps busy. */
+function isWanted(view: View, { name, terms }: Lease): boolean {
+  const users = terms?.limits.filter((key) => userOf(key) !== undefined) ?? []
+  return [name, ...users].some((lock) => !isEmpty(view.scan('line_of', lock)))
+}
+
+function isEmpty(rows: Iterable<unknown>): boolean {
+  for (const _ of rows) return false
+  return true
+}
+
+/** What the process or agent at `node` holds. */
+function* leasesOf(view: View, node: string): Generator<Lease> {
+  const process = processOfNode(node)
+  if (!process) {
+    for (const lease of view.scan('leases_held_by', node.slice('agent:'.length))) {
+      if (nodeOfLease(lease) === node) yield lease
+    }
+    return
+  }
+  const order = processKey(process)
+  for (const lease of view.scan('leases_seated_at', process.seat, { order, key: '' })) {
+    if (processKey(lease.process!) !== order) return
+    if (nodeOfLease(lease) === node) yield lease
+  }
+}
+
 /**
- * A cycle of waiters through `start`, if one exists. Walks only what is reachable from `start`, so
- * it costs nothing when nobody waits for anybody who waits. Keeps its path in a list: a line may be
- * longer than the stack is deep.
+ * A cycle of waiters through `start`, which has just joined, if one exists. Most who join stand at
+ * the end (are not `followed`) and hold nothing that anybody wants: no cycle can go through them,
+ * and nothing need be walked.
  */
-export function findCycle(view: View, start: Ticket): Cycle | undefined {
-  if (!isWaitedFor(view, start)) return undefined
+export function findCycle(view: View, start: Ticket, followed: boolean): Cycle | undefined {
+  if (!followed && !isHolding(view, start)) return undefined
+  return searchFrom(view, { start, left: CYCLE_STEPS_MAX, lines: new Map() })
+}
+
+/**
+ * Walks only what is reachable from the start, so it costs nothing when nobody waits for anybody
+ * who waits. Keeps its path in a list: a line may be longer than the stack is deep.
+ */
+function searchFrom(view: View, search: Search): Cycle | undefined {
+  const { start } = search
   const mine = new Set([start.node, start.under_node])
   const seen = new Set<string>([start.id])
-  const lines = new Map<string, Ahead>()
-  const path = [{ ticket: start, says: '', steps: stepsFrom(view, start, lines) }]
-  while (path.length > 0) {
+  const path = [{ ticket: start, says: '', steps: stepsFrom(view, start, search) }]
+  while (path.length > 0 && search.left > 0) {
+    search.left -= 1
     const here = path.at(-1)!
     const { value: step } = here.steps.next()
     if (!step) {
@@ -102,19 +165,26 @@ export function findCycle(view: View, start: Ticket): Cycle | undefined {
     }
     if (!ticket || seen.has(ticket.id) || ticket.cycle) continue
     seen.add(ticket.id)
-    path.push({ ticket, says: '', steps: stepsFrom(view, ticket, lines) })
+    path.push({ ticket, says: '', steps: stepsFrom(view, ticket, search) })
   }
   return undefined
 }
 
-/** After `node` was given a lock: the newest waiter of every cycle that this closed is let go. */
-export function breakCyclesThrough(view: View, node: string | null): void {
-  if (node === null) return
-  for (const { id } of [...ticketsOf(view, node)]) {
+/** After `lease` was granted: the newest waiter of every cycle that this closed is let go. */
+export function breakCyclesThrough(view: View, lease: Lease): void {
+  const node = nodeOfLease(lease)
+  // Where nobody waits for the lock, its grant makes nobody wait for its holder.
+  if (node === null || !isWanted(view, lease)) return
+  let left = CYCLE_STEPS_MAX
+  for (const { id } of ticketsOf(view, node)) {
     // One grant can close several cycles through one waiter: go on until none is left.
     for (;;) {
-      const ticket = view.get('ticket', id)
-      const cycle = ticket && !ticket.cycle ? findCycle(view, ticket) : undefined
+      const start = view.get('ticket', id)
+      if (!start || start.cycle || left <= 0) break
+      if (!isFollowed(view, start) && !isHolding(view, start)) break
+      const search = { start, left, lines: new Map<string, Cursor>() }
+      const cycle = searchFrom(view, search)
+      left = search.left - 1
       if (!cycle) break
       const newest = cycle.tickets.reduce((a, b) => (b.asked_ms > a.asked_ms ? b : a))
       breakTicket(view, newest, cycle.sentences)

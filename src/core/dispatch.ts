@@ -68,7 +68,8 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   if (!claim) return undefined
   const run = { ...claim.run, dispatcher: dispatcher.id, pid: null }
   view.put('run', run)
-  const lease = bindToken(view, slacken(view, claim.lease, ask.slack_ms ?? 0), ask.token_hash)
+  const slack = slacken(view, claim.lease, ask.slack_ms ?? 0)
+  const lease = bindToken(view, slack, claim.task, ask.token_hash)
   return { ...claim, lease, run }
 }
 

@@ -4,6 +4,7 @@ import { deleteMemory, putMemory } from './memory.ts'
 import type { TextTools } from './memory_merge.ts'
 import type { Memory } from './memory_rows.ts'
 import { isExpired } from './memory_version.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import { keyOf } from './rows.ts'
 import type { Duplicate, Label } from './search_rows.ts'
@@ -15,6 +16,8 @@ export interface Alike {
   similarity: number
   /** From here on it is a duplicate; below it is only for a model to look at. */
   is_duplicate: boolean
+  /** They state different things in the same words: no duplicate, but worth a look. */
+  contradicts: boolean
 }
 
 /** A pair as it is known, whichever of the two comes first. */
@@ -41,19 +44,21 @@ export function recordAlike(
 ): void {
   checkDuty(view, duty)
   const kept = new Set<string>()
-  for (const { other, similarity, is_duplicate } of found) {
+  for (const { other, similarity, is_duplicate, contradicts } of found) {
     if (!isThere(view, subject) || !isThere(view, other)) continue
     const { a, b, id } = pairOf(tools, subject, other)
     const known = view.get('duplicate', id)
-    const label = known?.label ?? null
-    if (labels && label === null) askInBackground(view, 'label', keyOf(a, b))
-    if (!is_duplicate && label === null) continue
+    // A model knows better; without one, what was said of older contents is not said of these.
+    const said = labels ? (known?.label ?? null) : null
+    const label = said ?? (contradicts ? 'contradicts' : null)
+    if (labels && said === null) askInBackground(view, 'label', keyOf(a, b))
+    if (!is_duplicate && said === null) continue
     kept.add(id)
     if (known) {
-      if (known.status === 'open') view.put('duplicate', { ...known, similarity })
+      if (known.status === 'open') view.put('duplicate', { ...known, similarity, label })
       continue
     }
-    putFound(view, { id, a, b, similarity, label: null }, duty.caller)
+    putFound(view, { id, a, b, similarity, label }, duty.caller)
   }
   const known = [...view.scan('duplicates_of', subject), ...view.scan('duplicates_to', subject)]
   for (const { id, status } of known) {
@@ -96,7 +101,7 @@ export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] 
 export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
 
 /** A pair by its id, or `not_found`. */
-function getDuplicate(view: View, id: string): Duplicate {
+export function getDuplicate(view: View, id: string): Duplicate {
   const found = view.get('duplicate', id)
   if (found) return found
   throw new Refusal('not_found', `There is no pair ${id}`, {
@@ -153,7 +158,7 @@ export function resolveDuplicate(
 
 function refuseDisputed({ scope, key, heads }: Memory): void {
   if (heads.length < 2) return
-  throw new Refusal('conflict', `${scope} ${key} has versions that disagree`, {
+  throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
     next: 'Resolve that first: leasehold memory conflicts',
     details: { scope, key, heads },
   })

@@ -5,7 +5,6 @@ import { refuseSecondUser } from './lock.ts'
 import { putTask } from './ready.ts'
 import type { Lease } from './rows.ts'
 import { closeRun, openRun } from './run.ts'
-import { nodeOfLease } from './standing.ts'
 import type { View } from './view.ts'
 
 export interface HandOff {
@@ -54,6 +53,6 @@ export function handOff(view: View, ask: HandOff, caller: Caller): Lease {
       ...heldFor(view, old),
     },
   })
-  breakCyclesThrough(view, nodeOfLease(lease))
+  breakCyclesThrough(view, lease)
   return lease
 }

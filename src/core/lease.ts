@@ -1,8 +1,8 @@
 import { admits, type Caller, sameProcess } from './caller.ts'
 import { returnLimits, returnUser } from './limit.ts'
-import { callHead } from './line.ts'
 import { LOST_MAX } from './limits.ts'
 import { isPathLock } from './path_terms.ts'
+import { argument, word } from './quote.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { GroupRef, Lease, PathTerms, ProcessRef, Task } from './rows.ts'
@@ -33,7 +33,7 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   const terms = last?.ended_at === null ? last.terms : null
   const lease: Lease = {
     name,
-    fence: planted('S3') ? (last?.fence ?? 1) : view.nextFence(),
+    fence: nextFence(view, last),
     holder: caller.agent,
     holder_given: caller.given,
     process: ask.process,
@@ -53,6 +53,12 @@ export function grantLease(view: View, name: string, caller: Caller, ask: Grant)
   countUser(view, lease)
   tieTask(view, name, lease.fence)
   return lease
+}
+
+/** From the store's counter, never from the lock's last lease: that is forgotten one day. */
+function nextFence(view: View, last: Lease | undefined): number {
+  if (planted('S3')) return last?.fence ?? 1
+  return planted('R53') ? (last?.fence ?? 0) + 1 : view.nextFence()
 }
 
 /** A task row knows whether its lock is held, so that held tasks are not among the ready ones. */
@@ -79,7 +85,7 @@ export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
- * closed; the head of the line is called.
+ * closed.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
   view.record({
@@ -113,9 +119,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   else if (task?.run_id) endRun(view, task, how)
   returnLimits(view, lease)
   const user = userOf(lease.name)
-  // Whoever waits for the lock of a user is called when it is returned.
   if (user !== undefined) returnUser(view, user, lease.name)
-  else callHead(view, lease.name)
 }
 
 /** The task was moved while its command still ran; now that the command is gone, the run ends. */
@@ -209,9 +213,11 @@ export function checkFence(
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
-  const current = last ? `the latest is ${last.fence}, of ${last.holder}` : 'it was never granted'
-  return new Refusal('fence_stale', `Fence ${fence} of ${name} is stale: ${current}`, {
-    next: `Stop this work: it is no longer yours. Acquire ${name} again to go on.`,
+  const current = last
+    ? `the latest is ${last.fence}, of ${word(last.holder)}`
+    : 'it was never granted, or so long ago that its lease is forgotten'
+  return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
+    next: `Stop this work: it is no longer yours. Acquire ${word(name)} again to go on.`,
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
     leaves: {
       type: 'write.fenced_off',
@@ -224,15 +230,15 @@ function staleFence(name: string, fence: number, last: Lease | undefined, caller
 /** Nobody holds `name` any more, so nothing can be written under a lease of it. */
 export function expiredLease(name: string, last: Lease | undefined): Refusal {
   const reason = last ? (last.reason ?? 'expired') : 'never held'
-  const why = last ? `the lease ${last.fence} of ${last.holder} ended (${reason})` : reason
+  const why = last ? `the lease ${last.fence} of ${word(last.holder)} ended (${reason})` : reason
   const message =
     taskOf(name) === undefined
-      ? `Nobody holds ${name}: ${why}`
+      ? `Nobody holds ${word(name)}: ${why}`
       : `Task must be locked by agent to update status: ${why}`
   return new Refusal('lease_expired', message, {
     next: isPathLock(name)
       ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
-      : `Acquire ${name} again; that works if nobody else took it.`,
+      : `Acquire ${word(name)} again; that works if nobody else took it.`,
     details: { name, reason, last_fence: last?.fence ?? null },
   })
 }
@@ -241,9 +247,9 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
 export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   const task = taskOf(lease.name)
   const by_you = lease.holder === caller.agent
-  const what = task === undefined ? `${lease.name} is held` : 'Task is locked'
+  const what = task === undefined ? `${word(lease.name)} is held` : 'Task is locked'
   const pid = lease.process?.pid
-  const whose = `${lease.holder}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
@@ -261,7 +267,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   })
 }
 
-const freeing = (lease: Lease) => `leasehold lock force-release ${lease.name}`
+const freeing = (lease: Lease) => `leasehold lock force-release ${argument(lease.name)}`
 
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
@@ -297,7 +303,7 @@ export function refuseForeign(view: View, group: GroupRef): void {
 /** A lock under a running command goes back when the command has ended, not before. */
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
-  throw new Refusal('illegal_move', `A command still runs under ${lease.name}`, {
+  throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
     next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
     details: { name: lease.name, pid: lease.group?.pid },
   })

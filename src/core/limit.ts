@@ -1,6 +1,7 @@
 import { RUN_MS_GUESS, RUN_MS_MIN } from './limits.ts'
-import { callHead, headOf } from './line.ts'
+import { headOf } from './line.ts'
 import { planted } from './planted.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Task, Terms } from './rows.ts'
 import type { Limit, Parking, Share } from './queue_rows.ts'
@@ -165,11 +166,10 @@ export function returnLimits(view: View, lease: Lease): void {
   if (charged_ms !== null) chargeEnd(view, user, view.now - since_ms, charged_ms)
 }
 
-/** One claim, or lock taken by hand, less for this user; whoever waits for its lock is called. */
+/** One claim, or lock taken by hand, less for this user. */
 export function returnUser(view: View, user: string, lock: string): void {
   const share = shareOf(view, user)
   putShare(view, { ...share, running: share.running.filter((each) => each !== lock) })
-  callHead(view, userLock(user))
 }
 
 /** What was charged is made good for what the run really took, and the estimate learns from it. */
@@ -212,11 +212,11 @@ function limitFull(view: View, task: Task, key: string): Refusal {
 }
 
 function whyBusy(view: View, user: string, busy: string | undefined): string {
-  if (busy !== undefined) return `user ${user} is busy with ${busy.replace(':', ' ')}`
+  if (busy !== undefined) return `user ${word(user)} is busy with ${busy.replace(':', ' ')}`
   const share = shareOf(view, user)
-  if (share.paused) return `the queue of user ${user} is paused`
-  if (isBusy(view, share)) return `user ${user} may have ${maxOf(view, share)} running`
-  return `the lock of user ${user} is promised to one who waited for it`
+  if (share.paused) return `the queue of user ${word(user)} is paused`
+  if (isBusy(view, share)) return `user ${word(user)} may have ${maxOf(view, share)} running`
+  return `the lock of user ${word(user)} is promised to one who waited for it`
 }
 
 /** In words, what keeps a counter from admitting one more. */

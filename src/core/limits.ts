@@ -25,8 +25,17 @@ export const PRIORITY_DEFAULT = 5
 /** Seen again within this time, an agent's row is left alone: a write fewer per ask. */
 export const SEEN_MS = 5_000
 
-/** Overdue leases that one write clears on its way. */
+/** What is over that one write clears on its way: leases, and waiters who are gone. */
 export const SWEEP_MAX = 100
+
+/** Processes, and leases that cannot be settled yet, that one write looks at on its way. */
+export const LOOKS_MAX = 200
+
+/** Places in a line are counted as far as this. */
+export const POSITION_MAX = 1_000
+
+/** Waiters and leases that one search for a deadlock goes through. */
+export const CYCLE_STEPS_MAX = 10_000
 
 export const REQUEST_MEMORY_MS = 24 * 3600_000
 

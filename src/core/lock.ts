@@ -13,11 +13,12 @@ import {
   settleLease,
   taskOf,
 } from './lease.ts'
-import { LINE_AGING_MS } from './limits.ts'
-import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf } from './line.ts'
+import { LINE_AGING_MS, POSITION_MAX } from './limits.ts'
+import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicket } from './line.ts'
 import { planted } from './planted.ts'
+import { argument, word } from './quote.ts'
 import { Refusal } from './refusal.ts'
-import type { GroupRef, Lease, Ticket } from './rows.ts'
+import { type GroupRef, keyOf, type Lease, type Ticket } from './rows.ts'
 import { isBusyUser, userOf } from './share.ts'
 import {
   busyLease,
@@ -39,9 +40,9 @@ export interface AcquireLocks extends Grant {
   takeover: boolean
 }
 
+/** The ticket to wait with. */
 export interface Waiting {
   waiting: string
-  position: number
 }
 
 /**
@@ -96,14 +97,23 @@ export function blockedBy(
   if (lease) return mayRetake(view, lease, ask, caller) ? undefined : heldBy(view, lease, caller)
   if (isBusyUser(view, name)) return busyBy(view, name, caller)
   const head = headOf(view, name)
-  return head && head.id !== ask.ticket_id ? promisedTo(view, name, head) : undefined
+  if (!head || head.id === ask.ticket_id) return undefined
+  // For one that waits this is no answer: nobody need be counted.
+  return promisedTo(name, head, ask.ticket_id === undefined ? waitersIn(view, name) : 0)
+}
+
+/** How many wait for `name`, as far as is counted. */
+function waitersIn(view: View, name: string): number {
+  let count = 0
+  for (const _ of view.scan('line_of', name)) if (++count === POSITION_MAX) break
+  return count
 }
 
 /** The lock of a user is held by a claim; or by nobody, where its limit is none. */
 function busyBy(view: View, name: string, caller: Caller): Refusal {
   const busy = busyLease(view, name)
   if (busy) return heldBy(view, busy, caller)
-  return new Refusal('held', `${name} cannot be taken: the limit of this user is 0`, {
+  return new Refusal('held', `${word(name)} cannot be taken: the limit of this user is 0`, {
     next: 'An admin can change it: leasehold queue limit --user NAME --max 1',
     details: { name, holder: null, by_you: false },
   })
@@ -149,7 +159,7 @@ function takeLock(
       ...(ticket && { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }),
     },
   })
-  breakCyclesThrough(view, nodeOfLease(lease))
+  breakCyclesThrough(view, lease)
   return lease
 }
 
@@ -162,12 +172,15 @@ function keepRun(view: View, lease: Lease): void {
 }
 
 /** A free lock with a line belongs to its head. */
-function promisedTo(view: View, name: string, head: Ticket): Refusal {
-  const waiters = [...view.scan('line_of', name)].length
-  return new Refusal('held', `${name} is free but promised to ${head.agent}, who waited for it`, {
-    next: `Join the line: leasehold lock acquire ${name} --wait 30s`,
-    details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
-  })
+function promisedTo(name: string, head: Ticket, waiters: number): Refusal {
+  return new Refusal(
+    'held',
+    `${word(name)} is free but promised to ${word(head.agent)}, who waited for it`,
+    {
+      next: `Join the line: leasehold lock acquire ${argument(name)} --wait 30s`,
+      details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
+    },
+  )
 }
 
 function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): Waiting {
@@ -188,10 +201,12 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     rank: rankIn(view, names, ask.priority),
     seen_ms: view.now,
     called_ms: null,
+    seat: null,
+    due_ms: null,
     cycle: null,
   }
-  joinLines(view, ticket)
-  const cycle = findCycle(view, ticket)
+  const isFollowed = joinLines(view, ticket)
+  const cycle = findCycle(view, ticket, isFollowed)
   if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
   view.record({
     type: 'ticket.joined',
@@ -200,7 +215,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     task: null,
     data: { ticket: ticket.id, names },
   })
-  return { waiting: ticket.id, position: positionIn(view, ticket) }
+  return { waiting: ticket.id }
 }
 
 /**
@@ -209,11 +224,10 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
  */
 function rankIn(view: View, names: string[], priority: number): number {
   let rank = view.now - priority * LINE_AGING_MS
-  const after = { order: rank, key: '' }
   for (const name of names) {
-    for (const place of view.scan('line_of', name, after)) {
-      const other = view.get('ticket', place.ticket_id)
-      if (other?.priority === priority) rank = Math.max(rank, other.rank + 1)
+    for (const last of view.scan('line_end', keyOf(name, String(priority)))) {
+      rank = Math.max(rank, last.rank + 1)
+      break
     }
   }
   return rank
@@ -222,8 +236,8 @@ function rankIn(view: View, names: string[], priority: number): number {
 /** It waits on. Whoever speaks for it now keeps its place: a daemon may have taken over. */
 function wait(view: View, ticket: Ticket, caller: Caller): Waiting {
   const spoken = { process: caller.waiter ?? caller.process, stand_in: caller.waiter !== undefined }
-  view.put('ticket', { ...ticket, ...spoken, seen_ms: view.now })
-  return { waiting: ticket.id, position: positionIn(view, ticket) }
+  putTicket(view, { ...ticket, ...spoken, seen_ms: view.now })
+  return { waiting: ticket.id }
 }
 
 function positionIn(view: View, ticket: Ticket): number {
@@ -241,7 +255,7 @@ function deadlocked(cycle: string[], found?: { lock: string; by: string }): Refu
   })
 }
 
-interface Turn {
+export interface Turn {
   /** Heads every line it stands in: it is the next to be called. */
   heads: boolean
   /** Asking again now would get the locks, or stop a command that is in the way. */
@@ -265,7 +279,7 @@ export function turnOf(view: View, ticket_id: string): Turn {
   return { heads, ask: heads && ticket.names.every(free), broken: false }
 }
 
-/** 1 for the head of all its lines; 0 for a ticket that is in no line. */
+/** 1 for the head of all its lines, at most `POSITION_MAX`; 0 for a ticket that is in no line. */
 export function placeInLine(view: View, ticket_id: string): number {
   const ticket = view.get('ticket', ticket_id)
   return ticket ? positionIn(view, ticket) : 0
@@ -277,6 +291,8 @@ export function placeInLine(view: View, ticket_id: string): number {
  */
 export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const ticket = view.get('ticket', ticket_id)
+  // A ticket that was asked for under a request id bears its key: a refusal is not remembered.
+  if (ticket && view.get('request', ticket_id)) view.remove('request', ticket_id)
   if (!ticket) return new Refusal('held', 'The lock did not come free in time')
   const position = placeInLine(view, ticket_id)
   leaveLines(view, ticket)
@@ -285,8 +301,9 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const lease = ticket.names.map(held_by).find((each) => each)
   const held = lease
     ? heldBy(view, lease, caller)
-    : new Refusal('held', `${ticket.names.join(', ')} did not come free in time`)
-  return new Refusal('held', `${held.message}; gave up at position ${position} in the line`, {
+    : new Refusal('held', `${ticket.names.map(word).join(', ')} did not come free in time`)
+  const where = position === POSITION_MAX ? `${position} or later` : String(position)
+  return new Refusal('held', `${held.message}; gave up at position ${where} in the line`, {
     next: held.next,
     details: { ...held.details, position },
   })
@@ -332,14 +349,16 @@ export function forceRelease(
   caller: Caller,
 ): Lease {
   if (!caller.admin) {
-    throw new Refusal('forbidden', `Only an admin may force-release ${ask.name}`, {
+    throw new Refusal('forbidden', `Only an admin may force-release ${word(ask.name)}`, {
       next: 'Ask the holder to release it, or a person with an admin token.',
     })
   }
   const lease = view.get('lease', ask.name)
   if (lease && lease.reason === 'force_released') return lease
   if (!lease || !settleLease(view, ask.name)) {
-    throw new Refusal('not_found', `Nobody holds ${ask.name}`, { next: 'leasehold lock list' })
+    throw new Refusal('not_found', `Nobody holds ${word(ask.name)}`, {
+      next: 'leasehold lock list',
+    })
   }
   if (!isRunning(view, lease)) {
     endLease(view, lease, 'force_released', caller.agent, ask.reason)

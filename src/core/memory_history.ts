@@ -20,6 +20,12 @@ export function headsOf(view: View, { id, heads }: Memory): MemoryVersion[] {
   return heads.flatMap((each) => versionOf(view, id, each) ?? [])
 }
 
+/** The one of them that a note is shown by: the first that has a text. */
+export function shownHead(view: View, memory: Memory): MemoryVersion | undefined {
+  const heads = headsOf(view, memory)
+  return heads.find(({ kept }) => kept) ?? heads[0]
+}
+
 /** So far back a common ancestor is looked for: others wait for this write. */
 const LOOKED_AT_MAX = 2_000
 

@@ -128,6 +128,13 @@ function prune(
   return pruned
 }
 
+/** Takes a deleted note away, with its history. Returns how many rows that were. */
+export function forgetNote(view: View, memory: Memory): number {
+  const pruned = prune(view, memory, 'deleted', { dry_run: false })
+  if (pruned) tell(view, [pruned], { agent: 'leasehold' })
+  return 2 * (pruned?.versions ?? 0) + 1
+}
+
 function forgetText(view: View, scope: string, row: MemoryVersion, keepsRow: boolean): void {
   if (row.kept) view.remove('memory_text', row.id)
   const bytes = row.kept ? row.size : 0
@@ -136,7 +143,7 @@ function forgetText(view: View, scope: string, row: MemoryVersion, keepsRow: boo
   else view.remove('memory_version', row.id)
 }
 
-function tell(view: View, items: Pruned[], { agent }: Caller): void {
+function tell(view: View, items: Pruned[], { agent }: Pick<Caller, 'agent'>): void {
   const data = {
     notes: items.length,
     versions: items.reduce((sum, { versions }) => sum + versions, 0),

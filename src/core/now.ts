@@ -1,6 +1,6 @@
 import { activeAlerts, showAlert } from './alert.ts'
 import { lockOf, showLease } from './lease.ts'
-import { lineOf } from './line.ts'
+import { firstInLine } from './line.ts'
 import { queueStatus } from './queue_status.ts'
 import type { Task } from './rows.ts'
 import { shareOf } from './share.ts'
@@ -20,7 +20,7 @@ export function lookNow(view: View, limit: number) {
   )
   const locks = first(view.scan('leases_by_expiry', ''), limit, (lease) => {
     if (OWN.test(lease.name)) return null
-    return { ...showLease(view, lease), waiters: [...lineOf(view, lease.name)].map((t) => t.agent) }
+    return { ...showLease(view, lease), waiters: firstInLine(view, lease.name).map((t) => t.agent) }
   })
   const waiting = Object.entries(pending.by_user).toSorted(([, a], [, b]) => b - a)
   return {

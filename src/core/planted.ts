@@ -23,6 +23,8 @@ export type Promised =
   /** A process group is signalled without a look for its mark. */
   | 'R8'
   | 'R27'
+  | 'L3'
+  | 'R53'
 
 let active: string | undefined
 

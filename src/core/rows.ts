@@ -205,6 +205,9 @@ export interface Ticket {
   /** It is gone this long after anybody last spoke for it, unless `process` lives. */
   seen_ms: number
   called_ms: number | null
+  /** `seat` of `process`, and when it is gone unless somebody speaks for it: see `putTicket`. */
+  seat: string | null
+  due_ms: number | null
   /** Set when the waiter was chosen to break a deadlock: the cycle, spelled out. */
   cycle: string[] | null
 }
@@ -214,6 +217,9 @@ export interface Place {
   name: string
   rank: number
   ticket_id: string
+  /** Of its ticket: to find the last of one priority, and those who wait for other locks too. */
+  priority: number
+  several: boolean
 }
 
 export interface Agent {
@@ -234,6 +240,17 @@ export interface Request {
   at_ms: number
 }
 
+/**
+ * What a token is bound to. A list names all that it may touch, where an empty name stands for
+ * tasks that have no user or no project; null bounds nothing.
+ */
+export interface TokenScope {
+  users: string[] | null
+  projects: string[] | null
+  /** The task that the token's run is for; null for a token that a person made. */
+  task: string | null
+}
+
 /** Who may come in with a secret. Only the secret's hash is kept. */
 export interface Token {
   hash: string
@@ -241,6 +258,8 @@ export interface Token {
   id: string
   role: 'viewer' | 'agent' | 'admin'
   agent: string | null
+  /** What it is bound to; null: to nothing. */
+  scope: TokenScope | null
   created_by: string
   created_at: string
   expires_at: string | null
@@ -281,6 +300,9 @@ export interface Tables {
 
 export type TableName = keyof Tables
 
+/** The rows of one transaction: what each key becomes, null where it goes away. */
+export type Changes = { [T in TableName]?: Map<string, Tables[T] | null> }
+
 /** Which field of a row is its key. */
 export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   task: 'id',
@@ -314,6 +336,9 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
 }
 
 export const TABLES = Object.keys(KEYS) as TableName[]
+
+/** A process as a key that sorts as text, to find all that one process of a seat has. */
+export const processKey = ({ pid, start }: Pick<ProcessRef, 'pid' | 'start'>) => `${pid}/${start}`
 
 /** Parts of a composite key contain no line feed: names with control characters are refused. */
 export function keyOf(...parts: string[]): string {

@@ -15,7 +15,7 @@ const COMMON = new Set(
   `a about all also am an and any are as at be because been but by can could did do does for from
   had has have how i if in into is it its me my no not of on or our out so some than that the their
   them then there these they this to too up us was we were what when where which who why will with
-  would you your`.split(/\s+/),
+  would you your should somebody someone anybody anyone something anything`.split(/\s+/),
 )
 
 /**
@@ -27,6 +27,13 @@ export function termsOf(query: string): string[] {
   const terms = [...new Set(words.map((word) => word.slice(0, TERM_MAX)))]
   const telling = terms.filter((term) => !COMMON.has(term))
   return (telling.length > 0 ? telling : terms).slice(0, TERMS_MAX)
+}
+
+/** Whether a text has at least half of the terms, or their stems: then it is about them. */
+export function hasTerms(text: string, terms: string[]): boolean {
+  const low = text.toLowerCase()
+  const stem = (term: string) => (term.length > 5 ? term.slice(0, -2) : term)
+  return 2 * terms.filter((term) => low.includes(stem(term))).length >= terms.length
 }
 
 /** What a search may be narrowed by; what is left out narrows nothing. */
@@ -82,12 +89,12 @@ export function tokensOf(text: string): number {
 const EXCERPT_MAX = 240
 
 /** The part of a text around the first of the terms that is in it. */
-export function excerptOf(text: string, terms: string[]): string {
-  if (text.length <= EXCERPT_MAX) return text
+export function excerptOf(text: string, terms: string[], max = EXCERPT_MAX): string {
+  if (text.length <= max) return text
   const low = text.slice(0, 100_000).toLowerCase()
   const found = terms.map((term) => low.indexOf(term)).filter((at) => at >= 0)
   const first = found.length > 0 ? Math.min(...found) : 0
-  const from = Math.max(0, Math.min(first - 60, text.length - EXCERPT_MAX))
-  const cut = text.slice(from, from + EXCERPT_MAX).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
-  return `${from > 0 ? '…' : ''}${cut}${from + EXCERPT_MAX < text.length ? '…' : ''}`
+  const from = Math.max(0, Math.min(first - 60, text.length - max))
+  const cut = text.slice(from, from + max).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
+  return `${from > 0 ? '…' : ''}${cut}${from + max < text.length ? '…' : ''}`
 }

@@ -10,6 +10,7 @@ import {
 } from './lease.ts'
 import { forceRelease } from './lock.ts'
 import { cancelHeld, isGivenUp, setStatus } from './move.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Run, Status, Task } from './rows.ts'
 import { busyWith, shareOf, userOf } from './share.ts'
@@ -25,8 +26,8 @@ interface Cancel {
 /**
  * Cancels a task, waiting or running. A command that we started for it is stopped first, and its
  * lock and limits come back when nothing of it is left. A holder states its fence, as for every
- * write under a lease. Refuses `forbidden` for whoever is neither its holder, its creator nor an
- * admin, and `illegal_move` when it has ended already.
+ * write under a lease. Refuses `forbidden` for an agent that is neither the holder, the creator nor
+ * an admin once somebody has begun the task, and `illegal_move` when it has ended already.
  */
 export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): Task {
   const lease = settleLease(view, lockOf(id))
@@ -41,8 +42,9 @@ export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): T
     })
   }
   if (fence !== undefined) checkFence(view, lockOf(id), fence, caller)
+  // What nobody has begun anyone may cancel; in review it is somebody's work.
+  if (lease || task.status !== 'todo') refuseStranger(view, task, lease, caller, fence)
   if (!lease) return setStatus(view, task, 'cancelled', caller)
-  refuseStranger(view, task, lease, caller, fence)
   if (!ended) return cancelHeld(view, task, lease, caller).task
   // Its agent has moved it already; what is left to end is the command.
   revokeLease(view, lease, 'cancelled')
@@ -54,16 +56,19 @@ const ENDED: ReadonlySet<Status> = new Set(['done', 'failed', 'cancelled'])
 function refuseStranger(
   view: View,
   task: Task,
-  lease: Lease,
+  lease: Lease | undefined,
   caller: Caller,
   fence: number | undefined,
 ): void {
-  const { id } = task
-  if (caller.admin || task.created_by === caller.agent) return
-  if (!admits(lease.holder, caller.agent)) {
-    throw new Refusal('forbidden', `Task ${id} is being worked on by ${lease.holder}`, {
-      next: `Its holder, its creator (${task.created_by}) or an admin (--force) may cancel it.`,
-      details: { task_id: id, holder: lease.holder, created_by: task.created_by },
+  const { id, created_by } = task
+  if (caller.admin || created_by === caller.agent) return
+  if (!lease || !admits(lease.holder, caller.agent)) {
+    const what = lease ? `is being worked on by ${word(lease.holder)}` : `is in ${task.status}`
+    throw new Refusal('forbidden', `Task ${id} ${what}`, {
+      next: lease
+        ? `Its holder, its creator (${word(created_by)}) or an admin may cancel it.`
+        : `Its creator (${word(created_by)}) or an admin may; or take its lock first.`,
+      details: { task_id: id, holder: lease?.holder ?? null, created_by },
     })
   }
   // Another process of the same agent id is not the holder.
@@ -103,7 +108,7 @@ export function releaseUser(
   const found = wanted.filter((name) => running.includes(name))
   if (found.length === 0) {
     const what = ask.task_id === undefined ? 'nothing' : `no task ${ask.task_id}`
-    throw new Refusal('not_found', `User ${ask.user} has ${what} running`, {
+    throw new Refusal('not_found', `User ${word(ask.user)} has ${what} running`, {
       next: 'See who is busy: leasehold queue status',
       details: { user: ask.user, running },
     })

@@ -82,6 +82,17 @@ export function nodeOf(process: ProcessRef | null, agent: string, given: boolean
   return given ? `agent:${agent}` : null
 }
 
+/** The process that a node stands for, as far as it tells; undefined for an agent. */
+export function processOfNode(
+  node: string,
+): Pick<ProcessRef, 'seat' | 'pid' | 'start'> | undefined {
+  if (!node.startsWith('process:')) return undefined
+  // A seat has slashes of its own.
+  const parts = node.split('/')
+  const [pid, start] = parts.slice(-2).map(Number)
+  return { seat: parts.slice(1, -2).join('/'), pid: pid!, start: start! }
+}
+
 export function nodeOfLease(lease: Lease): string | null {
   return nodeOf(lease.process, lease.holder, lease.holder_given)
 }

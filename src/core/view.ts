@@ -1,5 +1,5 @@
 import type { Details } from './refusal.ts'
-import { type GroupRef, keyOf, type Lease } from './rows.ts'
+import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
 import type { Lane } from './queue_rows.ts'
 import type { ProcessRef, TableName, Tables } from './rows.ts'
 
@@ -39,6 +39,8 @@ function index<T extends TableName>(definition: Index<T>): Index<T> {
 const isOpen = (lane: Lane) => lane.ready > 0 && lane.parked_on === null
 
 const unended = (lease: Lease) => lease.ended_at === null
+
+const lineEnd = ({ name, priority }: Place) => keyOf(name, String(priority))
 
 /** A file that an older program wrote has no such field. */
 const isReservation = (lease: Lease) => unended(lease) && Boolean(lease.path)
@@ -105,6 +107,14 @@ export const INDEXES = {
     order: (row) => row.id,
   }),
   line_of: index({ table: 'place', group: (row) => row.name, order: (row) => row.rank }),
+  /** Those of one priority, the last first. */
+  line_end: index({ table: 'place', group: lineEnd, order: (row) => -row.rank }),
+  /** Those in line who wait for other locks too: only through them can a line close a cycle. */
+  line_several: index({
+    table: 'place',
+    group: (row) => (row.several ? row.name : null),
+    order: (row) => row.rank,
+  }),
   dependents_of: index({
     table: 'dependency',
     group: (row) => row.depends_on,
@@ -115,6 +125,12 @@ export const INDEXES = {
     group: (row) => (unended(row) ? '' : null),
     order: (row) => row.expires_ms,
   }),
+  /** An ended one counts from when it was to expire: that is by the store's clock. */
+  leases_ended: index({
+    table: 'lease',
+    group: (row) => (unended(row) ? null : ''),
+    order: (row) => row.expires_ms,
+  }),
   leases_held_by: index({
     table: 'lease',
     group: (row) => (unended(row) ? row.holder : null),
@@ -122,8 +138,8 @@ export const INDEXES = {
   }),
   leases_seated_at: index({
     table: 'lease',
-    group: (row) => (unended(row) ? row.seat : null),
-    order: (row) => row.name,
+    group: (row) => (unended(row) && row.process ? row.seat : null),
+    order: (row) => (row.process ? processKey(row.process) : ''),
   }),
   /** Reservations come in the order of the leading folders of their globs. */
   reservations: index({
@@ -147,6 +163,17 @@ export const INDEXES = {
     order: (row) => row.path!.base,
   }),
   tickets: index({ table: 'ticket', group: () => '', order: (row) => row.rank }),
+  /** Those who are gone at a time that is known. */
+  tickets_due: index({
+    table: 'ticket',
+    group: (row) => (row.due_ms === null ? null : ''),
+    order: (row) => row.due_ms ?? 0,
+  }),
+  tickets_seated_at: index({
+    table: 'ticket',
+    group: (row) => row.seat,
+    order: (row) => (row.process ? processKey(row.process) : ''),
+  }),
   tickets_of: index({ table: 'ticket', group: (row) => row.node, order: (row) => row.asked_ms }),
   tickets_under: index({
     table: 'ticket',
@@ -160,8 +187,20 @@ export const INDEXES = {
     order: (row) => row.rank,
   }),
   runs_of: index({ table: 'run', group: (row) => row.task_id, order: (row) => row.started_at }),
+  runs_ended: index({
+    table: 'run',
+    group: (row) => (row.ended_at === null ? null : ''),
+    order: (row) => row.ended_at ?? '',
+  }),
   agents: index({ table: 'agent', group: () => '', order: (row) => row.id }),
+  agents_by_seen: index({ table: 'agent', group: () => '', order: (row) => row.last_seen_ms }),
   tokens: index({ table: 'token', group: () => '', order: (row) => row.created_at }),
+  /** Those that end, or were revoked at a time of which nothing else is known. */
+  tokens_by_end: index({
+    table: 'token',
+    group: (row) => (row.expires_ms === null && row.revoked_at === null ? null : ''),
+    order: (row) => row.expires_ms ?? 0,
+  }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
   memories: index({
     table: 'memory',
@@ -184,11 +223,22 @@ export const INDEXES = {
     group: (row) => (row.live && row.expires_ms !== null ? '' : null),
     order: (row) => row.expires_ms ?? 0,
   }),
+  /** Deleted, and with a history that could still be looked at. */
+  memories_deleted: index({
+    table: 'memory',
+    group: (row) => (!row.live && row.heads.length > 0 ? '' : null),
+    order: (row) => row.updated_ms,
+  }),
   /** The newest first: a version comes before all that it grew from. */
   versions_of: index({
     table: 'memory_version',
     group: (row) => row.memory_id,
     order: (row) => -row.version,
+  }),
+  versions_saying: index({
+    table: 'memory_version',
+    group: (row) => (row.kept ? row.hash : null),
+    order: (row) => row.id,
   }),
   conflicts: index({
     table: 'memory_conflict',
@@ -213,6 +263,7 @@ export const INDEXES = {
     group: (row) => (row.state === 'waiting' ? null : row.state),
     order: (row) => row.key,
   }),
+  vectors: index({ table: 'vector', group: () => '', order: (row) => row.key }),
   /** The most alike first. */
   duplicates_with: index({
     table: 'duplicate',
@@ -246,7 +297,12 @@ export interface View {
    * Rows of one group of an index by time whose time is `until` or before, in order. Asked for
    * again and again, and mostly there are none: a store may know so without a look.
    */
-  due<I extends IndexName>(index: I, group: string, until: number): Iterable<RowOf<I>>
+  due<I extends IndexName>(
+    index: I,
+    group: string,
+    until: number,
+    after?: Cursor,
+  ): Iterable<RowOf<I>>
 
   /** Rises with every call, never repeats: not after a crash, not after a restore. */
   nextFence(): number
@@ -258,6 +314,14 @@ export interface View {
   /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
   leader(ref: GroupRef): Fact
   record(event: EventDraft): void
+  /** Events up to this one are no longer kept; the chain of the others begins behind it. */
+  forgetEvents(last: EventPlace): void
+}
+
+/** An event by its place in the chain. */
+export interface EventPlace {
+  position: number
+  hash: string
 }
 
 /** Where a paged scan goes on: behind this order and key. */

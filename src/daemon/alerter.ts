@@ -23,15 +23,12 @@ interface AlerterOptions {
   say: (sentence: string) => void
 }
 
-/** Our role may be taken anew in a moment, after a restore for one. */
+/** A store gets over its trouble; our role may be taken anew in a moment, after a restore say. */
 const RETRY_MS = 5_000
 /** While the queue is too old, its age is looked at no more often. */
 const LOOK_AGAIN_MS = 1_000
 /** A timer can wait no longer than this. */
 const TIMER_MS_MAX = 2 ** 31 - 1
-
-/** Changes after which the oldest task of the queue may be another. */
-const QUEUE_MOVES = /^(?:task\.(?:enqueued|claimed|moved|edited|quarantined)|lease\.)/
 
 /**
  * Watches for what somebody should know of, and tells. Conditions are kept in the store: each is
@@ -98,15 +95,17 @@ export class Alerter {
     return hasChannel(this.alerts)
   }
 
-  /** One step after the other; a store in trouble makes the next event try again. */
+  /** One step after the other. After trouble all is looked at again, by itself. */
   private enqueue(step: () => Promise<void>): void {
     this.work = this.work.then(async () => {
       if (this.stopped) return
       try {
         await step()
       } catch (error) {
-        if (isAnothers(error)) this.tryLater()
-        else this.options.say(`alerts have to wait: ${(error as Error).message}`)
+        if (!isAnothers(error)) {
+          this.options.say(`alerts have to wait: ${(error as Error).message}`)
+        }
+        this.tryLater()
       }
       this.arm()
     })
@@ -158,7 +157,8 @@ export class Alerter {
     if (seen.raised.length > 0 || cleared.length > 0) {
       this.enqueue(() => this.write({ raised: seen.raised, cleared }))
     }
-    if (rules.queue_age_seconds !== null && events.some(({ type }) => QUEUE_MOVES.test(type))) {
+    // Any change may leave another task the oldest of the queue: to look once more costs little.
+    if (rules.queue_age_seconds !== null) {
       const soon_ms = this.active.has(QUEUE_KEY) ? LOOK_AGAIN_MS : rules.queue_age_seconds * 1000
       this.queue_ms = Math.min(this.queue_ms, now_ms + soon_ms)
     }

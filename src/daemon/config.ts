@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { textFault } from '../core/text.ts'
 import { homeFolder } from '../stores/login.ts'
 import { CONFIG_FILE } from '../stores/open.ts'
 import { checkFile, type FileConfig, SLOTS_MAX } from './config_schema.ts'
@@ -87,17 +88,20 @@ function broken(file: string, problems: string[]): Refusal {
 function readJson(file: string): unknown {
   const text = readText(file)
   let hasProto = false
+  let problem: string
   try {
     const raw: unknown = JSON.parse(text, (key, value: unknown) => {
       hasProto ||= key === '__proto__'
       return value
     })
-    if (!hasProto) return raw
+    // It would be dropped on the way without a word.
+    const fault = hasProto ? { path: '__proto__:', message: 'no such key' } : textFault(raw)
+    if (!fault) return raw
+    problem = `${fault.path} ${fault.message}`
   } catch {
-    throw broken(file, [`not JSON at ${breakOf(text)}`])
+    problem = `not JSON at ${breakOf(text)}`
   }
-  // It would be dropped on the way without a word.
-  throw broken(file, ['__proto__: no such key'])
+  throw broken(file, [problem])
 }
 
 function readText(file: string): string {

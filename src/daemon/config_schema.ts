@@ -3,6 +3,7 @@ import { hintOf } from '../core/hint.ts'
 import { STRATEGIES } from '../core/memory_rows.ts'
 import { QUOTA_DEFAULT } from '../core/memory_settings.ts'
 import { RESERVATION_TTL_MS } from '../core/limits.ts'
+import { DAYS_MAX, RETENTION, ROWS_MAX } from '../core/retention.ts'
 import { MODES } from '../core/touch.ts'
 import * as s from '../operations/schemas.ts'
 
@@ -33,13 +34,13 @@ const duration = () => s.optional(s.nullable(s.seconds(1, RUN_SECONDS_MAX)))
 const weight = () => s.numberIn(0.001, 1000)
 
 const folder = () =>
-  s.prose(4096).check(
+  s.text(4096).check(
     z.minLength(1, 'must not be empty'),
     z.refine((value) => !/^~[^/]/.test(value), 'must be a full path: only ~/ is understood'),
   )
 
 const command = () =>
-  z.array(s.prose(4096), 'must be a list: the program, then its arguments').check(
+  z.array(s.text(4096), 'must be a list: the program, then its arguments').check(
     z.minLength(1, 'must name a program'),
     z.maxLength(100, 'may have at most 100 entries'),
     z.refine((argv) => argv[0] !== '', 'must name a program'),
@@ -147,6 +148,20 @@ const alerts = () =>
     }),
   })
 
+/** What leaves by itself; null: never, or any number. */
+const retention = () =>
+  filled(
+    Object.fromEntries(
+      Object.entries(RETENTION).map(([kind, { days, max }]) => [
+        kind,
+        filled({
+          days: s.or(s.nullable(s.whole(0, DAYS_MAX)), days),
+          max: s.or(s.nullable(s.whole(0, ROWS_MAX)), max),
+        }),
+      ]),
+    ),
+  )
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -187,6 +202,8 @@ const fileSchema = () =>
       labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
+    // A store is opened with these, without this schema: see src/stores/open.ts.
+    retention: retention(),
   })
 
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>

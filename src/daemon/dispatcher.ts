@@ -4,9 +4,11 @@ import type { Claim } from '../core/claim.ts'
 import { isEnding } from '../core/lease.ts'
 import { abandonRun, dispatchNext, finishRun, registerDispatcher } from '../core/dispatch.ts'
 import type { Task } from '../core/rows.ts'
+import { shortLine } from '../core/one_line.ts'
 import { applyMemorySettings } from '../core/memory_settings.ts'
 import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
+import { persist } from '../client/patience.ts'
 import { sha256 } from '../stores/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, ownProcess } from '../stores/process.ts'
@@ -31,15 +33,15 @@ export interface DispatcherOptions {
 }
 
 const RETRY_MS = 1_000
-
-/** Changes after which something may start that could not before. */
-const MOVES =
-  /^(?:task\.(?:enqueued|moved|edited)|lease\.|run\.ended|ticket\.(?:left|broken)|queue\.)/
+/** After trouble of the store it tries again by itself, less and less often. */
+const FILL_AGAIN_MS = 200
+const FILL_AGAIN_MS_MAX = 2_000
 
 /**
- * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It acts on events
- * and never looks in vain. It may die at any time: what it claimed and had not started is free
- * again at once, and what runs goes on under its runner and is counted again by the next one.
+ * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It looks when
+ * something may start that could not before. It may die at any time: what it claimed and had not
+ * started is free again at once, and what runs goes on under its runner and is counted again by the
+ * next one.
  */
 export class Dispatcher {
   private readonly store: Store
@@ -48,7 +50,9 @@ export class Dispatcher {
   private readonly folder: string
   private config: Config
   private stopWatching = () => {}
-  private forget = () => {}
+  private forget: (() => void)[] = []
+  private stopping = new AbortController()
+  private fill_again_ms = FILL_AGAIN_MS
   private active = false
   private filling: Promise<void> | undefined
   private again = false
@@ -82,11 +86,15 @@ export class Dispatcher {
     const { env, say } = this.options
     const { folder } = this
     this.active = true
+    this.stopping = new AbortController()
     this.stopWatching = watchConfig(folder, env, {
       changed: (config) => void this.reloadPatiently(config),
       failed: (refusal) => say(`kept the former configuration: ${refusal.message}`),
     })
-    this.forget = this.store.onCommit((events) => this.hear(events))
+    this.forget = [
+      this.store.onCommit((events) => this.hear(events)),
+      this.store.onOpening(() => this.fill()),
+    ]
     await this.reload(readConfig(folder, env))
     this.settle('old runs', () => settleFolders(this.store, folder))
   }
@@ -94,7 +102,8 @@ export class Dispatcher {
   private async end(): Promise<void> {
     this.active = false
     this.stopWatching()
-    this.forget()
+    for (const forget of this.forget) forget()
+    this.stopping.abort()
     await this.filling
   }
 
@@ -128,7 +137,6 @@ export class Dispatcher {
   }
 
   private hear(events: Event[]): void {
-    if (events.some(({ type }) => MOVES.test(type))) this.fill()
     for (const { type, task } of events) {
       if (task === null) continue
       // Its runner may not have been there to tell.
@@ -162,11 +170,18 @@ export class Dispatcher {
       this.again = false
       try {
         while (this.active && (await this.startOne()));
+        this.fill_again_ms = FILL_AGAIN_MS
       } catch (error) {
-        // A store in trouble says so to everyone; its next commit brings us back.
         this.options.say(`could not dispatch: ${(error as Error).message}`)
+        this.fillLater()
       }
     }
+  }
+
+  /** A store in trouble may get over it without any event that would tell us. */
+  private fillLater(): void {
+    setTimeout(() => this.active && this.fill(), this.fill_again_ms).unref()
+    this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
   }
 
   /** Claims the task whose turn it is, then starts its runner. False when there is none. */
@@ -215,16 +230,21 @@ export class Dispatcher {
   /** A runner has ended. If it had not begun, its task is not kept waiting for the end of a TTL. */
   private async abandon({ run, lease }: Claim): Promise<void> {
     const ask = { id: run.id, fence: lease.fence }
-    const begun = await this.store.read((view) => view.get('run', run.id)?.begun_at !== null)
-    if (!begun) await this.store.write((view) => abandonRun(view, ask))
+    const attempt = async () => {
+      const begun = await this.store.read((view) => view.get('run', run.id)?.begun_at !== null)
+      if (!begun) await this.store.write((view) => abandonRun(view, ask))
+    }
+    // Its lease names this process, which lives on: only its TTL would end it.
+    await persist(attempt, lease.ttl_ms, undefined)
   }
 
   /** What cannot be started at all has failed, and says why. */
   private async giveUp({ run, lease }: Claim, error: Error): Promise<void> {
     const { id, agent } = run
-    const reason = `could not start: ${error.message}`.slice(0, 500)
+    const reason = shortLine(`could not start: ${error.message}`, 500)
     const caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
     const ended = { id, fence: lease.fence, exit_code: null, signal: null, reason }
-    await this.store.write((view) => finishRun(view, ended, caller))
+    const attempt = () => this.store.write((view) => finishRun(view, ended, caller))
+    await persist(attempt, lease.ttl_ms, this.stopping.signal)
   }
 }

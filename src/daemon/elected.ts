@@ -85,9 +85,13 @@ export class Elected {
   /** Tries again when the role has come free, and once now: it may have done so just before. */
   private standBy(): void {
     if (this.stopped) return
-    this.forget = this.store.onCommit((events) => {
-      if (events.some((event) => this.role.isEndedBy(event))) void this.retry()
-    })
+    this.forget = this.store.onCommit(
+      (events) => {
+        if (events.some((event) => this.role.isEndedBy(event))) void this.retry()
+      },
+      // A restore ends every lease, without an event that tells.
+      () => void this.retry(),
+    )
     void this.retry()
   }
 

@@ -1,20 +1,55 @@
-import { pruneStore } from '../stores/care.ts'
-import { folderOf, type Place } from '../stores/open.ts'
+import { setImmediate, setTimeout as pause } from 'node:timers/promises'
+import { folderOf, type Place, retentionIn } from '../stores/open.ts'
+import { forgetOld } from '../stores/prune.ts'
+import type { Store } from '../stores/store.ts'
 import { pruneRuns } from './run_care.ts'
 
-const EVERY_MS = 3600_000
-const EVENTS_MAX = 1_000_000
-const AGE_MS = 30 * 24 * 3600_000
+/** A daemon has other things to do as it starts. */
+const FIRST_MS = 60_000
+const EVERY_MS_MIN = 60_000
+const EVERY_MS_MAX = 3600_000
+/** When so many went, more will come soon. */
+const MANY = 10_000
 
-/** Forgets old events and what old runs wrote, once an hour: a store does not grow without end. */
-export function startPruner(place: Place): () => void {
+/**
+ * Takes away what is over, in small steps, as often as there is much of it: a store does not grow
+ * without end, and an idle one costs one timer. Between two steps it rests as long as the last one
+ * took, so that others have at least half of the time.
+ */
+export function startPruner(store: Store, place: Place, first_ms = FIRST_MS): () => Promise<void> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let timer: NodeJS.Timeout
+  let pass: Promise<void> = Promise.resolve()
+  let every_ms = EVERY_MS_MIN
   const prune = async () => {
-    const since = new Date(Date.now() - AGE_MS)
-    const keep = { events: EVENTS_MAX, since }
-    pruneRuns(folderOf(place), since)
-    return pruneStore(place, keep)
+    const gone = await prunePass(store, place, signal)
+    every_ms = gone > MANY ? EVERY_MS_MIN : Math.min(every_ms * 2, EVERY_MS_MAX)
   }
-  // If it cannot be done now, the next hour will do.
-  const timer = setInterval(() => void prune().catch(() => undefined), EVERY_MS)
-  return () => clearInterval(timer)
+  const begin = () => {
+    // If it cannot be done now, the next time will do.
+    const next = () => void (timer = setTimeout(begin, every_ms))
+    pass = prune()
+      .catch(() => undefined)
+      .finally(() => !signal.aborted && next())
+  }
+  timer = setTimeout(begin, first_ms)
+  return async () => {
+    stopping.abort()
+    clearTimeout(timer)
+    await pass
+  }
+}
+
+async function prunePass(store: Store, place: Place, signal: AbortSignal): Promise<number> {
+  store.retention = retentionIn(place)
+  let began_ms = performance.now()
+  const rest = async () => {
+    const took_ms = performance.now() - began_ms
+    await (signal.aborted ? setImmediate() : pause(took_ms, undefined, { signal }))
+    began_ms = performance.now()
+  }
+  const forgotten = await forgetOld(store, { retention: store.retention, rest, signal })
+  await pruneRuns(store, folderOf(place), store.retention.output, rest)
+  return Object.values(forgotten).reduce((sum, gone) => sum + gone, 0)
 }

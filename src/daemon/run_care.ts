@@ -1,6 +1,8 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProcessRef, Run } from '../core/rows.ts'
+import { type Bound, DAY_MS } from '../core/retention.ts'
 import { endRunner, host, processFact, seat } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
@@ -80,11 +82,38 @@ function runIds(folder: string): string[] {
   }
 }
 
-/** Removes what runs wrote that ended before `since`. Their rows in the store stay. */
-export function pruneRuns(folder: string, since: Date): void {
-  for (const id of runIds(folder)) {
-    const path = runFolder(folder, id)
-    const ended_at = readMeta(path)?.ended_at
-    if (ended_at && new Date(ended_at) < since) rmSync(path, { recursive: true, force: true })
+/**
+ * Removes what runs wrote here, of those that ended long ago and of the oldest beyond so many. What
+ * the store says of a run counts; where its row is gone, what the folder says.
+ */
+export async function pruneRuns(
+  store: Store,
+  folder: string,
+  { days, max }: Bound,
+  rest: () => Promise<void>,
+): Promise<void> {
+  const ended: { path: string; ended_at: string }[] = []
+  const ids = runIds(folder)
+  for (let from = 0; from < ids.length; from += FOLDERS_AT_ONCE) {
+    const some = ids.slice(from, from + FOLDERS_AT_ONCE).map((id) => runFolder(folder, id))
+    const metas = some.map((path) => ({ path, meta: readMeta(path) }))
+    const rows = await store.read((view) =>
+      metas.map(({ meta }) => (meta ? view.get('run', meta.id)?.ended_at : null)),
+    )
+    metas.forEach(({ path, meta }, i) => {
+      const ended_at = rows[i] === undefined ? meta?.ended_at : rows[i]
+      if (ended_at && meta?.ended_at) ended.push({ path, ended_at })
+    })
+    await rest()
+  }
+  const now_ms = await store.read((view) => Math.min(view.wall, view.now))
+  const old_ms = days === null ? Number.NEGATIVE_INFINITY : now_ms - days * DAY_MS
+  ended.sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1))
+  const going = ended.filter(({ ended_at }, i) => {
+    return Date.parse(ended_at) < old_ms || (max !== null && i >= max)
+  })
+  for (const { path } of going) {
+    await rm(path, { recursive: true, force: true })
+    await rest()
   }
 }

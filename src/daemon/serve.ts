@@ -41,7 +41,10 @@ export async function serve(
     await store.close()
     throw error
   })
-  const ended = new Promise<string>((resolve) => role.keep(resolve))
+  const ended = new Promise<string>((resolve) => {
+    role.keep(resolve)
+    store.onCommit(() => undefined, undefined, resolve)
+  })
   // What was begun, ended in the reverse order: when all is over, and when a step of this fails.
   const ends: (() => Promise<void>)[] = [() => store.close(), () => role.release()]
   const stop = async () => {
@@ -90,15 +93,15 @@ async function openOurs(
   const folder = folderOf(place)
   const secret = randomBytes(32).toString('base64url')
   const door = await openDoor(store, { port, version, secret, bounds })
-  const stops: (() => void)[] = []
+  const stops: (() => void | Promise<void>)[] = []
   const close = async () => {
     withdraw(folder, process.pid)
-    for (const stop of stops) stop()
+    for (const stop of stops) await stop()
     await door.close()
   }
   try {
     await store.follow(FOLLOW_MS)
-    stops.push(startSweeper(store), startPruner(place))
+    stops.push(startSweeper(store), startPruner(store, place))
     const { pid, start, seat } = ownProcess()
     announce(folder, { pid, start, seat, url: door.url, version }, secret)
     return { url: door.url, close }

@@ -13,7 +13,7 @@ export function startSweeper(store: Store): () => void {
     if (busy) return
     busy = true
     try {
-      if (await store.isOverdue()) await store.write(() => undefined)
+      await store.sweep()
     } catch {
       // The store is in trouble and says so to everyone who asks; the next look tries again.
     } finally {

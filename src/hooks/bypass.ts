@@ -1,4 +1,4 @@
-import { oneLine } from '../core/one_line.ts'
+import { shortLine } from '../core/one_line.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
@@ -9,7 +9,7 @@ const PATHS_MAX = 100
 
 /** Why a person wants this let past, in the environment of the agent or of git. */
 export const bypassReason = ({ LEASEHOLD_BYPASS: said }: NodeJS.ProcessEnv) =>
-  said === undefined ? undefined : oneLine(said).trim().slice(0, REASON_MAX)
+  said === undefined ? undefined : shortLine(said.trim(), REASON_MAX)
 
 /** A denial, unless a person has said why not: then that is put on record, and said. */
 export async function letPast(
@@ -22,7 +22,7 @@ export async function letPast(
   const input = {
     paths: paths.slice(0, PATHS_MAX),
     reason,
-    refusal: denial.slice(0, REFUSAL_MAX),
+    refusal: denial.slice(0, REFUSAL_MAX).toWellFormed(),
     request_id: uniqueId(),
   }
   const notice = `Leasehold was bypassed (LEASEHOLD_BYPASS: ${reason})`

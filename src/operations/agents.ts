@@ -1,5 +1,6 @@
 import { heartbeat } from '../core/agent.ts'
 import { showLease } from '../core/lease.ts'
+import { liveLease } from '../core/standing.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
@@ -9,6 +10,7 @@ export const listAgents = operation({
   name: 'agent.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Agents that were ever here, with what they hold now.',
   input: { limit: f.limit, after: f.after },
@@ -28,6 +30,7 @@ export const beat = operation({
   name: 'agent.heartbeat',
   effect: 'write',
   role: 'agent',
+  touches: 'own',
   refuses: [],
   doc: 'Renew all leases of an agent at once, each by its own length.',
   tool: 'heartbeat',
@@ -36,6 +39,14 @@ export const beat = operation({
   command: 'agent heartbeat',
   decide: (view, _, caller) => {
     const items = heartbeat(view, caller).map((lease) => showLease(view, lease))
+    return { items, next: null }
+  },
+  // It names what was renewed, and of that only what still lives, as it is now.
+  replay: (view, reply) => {
+    const items = reply.items.flatMap(({ name, fence }) => {
+      const lease = liveLease(view, name)
+      return lease?.fence === fence ? [showLease(view, lease)] : []
+    })
     return { items, next: null }
   },
 })

@@ -1,15 +1,21 @@
 import { seeAgent } from '../core/agent.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/lock.ts'
-import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
-import { keyOf, type ProcessRef } from '../core/rows.ts'
+import type { ProcessRef } from '../core/rows.ts'
+import { sightOf } from '../core/sight.ts'
+import { isScoped, type Scoped } from '../core/token_scope.ts'
+import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
-import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 import { waitForTask } from './claim_wait.ts'
+import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
-import { isWaiting, waitInLine } from './wait.ts'
+import { once, requestOf, whileNoted } from './request.ts'
+import { waitInLine } from './wait.ts'
+
+/** One object for all calls: a schema is built once per set of fields. */
+const WHO = { agent: agentId }
 
 /**
  * One call, whichever door it came through: checks the input, may wait, and has one effect per
@@ -22,18 +28,25 @@ export async function call<F extends Fields, O>(
   caller: Caller,
   signal?: AbortSignal,
 ): Promise<Exclude<O, Waiting>> {
+  // Some doors take the id from where nobody has checked it: a file, or a program's own code.
+  parseInput(WHO, { agent: caller.agent })
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
+  if (operation.effect === 'write') refuseOurs(operation.name, input)
+  if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
   if (operation.effect === 'read') {
     const found = await operation.lookup?.(store, input, caller)
-    const look = (view: View) => operation.decide(view, input, caller, undefined, found)
+    const contended = operation.touches === 'contended'
+    const look = (view: View) =>
+      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
     return store.read(look) as Promise<Settled<O>>
   }
   const request = requestOf(operation.name, input, caller)
   const decide = (view: View, ticket_id?: string) => {
     seeAgent(view, caller)
-    return once(view, request, operation, input, caller, ticket_id)
+    const ask = () => once(view, request, operation, input, caller, ticket_id)
+    return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
   if (wait_ms === 0) {
@@ -41,7 +54,8 @@ export async function call<F extends Fields, O>(
   }
   if (operation.waits === 'task') {
     const ask = () => store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
-    return waitForTask(store, ask, { wait_ms, signal })
+    const wait = (noting: typeof ask) => waitForTask(store, noting, { wait_ms, signal })
+    return whileNoted(store, request, ask, wait)
   }
   return waitInLine(store, decide, { wait_ms, caller, signal, ticket_id: request?.key })
 }
@@ -67,50 +81,35 @@ function placed<F extends Fields, O>(
   return { ...input, ...('repository' in fields ? places : { checkout: places.checkout }) }
 }
 
-type Settled<O> = Exclude<O, Waiting>
+const OURS = 'leasehold:'
 
-interface Asked {
-  key: string
-  input_hash: string
-}
-
-function requestOf(name: string, input: Input<Fields>, caller: Caller): Asked | undefined {
-  const { request_id, wait_seconds: _, ...rest } = input
-  if (typeof request_id !== 'string') return undefined
-  const input_hash = sha256(JSON.stringify(rest))
-  return { key: keyOf(caller.agent, name, request_id), input_hash }
-}
-
-/** Effects are remembered, refusals are not: a refused ask may be tried again under its id. */
-function once<F extends Fields, O>(
-  view: View,
-  request: Asked | undefined,
-  operation: Operation<F, O>,
-  input: Input<F>,
-  caller: Caller,
-  ticket_id: string | undefined,
-): O {
-  const decide = () => operation.decide(view, input, caller, ticket_id)
-  if (!request) return decide()
-  const seen = planted('S7') ? undefined : view.get('request', request.key)
-  if (seen) {
-    if (seen.input_hash !== request.input_hash) throw reused(operation.name)
-    const reply = seen.reply as O
-    return operation.replay ? operation.replay(view, reply, input, caller) : reply
-  }
-  const reply = decide()
-  if (!isWaiting(reply)) {
-    const kept = operation.keeps ? operation.keeps(reply) : reply
-    if (kept !== undefined) view.put('request', { ...request, reply: kept, at_ms: view.now })
-  }
-  return reply
-}
-
-function reused(name: string): Refusal {
-  return new Refusal('invalid', `This request id was used for another ${name}`, {
-    next: 'A request id belongs to one input: use a new one for a new ask.',
+/** By locks of these names our own programs know which of them serves. Only an admin frees one. */
+function refuseOurs(name: string, { name: lock, names }: Input<Fields>): void {
+  const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
+  const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))
+  if (ours === undefined || name === 'lock.force_release') return
+  throw new Refusal('forbidden', `${OURS}* are locks of leasehold's own programs`, {
+    next: 'Choose another name.',
   })
 }
+
+/** Refuses what is outside of the caller's scope, and names nobody whom the caller may not know. */
+function withinScope<F extends Fields, O>(
+  view: View,
+  { touches }: Operation<F, O>,
+  input: Input<F>,
+  caller: Scoped,
+  ask: () => O,
+): O {
+  if (typeof touches === 'function') refuseOutside(view, touches(input), caller)
+  try {
+    return ask()
+  } catch (error) {
+    throw error instanceof Refusal ? toldTo(view, error, caller) : error
+  }
+}
+
+type Settled<O> = Exclude<O, Waiting>
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {

@@ -1,6 +1,4 @@
-import { isEnding } from '../core/lease.ts'
 import { Refusal } from '../core/refusal.ts'
-import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 
 /** Where nobody tells us of other processes' commits, we look this often. */
@@ -73,8 +71,8 @@ class Line {
 
   constructor(store: Store) {
     this.store = store
-    store.onCommit((events) => {
-      if (this.waiters.size > 0 && events.some(mayFree)) void this.serve()
+    store.onOpening(() => {
+      if (this.waiters.size > 0) void this.serve()
     })
   }
 
@@ -103,12 +101,6 @@ class Line {
     }
     this.serving = false
   }
-}
-
-/** Whether a task may have become ready, or its lock free. */
-function mayFree({ type }: Event): boolean {
-  if (type.startsWith('task.')) return type !== 'task.claimed'
-  return isEnding(type)
 }
 
 const lines = new WeakMap<Store, Line>()

@@ -1,24 +1,30 @@
 import { resolveDuplicate } from '../core/duplicate.ts'
 import { isThere } from '../core/duplicate.ts'
-import { headsOf } from '../core/memory_history.ts'
+import { shownHead } from '../core/memory_history.ts'
 import { textOf } from '../core/memory_version.ts'
 import { excerptOf } from '../core/search.ts'
 import type { Duplicate } from '../core/search_rows.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
+import { writtenAs } from './memory_show.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
 import * as d from './search_fields.ts'
 import { textTools } from './text_merge.ts'
 
+/** An agent reads both sides of every pair: a page of them must not fill its mind. */
+const EXCERPT_MAX = 160
+
 /** One side of a pair: where it is, who wrote it, and how it begins. */
 function showSide(view: View, id: string) {
   const memory = isThere(view, id)
   if (!memory) return null
-  const { scope, key, author, updated_at } = memory
-  const text = headsOf(view, memory).map((head) => textOf(view, head))
-  return { scope, key, author, updated_at, excerpt: excerptOf(text.find(Boolean) ?? '', []) }
+  const { scope, key, author } = memory
+  const { updated_at } = writtenAs(view, memory)
+  const shown = shownHead(view, memory)
+  const excerpt = excerptOf((shown && textOf(view, shown)) ?? '', [], EXCERPT_MAX)
+  return { scope, key, author, updated_at, excerpt }
 }
 
 function showPair(view: View, pair: Duplicate) {
@@ -30,11 +36,12 @@ export const list = operation({
   name: 'duplicate.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Pairs of notes that say much the same, the most alike first.',
   tool: 'duplicates_list',
-  input: { scope: d.scope, status: d.pairStatus, limit: f.limit, after: f.after },
+  input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
   output: answers.duplicates,
   command: 'memory duplicates',
   decide: (view, { scope, status, limit, after }) => {
@@ -53,6 +60,7 @@ export const resolve = operation({
   name: 'duplicate.resolve',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ duplicate: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
   needs: 'database',
   doc: 'Settle a pair: keep both, delete one, or merge them.',

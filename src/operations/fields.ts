@@ -8,6 +8,11 @@ import * as s from './schemas.ts'
 export const lockName = field(s.lockName, 'The lock: task:42, git:web, anything.')
 export const anyLockName = field(s.anyLockName, 'The lock: task:42, git:web, anything.')
 export const lockNameAlone = field(() => s.optional(s.lockName()), 'The lock.')
+export const anyLockNameAlone = field(() => s.optional(s.anyLockName()), 'The lock.')
+export const lockedTask = field(
+  () => s.optional(s.id()),
+  "A task, in place of a name: the task's lock. There must be such a task.",
+)
 export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks: all or nothing.')
 export const ttlSeconds = field(
   () => s.or(s.ttl(), TTL_MS_DEFAULT / 1000),
@@ -114,6 +119,16 @@ export const tokenAgent = field(
   () => s.or(s.nullable(s.plain(256)), null),
   'The agent it stands for.',
 )
+export const tokenUsers = field(
+  () => s.or(s.nullable(s.names()), null),
+  'Bind it to this user; give it several times for several.',
+  '--user <name...>',
+)
+export const tokenProjects = field(
+  () => s.or(s.nullable(s.names()), null),
+  'Bind it to this project; give it several times for several.',
+  '--project <name...>',
+)
 export const tokenTtl = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
   'How long it counts (default: until revoked).',
@@ -122,7 +137,7 @@ export const tokenTtl = field(
 export const tokenId = field(() => s.plain(64), 'The id that token list shows.')
 export const limit = field(() => s.or(s.whole(1, 1000), 100), 'At most so many.', '--limit <n>')
 export const after = field(
-  () => s.optional(s.text(2000)),
+  () => s.optional(s.plain(2000)),
   'Go on behind the last page: its `next`.',
   '--after <next>',
 )

@@ -1,11 +1,12 @@
-import { expiredLease, showLease, taskOf, timesOf } from '../core/lease.ts'
+import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/lease.ts'
 import { explainWaiter } from '../core/explain.ts'
 import { handOff } from '../core/handoff.ts'
-import { isGone, lineOf } from '../core/line.ts'
+import { firstInLine, isGone } from '../core/line.ts'
 import { acquireLocks, nameGroup, releaseLock, renewLock, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import { busyTask, freeLock } from '../core/settle.ts'
+import { getTask } from '../core/task.ts'
 import { userOf } from '../core/share.ts'
 import { busyLease, holdingLease, liveLease } from '../core/standing.ts'
 import type { Cursor, View } from '../core/view.ts'
@@ -21,12 +22,14 @@ export const acquire = operation({
   name: 'lock.acquire',
   effect: 'write',
   role: 'agent',
-  refuses: ['held', 'deadlock', 'lease_expired'],
+  touches: (input) => namesIn(input).map((lock) => ({ lock })),
+  refuses: ['held', 'deadlock', 'lease_expired', 'not_found'],
   doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
   tool: 'acquire_lock',
   input: {
     name: f.lockNameAlone,
     names: f.lockNames,
+    task_id: f.lockedTask,
     ttl_seconds: f.ttlSeconds,
     wait_seconds: f.waitSeconds,
     priority: f.linePriority,
@@ -36,10 +39,11 @@ export const acquire = operation({
   },
   output: answers.granted,
   command: 'lock acquire names…',
-  reads: (input) => namesIn(input).map((key) => ({ table: 'lease' as const, key })),
+  reads: (input) => namesIn(input).map(leaseOf),
   decide: (view, input, caller, ticket_id): Granted | Waiting => {
     const { priority, takeover, process } = input
     const names = namesIn(input)
+    refuseUnknown(view, input)
     const ask = { names, priority, takeover, process, ticket_id, ttl_ms: input.ttl_seconds * 1000 }
     const got = acquireLocks(view, ask, caller)
     return 'waiting' in got ? got : shown(view, got)
@@ -53,19 +57,39 @@ export const acquire = operation({
   },
 })
 
-/** One lock by `name`, or several by `names`. */
-function namesIn(input: { name?: string | undefined; names?: string[] | undefined }): string[] {
-  const { name, names } = input
-  if (name !== undefined && names === undefined) return [name]
-  if (names !== undefined && name === undefined) return names
+interface Named {
+  name?: string | undefined
+  names?: string[] | undefined
+  task_id?: string | undefined
+}
+
+/** One lock by `name` or by its task, or several by `names`. */
+function namesIn({ name, names, task_id }: Named): string[] {
+  const ofTask = task_id === undefined ? [] : [lockOf(task_id)]
+  const said = new Set(name === undefined ? ofTask : [name, ...ofTask])
+  if (said.size === 1 && names === undefined) return [...said]
+  if (said.size === 0 && names !== undefined) return names
   throw new Refusal(
     'invalid',
-    name === undefined ? 'name is missing' : 'Give name or names, not both',
+    said.size === 0 ? 'name is missing' : 'Give one of name, names and task_id, not several',
     {
       next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.',
     },
   )
 }
+
+/** The one lock that is named, or that of a task that exists. */
+function lockIn(view: View, input: Named): string {
+  refuseUnknown(view, input)
+  return namesIn(input)[0]!
+}
+
+/** `not_found`: whoever names a task means one that is there. */
+function refuseUnknown(view: View, { task_id }: Named): void {
+  if (task_id !== undefined) getTask(view, task_id)
+}
+
+const leaseOf = (key: string) => ({ table: 'lease' as const, key })
 
 /** One lock is answered as a lease, several as a list of leases. */
 function shown(view: View, leases: Lease[]): Granted {
@@ -80,41 +104,55 @@ export function stillLive(view: View, name: string, fence: number): Lease {
   throw expiredLease(name, view.get('lease', name))
 }
 
+const liveAgain = (view: View, { name, fence }: ShownLease): ShownLease =>
+  showLease(view, stillLive(view, name, fence))
+
 export const renew = operation({
   name: 'lock.renew',
   effect: 'write',
   role: 'agent',
-  refuses: ['held', 'fence_stale', 'lease_expired'],
+  touches: (input) => namesIn(input).map((lock) => ({ lock })),
+  refuses: ['held', 'fence_stale', 'lease_expired', 'not_found'],
   doc: 'Extend a lease from now. An expired one is never revived.',
   tool: 'renew_lock',
   input: {
-    name: f.anyLockName,
+    name: f.anyLockNameAlone,
+    task_id: f.lockedTask,
     fence: f.fence,
     ttl_seconds: f.ttlSecondsOptional,
     request_id: f.requestId,
   },
   output: answers.lease,
   command: 'lock renew name',
-  reads: ({ name }) => [{ table: 'lease', key: name }],
-  decide: (view, { name, fence, ttl_seconds }, caller) => {
+  reads: (input) => namesIn(input).map(leaseOf),
+  decide: (view, { fence, ttl_seconds, ...input }, caller) => {
+    const name = lockIn(view, input)
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
     return showLease(view, renewLock(view, { name, fence, ttl_ms }, caller))
   },
+  replay: liveAgain,
 })
 
 export const release = operation({
   name: 'lock.release',
   effect: 'write',
   role: 'agent',
-  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  touches: (input) => namesIn(input).map((lock) => ({ lock })),
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
   doc: 'Give a lock back. A task in progress under it goes back to todo.',
   tool: 'release_lock',
-  input: { name: f.anyLockName, fence: f.fence, request_id: f.requestId },
+  input: {
+    name: f.anyLockNameAlone,
+    task_id: f.lockedTask,
+    fence: f.fence,
+    request_id: f.requestId,
+  },
   output: answers.released,
   command: 'lock release name',
-  reads: ({ name }) => [{ table: 'lease', key: name }],
+  reads: (input) => namesIn(input).map(leaseOf),
   decide: (view, input, caller) => {
-    const { name, fence } = releaseLock(view, input, caller)
+    const ask = { name: lockIn(view, input), fence: input.fence }
+    const { name, fence } = releaseLock(view, ask, caller)
     return { name, fence, released: true }
   },
 })
@@ -123,6 +161,7 @@ export const forceReleaseLock = operation({
   name: 'lock.force_release',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock whoever holds it; a command that leasehold started under it is stopped first.',
   input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
@@ -138,11 +177,13 @@ export const handOffLock = operation({
   name: 'lock.hand_off',
   effect: 'write',
   role: 'agent',
-  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  touches: (input) => namesIn(input).map((lock) => ({ lock })),
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
   doc: 'Pass a lock to another agent, with no moment in which a third could take it.',
   tool: 'hand_off_lock',
   input: {
-    name: f.lockName,
+    name: f.lockNameAlone,
+    task_id: f.lockedTask,
     fence: f.fence,
     to: f.toAgent,
     ttl_seconds: f.ttlSecondsOptional,
@@ -150,11 +191,12 @@ export const handOffLock = operation({
   },
   output: answers.lease,
   command: 'lock handoff name',
-  decide: (view, { name, fence, to, ttl_seconds }, caller) => {
+  decide: (view, { fence, to, ttl_seconds, ...input }, caller) => {
+    const name = lockIn(view, input)
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
     return showLease(view, handOff(view, { name, fence, to, ttl_ms }, caller))
   },
-  replay: (view, reply) => showLease(view, stillLive(view, reply.name, reply.fence)),
+  replay: liveAgain,
 })
 
 /** Used by `run` and runners between acquiring a lock and letting the command start. */
@@ -162,27 +204,31 @@ export const nameGroupOfLock = operation({
   name: 'lock.name_group',
   effect: 'write',
   role: 'admin',
+  touches: ({ name }) => [{ lock: name }],
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
   input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
   output: answers.lease,
   decide: (view, { name, fence, group }, caller) =>
     showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
+  replay: liveAgain,
 })
 
 export const lockStatus = operation({
   name: 'lock.status',
   effect: 'read',
   role: 'viewer',
-  refuses: [],
+  touches: 'rows',
+  refuses: ['not_found'],
   doc: 'Who holds a lock, until when, and who waits for it.',
-  input: { name: f.anyLockName },
+  input: { name: f.anyLockNameAlone, task_id: f.lockedTask },
   output: answers.lockStatus,
   command: 'lock status name',
-  decide: (view, { name }) => {
+  decide: (view, input) => {
+    const name = lockIn(view, input)
     const lease = holdingLease(view, name) ?? busyLease(view, name)
     const times = lease && timesOf(view, lease)
-    const waiters = [...lineOf(view, name)].map(({ agent, asked_at, priority }, i) => {
+    const waiters = firstInLine(view, name).map(({ agent, asked_at, priority }, i) => {
       return { position: i + 1, agent, asked_at, priority }
     })
     return {
@@ -217,6 +263,7 @@ export const listLocks = operation({
   name: 'lock.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'All locks that are held, the next to expire first.',
   tool: 'list_locks',
@@ -265,6 +312,7 @@ export const explainLock = operation({
   name: 'lock.explain',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Why you do not have this lock yet: who holds it, and who comes before you.',
   input: { name: f.anyLockName },
@@ -278,6 +326,7 @@ export const peek = operation({
   name: 'lock.peek',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: [],
   doc: 'Some locks at a glance: those of them that are held.',
   input: { names: f.peekedLocks },
@@ -295,6 +344,7 @@ export const waiters = operation({
   name: 'lock.waiters',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Everybody who waits for a lock, whoever comes first in front.',
   input: { limit: f.limit, after: f.after },

@@ -11,7 +11,7 @@ const KEY_BYTES_MAX = 512
 const SCOPE_BYTES_MAX = 640
 
 // What cannot be seen makes two keys look like one.
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]/u
 
 const visible = (max: number, bytes_max: number) =>
   s.plain(max).check(
@@ -29,10 +29,8 @@ const scopeName = () =>
     z.refine(isScope, 'must be global, project:NAME, user:NAME or task:ID'),
   )
 
-/** Exactly what was given can be given back: half of a character could not be kept. */
 const content = () =>
-  s.prose(NOTE_BYTES_MAX).check(
-    z.refine((value) => !/\p{Cs}/u.test(value), 'must be text: it contains half of a character'),
+  s.text(NOTE_BYTES_MAX).check(
     z.refine(
       // Too many characters were told already.
       (value) => value.length > NOTE_BYTES_MAX || Buffer.byteLength(value) <= NOTE_BYTES_MAX,

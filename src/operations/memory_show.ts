@@ -1,6 +1,6 @@
 import { sideOf } from '../core/memory_conflict.ts'
 import type { Put } from '../core/memory.ts'
-import { headsOf, versionOf } from '../core/memory_history.ts'
+import { headsOf, shownHead, versionOf } from '../core/memory_history.ts'
 import { draftOf } from '../core/memory_merge.ts'
 import type { Memory, MemoryConflict, MemoryVersion } from '../core/memory_rows.ts'
 import { textOf } from '../core/memory_version.ts'
@@ -43,11 +43,22 @@ export function showWhole(view: View, row: MemoryVersion) {
 
 export type ShownVersion = ReturnType<typeof showWhole>
 
+/**
+ * Which version a note is shown by, and since when. The row of a note in conflict has the number
+ * and time of what came last, and the author and text of what was there before.
+ */
+export function writtenAs(view: View, memory: Memory) {
+  const shown = memory.heads.length > 1 ? shownHead(view, memory) : undefined
+  const { version, updated_at } = memory
+  return shown ? { version: shown.version, updated_at: shown.created_at } : { version, updated_at }
+}
+
 /** A note as a list shows it. */
 export function showItem(view: View, memory: Memory) {
-  const { scope, key, version, heads, author, confidence, tags, size, updated_at } = memory
+  const { scope, key, heads, author, confidence, tags, size } = memory
   const expires_at = expiryOf(view, memory.expires_ms)
   const conflict = heads.length > 1
+  const { version, updated_at } = writtenAs(view, memory)
   return { scope, key, version, author, confidence, tags, size, updated_at, expires_at, conflict }
 }
 
@@ -57,8 +68,10 @@ export type ShownItem = ReturnType<typeof showItem>
 export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict[]) {
   const { scope, key } = memory
   const heads = headsOf(view, memory)
-  const shown = heads.find(({ kept }) => kept) ?? heads[0]!
-  const siblings = heads.filter((each) => each !== shown).map((each) => showWhole(view, each))
+  const shown = shownHead(view, memory)!
+  const siblings = heads
+    .filter((each) => each.version !== shown.version)
+    .map((each) => showWhole(view, each))
   const ids = conflicts.map(({ id }) => id)
   return { scope, key, ...showWhole(view, shown), siblings, conflicts: ids }
 }

@@ -1,8 +1,11 @@
 import * as z from 'zod/mini'
 import type { Caller } from '../core/caller.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
+import { textFault } from '../core/text.ts'
+import type { Touches } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
+import { understood } from './spelling.ts'
 
 export type Role = 'viewer' | 'agent' | 'admin'
 
@@ -38,6 +41,8 @@ export interface Operation<
   name: Name
   effect: 'read' | 'write'
   role: Role
+  /** What it touches: held to the scope of the caller's token in `call.ts`. */
+  touches: Touches<Input<F>>
   refuses: readonly RefusalCode[]
   doc: string
   input: F
@@ -95,8 +100,13 @@ export function field<S extends z.ZodMiniType>(
 
 const parsers = new WeakMap<Fields, z.ZodMiniType>()
 
-/** Checks an input against its fields: wrong, missing and unknown ones are refused as `invalid`. */
+/**
+ * Checks an input against its fields: wrong, missing and unknown ones are refused as `invalid`, and
+ * so is text that not every store could keep. What is spelled another way is understood, see
+ * `spelling.ts`.
+ */
 export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> {
+  refuseUnkept(raw)
   let parser = parsers.get(fields)
   if (!parser) {
     const shape = Object.fromEntries(Object.entries(fields).map(([k, f]) => [k, f.schema()]))
@@ -104,7 +114,22 @@ export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> 
   }
   const result = parser.safeParse(raw)
   if (result.success) return result.data as Input<F>
-  throw refusalOf(result.error.issues, Object.keys(fields), raw)
+  const isObject = typeof raw === 'object' && raw !== null && !Array.isArray(raw)
+  const meant = isObject ? understood(fields, raw as Record<string, unknown>) : raw
+  const again = parser.safeParse(meant)
+  if (again.success) return again.data as Input<F>
+  throw refusalOf(again.error.issues, Object.keys(fields), meant)
+}
+
+/** `invalid`: such text would come back as another one, or not at all. */
+function refuseUnkept(raw: unknown): void {
+  const fault = textFault(raw)
+  if (!fault) return
+  const { path, message } = fault
+  throw new Refusal('invalid', `${path || 'The input'} ${message}`, {
+    next: 'Send text as well-formed Unicode, without NUL; encode bytes, for example with base64.',
+    details: { issues: [{ path, message }] },
+  })
 }
 
 function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[], raw: unknown): Refusal {

@@ -15,7 +15,7 @@ export const touchedPaths = field(
   'Paths that are about to be written; none for a sign of life.',
 )
 export const project = field(
-  () => s.optional(s.wellFormed(200)),
+  () => s.optional(s.plain(200)),
   'The project that the paths belong to.',
   '--project <name>',
 )
@@ -25,17 +25,17 @@ export const checkout = field(
   '--checkout <place>',
 )
 export const onlyCheckout = field(
-  () => s.optional(s.wellFormed(PLACE_MAX)),
+  () => s.optional(s.plain(PLACE_MAX)),
   'Only those in this checkout.',
   '--checkout <place>',
 )
 export const onlyProject = field(
-  () => s.optional(s.wellFormed(200)),
+  () => s.optional(s.plain(200)),
   'Only those of this project.',
   '--project <name>',
 )
 export const repository = field(
-  () => s.optional(s.nullable(s.wellFormed(PLACE_MAX))),
+  () => s.optional(s.nullable(s.plain(PLACE_MAX))),
   'What the checkouts of one repository have in common, for a warning across them.',
 )
 export const shared = field(
@@ -49,7 +49,7 @@ export const ttlSeconds = field(
   '--ttl <duration>',
 )
 export const why = field(
-  () => s.optional(s.wellFormed(500)),
+  () => s.optional(s.plain(500)),
   'Why, for whoever is refused.',
   '--reason <text>',
 )

@@ -13,7 +13,7 @@ import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
-import { newQueued } from './task_fields.ts'
+import { chosen, newQueued, placeOfTask } from './task_fields.ts'
 
 const TITLE_MAX = 200
 
@@ -44,6 +44,7 @@ export const add = operation({
   name: 'queue.add',
   effect: 'write',
   role: 'agent',
+  touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
   needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
@@ -80,6 +81,7 @@ export const status = operation({
   name: 'queue.status',
   effect: 'read',
   role: 'viewer',
+  touches: 'whole',
   refuses: [],
   doc: 'What waits, what runs, which slots are free, and who is busy with what.',
   tool: 'queue_status',
@@ -93,6 +95,7 @@ export const list = operation({
   name: 'queue.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Enqueued tasks that wait, without their prompts; of one user, in the order of its queue.',
   input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
@@ -115,6 +118,7 @@ export const cancel = operation({
   name: 'queue.cancel',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'forbidden', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
   tool: 'cancel_task',
@@ -130,6 +134,7 @@ export const retry = operation({
   name: 'queue.retry',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'illegal_move'],
   doc: 'Put a task that failed or was cancelled back into its queue.',
   input: { id: f.taskId, request_id: f.requestId },
@@ -144,6 +149,7 @@ export const pause = operation({
   name: 'queue.pause',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
   doc: 'Start nothing more: of a project, of a user, or at all. What runs goes on.',
@@ -160,6 +166,7 @@ export const resume = operation({
   name: 'queue.resume',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
   doc: 'Let starts go on: of a project, of a user, or of the whole queue.',
@@ -176,6 +183,7 @@ export const limit = operation({
   name: 'queue.limit',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Set a limit or a weight, until config.json is read again. No name: the pool of all.',
@@ -230,6 +238,7 @@ export const cleanup = operation({
   name: 'queue.cleanup',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: [],
   doc: 'Settle stale runs: what is dead or overdue, or runs longer than asked. Kill, then free.',
   input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
@@ -246,6 +255,7 @@ export const release = operation({
   name: 'queue.release_user',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['not_found'],
   doc: 'End what keeps a user busy: its run is cancelled, and its next task may start.',
   input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },

@@ -44,6 +44,7 @@ export const add = operation({
   name: 'reserve.add',
   effect: 'write',
   role: 'agent',
+  touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'invalid', 'too_large', 'lease_expired'],
   doc: 'Reserve paths: while you have them no other agent can. All or nothing.',
   tool: 'reserve_paths',
@@ -86,6 +87,7 @@ export const release = operation({
   name: 'reserve.release',
   effect: 'write',
   role: 'agent',
+  touches: 'own',
   refuses: ['held', 'fence_stale', 'lease_expired', 'invalid', 'too_large'],
   doc: 'Give reserved paths back; with no paths, all of yours.',
   tool: 'release_paths',
@@ -124,6 +126,7 @@ export const list = operation({
   name: 'reserve.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Paths that are reserved, by whom and until when.',
   input: { project: p.onlyProject, checkout: p.onlyCheckout, limit: f.limit, after: f.after },
@@ -153,6 +156,7 @@ export const check = operation({
   name: 'reserve.check',
   effect: 'read',
   role: 'viewer',
+  touches: 'contended',
   refuses: ['invalid', 'too_large'],
   doc: 'Whether paths are free, yours, or held by another.',
   input: {
@@ -198,6 +202,7 @@ export const touch = operation({
   name: 'reserve.touch',
   effect: 'write',
   role: 'agent',
+  touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'lease_expired', 'invalid', 'too_large'],
   doc: 'An edit is about to happen: check its paths, reserve them, keep reservations alive.',
   input: {
@@ -219,5 +224,9 @@ export const touch = operation({
     const touched = touchPaths(view, { ...whereOf(input), ...ask }, caller)
     const reserved = touched.reserved.map((lease) => showReservation(view, lease))
     return { ...touched, reserved }
+  },
+  replay: (view, reply) => {
+    const reserved = reply.reserved.map(({ name, fence }) => stillReserved(view, name, fence))
+    return { ...reply, reserved }
   },
 })

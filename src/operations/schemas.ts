@@ -25,10 +25,6 @@ const entries = (max = LIST_MAX) => z.maxLength(max, `may have at most ${max} en
 
 export const text = (max: number) => z.string('must be text').check(atMost(max))
 
-/** Many lines of anything but NUL: SQLite would cut the text there, PostgreSQL refuses it. */
-export const prose = (max: number) =>
-  text(max).check(z.refine((value) => !value.includes('\0'), 'must not contain NUL characters'))
-
 export const plain = (max: number) =>
   text(max).check(
     z.minLength(1, 'must not be empty'),
@@ -46,18 +42,12 @@ export const lockName = () =>
 /** Locks of paths too: they are renewed and released like any other. */
 export const anyLockName = () => plain(NAME_MAX)
 
-/** Text that every database can keep inside JSON: no half of a surrogate pair. */
-export const wellFormed = (max: number) =>
-  plain(max).check(
-    z.refine((value) => !/\p{Surrogate}/u.test(value), 'must not contain half a character'),
-  )
-
-/** The same; an empty text stands for none, where null cannot be said. */
-export const orNone = (max: number) => z.union([z.literal(''), wellFormed(max)], 'must be text')
+/** An empty text stands for none, where null cannot be said. */
+export const orNone = (max: number) => z.union([z.literal(''), plain(max)], 'must be text')
 
 export const paths = (min: number, max = LIST_MAX) =>
   z
-    .array(wellFormed(GLOB_MAX), 'must be a list of paths')
+    .array(plain(GLOB_MAX), 'must be a list of paths')
     .check(z.minLength(min, 'must name at least one path'), entries(max))
 
 export const mode = () => z.enum(MODES, `must be one of ${MODES.join(', ')}`)
@@ -91,6 +81,8 @@ export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUS
 
 export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
+/** Users or projects; an empty name stands for tasks that have none. */
+export const names = () => z.array(orNone(200), 'must be a list of names').check(entries())
 export const nameOrNone = () => z.nullable(plain(200))
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>
@@ -140,24 +132,27 @@ export const ttl = () => seconds(TTL_MS_MIN / 1000, TTL_MS_MAX / 1000)
 export const count = () => whole(1, Number.MAX_SAFE_INTEGER)
 export const level = () => whole(0, 9)
 
-const SPELLINGS: Record<string, Status> = {
-  pending: 'todo',
-  open: 'todo',
-  running: 'in_progress',
-  started: 'in_progress',
-  completed: 'done',
-  complete: 'done',
-  canceled: 'cancelled',
-  error: 'failed',
+const WORDS: Record<Status, string> = {
+  todo: 'to_do pending open new queued not_started unstarted',
+  in_progress: 'inprogress progress running started active doing wip working ongoing',
+  review: 'in_review reviewing needs_review ready_for_review for_review',
+  done: 'completed complete finished closed resolved success succeeded',
+  failed: 'failure fail error errored',
+  cancelled: 'canceled cancel abandoned aborted wont_do',
 }
 
+const SPELLINGS = new Map(
+  Object.entries(WORDS).flatMap(([status, said]) => said.split(' ').map((word) => [word, status])),
+)
+
 function spelled(said: string): string {
-  const word = said
-    .trim()
+  const parts = said.trim().replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+  const word = parts
     .toLowerCase()
-    .split(/[\s-]+/)
+    .replaceAll("'", '')
+    .split(/[\s_-]+/)
     .join('_')
-  return SPELLINGS[word] ?? word
+  return SPELLINGS.get(word) ?? word
 }
 
 /** `In Progress`, `IN_PROGRESS` and `running` are all `in_progress`. */

@@ -1,12 +1,22 @@
 import type { Caller } from '../core/caller.ts'
 import { getTask } from '../core/task.ts'
-import { headsOf } from '../core/memory_history.ts'
+import { shownHead } from '../core/memory_history.ts'
 import { textOf } from '../core/memory_version.ts'
 import type { Memory } from '../core/memory_rows.ts'
 import { Refusal } from '../core/refusal.ts'
-import { excerptOf, type Hit, isWanted, type Narrow, termsOf, tokensOf } from '../core/search.ts'
+import {
+  excerptOf,
+  hasTerms,
+  type Hit,
+  isWanted,
+  type Narrow,
+  termsOf,
+  tokensOf,
+} from '../core/search.ts'
+import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
+import { writtenAs } from './memory_show.ts'
 import { findNotes, type Found } from './search_find.ts'
 import * as f from './search_fields.ts'
 import { operation } from './operation.ts'
@@ -22,13 +32,25 @@ function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { 
   }
 }
 
-function contentOf(view: View, memory: Memory): string {
-  const texts = headsOf(view, memory).map((head) => textOf(view, head))
-  return texts.find((text) => text !== null) ?? ''
+/** Where no note is near the query, only those that have its words themselves. */
+function relevant(view: View, { hits, isFar }: Found, terms: string[]): Hit[] {
+  if (!isFar) return hits
+  return hits.filter(({ id }) => {
+    const memory = view.get('memory', id)
+    return memory && hasTerms(`${memory.key} ${contentOf(view, memory)}`, terms)
+  })
 }
 
-const ageOf = (view: View, { updated_ms }: Memory) =>
-  Math.max(0, Math.round((view.now - updated_ms) / 1000))
+function contentOf(view: View, memory: Memory): string {
+  const shown = shownHead(view, memory)
+  return (shown && textOf(view, shown)) ?? ''
+}
+
+const ageOf = (view: View, memory: Memory) => {
+  const { updated_at } = writtenAs(view, memory)
+  const since_ms = memory.heads.length > 1 ? view.wall - Date.parse(updated_at) : undefined
+  return Math.max(0, Math.round((since_ms ?? view.now - memory.updated_ms) / 1000))
+}
 
 /** Who says so, since when, how sure, and whether others disagree: as data, beside the content. */
 function labelsOf(view: View, memory: Memory) {
@@ -43,6 +65,7 @@ export const search = operation({
   name: 'memory.search',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Find notes by words and by meaning, the best first.',
@@ -71,9 +94,10 @@ export const search = operation({
     const terms = termsOf(query)
     const items = []
     const narrow = { ...said, newer_than_ms: toMs(newer_than_seconds) }
-    for (const memory of wanted(view, found!.hits, narrow)) {
+    for (const memory of wanted(view, relevant(view, found!, terms), narrow)) {
       if (items.length === limit) break
-      const { version, tags, score } = memory
+      const { tags, score } = memory
+      const { version } = writtenAs(view, memory)
       const excerpt = excerptOf(contentOf(view, memory), terms)
       items.push({ ...labelsOf(view, memory), version, tags, score: round(score), excerpt })
     }
@@ -109,6 +133,7 @@ export const context = operation({
   name: 'memory.context',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'The best notes for a task or a question, within a budget of tokens. They are data.',
@@ -121,21 +146,23 @@ export const context = operation({
   },
   output: answers.context,
   command: 'memory context [query]',
-  lookup: async (store, { task_id, query, scope }) => {
+  lookup: async (store, { task_id, query, scope }, caller) => {
     if ((task_id === undefined) === (query === undefined)) throw eitherOr()
     const scopes = scope === undefined ? undefined : [scope]
     const about =
       task_id === undefined
         ? { query: query!, scopes }
-        : await store.read((view) => aboutTask(view, task_id))
+        : await store.read((view) => aboutTask(sightOf(view, caller), task_id))
     const asked = { query: about.query, scopes: scopes ?? about.scopes }
     const found = await findNotes(store, { ...asked, mode: 'fused', pool: CONTEXT_POOL })
     return { ...found, terms: termsOf(asked.query) }
   },
   decide: (view, { token_budget, scope, task_id }, caller, _id, found) => {
-    const { hits, terms } = found!
+    const { terms } = found!
     const own = task_id === undefined ? [] : notesOfTask(view, task_id)
-    const rest = hits.filter(({ id }) => !own.some((each) => each.id === id))
+    const rest = relevant(view, found!, terms).filter(
+      ({ id }) => !own.some((each) => each.id === id),
+    )
     const { items, tokens } = fitting(view, [...own, ...rest], { scope }, terms, token_budget)
     return { items: items.map((each) => mark(each, caller)), tokens, trust: TRUST, ...used(found!) }
   },

@@ -10,11 +10,11 @@ import { MODES } from './search_find.ts'
 const QUERY_MAX = 2_000
 
 export const query = field(
-  () => s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
+  () => s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
   'Words, or a question.',
 )
 export const queryOptional = field(
-  () => s.optional(s.prose(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
+  () => s.optional(s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
   'A question, in place of a task.',
 )
 export const scope = m.scopeOptional
@@ -40,6 +40,11 @@ export const mode = field(
   '--mode <mode>',
 )
 export const limit = field(() => s.or(s.whole(1, 100), 10), 'How many (default 10).', '--limit <n>')
+export const pairsLimit = field(
+  () => s.or(s.whole(1, 1000), 10),
+  'How many (default 10).',
+  '--limit <n>',
+)
 export const taskId = field(() => s.optional(s.id()), 'What the notes are for.', '--task <id>')
 export const tokenBudget = field(
   () => s.or(s.whole(100, 100_000), 2000),

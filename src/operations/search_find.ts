@@ -1,5 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import { fuse, type Hit, termsOf } from '../core/search.ts'
+import type { Meant } from '../stores/port.ts'
 import type { Store } from '../stores/store.ts'
 
 export const MODES = ['fused', 'text', 'meaning'] as const
@@ -18,6 +19,8 @@ export interface Found {
   /** The ways in which was looked, and why one that was asked for was not among them. */
   modes: ('text' | 'meaning')[]
   why: string | null
+  /** No note is about this, as far as meaning tells: only one with the words themselves counts. */
+  isFar: boolean
 }
 
 /** Why there is no meaning where nobody has seen to it, or this program has no model. */
@@ -34,15 +37,18 @@ export async function findNotes(store: Store, asked: Asked): Promise<Found> {
   const { mode } = asked
   const [text, meaning] = await Promise.all([
     mode === 'meaning' ? [] : searchText(store, asked),
-    mode === 'text' ? [] : searchMeaning(store, asked),
+    mode === 'text' ? NOT_EMBEDDED : searchMeaning(store, asked),
   ])
+  if (mode === 'text') return { hits: text, modes: ['text'], why: null, isFar: false }
   if (typeof meaning === 'string') {
     if (mode === 'meaning') throw withoutMeaning(meaning)
-    return { hits: text, modes: ['text'], why: meaning }
+    return { hits: text, modes: ['text'], why: meaning, isFar: false }
   }
-  if (mode === 'text') return { hits: text, modes: ['text'], why: null }
-  if (mode === 'meaning') return { hits: meaning, modes: ['meaning'], why: null }
-  return { hits: fuse({ text, meaning }), modes: ['text', 'meaning'], why: null }
+  const { hits, floor } = meaning
+  // Who asks for meaning alone wants what is nearest, however far, and is told how near it is.
+  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, isFar: false }
+  const isFar = (hits[0]?.score ?? 0) < floor
+  return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, isFar }
 }
 
 async function searchText(store: Store, { query, scopes, pool }: Asked): Promise<Hit[]> {
@@ -58,7 +64,7 @@ async function searchText(store: Store, { query, scopes, pool }: Asked): Promise
 async function searchMeaning(
   store: Store,
   { query, scopes, pool }: Asked,
-): Promise<Hit[] | string> {
+): Promise<Meant | string> {
   const { meaning } = store
   if (!meaning) return NOT_EMBEDDED
   return meaning.search(query, scopes, pool)

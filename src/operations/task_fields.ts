@@ -1,5 +1,6 @@
 import { minLength, type output, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/limits.ts'
+import type { Touched } from '../core/touched.ts'
 import { type Field, field } from './operation.ts'
 import * as s from './schemas.ts'
 
@@ -10,7 +11,7 @@ const BODY_MAX = 256 * 1024
 const said = {
   title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
   body: field(
-    () => s.prose(BODY_MAX),
+    () => s.text(BODY_MAX),
     'The prompt, or all that needs to be known. "-" reads it from standard input.',
     '--body <text>',
   ),
@@ -62,7 +63,7 @@ const PROMPT_MAX = 2 * 1024 * 1024
 /** What an enqueued task says: the prompt, for whom, and how it is to be run. */
 export const newQueued = {
   prompt: field(
-    () => s.prose(PROMPT_MAX).check(minLength(1, 'must not be empty')),
+    () => s.text(PROMPT_MAX).check(minLength(1, 'must not be empty')),
     'What the agent is to do. "-" reads it from standard input.',
     '--prompt <text>',
   ),
@@ -123,3 +124,22 @@ export const editedTask = {
   assigned_to: unchanged(said.assigned_to),
   metadata: unchanged(said.metadata),
 }
+
+interface Placed {
+  user?: string | null | undefined
+  project?: string | null | undefined
+  depends_on?: string[] | undefined
+}
+
+/** What a new or edited task touches beside itself: its user, its project, what it waits for. */
+export function placeOfTask({ user, project, depends_on = [] }: Placed): Touched[] {
+  return [
+    ...(user === undefined ? [] : [{ user }]),
+    ...(project === undefined ? [] : [{ project }]),
+    ...depends_on.map((task) => ({ task, changes: false })),
+  ]
+}
+
+/** An id of the caller's own choice, where it made one. */
+export const chosen = (id: string | undefined): Touched[] =>
+  id === undefined ? [] : [{ chosen_id: id }]

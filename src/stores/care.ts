@@ -6,10 +6,11 @@ import { checkFileStore } from './file/check.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './moved.ts'
 import { openStore, type Place } from './open.ts'
-import type { Head } from './port.ts'
-import { checkPostgres, prunePostgres, raisePostgresEpoch } from './postgres/care.ts'
+import type { Head, Sizes } from './port.ts'
+import { type Forgotten, forgetOld } from './prune.ts'
+import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, checkSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
-import { type Keep, pruneSqlite } from './sqlite/prune.ts'
+import { compactSqlite } from './sqlite/compact.ts'
 
 /** What `db check` found. */
 export interface Report {
@@ -41,11 +42,30 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
   return { backup: file, ...(await checkStore({ ...place })) }
 }
 
-/** Forgets old events; a file store does so by itself, with every commit. */
-export async function pruneStore(place: Place, keep: Keep): Promise<number> {
-  if (place.kind === 'postgres') return prunePostgres(place, keep)
-  if (place.kind === 'file' || !existsSync(place.path)) return 0
-  return pruneSqlite(place.path, keep, place.busy_timeout_ms)
+export interface StoreSizes extends Sizes {
+  to_forget: Forgotten
+}
+
+/** How large the store is, and what would leave it now. */
+export async function sizeStore(place: Place): Promise<StoreSizes> {
+  const store = openStore(place)
+  try {
+    const { retention } = store
+    const to_forget = await forgetOld(store, { retention, dry_run: true })
+    return { ...(await store.counter.sizes()), to_forget }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Gives back to the disk what a database has free; others wait meanwhile. */
+export function compactStore(place: Place): void {
+  if (place.kind !== 'sqlite') {
+    throw new Refusal('invalid', '--compact is for SQLite', {
+      next: 'PostgreSQL has autovacuum, and VACUUM FULL; a file store is written anew each time.',
+    })
+  }
+  compactSqlite(place.path, place.busy_timeout_ms)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { INDEXES, type IndexName } from '../core/view.ts'
-import { cursorOf, placeBehind } from './page.ts'
+import { cursorOf } from '../core/cursor.ts'
+import { placeBehind } from './page.ts'
 import type { AnyRow } from './port.ts'
 
 const NONE: never[] = []

@@ -1,17 +1,13 @@
 import type { Event } from '../core/view.ts'
+import { type Listener, tellEach } from './listeners.ts'
 import type { Head } from './port.ts'
+import { isEnd } from './successor.ts'
 
 interface Source {
   head(): Promise<Head>
   events(after: number, limit: number): Promise<Event[]> | Event[]
   /** Differs when somebody has committed since; undefined where that is not known so cheaply. */
   stamp(): unknown
-}
-
-export interface Listener {
-  events(events: Event[]): void
-  /** The store was replaced by a backup: positions went back, and all that was seen may be gone. */
-  reset?(): void
 }
 
 const PAGE = 500
@@ -66,11 +62,16 @@ export class Follower {
     this.again = this.catching !== undefined
     return (this.catching ??= this.catchUp()
       // The store is in trouble, and tells everyone who asks; the next look tries again.
-      .catch(() => undefined)
+      .catch((error: unknown) => this.troubled(error))
       .finally(() => {
         this.catching = undefined
         if (this.again && !this.stopped) void this.look()
       }))
+  }
+
+  private troubled(error: unknown): void {
+    if (!isEnd(error)) return
+    tellEach(this.listeners, (listener) => listener.ended((error as Error).message))
   }
 
   private async catchUp(): Promise<void> {
@@ -85,18 +86,19 @@ export class Follower {
     if (head.epoch !== this.epoch) {
       this.epoch = head.epoch
       this.position = head.position
-      for (const listener of this.listeners) listener.reset?.()
+      tellEach(this.listeners, (listener) => listener.reset())
       return
     }
     while (this.position < head.position) {
       const events = await this.source.events(this.position, PAGE)
       if (events.length === 0) return
       this.deliver(events)
+      for (const listener of this.listeners) listener.opened()
     }
   }
 
   private deliver(events: Event[]): void {
     this.position = events.at(-1)!.position
-    for (const listener of this.listeners) listener.events(events)
+    tellEach(this.listeners, (listener) => listener.events(events))
   }
 }

@@ -3,13 +3,15 @@ import { KEYS, TABLES } from '../core/rows.ts'
 import {
   type Cursor,
   type EventDraft,
+  type EventPlace,
   type Fact,
   INDEXES,
   type IndexName,
   type View,
 } from '../core/view.ts'
 import { ChangedRows } from './changed.ts'
-import { cursorOf, INDEXES_OF, isBefore, Page } from './page.ts'
+import { cursorOf, isBefore } from '../core/cursor.ts'
+import { INDEXES_OF, Page } from './page.ts'
 import type { AnyRow, Base, Changes, Head, Machine } from './port.ts'
 
 /** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
@@ -34,6 +36,7 @@ export interface Instant {
 export class Batch {
   readonly changes: Changes
   readonly drafts: EventDraft[] = []
+  forgets: EventPlace | undefined
   readonly instant: Instant
   head: Head
   private readonly base: Base
@@ -61,6 +64,12 @@ export class Batch {
     this.asks = asks
     this.changes = decided.changes
     this.puts = decided.puts
+  }
+
+  /** Whether nothing was decided that has to be written. */
+  get isEmpty(): boolean {
+    const isUnchanged = this.drafts.length === 0 && this.forgets === undefined
+    return isUnchanged && Object.keys(this.changes).length === 0
   }
 
   /** A copy of what was decided so far, over other rows, to try something on. */
@@ -132,6 +141,7 @@ export class Batch {
       }
     }
     for (const draft of layer.drafts) this.drafts.push(draft)
+    this.forgets = layer.forgets ?? this.forgets
     this.head = layer.head
   }
 }
@@ -140,6 +150,7 @@ export class Batch {
 export class Layer implements View {
   readonly changes: Changes = {}
   readonly drafts: EventDraft[] = []
+  forgets: EventPlace | undefined
   head: Head
   readonly now: number
   readonly wall: number
@@ -190,18 +201,20 @@ export class Layer implements View {
     index: I,
     group: string,
     until: number,
+    after?: Cursor,
   ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
     const isNone =
       this.changedRows(index, group).length === 0 && !this.batch.mayBeDue(index, group, until)
-    return isNone ? NONE : this.upTo(index, group, until)
+    return isNone ? NONE : this.upTo(index, group, until, after)
   }
 
   private *upTo<I extends IndexName>(
     index: I,
     group: string,
     until: number,
+    after: Cursor | undefined,
   ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
-    for (const row of this.scan(index, group)) {
+    for (const row of this.scan(index, group, after)) {
       if (Number(cursorOf(index, row).order) > until) return
       yield row
     }
@@ -271,5 +284,9 @@ export class Layer implements View {
 
   record(event: EventDraft): void {
     this.drafts.push(event)
+  }
+
+  forgetEvents(last: EventPlace): void {
+    this.forgets = last
   }
 }

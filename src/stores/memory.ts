@@ -1,6 +1,6 @@
 import { KEYS, TABLES, type TableName, type Tables } from '../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
-import { cursorOf, isBefore } from './page.ts'
+import { cursorOf, isBefore } from '../core/cursor.ts'
 import type { AnyRow, Base, Changes } from './port.ts'
 
 /** Rows in memory, found by the indexes' own definitions. Serves the file store and the tests. */

@@ -9,6 +9,7 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { type Retention, retentionOf } from '../core/retention.ts'
 import { fileRefusal } from './errors.ts'
 import { FileBackend } from './file/backend.ts'
 import { machine } from './machine.ts'
@@ -65,23 +66,35 @@ export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
 
 /**
  * Every command needs this, and only this, of the configuration: what is wrong with the file is for
- * the daemon and the doctor to say.
+ * the daemon and the doctor to say. Undefined where it is no JSON.
  */
+function settingsIn(
+  folder: string,
+): { busy_timeout_ms?: unknown; retention?: unknown } | undefined {
+  try {
+    return Object(JSON.parse(readFileSync(join(folder, CONFIG_FILE), 'utf8'))) as object
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? {} : undefined
+  }
+}
+
 function busyTimeout(env: NodeJS.ProcessEnv, folder: string): number {
   const { LEASEHOLD_BUSY_TIMEOUT_MS: said } = env
   if (said !== undefined) return Number(said)
-  try {
-    const config = JSON.parse(readFileSync(join(folder, CONFIG_FILE), 'utf8')) as object
-    const { busy_timeout_ms } = config as { busy_timeout_ms?: unknown }
-    return Number.isInteger(busy_timeout_ms) ? Number(busy_timeout_ms) : BUSY_TIMEOUT_MS
-  } catch {
-    return BUSY_TIMEOUT_MS
-  }
+  const busy_timeout_ms = settingsIn(folder)?.busy_timeout_ms
+  return Number.isInteger(busy_timeout_ms) ? Number(busy_timeout_ms) : BUSY_TIMEOUT_MS
+}
+
+/** What leaves the store by itself, and when. Of a file that cannot be read: nothing ever. */
+export function retentionIn(place: Place): Retention {
+  const settings = settingsIn(folderOf(place))
+  return retentionOf(settings ? settings.retention : null)
 }
 
 /** Opens a store without touching it: the first write makes what is missing. */
 export function openStore(place: Place, on: Machine = machine): Store {
   const store = new Store(backendOf(place), on)
+  store.retention = retentionIn(place)
   store.output = (...asked) => readOutput(folderOf(place), ...asked)
   return store
 }

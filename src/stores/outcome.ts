@@ -1,12 +1,32 @@
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { RefusedWrite } from '../core/stat.ts'
-import type { NeedsKill } from '../core/view.ts'
+import type { Event, Need, NeedsKill, View } from '../core/view.ts'
 import { isRefusal } from './errors.ts'
 import type { Batch } from './layer.ts'
 
+/** Something to be decided, and whom to tell what became of it. */
+export interface Ask {
+  decide: (view: View) => unknown
+  reads: Need[]
+  resolve: (value: unknown) => void
+  reject: (reason: unknown) => void
+  unstoppable: Set<string>
+}
+
 /** What became of an ask. */
 export type Outcome = { answer: unknown } | { refused: unknown } | { kill: NeedsKill }
+
+/** A batch that is durable. */
+export interface Committed {
+  batch: Batch
+  outcomes: Outcome[]
+  refused: RefusedWrite[]
+  events: Event[]
+  /** Something may be claimed or started now that could not before. */
+  opens: boolean
+  orphaned: Lease[]
+}
 
 /** Leases that this batch took back while their command runs, unless an ask waits for its end. */
 export function revokedIn(batch: Batch, outcomes: Outcome[]): Lease[] {

@@ -1,3 +1,4 @@
+import { cursorOf, isBefore } from '../core/cursor.ts'
 import { KEYS, TABLES, type TableName } from '../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
 import type { AnyRow, Base } from './port.ts'
@@ -45,18 +46,6 @@ export class Page {
       this.start += 1
     }
   }
-}
-
-export function cursorOf(index: IndexName, row: AnyRow): Cursor {
-  const { table, order } = INDEXES[index]
-  return {
-    order: (order as (row: AnyRow) => number | string)(row),
-    key: row[KEYS[table] as keyof AnyRow],
-  }
-}
-
-export function isBefore(a: Cursor, b: Cursor): boolean {
-  return a.order < b.order || (a.order === b.order && a.key < b.key)
 }
 
 const indexesOf = (table: TableName) =>

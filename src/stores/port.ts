@@ -1,6 +1,6 @@
-import type { GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { Changes, GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/search.ts'
-import type { Cursor, Event, Fact, IndexName, Need } from '../core/view.ts'
+import type { Cursor, Event, EventPlace, Fact, IndexName, Need } from '../core/view.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
 export interface Base {
@@ -35,12 +35,13 @@ export interface Head {
   clock_ms?: number
 }
 
-/** The rows of one transaction: what each key becomes, null where it goes away. */
-export type Changes = { [T in TableName]?: Map<string, Tables[T] | null> }
+export type { Changes }
 
 export interface Commit {
   changes: Changes
   events: Event[]
+  /** Events up to this one go, where it is one of this store's. */
+  forgets?: EventPlace | undefined
   head: Head
 }
 
@@ -72,6 +73,7 @@ export interface Backend extends Base {
   /** A snapshot for reading, beside any writer. */
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
   events(after: number, limit: number): Promise<Event[]> | Event[]
+  readonly counter: Counter
   /** Notes by their words and meaning; a store without these has no memory. */
   readonly finder?: Finder
   /** Another value after every commit that anybody made, where it can be had without reading. */
@@ -79,6 +81,22 @@ export interface Backend extends Base {
   /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
   listen?(hint: () => void): void
   close(): Promise<void> | void
+}
+
+/** How large a store is. */
+export interface Sizes {
+  /** Rows by table; `event` too. */
+  rows: Record<string, number>
+  bytes: number
+  /** Bytes within them that are free to be used again. */
+  free_bytes: number
+}
+
+/** How many rows there are, counted beside any writer. */
+export interface Counter {
+  /** The newest row of a group of an index that is not among the newest `keep`. */
+  cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined>
+  sizes(): Promise<Sizes>
 }
 
 export interface TextAsk {
@@ -124,9 +142,15 @@ export interface Finder {
 }
 
 /** Who knows what texts mean: a model, and an index of vectors. */
+export interface Meant {
+  hits: Hit[]
+  /** A query whose best hit is below this is about something that no note is about. */
+  floor: number
+}
+
 export interface Meaning {
   /** Notes that mean much the same, the best first; or why that cannot be told now. */
-  search(query: string, scopes: string[] | undefined, limit: number): Promise<Hit[] | string>
+  search(query: string, scopes: string[] | undefined, limit: number): Promise<Meant | string>
   /** The provider whose vectors count here. */
   readonly provider: string
 }

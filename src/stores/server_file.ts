@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync } from 'node:fs'
+import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { ownerOfPort } from './listener.ts'
@@ -13,29 +13,40 @@ export interface ServerFile {
   seat?: string
   url: string
   version: string
+  /** Device and inode of the folder that it serves: in a copy of that folder, they are others. */
+  folder: string
 }
 
 const SERVER = 'server.json'
 const ADMIN = 'admin.token'
 
-export function announce(folder: string, server: ServerFile, secret: string): void {
+type Announced = Omit<ServerFile, 'folder'>
+
+export function announce(folder: string, server: Announced, secret: string): void {
+  const file: ServerFile = { ...server, folder: identityOf(folder) }
   writePrivate(folder, ADMIN, `${secret}\n`)
-  writePrivate(folder, SERVER, `${JSON.stringify(server)}\n`)
+  writePrivate(folder, SERVER, `${JSON.stringify(file)}\n`)
+}
+
+function identityOf(folder: string): string {
+  const { dev, ino } = fs.statSync(folder)
+  return `${dev}:${ino}`
 }
 
 /** Taken away by the daemon that wrote them: a successor's are left alone. */
 export function withdraw(folder: string, pid: number): void {
   if (readServer(folder)?.pid !== pid) return
-  rmSync(join(folder, SERVER), { force: true })
-  rmSync(join(folder, ADMIN), { force: true })
+  fs.rmSync(join(folder, SERVER), { force: true })
+  fs.rmSync(join(folder, ADMIN), { force: true })
 }
 
+/** The server of this very folder: what a copy of it says is about the original. */
 export function readServer(folder: string): ServerFile | undefined {
   const text = readText(join(folder, SERVER))
   if (text === undefined) return undefined
   try {
     const server = JSON.parse(text) as ServerFile
-    return isLoopback(server.url) ? server : undefined
+    return isLoopback(server.url) && server.folder === identityOf(folder) ? server : undefined
   } catch {
     return undefined
   }
@@ -54,20 +65,20 @@ function readSecret(folder: string): string | undefined {
 function readText(path: string): string | undefined {
   let fd: number
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)
   } catch {
     return undefined
   }
   try {
-    const { uid, mode } = fstatSync(fd)
-    if (uid === process.getuid?.() && (mode & 0o077) === 0) return readFileSync(fd, 'utf8')
+    const { uid, mode } = fs.fstatSync(fd)
+    if (uid === process.getuid?.() && (mode & 0o077) === 0) return fs.readFileSync(fd, 'utf8')
     const octal = (mode & 0o777).toString(8)
     throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
       next: 'Remove it and start the server anew: leasehold up',
       details: { path, uid, mode: octal },
     })
   } finally {
-    closeSync(fd)
+    fs.closeSync(fd)
   }
 }
 

@@ -94,7 +94,7 @@ export function watchSilence(
   return finish
 }
 
-/** Whether it answers at all: one that does is at work on what was asked. */
+/** Whether it answers at all, be it that its store is damaged: then it is at work. */
 function isThere({ url }: Daemon): Promise<boolean> {
   // Loaded here: most calls are answered before anybody asks.
   const { get } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
@@ -104,7 +104,7 @@ function isThere({ url }: Daemon): Promise<boolean> {
       { timeout: HEALTH_MS, agent: false },
       (answer) => {
         answer.resume()
-        resolve(answer.statusCode === 200)
+        resolve(true)
       },
     )
     request.on('timeout', () => request.destroy())

@@ -1,44 +1,41 @@
-import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
-import { countCommit, type RefusedWrite } from '../core/stat.ts'
-import { forgetRequests, sweep } from '../core/sweep.ts'
-import { type Event, NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
+import { callHeads, opensWork } from '../core/calls.ts'
+import { forgetInPassing } from '../core/forget.ts'
+import { RETENTION, type Retention } from '../core/retention.ts'
+import { countCommit } from '../core/stat.ts'
+import { settleQuietly, sweep, UNBOUNDED } from '../core/sweep.ts'
+import { type Event, type NeedsKill, type Need, NotLoaded, type View } from '../core/view.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { decideOn, needsOf } from './deciding.ts'
 import { explained, isRefusal } from './errors.ts'
-import { Follower, type Listener } from './follower.ts'
+import { Follower } from './follower.ts'
 import { Guesses } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
+import { type Listener, SILENT, tellEach } from './listeners.ts'
+import { untilLoaded } from './loaded.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from './moved.ts'
-import { isTrouble, type Outcome, refusalsIn, revokedIn } from './outcome.ts'
+import type { Ask, Committed, Outcome } from './outcome.ts'
+import { isTrouble, refusalsIn, revokedIn } from './outcome.ts'
 import {
   Again,
   type Backend,
   type Base,
   CommitUnknown,
+  type Counter,
   type Finder,
   type Head,
   type Machine,
   type Meaning,
   NotBegun,
 } from './port.ts'
+import { Rounds } from './rounds.ts'
 import type { ReadOutput } from './run_output.ts'
 import { Stops } from './stops.ts'
 
 /** Asks decided and committed together. More gain little and make the first one wait longer. */
 const BATCH_MAX = 128
-
-/** Looking at every process that holds a lease is cheap, but not so cheap as to do it per batch. */
-const PROCESS_SWEEP_MS = 1_000
-
-interface Ask {
-  decide: (view: View) => unknown
-  reads: Need[]
-  resolve: (value: unknown) => void
-  reject: (reason: unknown) => void
-  unstoppable: Set<string>
-}
 
 /**
  * One store: a single writer that gathers asks, decides them one by one over the same rows, and
@@ -55,8 +52,12 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  /** What leaves by itself, and when. */
+  retention: Retention = RETENTION
+  readonly counter: Counter
   readonly isDatabase: boolean
   readonly isShared: boolean
+  isClosed = false
   private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
@@ -64,12 +65,13 @@ export class Store {
   private readonly stops: Stops
   private turning: Promise<void> | undefined
   private readonly batch_max: number
-  private looked_ms = Number.NEGATIVE_INFINITY
+  private readonly rounds = new Rounds()
 
   constructor(backend: Backend, machine: Machine) {
     this.backend = backend
     this.machine = machine
     this.stops = new Stops(machine)
+    this.counter = backend.counter
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
@@ -117,10 +119,20 @@ export class Store {
   }
 
   /** Told of the events of every commit made through this store object; see `follow`. */
-  onCommit(events: Listener['events'], reset?: () => void): () => void {
-    const listener: Listener = reset ? { events, reset } : { events }
+  onCommit(events: Listener['events'], reset = () => {}, ended: Listener['ended'] = () => {}) {
+    const listener: Listener = { ...SILENT, events, reset, ended }
     this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+    return () => void this.listeners.delete(listener)
+  }
+
+  /**
+   * Told when something may be claimed or started that could not before, by a commit of ours, or
+   * once `follow` is called of anybody: what others changed is not known, so each of them counts.
+   */
+  onOpening(opened: () => void): () => void {
+    const listener: Listener = { ...SILENT, reset: opened, opened }
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /** From now on listeners hear of all commits, whoever made them, in order and without a gap. */
@@ -142,16 +154,21 @@ export class Store {
     return this.follower !== undefined
   }
 
-  /** Whether a sweep would find something: time is up, or a process has died. */
-  async isOverdue(): Promise<boolean> {
-    return this.backend.snapshot((base, head) => {
-      const { batch, orphaned } = this.open(base, head, 1)
-      return orphaned.length > 0 || Object.keys(batch.changes).length > 0
+  /** Clears away all that is over: time is up, or a process has died. Writes only if any is. */
+  async sweep(): Promise<void> {
+    const isOver = await this.backend.snapshot((base, head) => {
+      const { batch, swept } = this.open(base, head, 1)
+      return swept.orphaned.length > 0 || Object.keys(batch.changes).length > 0
     })
+    if (!isOver) return
+    this.rounds.restart()
+    do await this.write(() => undefined)
+    while (this.rounds.isUnderWay)
   }
 
   /** Finishes what was asked, then closes. */
   async close(): Promise<void> {
+    this.isClosed = true
     this.follower?.stop()
     await this.turning
     await this.stops.ended()
@@ -197,10 +214,9 @@ export class Store {
 
   /** `more` come along if they are there before the batch has begun: others may write first. */
   private async runBatch(asks: Ask[], more: Ask[] = []): Promise<void> {
+    let done: Committed
     try {
-      const outcomes = await this.attempt(asks, more)
-      this.meter.worked('write')
-      outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
+      done = await this.attempt(asks, more)
     } catch (error) {
       const forAll = error instanceof CommitUnknown || error instanceof NotBegun
       if (asks.length === 1 || forAll || isRefusal(error, 'damaged')) {
@@ -211,7 +227,22 @@ export class Store {
       }
       // One ask may have spoiled the batch (too large for the disk, say): each gets its own try.
       for (const ask of asks) await this.runBatch([ask])
+      return
     }
+    // Not within the try: what goes wrong after the commit must never have the batch done again.
+    this.settle(done, asks)
+  }
+
+  /** The batch is durable: tells those who listen, answers those who asked, stops what is left. */
+  private settle(done: Committed, asks: Ask[]): void {
+    const { batch, outcomes, refused, events, opens, orphaned } = done
+    this.meter.worked('write')
+    this.meter.answered(asks.length, refused, events.length > 0)
+    if (this.follower) this.follower.heard(events)
+    else if (events.length > 0) tellEach(this.listeners, (listener) => listener.events(events))
+    if (opens) tellEach(this.listeners, (listener) => listener.opened())
+    for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) void this.stopOrphan(lease)
+    outcomes.forEach((outcome, i) => this.answer(asks[i]!, outcome))
   }
 
   private answer(ask: Ask, outcome: Outcome): void {
@@ -225,32 +256,35 @@ export class Store {
     this.enqueue(ask)
   }
 
-  private async attempt(asks: Ask[], more: Ask[]): Promise<Outcome[]> {
+  private async attempt(asks: Ask[], more: Ask[]): Promise<Committed> {
     for (;;) {
       const begun = await this.begin()
       asks.push(...more.splice(0, this.batch_max - asks.length))
       try {
         refuseMoved(begun)
         await this.prefetch(begun, asks)
-        const { batch, orphaned, looks } = await this.openLoaded(begun, asks.length)
+        const { batch, swept } = await untilLoaded(this.backend, () =>
+          this.open(this.backend, begun, asks.length),
+        )
         const outcomes: Outcome[] = []
         for (const [i, ask] of asks.entries()) {
-          const outcome = this.decide(batch, ask)
+          const outcome = decideOn(batch, ask)
           // Most asks find their rows loaded; to await those too costs about 4 % of the rate.
           const lacks = outcome instanceof NotLoaded
           outcomes.push(lacks ? await this.loadThenDecide(batch, asks.slice(i)) : outcome)
         }
         const refused = refusalsIn(outcomes)
-        await this.count(batch, asks.length, refused)
+        await this.conclude(batch, (view) => callHeads(view, batch.changes))
+        if (this.isDatabase && batch.drafts.length > 0) {
+          const all = [...this.meter.unwritten, ...refused]
+          const counted = { drafts: batch.drafts, asks: asks.length, refused: all }
+          await this.conclude(batch, (view) => countCommit(view, counted))
+        }
+        const opens = opensWork(batch.changes, (table, key) => this.backend.get(table, key))
         const events = await this.commit(batch)
         if (events === 'again') continue
-        this.meter.answered(asks.length, refused, events.length > 0)
-        if (looks) this.looked_ms = batch.instant.now
-        if (events.length > 0) this.tell(events)
-        for (const lease of [...orphaned, ...revokedIn(batch, outcomes)]) {
-          void this.stopOrphan(lease)
-        }
-        return outcomes
+        this.rounds.done(swept, batch.instant.now)
+        return { batch, outcomes, refused, events, opens, orphaned: swept.orphaned }
       } catch (error) {
         await this.backend.rollback()
         if (!(error instanceof Again)) throw error
@@ -278,28 +312,17 @@ export class Store {
       const guesses = new Guesses(this.backend)
       guesses.tryOut(() => {
         const { batch } = this.open(guesses, begun, asks.length)
-        if (guesses.needs.length > 0) needs.push(...this.needsOf(batch, asks))
+        if (guesses.needs.length > 0) needs.push(...needsOf(this.backend, batch, asks))
       })
       needs.push(...guesses.needs)
     }
     await this.backend.prefetch(needs)
   }
 
-  /** Rows that the sweep turns out to need are loaded, and it begins again. */
-  private async openLoaded(begun: Head, asks: number) {
-    for (;;) {
-      try {
-        return this.open(this.backend, begun, asks)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
-  }
-
-  private tell(events: Event[]): void {
-    if (this.follower) this.follower.heard(events)
-    else for (const listener of this.listeners) listener.events(events)
+  /** What many machines share has daemons; each machine has a configuration of its own. */
+  private forget(layer: Layer, asks: number, isFirst: boolean): void {
+    const retention = isFirst && !this.isShared ? this.retention : undefined
+    if (isFirst || !this.backend.isRemote) forgetInPassing(layer, asks, retention)
   }
 
   /** A batch over committed rows, with what time has brought about since the last commit. */
@@ -310,87 +333,48 @@ export class Store {
     if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
     // A reader looks every time, and leaves the writer's next look alone: what it sees it drops.
     const writes = base === this.backend || base instanceof Guesses
-    const looks = !writes || instant.now - this.looked_ms >= PROCESS_SWEEP_MS
-    const orphaned = sweep(layer, looks ? this.machine.seat : null)
-    if (looks && writes) forgetRequests(layer)
+    const from = writes ? this.rounds.next(instant.now) : {}
+    const swept = sweep(layer, this.machine.seat, from, writes ? undefined : UNBOUNDED)
+    if (!writes) callHeads(layer, layer.changes)
+    else this.forget(layer, asks, this.rounds.isFirst(from))
     batch.adopt(layer)
-    return { batch, layer, orphaned, looks }
-  }
-
-  private decide(batch: Batch, ask: Ask): Outcome | NotLoaded {
-    const layer = new Layer(batch, ask.unstoppable)
-    try {
-      const answer = ask.decide(layer)
-      batch.adopt(layer)
-      return { answer }
-    } catch (error) {
-      if (error instanceof NotLoaded) return error
-      if (error instanceof NeedsKill) {
-        if (error.commits) batch.adopt(layer)
-        return { kill: error }
-      }
-      if (error instanceof Refusal && error.leaves) {
-        const { type, lock, data } = error.leaves
-        batch.drafts.push({ type, agent: String(data['by']), lock, task: null, data })
-      }
-      return { refused: error }
-    }
+    return { batch, layer, swept }
   }
 
   /** Decides the first of `asks`. What the others lack is loaded along with what it lacks. */
   private async loadThenDecide(batch: Batch, asks: Ask[]): Promise<Outcome> {
     for (;;) {
-      const outcome = this.decide(batch, asks[0]!)
+      const outcome = decideOn(batch, asks[0]!)
       if (!(outcome instanceof NotLoaded)) return outcome
-      await this.backend.prefetch([outcome.need, ...this.needsOf(batch, asks)])
+      await this.backend.prefetch([outcome.need, ...needsOf(this.backend, batch, asks)])
     }
   }
 
-  /** What asks will need, as far as can be told by trying them one after the other on guesses. */
-  private needsOf(batch: Batch, asks: Ask[]): Need[] {
-    const guesses = new Guesses(this.backend)
-    const trial = batch.over(guesses)
-    for (const { decide, unstoppable } of asks) {
-      const layer = new Layer(trial, unstoppable)
-      guesses.tryOut(() => {
-        decide(layer)
-        trial.adopt(layer)
-      })
-    }
-    return guesses.needs
-  }
-
-  /** Counts what this batch does, in its own transaction; see `countCommit`. */
-  private async count(batch: Batch, asks: number, now: RefusedWrite[]): Promise<void> {
-    if (!this.backend.isDatabase || batch.drafts.length === 0) return
-    const refused = [...this.meter.unwritten, ...now]
-    for (;;) {
+  /** Decides what follows from the asks of a batch together, in their own transaction. */
+  private conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
+    return untilLoaded(this.backend, () => {
       const layer = new Layer(batch)
-      try {
-        countCommit(layer, { drafts: batch.drafts, asks, refused })
-        return batch.adopt(layer)
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        await this.backend.prefetch([error.need])
-      }
-    }
+      decide(layer)
+      batch.adopt(layer)
+    })
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
-    if (batch.drafts.length === 0 && Object.keys(batch.changes).length === 0) {
+    if (batch.isEmpty) {
       await this.backend.rollback()
       return []
     }
     const { events, head } = seal(batch.drafts, batch.head, batch.instant.at)
-    const done = await this.backend.commit({ changes: batch.changes, events, head })
+    const { changes, forgets } = batch
+    const done = await this.backend.commit({ changes, events, forgets, head })
     return done === 'again' ? 'again' : events
   }
 
   /** A command outlived its lease, or that was taken back: stop it, then sweep again. */
   private async stopOrphan(lease: Lease): Promise<void> {
     if (lease.group === null || this.stops.has(lease)) return
-    const { seat } = this.machine
     const gone = await this.stops.stop(lease, lease.group)
-    if (gone) await this.write((view) => void sweep(view, seat)).catch(() => undefined)
+    // If it cannot be written now, the next sweep finds it.
+    if (gone) await this.write((view) => settleQuietly(view, lease, [])).catch(() => undefined)
   }
 }

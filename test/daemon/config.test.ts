@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { RETENTION } from '../../src/core/retention.ts'
 import { readConfig } from '../../src/daemon/config.ts'
 import { expectRefusal } from '../helpers.ts'
 import { fileOf, stateFolder } from './config_file.ts'
@@ -30,6 +31,7 @@ describe('config.json', () => {
       const { agents, ...rest } = read(said)
       expect(rest).toEqual({
         busy_timeout_ms: 5000,
+        retention: RETENTION,
         slots: { max: 4 },
         per_user_serialization: { enabled: true, lock_timeout_seconds: 3600 },
         projects: {},

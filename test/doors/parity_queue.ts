@@ -37,6 +37,7 @@ async function additions(p: Player): Promise<void> {
   await p.ask('queue.add', 'ada', { ...once, prompt: 'Twice' })
   await p.ask('queue.add', 'bob', { ...YAN, id: 'Q-3', prompt: 'After', depends_on: ['Q-2'] })
   await p.ask('queue.add', 'bob', { ...YAN, id: 'Q-4', prompt: 'x'.repeat(300), priority: 0 })
+  await p.ask('task.update', 'ada', { id: 'Q-4', version: 1, title: 'Not hers to change' })
   await p.ask('queue.add', 'ada', { ...ZOE, prompt: 'x', depends_on: ['none'] })
   await p.ask('queue.add', 'ada', { ...ZOE, prompt: 'x', title: 'x'.repeat(501) })
   await p.ask('queue.add', 'ada', { ...ZOE, prompt: '' })

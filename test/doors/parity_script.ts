@@ -59,6 +59,11 @@ async function locks(p: Player): Promise<void> {
     await p.ask(`lock.${verb}`, 'bob', { name: 'x', fence: handed.fence, ...more })
   }
   await p.ask('lock.hand_off', 'bob', { name: 'x', fence: handed.fence, to: 'ada' })
+  for (const verb of ['acquire', 'renew', 'release', 'status', 'hand_off'] as const) {
+    const more = verb === 'hand_off' ? { to: 'ada' } : {}
+    await p.ask(`lock.${verb}`, 'bob', { task_id: 'none such', ...more })
+    await p.ask(`lock.${verb}`, 'bob', { task_id: 'none-such', ...more })
+  }
   const g = await p.ask('lock.acquire', 'cy', { names: ['grouped'] })
   await p.ask('lock.name_group', 'ada', { name: 'grouped', fence: g.fence, group: GROUP })
   const gone = { ...GROUP, seat, pid: 2 ** 22 - 7 }

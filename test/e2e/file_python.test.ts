@@ -140,7 +140,8 @@ describe('real processes, stopped and killed', () => {
     for (const name of acknowledged) expect(await verbs.lease(name)).toMatchObject({ name })
     expect((await checkFileStore(dir)).problems).toEqual([])
     await verbs.take('after', me)
-    expect(readdirSync(dir).filter((name) => !name.startsWith('state.'))).toEqual([])
+    const others = readdirSync(dir).filter((name) => !name.startsWith('state.'))
+    expect(others).toEqual(['witness.state'])
   })
 
   test('a full disk is a typed refusal; nothing half-written is ever visible', async () => {
@@ -152,7 +153,7 @@ describe('real processes, stopped and killed', () => {
     const [answer] = await allSaid(start(limited, ['add', dir, 'squeezed', 'too much']))
     expect(answer).toMatchObject({ error: { code: 'unavailable' } })
     expect((answer!['error'] as { message: string }).message).toMatch(/disk is full/)
-    expect(readdirSync(dir)).toEqual(['state.1.json'])
+    expect(readdirSync(dir)).toEqual(['state.1.json', 'witness.state'])
     expect((await verbs.add('fits', me)).title).toBe('fits')
   })
 })

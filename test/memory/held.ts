@@ -20,6 +20,21 @@ export const PAIRS = rowsOf('pairs').map(([part, verdict, a, b]) => {
   return { part: part as Part, isSame: verdict === 'same', a: a!, b: b! }
 })
 
+/** Pairs that are worded alike, and whether they can both be true. */
+export const FACTS = rowsOf('facts').map(([part, verdict, a, b]) => {
+  return {
+    part: part as Part,
+    verdict: verdict as 'same' | 'contradicts' | 'unrelated',
+    a: a!,
+    b: b!,
+  }
+})
+
+/** Queries that no note answers. */
+export const UNANSWERED = rowsOf('unanswered').map(([part, query]) => {
+  return { part: part as Part, query: query! }
+})
+
 export interface Quality {
   recall_at_5: number
   mrr: number
@@ -45,14 +60,16 @@ export async function measure(
 
 /** Precision and recall of calling a pair the same from `alike` on. */
 export function judge(part: Part, similarity: (i: number) => number, alike: number) {
-  let [right, wrong, missed] = [0, 0, 0]
-  for (const [i, pair] of PAIRS.entries()) {
-    if (pair.part !== part) continue
-    const isFound = similarity(i) >= alike
-    if (isFound && pair.isSame) right += 1
-    else if (isFound) wrong += 1
-    else if (pair.isSame) missed += 1
-  }
+  const judged = PAIRS.map((pair, i) => ({ ...pair, isFound: similarity(i) >= alike }))
+  return precisionOf(judged.filter((each) => each.part === part))
+}
+
+/** How much of what was found is right, and how much of what is right was found. */
+export function precisionOf(judged: { isFound: boolean; isSame: boolean }[]) {
+  const count = (isFound: boolean, isSame: boolean) =>
+    judged.filter((each) => each.isFound === isFound && each.isSame === isSame).length
+  const right = count(true, true)
   const rounded = (share: number) => Math.round(share * 1000) / 1000
-  return { precision: rounded(right / (right + wrong)), recall: rounded(right / (right + missed)) }
+  const precision = rounded(right / (right + count(true, false)))
+  return { precision, recall: rounded(right / (right + count(false, true))) }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { askInBackground } from '../../src/core/background.ts'
-import { pruneStore } from '../../src/stores/care.ts'
+import { pruneEvents } from '../stores/retention_scene.ts'
 import { copyStore } from '../../src/stores/copy.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import type { Store } from '../../src/stores/store.ts'
@@ -160,14 +160,13 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
     await keeper.stop()
     await notes.ask('memory.delete', { key: 'b' })
     await notes.ask('memory.prune', { dry_run: false })
-    const keep = { events: 1_000, since: new Date(0) }
     const vectors = () =>
       notes.store.read((view) => {
         const hashOf = (text: string) => `${provider}\n${sha256(text)}`
         return ['red green', 'salt pepper'].map((text) => !!view.get('vector', hashOf(text)))
       })
     expect(await vectors()).toEqual([true, true])
-    await pruneStore(notes.place, keep)
+    await pruneEvents(notes.place, 1_000)
     expect(await vectors()).toEqual([true, false])
 
     const copy = new Notes('sqlite')

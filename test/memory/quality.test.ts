@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { contradicts } from '../../src/core/contradiction.ts'
 import { LocalProvider } from '../../src/daemon/jobs/local.ts'
 import { cosine, pack } from '../../src/daemon/jobs/vector.ts'
-import { judge, measure, NOTES, PAIRS, QUERIES } from './held.ts'
+import { FACTS, judge, measure, NOTES, PAIRS, precisionOf, QUERIES, UNANSWERED } from './held.ts'
 import { Notes, STORES } from './scene.ts'
 
 /** One model for all of this file: it is loaded once, from the package. */
@@ -12,6 +13,7 @@ const cached = {
   dimensions: model.dimensions,
   alike: model.alike,
   near: model.near,
+  floor: model.floor,
   embed: async (texts: string[], urgent?: boolean) => {
     const fresh = texts.filter((text) => !cache.has(text))
     const vectors = fresh.length > 0 ? await model.embed(fresh, urgent) : []
@@ -57,7 +59,13 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
           expect(fused.recall_at_5).toBeGreaterThanOrEqual(alone.recall_at_5)
           expect(fused.mrr).toBeGreaterThanOrEqual(alone.mrr)
         }
-        expect(fused.recall_at_5).toBeGreaterThan(0.75)
+        // 0.840 before there was a floor: what it costs is at most a point.
+        expect(fused.recall_at_5).toBeGreaterThanOrEqual(part === 'held' ? 0.83 : 0.75)
+        const asked = UNANSWERED.filter((each) => each.part === part)
+        const answers = await Promise.all(asked.map(({ query }) => search('fused')(query)))
+        const silent = answers.filter((keys) => keys.length === 0).length / asked.length
+        say(`${kind} ${part}: nothing is found for ${silent} of what no note answers`)
+        expect(silent).toBeGreaterThanOrEqual(0.8)
       }
     },
   )
@@ -74,4 +82,38 @@ test('duplicates are told from notes that are only near', async () => {
   const { precision, recall } = judge('held', similarity, model.alike)
   expect(precision).toBeGreaterThanOrEqual(0.9)
   expect(recall).toBeGreaterThanOrEqual(0.6)
+})
+
+test('notes that state different things in the same words are no duplicates', async () => {
+  expect(FACTS.length).toBeGreaterThanOrEqual(150)
+  const first = (await cached.embed(FACTS.map(({ a }) => a))).map(pack)
+  const second = (await cached.embed(FACTS.map(({ b }) => b))).map(pack)
+  for (const part of ['dev', 'held'] as const) {
+    const judged = FACTS.map(({ a, b, ...pair }, i) => {
+      const isAlike = cosine(first[i]!, second[i]!) >= model.alike
+      return { ...pair, a, b, isAlike, isOpposed: contradicts(a, b) }
+    }).filter((pair) => pair.part === part)
+    const alike = judged.filter(({ isAlike }) => isAlike)
+    const wordings = judged.filter(({ verdict }) => verdict !== 'unrelated')
+    const opposed = precisionOf(
+      wordings.map((each) => ({ isFound: each.isOpposed, isSame: each.verdict === 'contradicts' })),
+    )
+    const duplicates = precisionOf(
+      alike.map((each) => ({ isFound: !each.isOpposed, isSame: each.verdict === 'same' })),
+    )
+    const told = alike.filter(({ verdict }) => verdict === 'contradicts')
+    const wrong = wordings.filter((each) => each.isOpposed !== (each.verdict === 'contradicts'))
+    const unrelated = alike.filter(({ verdict }) => verdict === 'unrelated').length
+    say(`${part} facts: ${JSON.stringify({ opposed, duplicates, alike: alike.length, unrelated })}`)
+    say(
+      `${part} of ${told.length} contradictions that are alike, told: ${
+        told.filter(({ isOpposed }) => isOpposed).length
+      }; wrong: ${JSON.stringify(wrong.map(({ a, b }) => [a, b]))}`,
+    )
+    expect(unrelated).toBe(0)
+    expect(opposed.precision).toBeGreaterThanOrEqual(0.9)
+    expect(opposed.recall).toBeGreaterThanOrEqual(0.9)
+    expect(duplicates.precision).toBeGreaterThanOrEqual(0.9)
+    expect(duplicates.recall).toBeGreaterThanOrEqual(0.85)
+  }
 })

@@ -24,7 +24,7 @@ async function firstBroken(store: StoreName): Promise<string | undefined> {
 describe('a bug planted in', () => {
   afterEach(() => plant(undefined))
 
-  test.each(['S1', 'S2', 'S3', 'S5', 'S6', 'S8', 'S9', 'S10', 'S12', 'R27'] as const)(
+  test.each(['S1', 'S2', 'S3', 'S5', 'S6', 'S8', 'S9', 'S10', 'S12', 'R27', 'L3'] as const)(
     '%s is caught by the simulation, which passes without it',
     async (promise) => {
       plant(promise)

@@ -6,6 +6,7 @@ import { temporaryFolder } from '../helpers.ts'
 import { type Action, ACTIONS as AGENT_ACTIONS } from './actions.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { mustHold } from './broken.ts'
+import { checkCalls, Openings } from './lines_live.ts'
 import { PATH_ACTIONS } from './path_actions.ts'
 import { checkReservations } from './path_rows.ts'
 import { checkCounts } from './counts.ts'
@@ -35,12 +36,17 @@ export async function simulate(plan: Plan): Promise<Map<string, number>> {
   const dir = temporaryFolder()
   const world = new World(seed, () => BACKENDS[store](dir))
   const watch = new Watch(world)
+  // Four looks more per step: where rows are in memory, they are cheap.
+  const openings = store === 'memory' ? new Openings(world) : undefined
   let step = 0
   try {
     for (; step < steps; step += 1) {
       shake(world)
       world.history.beginStep()
+      const isReplyLost = world.backends[world.writer]!.faults.includes('lost_reply')
+      await openings?.beforeStep()
       await act(world)
+      await openings?.afterStep(isReplyLost)
       await watch.check()
       await checkTurns(world)
     }
@@ -153,6 +159,7 @@ class Watch {
     checkRows({ base, head, history, memory, machine, agents: ids })
     checkQueue(lookAt(base), this.world.used)
     checkReservations(base)
+    checkCalls(base, head)
     this.leases = base.scan('leases_by_expiry', '', undefined, 100_000) as Lease[]
     this.boundRuns(head)
   }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/core/rows.ts'
-import { pruneStore } from '../../src/stores/care.ts'
+import { pruneEvents } from './retention_scene.ts'
 import { copyStore } from '../../src/stores/copy.ts'
 import { chainFault } from '../../src/stores/chain.ts'
 import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
@@ -121,7 +121,7 @@ describe('a store that was copied', () => {
   test('keeps its checkpoint where events were pruned', async () => {
     const [from, to, back] = [placeFor('sqlite'), placeFor('postgres'), placeFor('sqlite')]
     await fill(from)
-    await pruneStore(from, { events: 7, since: new Date(0) })
+    await pruneEvents(from, 7)
     await copyStore(from, to)
     await copyStore(to, back)
     const [a, b, c] = [await wholeOf(from), await wholeOf(to), await wholeOf(back)]

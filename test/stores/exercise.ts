@@ -8,6 +8,7 @@ import { exerciseDeadlocks } from './exercise/deadlocks.ts'
 import { exerciseHandOff } from './exercise/handoff.ts'
 import { exerciseLeases } from './exercise/leases.ts'
 import { exerciseLines } from './exercise/lines.ts'
+import { exerciseSweeping } from './exercise/sweeping.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
@@ -23,6 +24,7 @@ import { exerciseQueueRuns } from './exercise/queue_runs.ts'
 import { exerciseQueueSettings } from './exercise/queue_settings.ts'
 import { exerciseQueueSettling } from './exercise/queue_settle.ts'
 import { exerciseReservations } from './exercise/reservations.ts'
+import { exerciseRetention } from './exercise/retention.ts'
 import { exerciseStats } from './exercise/stats.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
@@ -56,6 +58,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseLocks(begin)
     exerciseLeases(begin)
     exerciseLines(begin)
+    exerciseSweeping(begin)
     exerciseDeadlocks(begin)
     exerciseHandOff(begin)
     exerciseProcesses(begin)
@@ -74,6 +77,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueExplain(begin)
     exerciseReservations(begin)
     exerciseStats(begin)
+    exerciseRetention(begin)
     exerciseWriter(begin)
     exerciseMemory(begin)
     exerciseMemoryConflicts(begin)

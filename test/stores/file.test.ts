@@ -41,7 +41,7 @@ describe('what is in the folder', () => {
     expect(existsSync(dir)).toBe(false)
     await verbs.take('a', me)
     expect(statSync(dir).mode & 0o777).toBe(0o700)
-    expect(readdirSync(dir)).toEqual(['state.1.json'])
+    expect(readdirSync(dir)).toEqual(['state.1.json', 'witness.state'])
     expect(statSync(join(dir, 'state.1.json')).mode & 0o777).toBe(0o600)
   })
 
@@ -268,7 +268,7 @@ describe('bounds', () => {
     chmodSync(dir, 0o555)
     // The superuser may write anywhere, so it steps down for a moment.
     const root = process.geteuid!() === 0
-    chmodSync(join(dir, 'state.3.json'), 0o444)
+    for (const name of ['state.3.json', 'witness.state']) chmodSync(join(dir, name), 0o444)
     if (root) process.seteuid!(65_534)
     try {
       await expectRefusal(verbs.take('a', me), 'unavailable')

@@ -5,10 +5,13 @@ import { placeOf } from '../../src/stores/open.ts'
 import type { Commit } from '../../src/stores/port.ts'
 import { type Address, addressOf, channelOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
-import { prunePostgres, raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
+import { raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
 import type { Connection } from '../../src/stores/postgres/driver.ts'
 import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
+import { raiseEpoch } from '../../src/stores/care.ts'
+import { forgetOld } from '../../src/stores/prune.ts'
 import { Store } from '../../src/stores/store.ts'
+import { KEEP_ALL } from './retention_scene.ts'
 import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
 import { postgresBackend, postgresUrl } from '../postgres.ts'
 import { until } from '../processes.ts'
@@ -58,13 +61,44 @@ describe('a PostgreSQL store', () => {
     await verbs.store.close()
   })
 
-  test('is made anew by the next write after its schema was dropped', async () => {
+  test('is damaged after its schema was dropped, until somebody raises its epoch', async () => {
+    const url = postgresUrl(temporaryFolder())
+    const verbs = openAt(url)
+    const { fence } = await verbs.take('a', ada)
+    await ask(`DROP SCHEMA ${schemaOf(url)} CASCADE`)
+    await expectRefusal(verbs.take('b', ada), 'unavailable')
+    // Made anew, it would give the same fences again to those who know the old ones.
+    const told = await expectRefusal(verbs.take('b', ada), 'damaged')
+    expect(told.next).toMatch(/db restore --raise-epoch/)
+    await expectRefusal(verbs.lease('a'), 'damaged')
+    const folder = temporaryFolder()
+    const place = { kind: 'postgres', folder, path: url, url, busy_timeout_ms: 5_000 } as const
+    await raiseEpoch(place)
+    expect((await verbs.take('a', ada)).fence).toBeGreaterThan(fence)
+    await verbs.store.close()
+  })
+
+  test('that was put back by other means is damaged for all who saw more of it', async () => {
+    const url = postgresUrl(temporaryFolder())
+    const verbs = openAt(url)
+    for (const name of ['a', 'b']) await verbs.take(name, ada)
+    await ask(`UPDATE ${schemaOf(url)}.head SET fences = 1, commits = commits + 1`)
+    await expectRefusal(verbs.take('c', ada), 'damaged')
+    await expectRefusal(verbs.lease('a'), 'damaged')
+    await verbs.store.close()
+  })
+
+  test('that a newer program migrated is refused by those who have it open', async () => {
     const url = postgresUrl(temporaryFolder())
     const verbs = openAt(url)
     await verbs.take('a', ada)
-    await ask(`DROP SCHEMA ${schemaOf(url)} CASCADE`)
-    await expectRefusal(verbs.take('b', ada), 'unavailable')
-    expect(await verbs.take('b', ada)).toMatchObject({ holder: 'ada' })
+    await verbs.lease('a')
+    await ask(`INSERT INTO ${schemaOf(url)}.migration VALUES (99, now())`)
+    for (const asking of [() => verbs.take('b', ada), () => verbs.lease('a')]) {
+      const told = await expectRefusal(asking(), 'unavailable')
+      expect(told.message).toMatch(/newer leasehold/)
+      expect(told.details).toMatchObject({ stopping: true })
+    }
     await verbs.store.close()
   })
 
@@ -216,7 +250,8 @@ describe('care for a PostgreSQL store', () => {
     const url = postgresUrl(temporaryFolder())
     const verbs = openAt(url)
     for (const name of ['a', 'b', 'c']) await verbs.take(name, ada)
-    expect(await prunePostgres(where(url), { events: 1, since: new Date(0) })).toBe(2)
+    const retention = { ...KEEP_ALL, events: { days: null, max: 1 } }
+    expect(await forgetOld(verbs.store, { retention })).toEqual({ events: 2 })
     expect(await verbs.eventTypes()).toHaveLength(1)
     await verbs.store.close()
     const { problems, events } = await checkPostgres(where(url))

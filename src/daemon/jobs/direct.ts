@@ -1,7 +1,7 @@
 import type { Hit } from '../../core/search.ts'
 import { NOT_EMBEDDED } from '../../operations/search_find.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
-import type { Meaning } from '../../stores/port.ts'
+import type { Meaning, Meant } from '../../stores/port.ts'
 import type { Store } from '../../stores/store.ts'
 import { readConfig } from '../config.ts'
 import { memoryOf } from './meaning.ts'
@@ -32,7 +32,7 @@ export class DirectMeaning implements Meaning {
     query: string,
     scopes: string[] | undefined,
     limit: number,
-  ): Promise<Hit[] | string> {
+  ): Promise<Meant | string> {
     const finder = this.store.finder!
     const embedding = await this.store.read((view) => view.get('embedding', 'embedding'))
     if (!embedding) return NOT_EMBEDDED
@@ -44,7 +44,8 @@ export class DirectMeaning implements Meaning {
       try {
         if (provider.name !== embedding.provider) return `embedded by ${embedding.provider}`
         const [vector] = await provider.embed([query], true)
-        return await this.compare(provider.name, pack(vector!), scopes, limit)
+        const hits = await this.compare(provider.name, pack(vector!), scopes, limit)
+        return { hits, floor: provider.floor }
       } finally {
         await provider.close()
       }

@@ -1,6 +1,8 @@
 import { endBackground } from '../../core/background.ts'
 import { type Alike, isThere, recordAlike } from '../../core/duplicate.ts'
-import { headsOf } from '../../core/memory_history.ts'
+import { contradicts } from '../../core/contradiction.ts'
+import { shownHead } from '../../core/memory_history.ts'
+import { textOf } from '../../core/memory_version.ts'
 import { keyOf } from '../../core/rows.ts'
 import type { BackgroundJob } from '../../core/search_rows.ts'
 import type { View } from '../../core/view.ts'
@@ -8,7 +10,7 @@ import { textTools } from '../../operations/text_merge.ts'
 import { step } from '../steps.ts'
 import type { Desk } from './embed.ts'
 import type { IndexedMeaning } from './meaning.ts'
-import { fromHex, type Packed } from './vector.ts'
+import { cosine, fromHex, type Packed } from './vector.ts'
 
 const NEIGHBOURS_MAX = 20
 
@@ -17,22 +19,23 @@ function scopesFor(scope: string): string[] | undefined {
   return scope === 'global' ? undefined : [scope, 'global']
 }
 
-interface Looked {
-  key: string
-  subject: string
+export interface Looked {
   scope: string
-  vectors: Packed[]
+  text: string
+  vector: Packed
 }
 
-/** The vectors of the notes as they are now; none of one that is gone. */
-function lookAt(view: View, jobs: BackgroundJob[], provider: string): Looked[] {
-  return jobs.map(({ key, subject }) => {
-    const memory = isThere(view, subject)
-    const heads = memory ? headsOf(view, memory).filter(({ kept }) => kept) : []
-    const rows = heads.flatMap(({ hash }) => view.get('vector', keyOf(provider, hash)) ?? [])
-    const vectors = rows.map(({ bytes }) => fromHex(bytes))
-    return { key, subject, scope: memory?.scope ?? '', vectors }
-  })
+/**
+ * A note as it is shown, and its vector; undefined when it is gone or not embedded yet. Of versions
+ * that disagree the others are not compared: a pair would say that notes are alike by what it does
+ * not show.
+ */
+export function lookAt(view: View, id: string, provider: string): Looked | undefined {
+  const memory = isThere(view, id)
+  const shown = memory && shownHead(view, memory)
+  const row = shown && view.get('vector', keyOf(provider, shown.hash))
+  if (!row) return undefined
+  return { scope: memory.scope, text: textOf(view, shown) ?? '', vector: fromHex(row.bytes) }
 }
 
 /** Finds notes that say much the same as those that are new, and records each pair once. */
@@ -45,21 +48,24 @@ export async function findDuplicates(
   step('duplicates:claimed')
   await meaning.ready()
   const least = labels ? Math.min(provider.near, provider.alike) : provider.alike
-  const alikeTo = ({ subject, scope, vectors }: Looked): Alike[] => {
-    const found = new Map<string, Alike>()
-    for (const vector of vectors) {
-      for (const { id, score } of meaning.near(vector, scopesFor(scope), NEIGHBOURS_MAX, least)) {
-        if (id === subject || score <= (found.get(id)?.similarity ?? 0)) continue
-        found.set(id, { other: id, similarity: score, is_duplicate: score >= provider.alike })
-      }
-    }
-    return [...found.values()]
+  const alikeTo = (view: View, subject: string, one: Looked | undefined): Alike[] => {
+    if (!one) return []
+    return meaning
+      .near(one.vector, scopesFor(one.scope), NEIGHBOURS_MAX, least)
+      .flatMap(({ id: other }) => {
+        const its = other === subject ? undefined : lookAt(view, other, provider.name)
+        const similarity = its ? cosine(one.vector, its.vector) : 0
+        if (!its || similarity < least) return []
+        const is_duplicate = similarity >= provider.alike
+        return [{ other, similarity, is_duplicate, contradicts: contradicts(one.text, its.text) }]
+      })
   }
-  const looked = await store.read((view) => lookAt(view, jobs, provider.name))
-  const found = looked.map((each) => alikeTo(each))
+  const found = await store.read((view) =>
+    jobs.map(({ subject }) => alikeTo(view, subject, lookAt(view, subject, provider.name))),
+  )
   step('duplicates:found')
   await store.write((view) => {
-    for (const [i, { key, subject }] of looked.entries()) {
+    for (const [i, { key, subject }] of jobs.entries()) {
       recordAlike(view, subject, found[i]!, { duty: duty(), tools: textTools, labels })
       endBackground(view, key, duty())
     }

@@ -45,6 +45,7 @@ export class EndpointProvider implements Provider {
   readonly dimensions: number
   readonly alike: number
   readonly near: number
+  readonly floor = 0
   private readonly options: EndpointOptions
   private readonly closing = new AbortController()
 

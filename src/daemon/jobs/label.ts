@@ -1,7 +1,5 @@
 import { checkDuty, endBackground, failBackground } from '../../core/background.ts'
-import { isThere, recordLabel } from '../../core/duplicate.ts'
-import { headsOf } from '../../core/memory_history.ts'
-import { textOf } from '../../core/memory_version.ts'
+import { recordLabel } from '../../core/duplicate.ts'
 import { keyOf } from '../../core/rows.ts'
 import { type BackgroundJob, type Label, LABELS } from '../../core/search_rows.ts'
 import type { View } from '../../core/view.ts'
@@ -9,7 +7,8 @@ import { textTools } from '../../operations/text_merge.ts'
 import { step } from '../steps.ts'
 import type { Desk } from './embed.ts'
 import { postJson } from './endpoint.ts'
-import { cosine, fromHex } from './vector.ts'
+import { lookAt } from './duplicates.ts'
+import { cosine } from './vector.ts'
 
 export interface LabelModel {
   url: string
@@ -30,13 +29,7 @@ interface Pair {
 
 /** Both notes as they are now; undefined when one of them is gone. */
 function pairIn(view: View, ids: [string, string], provider: string): Pair | undefined {
-  const sides = ids.map((id) => {
-    const memory = isThere(view, id)
-    const head = memory && headsOf(view, memory).find(({ kept }) => kept)
-    const vector = head && view.get('vector', keyOf(provider, head.hash))
-    return head && vector && { text: textOf(view, head) ?? '', vector: fromHex(vector.bytes) }
-  })
-  const [a, b] = sides
+  const [a, b] = ids.map((id) => lookAt(view, id, provider))
   if (!a || !b) return undefined
   return { texts: [a.text, b.text], similarity: cosine(a.vector, b.vector) }
 }

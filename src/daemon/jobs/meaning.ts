@@ -1,6 +1,6 @@
 import type { Hit } from '../../core/search.ts'
 import type { Event } from '../../core/view.ts'
-import type { Finder, Meaning, VectorRow } from '../../stores/port.ts'
+import type { Finder, Meaning, Meant, VectorRow } from '../../stores/port.ts'
 import type { Store } from '../../stores/store.ts'
 import { Nearest } from './nearest.ts'
 import type { Provider } from './provider.ts'
@@ -55,7 +55,7 @@ export class IndexedMeaning implements Meaning {
     query: string,
     scopes: string[] | undefined,
     limit: number,
-  ): Promise<Hit[] | string> {
+  ): Promise<Meant | string> {
     let vector: Packed
     try {
       const [embedded] = await Promise.all([this.model.embed([query], true), this.readySoon()])
@@ -64,7 +64,7 @@ export class IndexedMeaning implements Meaning {
       return `${this.provider}: ${(error as Error).message}`
     }
     if (!this.isLoaded) return `the index is being built (${this.index.size} so far)`
-    return this.near(vector, scopes, limit, LEAST)
+    return { hits: this.near(vector, scopes, limit, LEAST), floor: this.model.floor }
   }
 
   /** Notes near a vector, each once, the best first. */

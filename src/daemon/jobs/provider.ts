@@ -6,6 +6,8 @@ export interface Provider {
   /** From this cosine on two notes are duplicates; where labels are asked for, from `near` on. */
   readonly alike: number
   readonly near: number
+  /** Below this cosine a note does not answer a query; 0 where nobody has measured it. */
+  readonly floor: number
   /** `urgent`: somebody waits for this one, the rest is done behind it. */
   embed(texts: string[], urgent?: boolean): Promise<Float32Array[]>
   close(): Promise<void>

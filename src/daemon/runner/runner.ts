@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Caller } from '../../core/caller.ts'
-import { oneLine } from '../../core/one_line.ts'
+import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { ownProcess } from '../../stores/process.ts'
@@ -215,5 +215,4 @@ const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(res
 
 const REASON_MAX = 500
 
-/** One line that the store takes, whatever an error said. */
-const plain = (text: string) => oneLine(text).slice(0, REASON_MAX)
+const plain = (text: string) => shortLine(text, REASON_MAX)

@@ -4,11 +4,12 @@ import { Refusal } from '../../core/refusal.ts'
 import {
   backupStore,
   checkStore,
-  pruneStore,
   raiseEpoch,
   type Report,
   restoreLastGoodState,
   restoreStore,
+  sizeStore,
+  type StoreSizes,
   takeBack,
 } from '../../stores/care.ts'
 import { type Copied, copyStore, type Progress, shownAt } from '../../stores/copy.ts'
@@ -17,7 +18,7 @@ import { type Place, placeOf, storeExists } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
-import { durationOf } from './values.ts'
+import { addPrune, sizesText } from './prune.ts'
 
 /** Care for the store itself. Not operations: they need the files, so they have no other door. */
 export function addDatabase(db: Command, enterAny: Enter): void {
@@ -51,7 +52,8 @@ export function addDatabase(db: Command, enterAny: Enter): void {
         )
         return
       }
-      report(context, await checkStore(context.place))
+      const checked = await checkStore(context.place)
+      report(context, checked, checked.ok ? await sizeStore(context.place) : undefined)
     })
   db.command('backup')
     .description('Write a consistent copy while others go on working, and check it.')
@@ -71,23 +73,6 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
       report(context, await restored(context, from, options))
-    })
-}
-
-function addPrune(db: Command, enter: Enter): void {
-  db.command('prune')
-    .description('Forget old events; the rest of the chain can still be verified.')
-    .option('--keep <n>', 'at most so many events stay', '1000000')
-    .option('--older-than <duration>', 'those from before that time go', '30d')
-    .action(async (options: { keep: string; olderThan: string }, self: Command) => {
-      const context = enter(self.optsWithGlobals())
-      const since = new Date(Date.now() - durationOf(options.olderThan, '--older-than') * 1000)
-      const events = Number(options.keep)
-      if (!Number.isSafeInteger(events) || events < 0) {
-        throw new Refusal('invalid', `--keep is not a number of events: ${options.keep}`)
-      }
-      const pruned = await pruneStore(context.place, { events, since })
-      say(context, { pruned }, `${pruned} events forgotten`)
     })
 }
 
@@ -173,7 +158,7 @@ function restored(
   })
 }
 
-function report(context: Context, found: Report): void {
+function report(context: Context, found: Report, sizes?: StoreSizes): void {
   const { head: _, ...shown } = found
   if (!found.ok) {
     throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {
@@ -184,8 +169,9 @@ function report(context: Context, found: Report): void {
   const head = found.head && `fence epoch ${found.head.epoch}, ${found.events} events in the chain`
   const moved_to = found.head && movedTo(found.head)
   const moved = moved_to ? `\nIt was copied to ${moved_to}, and is closed.` : ''
-  const result = { ...shown, epoch: found.head?.epoch, ...(moved_to && { moved_to }) }
-  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}`)
+  const result = { ...shown, epoch: found.head?.epoch, ...(moved_to && { moved_to }), ...sizes }
+  const size = sizes ? `\n${sizesText(sizes)}` : ''
+  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}${size}`)
 }
 
 function say(context: Context, result: unknown, sentence: string): void {

@@ -46,13 +46,20 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   door.remember()
   const unsweep = startSweeper(store)
   screen.begin()
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  const why = await new Promise<string | undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => resolve(undefined))
+    }
+    store.onCommit(() => undefined, undefined, resolve)
   })
   screen.end()
   unsweep()
   await dispatcher.stop()
   await door.close()
+  if (why === undefined) return
+  throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
+    next: 'Start it again when the store is in order: leasehold doctor',
+  })
 }
 
 function taken(refusal: Refusal): Refusal {

@@ -88,7 +88,7 @@ async function serveHere(context: Context, port: number): Promise<void> {
   await served.stop()
   if (why !== undefined) {
     throw new Refusal('unavailable', `The server had to stop: ${why}`, {
-      next: 'Another one serves this store now; the command line finds it.',
+      next: 'If another one serves this store now, the command line finds it: leasehold doctor',
     })
   }
 }

@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { isScoped } from '../../core/token_scope.ts'
+import { wholeOnly } from '../../core/touched.ts'
+import type { Event } from '../../core/view.ts'
 import {
   type Access,
   type Bearer,
@@ -12,8 +15,10 @@ import {
   whileValid,
 } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
+import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
@@ -23,7 +28,6 @@ import { EXPOSITION_TYPE } from './exposition.ts'
 import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
 import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
-import { inputFromQuery } from './query.ts'
 import { addSessions } from './session.ts'
 import { addWeb } from './web.ts'
 
@@ -42,7 +46,7 @@ export interface Doors {
 }
 
 /** Asks that may be under way at once: each waits for a lock, or for the store. */
-const OPEN_MAX = 5_000
+const OPEN_MAX = 12_000
 
 /** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
 export function httpApp(doors: Doors): Hono {
@@ -68,7 +72,7 @@ export function httpApp(doors: Doors): Hono {
     if (open >= OPEN_MAX) throw tooMany()
     open += 1
     try {
-      const { agent, ...input } = await inputOf(c, operation)
+      const { input, agent } = readArguments(operation.input, await inputOf(c, operation))
       const caller = callerFor(
         bearer,
         agent,
@@ -110,7 +114,10 @@ function addReference(app: Hono, { version }: Doors): void {
   let page: string | undefined
   app.get('/openapi.json', (c) => c.json((api ??= openApi(version))))
   app.get('/docs', (c) => {
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    c.header(
+      'content-security-policy',
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    )
     return c.html((page ??= referencePage(version)))
   })
 }
@@ -118,7 +125,8 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
+    const bearer = await doors.access.bearerOf(askedWith(c))
+    if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
     const text = await metricsText(store, {
       version,
@@ -129,8 +137,10 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret)
     doors.stopping.throwIfAborted()
+    // A stream is a body, and a HEAD has none.
+    if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
     const out = outgoingOf(c)
     if (out.destroyed) return RESPONSE_ALREADY_SENT
     // At once: what a stuck listener has not taken yet is not for it any more.
@@ -140,7 +150,9 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     )
     const last = c.req.header('last-event-id') ?? c.req.query('after')
     // Written there without a stream of ours in between.
-    await doors.hub.stream(last, out)
+    const caller = callerFor(bearer, undefined)
+    const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
+    await doors.hub.stream(last, out, isScoped(caller) ? see : undefined)
     return RESPONSE_ALREADY_SENT
   })
 }
@@ -159,7 +171,8 @@ function operationOf(c: Context): Operation {
 
 function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
   if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation))
-  return Promise.resolve(inputFromQuery(c.req.query(), operation))
+  // Everything is text there; the check reads it as what its field takes.
+  return Promise.resolve(c.req.query())
 }
 
 function answerRefusal(c: Context, error: unknown): Response {

@@ -2,8 +2,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { broken } from '../broken.ts'
+import { SAFE_HEADERS } from './guard.ts'
 
 const LINGER_MS = 500
+/** How often it is looked whether this process gets on, and what counts as being stuck. */
+const TICK_MS = 250
+const STUCK_MS = 1_000
 
 /** Answers a request whose address or host nobody could read: it never came as far as a route. */
 export function unreadable(error: unknown): Response {
@@ -11,16 +15,23 @@ export function unreadable(error: unknown): Response {
     const refusal = new Refusal('invalid', `The request cannot be read: ${error.message}`, {
       next: 'Use the address that leasehold printed.',
     })
-    return Response.json(refusal, { status: REFUSALS.invalid.http })
+    return answerOf(refusal)
   }
-  return Response.json(broken(error), { status: REFUSALS.internal.http })
+  return answerOf(broken(error))
 }
+
+const answerOf = (refusal: Refusal) =>
+  Response.json(refusal, {
+    status: REFUSALS[refusal.code].http,
+    headers: SAFE_HEADERS.map(([name, value]): [string, string] => [name, value]),
+  })
 
 /**
  * Answers what is not HTTP, too long or too slow with a refusal, where that cannot be taken for the
  * answer to another request; then ends the connection.
  */
 export function answerBadRequests(server: Server): void {
+  const wasStuck = watchLoop(server)
   const latest = new WeakMap<object, { request: IncomingMessage; response: ServerResponse }>()
   server.on('request', (request, response) => latest.set(request.socket, { request, response }))
   const answered = new WeakSet<Socket>()
@@ -33,7 +44,7 @@ export function answerBadRequests(server: Server): void {
     if (!socket.writable || isMixed || error.code === 'ECONNRESET') socket.destroy()
     else {
       answered.add(socket)
-      socket.end(answerTo(error))
+      socket.end(answerTo(wasStuck() ? ownFault(error) : refusalOf(error)))
       linger(socket)
     }
   })
@@ -45,12 +56,35 @@ function linger(socket: Socket): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-function answerTo(error: NodeJS.ErrnoException): string {
-  const refusal = refusalOf(error)
+/** A request that arrived while this process was busy is late by no fault of its sender. */
+function ownFault(error: NodeJS.ErrnoException): Refusal {
+  if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return refusalOf(error)
+  return new Refusal('unavailable', 'The server was too busy to read the request in time', {
+    next: 'Nothing was done. Send it again.',
+  })
+}
+
+/** Notices when nothing is read for a while. Says whether that was so lately. */
+function watchLoop(server: Server): () => boolean {
+  let ticked_ms = performance.now()
+  let stuck_ms = Number.NEGATIVE_INFINITY
+  const look = () => {
+    const now = performance.now()
+    if (now - ticked_ms > TICK_MS + STUCK_MS) stuck_ms = now
+    ticked_ms = now
+    return now - stuck_ms < server.requestTimeout
+  }
+  const timer = setInterval(look, TICK_MS).unref()
+  server.once('close', () => clearInterval(timer))
+  return look
+}
+
+function answerTo(refusal: Refusal): string {
   const body = JSON.stringify(refusal)
   return [
     `HTTP/1.1 ${REFUSALS[refusal.code].http} ${refusal.code}`,
     'Content-Type: application/json',
+    ...SAFE_HEADERS.map(([name, value]) => `${name}: ${value}`),
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
     '',

@@ -1,3 +1,4 @@
+import { admits } from '../../core/caller.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { keyOf } from '../../core/rows.ts'
 import { grantsIn } from '../../operations/grants.ts'
@@ -9,25 +10,67 @@ interface Granted {
   name: string
   fence: number
   ttl_ms: number
+  /** Until when the store keeps it, as far as we know. */
+  expires_ms: number
   timer: NodeJS.Timeout
 }
 
-type Renew = (lease: Omit<Granted, 'timer'>) => Promise<unknown>
+/** How leases are asked about and renewed. */
+interface Leases {
+  expiry(agent: string, name: string): Promise<number | null>
+  renew(lease: Omit<Granted, 'timer'>): Promise<ShownLease>
+}
+
+/** An agent that thinks or waits for a person may be silent for so long; its locks are kept. */
+const SILENCE_MS = 30 * 60_000
+
+/** Two looks at one expiry may differ by so much: it is told as a time on the wall. */
+const SLACK_MS = 1_000
 
 /** What is over for good: renewing it again would change nothing. */
 const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
 
 /**
- * The leases that this process was granted, by agent and lock. Models forget to send fences and to
- * renew; this does both for them, as long as the process lives. A lease that was lost keeps its
- * fence here: the next write under it must be refused as stale, not taken for a new one.
+ * The leases that this process was granted, by agent and lock. Models forget to send fences, to
+ * renew and to release; this does the first two for them while the agent shows life. A pipe may
+ * stay open for ever: an agent that was silent for half an hour, or for a whole TTL where that is
+ * longer, has forgotten its locks, and they run out. A lease that was lost keeps its fence here:
+ * the next write under it must be refused as stale, not taken for a new one.
  */
 export class Fences {
-  private readonly renew: Renew
+  private readonly leases: Leases
+  private readonly silence_ms: number
   private readonly granted = new Map<string, Granted>()
+  /** When each agent last showed life, and how many of its calls are under way. */
+  private readonly seen = new Map<string, { at_ms: number; open: number }>()
 
-  constructor(renew: Renew) {
-    this.renew = renew
+  constructor(leases: Leases, silence_ms = SILENCE_MS) {
+    this.leases = leases
+    this.silence_ms = silence_ms
+  }
+
+  /** A call of this agent begins, which is a sign of life until it has ended. */
+  begin(agent: string): () => void {
+    const life = this.lifeOf(agent)
+    life.open += 1
+    return () => {
+      life.open -= 1
+      life.at_ms = performance.now()
+    }
+  }
+
+  private lifeOf(agent: string) {
+    let life = this.seen.get(agent)
+    if (!life) this.seen.set(agent, (life = { at_ms: performance.now(), open: 0 }))
+    return life
+  }
+
+  /** What is nested under an agent speaks for it too: the agent waits for it. */
+  private isAlive({ agent, ttl_ms }: Granted): boolean {
+    const since_ms = performance.now() - Math.max(ttl_ms, this.silence_ms)
+    return [...this.seen].some(([id, { at_ms, open }]) => {
+      return admits(agent, id) && (open > 0 || at_ms >= since_ms)
+    })
   }
 
   of(agent: string, name: string): number | undefined {
@@ -46,11 +89,12 @@ export class Fences {
     this.granted.clear()
   }
 
-  private keep(agent: string, { name, fence, ttl_seconds }: ShownLease): void {
+  private keep(agent: string, { name, fence, ttl_seconds, expires_at }: ShownLease): void {
     this.forget(agent, name)
     const ttl_ms = ttl_seconds * 1000
     const timer = setInterval(() => void this.beat(lease), ttl_ms / 3)
-    const lease: Granted = { agent, name, fence, ttl_ms, timer }
+    const expires_ms = Date.parse(expires_at)
+    const lease: Granted = { agent, name, fence, ttl_ms, expires_ms, timer }
     timer.unref()
     this.granted.set(keyOf(agent, name), lease)
   }
@@ -62,8 +106,16 @@ export class Fences {
   }
 
   private async beat(lease: Granted): Promise<void> {
+    const { agent, name } = lease
     try {
-      await this.renew(lease)
+      // Renewed by another than us: by the hooks of the same agent, which are a sign of life.
+      const expires_ms = await this.leases.expiry(agent, name)
+      if ((expires_ms ?? 0) > lease.expires_ms + SLACK_MS) {
+        this.lifeOf(agent).at_ms = performance.now()
+        lease.expires_ms = expires_ms!
+      }
+      if (!this.isAlive(lease)) return
+      lease.expires_ms = Date.parse((await this.leases.renew(lease)).expires_at)
     } catch (error) {
       if (error instanceof Refusal && OVER.has(error.code)) clearInterval(lease.timer)
     }

@@ -11,7 +11,7 @@ import type { Operation } from '../../operations/operation.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { answerOf, refusalAnswer, taskLines, taskSheet } from './answers.ts'
-import type { Arguments } from './arguments.ts'
+import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
 

@@ -2,6 +2,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import type { Caller } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
+import type { ShownLease } from '../../operations/locks.ts'
 import { type Operation, parseInput } from '../../operations/operation.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import { loginName } from '../../stores/login.ts'
@@ -24,27 +25,46 @@ interface Reach {
   ): Promise<unknown>
 }
 
+const RENEWAL = operationNamed.get('lock.renew')!
+const LOOK = operationNamed.get('lock.status')!
+
 /**
  * MCP over standard input and output, until the client closes the pipe. Nothing is released then:
  * every lease names this process, so its locks are free when it has ended.
  */
 export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
-  const renewal = operationNamed.get('lock.renew')!
-  const fences = new Fences(({ agent, name, fence, ttl_ms }) => {
+  const as = (agent: string): Caller => {
     const own = callerOf(reach)
-    const caller = agent === own.agent ? own : { ...own, agent, given: true }
+    return agent === own.agent ? own : { ...own, agent, given: true }
+  }
+  const fences = new Fences({
+    expiry: async (agent, name) => {
+      const { lock_expires_at } = (await reach.call(LOOK, { name }, { caller: as(agent) })) as {
+        lock_expires_at: string | null
+      }
+      return lock_expires_at === null ? null : Date.parse(lock_expires_at)
+    },
     // Without a request id: a renewal that is repeated does no harm, and there are many.
-    return reach.call(renewal, { name, fence, request_id: undefined }, { caller, ttl_ms })
+    renew: ({ agent, name, fence, ttl_ms }) =>
+      reach.call(
+        RENEWAL,
+        { name, fence, request_id: undefined },
+        { caller: as(agent), ttl_ms },
+      ) as Promise<ShownLease>,
   })
   const under = new Set<Promise<unknown>>()
   const ask: Ask = (operation, input, agent, signal) => {
     const own = callerOf(reach)
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
     const asked = placePaths(operation, filled(operation, input, caller, fences), reach.place)
-    const answer = reach.call(operation, asked, { caller, signal }).then((result) => {
-      fences.learn(caller.agent, operation, asked, result)
-      return result
-    })
+    const end = fences.begin(caller.agent)
+    const answer = reach
+      .call(operation, asked, { caller, signal })
+      .then((result) => {
+        fences.learn(caller.agent, operation, asked, result)
+        return result
+      })
+      .finally(end)
     const settled = answer.catch(() => undefined).finally(() => under.delete(settled))
     under.add(settled)
     return answer

@@ -1,10 +1,9 @@
-import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { taskId } from '../../operations/fields.ts'
 import { inputSchema, type JsonSchema } from '../../operations/json_schema.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
 import { operationNamed, operations } from '../../operations/registry.ts'
-import { type Arguments, readArguments } from './arguments.ts'
+import { type Arguments, readArguments, understood } from '../../operations/spelling.ts'
 
 export interface Asked {
   operation: Operation
@@ -29,14 +28,12 @@ const TASK_LOCKS = [
   {
     tool: 'acquire_task_lock',
     of: 'lock.acquire',
-    into: 'names',
     doc: "Take a task's lock without touching its status.",
   },
-  { tool: 'release_task_lock', of: 'lock.release', into: 'name', doc: "Give a task's lock back." },
+  { tool: 'release_task_lock', of: 'lock.release', doc: "Give a task's lock back." },
   {
     tool: 'get_task_lock_status',
     of: 'lock.status',
-    into: 'name',
     doc: "Who holds a task's lock, until when, and who waits.",
   },
 ] as const
@@ -59,6 +56,7 @@ const HIDDEN = new Set([
   'request_id',
   'takeover',
   'lock.acquire.priority',
+  ...['acquire', 'renew', 'release', 'hand_off'].map((verb) => `lock.${verb}.task_id`),
   'task.status.ttl_seconds',
   ...['id', 'title', 'group', 'labels', 'metadata', 'agent_command', 'time_limit_seconds'].map(
     (name) => `queue.add.${name}`,
@@ -157,24 +155,30 @@ export function toolsIn(choice: 'core' | 'all'): Tool[] {
 function plainTool(name: string, operation: Operation): Tool {
   return {
     listed: listed(name, operation.doc, operation, operation.input),
-    read: (given) => ({ operation, ...readArguments(operation.input, given) }),
+    read: (given) => ({ operation, ...argumentsFor(operation.input, given) }),
   }
 }
 
 function taskLockTool(alias: (typeof TASK_LOCKS)[number], operation: Operation): Tool {
-  const { [alias.into]: _, ...rest } = operation.input
+  const { name: _, names: _all, task_id: _id, ...rest } = operation.input
   const fields = { id: taskId, ...rest }
   return {
     listed: listed(alias.tool, alias.doc, operation, fields),
     read: (given) => {
-      const { input, agent } = readArguments(fields, given)
+      const { input, agent } = argumentsFor(fields, given)
       const { id, ...others } = input
-      if (alias.into in others) throw unknownField(alias.into, fields)
-      const lock = lockOf(parseInput({ task_id: taskId }, { task_id: id }).task_id)
-      const named = alias.into === 'names' ? [lock] : lock
-      return { operation, input: { ...others, [alias.into]: named }, agent }
+      const unknown = ['name', 'names'].find((name) => name in others)
+      if (unknown !== undefined) throw unknownField(unknown, fields)
+      const { task_id } = parseInput({ task_id: taskId }, { task_id: id })
+      return { operation, input: { ...others, task_id }, agent }
     },
   }
+}
+
+/** Understood before the call: who remembers fences for the model looks for the lock's name. */
+function argumentsFor(fields: Fields, given: Arguments): { input: Arguments; agent: unknown } {
+  const { input, agent } = readArguments(fields, given)
+  return { input: understood(fields, input), agent }
 }
 
 /** One tool for both whys: of a task, or of a lock that the agent waits for. */
@@ -187,7 +191,7 @@ function explainTool(ofTask: Operation): Tool {
     listed: { ...shown, inputSchema: { ...schema, type: 'object' } },
     read: (given) => {
       const operation = 'name' in given ? ofLock : ofTask
-      return { operation, ...readArguments(operation.input, given) }
+      return { operation, ...argumentsFor(operation.input, given) }
     },
   }
 }

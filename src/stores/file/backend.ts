@@ -1,10 +1,23 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { planted } from '../../core/planted.ts'
 import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, Event, IndexName } from '../../core/view.ts'
-import type { AnyRow, Backend, Base, Commit, Head } from '../port.ts'
+import { MemoryCounter } from '../memory_counter.ts'
+import {
+  type AnyRow,
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Head,
+} from '../port.ts'
 import { nextState, type State } from './document.ts'
+import { makeFolder } from './durable.ts'
 import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'
-import { list, type Newest, readNewest } from './folder.ts'
+import { epochKey, list, type Newest, readNewest } from './folder.ts'
+import { gone, stranger } from '../successor.ts'
+import { Witness } from '../witness.ts'
 import { LockFile, pause } from './lockfile.ts'
 import { publicationId, publish, type Pause } from './publish.ts'
 
@@ -29,8 +42,10 @@ export interface FileOptions {
  */
 export class FileBackend implements Backend {
   readonly isDatabase = false
+  readonly counter = new MemoryCounter(() => this.held())
   private readonly options: FileOptions
   private readonly lock: LockFile | undefined
+  private readonly witness: Witness
   private known: Newest | undefined
   private begun: State | undefined
   /** The newest state that this process has seen. The store never goes back behind it. */
@@ -41,6 +56,7 @@ export class FileBackend implements Backend {
   constructor(options: FileOptions) {
     this.options = options
     this.lock = options.lock === false ? undefined : new LockFile(options.dir)
+    this.witness = new Witness(epochKey(options.dir))
   }
 
   async begin(): Promise<Head> {
@@ -63,14 +79,20 @@ export class FileBackend implements Backend {
   /** The newest state, read again only if another one is in its place. */
   private async load(): Promise<Newest> {
     const { seen } = this
-    const found = await readNewest(this.options.dir, this.known)
+    const { dir } = this.options
+    const kept = this.witness.read()
+    const found = await readNewest(dir, this.known)
     this.known = found
     if (!found.state || found.damage !== undefined) return found
     const { number, head } = found.state
+    const fault = this.witness.faultOf(head, kept)
     // Somebody deleted states. Writing on from an older one would give its fences a second time.
     if (head.epoch < seen.epoch || (head.epoch === seen.epoch && number < seen.number)) {
+      // With the whole folder: then all who come now use what is there, and only we knew more.
+      if (fault === undefined) throw number === 0 ? gone(dir) : stranger(dir)
       return { ...found, damage: `state.${seen.number}.json was published, and is gone` }
     }
+    if (fault !== undefined) return { ...found, damage: fault }
     this.see(found.state)
     return found
   }
@@ -106,15 +128,27 @@ export class FileBackend implements Backend {
     const tasks = next.tables.rows.task.size
     if (tasks > TASKS_MAX && tasks > begun.tables.rows.task.size) throw tooManyTasks()
     try {
+      await makeFolder(this.options.dir)
+      this.witness.begin(next.head)
       const outcome = await publish(this.options.dir, next, this.options.pause)
       if (outcome === 'again') return this.again(begun.number)
       const { published: identity } = outcome
       this.known = { highest: number, identity, state: next, damage: undefined }
+      this.note(next.head)
       this.see(next)
       this.beaten = undefined
       return 'done'
     } finally {
       this.rollback()
+    }
+  }
+
+  /** It is published: an error here can no longer mean "no". */
+  private note(head: Head): void {
+    try {
+      this.witness.end(head)
+    } catch (error) {
+      throw new CommitUnknown((error as Error).message)
     }
   }
 
@@ -141,6 +175,13 @@ export class FileBackend implements Backend {
     return events.filter(({ position }) => position > after).slice(0, limit)
   }
 
+  private async held() {
+    const { tables, events, number } = await this.read()
+    const { dir } = this.options
+    const bytes = statSync(join(dir, `state.${number}.json`), { throwIfNoEntry: false })?.size ?? 0
+    return { tables, events: events.length, bytes }
+  }
+
   /** A damaged store is still read, from its last good state. */
   private async read(): Promise<State> {
     try {
@@ -154,5 +195,6 @@ export class FileBackend implements Backend {
 
   close(): void {
     this.rollback()
+    this.witness.close()
   }
 }

@@ -3,6 +3,7 @@ import { chainFault } from '../chain.ts'
 import { readEpoch } from '../epoch.ts'
 import { FENCES_PER_EPOCH } from '../layer.ts'
 import type { Head } from '../port.ts'
+import { Witness } from '../witness.ts'
 import { emptyState, type State } from './document.ts'
 import { refusalFor } from './errors.ts'
 import { epochKey, list, readNewest, readState } from './folder.ts'
@@ -23,8 +24,12 @@ export async function checkFileStore(dir: string): Promise<FileReport> {
       const fault = (await readState(dir, number))?.fault
       if (fault !== undefined) problems.push(`state.${number}.json: ${fault}`)
     }
+    const witness = new Witness(epochKey(dir))
+    const kept = witness.read()
     const state = (await readNewest(dir)).state ?? emptyState(readEpoch(epochKey(dir)))
     problems.push(...faultsIn(state))
+    const lost = witness.faultOf(state.head, kept)
+    if (lost !== undefined) problems.push(lost)
     const { events, head } = state
     return { ok: problems.length === 0, problems, events: events.length, head }
   } catch (error) {

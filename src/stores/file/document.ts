@@ -45,7 +45,8 @@ export function emptyState(epoch: number): State {
 /** What a commit makes of `state`, to be published as `number` under `id`. */
 export function nextState(state: State, commit: Commit, number: number, id: string): State {
   const all = [...state.events, ...commit.events]
-  const events = all.slice(-EVENTS_MAX)
+  const forgotten = commit.forgets?.position ?? 0
+  const events = all.slice(-EVENTS_MAX).filter(({ position }) => position > forgotten)
   const pruned = all[all.length - events.length - 1]
   return {
     number,

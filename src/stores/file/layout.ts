@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readyKey } from '../../core/ready.ts'
-import { Refusal } from '../../core/refusal.ts'
+import type { Refusal } from '../../core/refusal.ts'
 import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'
+import { outgrown } from '../successor.ts'
 import type { State } from './document.ts'
 
 /** Raised when a program that knows only the old layout would misread or spoil the new one. */
@@ -85,12 +86,8 @@ function rekeyed(row: Ready): Ready {
   return row.key === key ? row : { ...row, key }
 }
 
-/** Writing on would drop what this program does not know. */
 function newer(format: number, table: string | undefined): Refusal {
-  const what = table === undefined ? `format ${format}` : `table ${table}`
-  return new Refusal('unavailable', `The state was written by a newer leasehold (${what})`, {
-    next: 'Upgrade leasehold; this version would not understand what it reads.',
-  })
+  return outgrown('The state', table === undefined ? `format ${format}` : `table ${table}`)
 }
 
 function sha256(bytes: Buffer): string {

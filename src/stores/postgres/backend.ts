@@ -17,9 +17,10 @@ import {
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
+import { PostgresCounter, type Read } from './counter.ts'
 import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
-import { type Found, headOf } from './head.ts'
+import { type Found, headOf, notDurable } from './head.ts'
 import { Known } from './known.ts'
 import { inLine, LINE_MS } from './line.ts'
 import { Listening } from './listening.ts'
@@ -28,6 +29,7 @@ import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool } from './pool.ts'
 import { unpack } from './recent.ts'
 import { indexWords, PostgresFinder } from './search.ts'
+import { Seen } from './seen.ts'
 import { Sessions, SILENT_MS } from './session.ts'
 import { type Statements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
@@ -66,11 +68,13 @@ export class PostgresBackend implements Backend {
   readonly batch_max = BATCH_MAX
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder
+  readonly counter: PostgresCounter
   private readonly options: PostgresOptions
   private readonly statements: Statements
   private readonly sessions: Sessions
   private readonly readers: Pool
   private readonly known = new Known()
+  private readonly seen = new Seen()
   private readonly id = uniqueId()
   private writer: Connection | undefined
   private listening: Listening | undefined
@@ -86,7 +90,9 @@ export class PostgresBackend implements Backend {
     this.statements = statementsFor(options.address)
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)
-    this.finder = new PostgresFinder((use, none) => this.reading(use, none), this.statements)
+    const read: Read = (use, none) => this.reading(use, none)
+    this.finder = new PostgresFinder(read, this.statements)
+    this.counter = new PostgresCounter(read, options.address)
   }
 
   async begin(): Promise<Head> {
@@ -107,9 +113,9 @@ export class PostgresBackend implements Backend {
     try {
       this.writer ??= await this.openWriter()
       const begun = await this.waitInLine(this.writer, isHere)
-      const found = headOf(begun, address.shown, this.writer.pid)
       this.isOpen = true
-      if (!found.isDurable) throw notDurable(address)
+      const found = this.seen.look(headOf(begun, address.shown, this.writer.pid), address.shown)
+      if (!found.isDurable) throw notDurable(address.shown)
       this.catchUp(found)
       return this.clocked(found)
     } catch (error) {
@@ -222,6 +228,7 @@ export class PostgresBackend implements Backend {
     this.isOpen = false
     if (tells) this.tellings -= 1
     this.known.keep(commit.changes)
+    this.seen.keep(commit.head)
     this.commits += 1
     this.cutShort = 0
     return 'done'
@@ -314,7 +321,8 @@ export class PostgresBackend implements Backend {
 
   private async beginReading(db: Connection): Promise<Head> {
     const row = await db.run(this.statements.beginReading)
-    return this.clocked(headOf(row, this.options.address.shown, db.pid))
+    const { shown } = this.options.address
+    return this.clocked(this.seen.look(headOf(row, shown, db.pid), shown))
   }
 
   /** Looks, and loads what that lacked, until it lacks nothing. */
@@ -386,10 +394,4 @@ export class PostgresBackend implements Backend {
     this.writer = undefined
     await this.readers.close()
   }
-}
-
-function notDurable({ shown }: Address): Refusal {
-  return new Refusal('unavailable', `${shown} has synchronous_commit off for this session`, {
-    next: 'An answer must be on disk before it is given: switch it on, also in your pooler.',
-  })
 }

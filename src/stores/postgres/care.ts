@@ -6,7 +6,6 @@ import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../machine.ts'
 import { makePrivateFolder } from '../privacy.ts'
 import type { Report } from '../sqlite/care.ts'
-import type { Keep } from '../sqlite/prune.ts'
 import { Store } from '../store.ts'
 import { addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
@@ -102,29 +101,6 @@ async function chainFaultIn(
     if (fault !== undefined || isLast || !last) return fault
     at = last
   }
-}
-
-/**
- * Forgets old events. The last one that goes is remembered as the checkpoint, where the chain of
- * the others begins, so that the chain can still be verified and no reader takes the gap for loss.
- */
-export async function prunePostgres(where: Where, keep: Keep): Promise<number> {
-  const address = addressOf(where.url!)
-  return withSession(where, async (db, statements) => {
-    if ((await schemaVersion(db, address)) === 0) return 0
-    await db.run(statements.lock)
-    await db.run(statements.forgetVectors)
-    const [last] = await db.query(statements.oldEvent, [keep.events, keep.since.toISOString()])
-    if (!last) {
-      await db.run('COMMIT')
-      return 0
-    }
-    const [position, hash] = last as [string, string]
-    const [count] = await db.query(statements.forgetEvents, [position])
-    await db.query(statements.setCheckpoint, [position, hash])
-    await db.run('COMMIT')
-    return Number(count?.[0])
-  })
 }
 
 /**

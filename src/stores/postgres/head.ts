@@ -1,6 +1,8 @@
 import { Refusal } from '../../core/refusal.ts'
 import type { Head } from '../port.ts'
+import { refuseNewerSchema } from '../successor.ts'
 import type { TextRow } from './driver.ts'
+import { SCHEMA_VERSION } from './migrate.ts'
 import { refuseAnothers } from './pooled.ts'
 import { HEAD } from './writes.ts'
 
@@ -13,6 +15,12 @@ export interface Found {
   recent: string[]
 }
 
+export function notDurable(shown: string): Refusal {
+  return new Refusal('unavailable', `${shown} has synchronous_commit off for this session`, {
+    next: 'An answer must be on disk before it is given: switch it on, also in your pooler.',
+  })
+}
+
 /** What `beginWriting` and `beginReading` answer in the session `pid`. */
 export function headOf([row]: TextRow[], shown: string, pid: string): Found {
   if (!row) {
@@ -22,8 +30,9 @@ export function headOf([row]: TextRow[], shown: string, pid: string): Found {
   }
   const texts = new Set<keyof Head>(['hash', 'boot'])
   const fields = HEAD.map((name, i) => [name, texts.has(name) ? row[i] : Number(row[i])])
-  const [commits, clock_ms, durability, mark, changes] = row.slice(HEAD.length)
+  const [commits, clock_ms, durability, mark, schema, changes] = row.slice(HEAD.length)
   refuseAnothers(mark, pid)
+  refuseNewerSchema(shown, Number(schema), SCHEMA_VERSION)
   return {
     head: Object.fromEntries(fields) as Head,
     commits: Number(commits),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { Refusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
+import { refuseNewerSchema } from '../successor.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
 import { type Statements, statementsFor } from './statements.ts'
@@ -13,6 +13,9 @@ const SCRIPTS = [
   '004_stats.pg.sql',
   '005_search.pg.sql',
   '006_recent.pg.sql',
+  '007_lines.pg.sql',
+  '008_retention.pg.sql',
+  '009_token_scope.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -31,15 +34,9 @@ const FIND_TABLE = `SELECT 1 FROM pg_catalog.pg_class AS c
 
 /** The version of our tables; 0 where there are none. Refuses those of a newer program. */
 export async function schemaVersion(db: Connection, address: Address): Promise<number> {
-  const { shown } = address
   if ((await db.query(FIND_TABLE, [address.schema])).length === 0) return 0
   const [row] = await db.run(statementsFor(address).version)
-  const found = Number(row?.[0])
-  if (found <= SCHEMA_VERSION) return found
-  throw new Refusal('unavailable', `${shown} was written by a newer leasehold (schema ${found})`, {
-    next: 'Upgrade leasehold; this version would not understand what it reads.',
-    details: { found, known: SCHEMA_VERSION },
-  })
+  return refuseNewerSchema(address.shown, Number(row?.[0]), SCHEMA_VERSION)
 }
 
 /** Brings the schema up to this program's, under a lock; a current one is left as it is. */

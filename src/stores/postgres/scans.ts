@@ -13,6 +13,10 @@ const IN_SCOPE = 'key > g || chr(10) AND key < g || chr(11)'
 const OPEN = 'ready > 0 AND parked_on IS NULL'
 const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
 const inPath = (field: string) => `((path ->> '${field}') COLLATE "C")`
+const BY_PROCESS = {
+  order: `(((process ->> 'pid') || '/' || (process ->> 'start')) COLLATE "C")`,
+  type: 'text',
+} as const
 const BY_BASE = { order: inPath('base'), type: 'text' } as const
 
 /** The indexes of src/core/view.ts as SQL; each has an index of its own in the migrations. */
@@ -42,15 +46,24 @@ export const SCANS: Record<IndexName, Scan> = {
   runs_newest: { where: 'dispatcher IS NOT NULL', order: '(-fence)', type: 'bigint' },
   runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = g', order: 'id', type: 'text' },
   line_of: { where: 'name = g', order: 'rank', type: 'bigint' },
+  line_end: {
+    where: `name || chr(10) || priority::text = g`,
+    order: '(-rank)',
+    type: 'bigint',
+  },
+  line_several: { where: 'several AND name = g', order: 'rank', type: 'bigint' },
   dependents_of: { where: 'depends_on = g', order: 'task_id', type: 'text' },
   leases_by_expiry: { where: 'ended_at IS NULL', order: 'expires_ms', type: 'bigint' },
+  leases_ended: { where: 'ended_at IS NOT NULL', order: 'expires_ms', type: 'bigint' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = g', order: 'name', type: 'text' },
-  leases_seated_at: { where: 'ended_at IS NULL AND seat = g', order: 'name', type: 'text' },
+  leases_seated_at: { where: 'ended_at IS NULL AND seat = g', ...BY_PROCESS },
   reservations: { where: RESERVED, ...BY_BASE },
   reservations_in: { where: `${RESERVED} AND ${inPath('scope')} = g`, ...BY_BASE },
   reservations_of: { where: `${RESERVED} AND ${inPath('project')} = g`, ...BY_BASE },
   reservations_beside: { where: `${RESERVED} AND ${inPath('family')} = g`, ...BY_BASE },
   tickets: { where: 'true', order: 'rank', type: 'bigint' },
+  tickets_due: { where: 'due_ms IS NOT NULL', order: 'due_ms', type: 'bigint' },
+  tickets_seated_at: { where: 'seat = g', ...BY_PROCESS },
   tickets_of: { where: 'node = g', order: 'asked_ms', type: 'bigint' },
   tickets_under: { where: 'under_node = g', order: 'asked_ms', type: 'bigint' },
   tasks: { where: 'true', order: 'created_at', type: 'text' },
@@ -60,7 +73,14 @@ export const SCANS: Record<IndexName, Scan> = {
     order: 'started_at',
     type: 'text',
   },
+  runs_ended: { where: 'ended_at IS NOT NULL', order: 'ended_at', type: 'text' },
   agents: { where: 'true', order: 'id', type: 'text' },
+  agents_by_seen: { where: 'true', order: 'last_seen_ms', type: 'bigint' },
+  tokens_by_end: {
+    where: '(expires_ms IS NOT NULL OR revoked_at IS NOT NULL)',
+    order: 'coalesce(expires_ms, 0)',
+    type: 'bigint',
+  },
   tokens: { where: 'true', order: 'created_at', type: 'text' },
   requests_by_age: { where: 'true', order: 'at_ms', type: 'bigint' },
   memories: { where: 'live', order: 'id', type: 'text' },
@@ -71,6 +91,12 @@ export const SCANS: Record<IndexName, Scan> = {
     order: 'expires_ms',
     type: 'bigint',
   },
+  memories_deleted: {
+    where: `NOT live AND heads::text <> '[]'`,
+    order: 'updated_ms',
+    type: 'bigint',
+  },
+  versions_saying: { where: 'kept AND hash = g', order: 'id', type: 'text' },
   versions_of: { where: 'memory_id = g', order: '(-version)', type: 'bigint' },
   conflicts: { where: 'status = g', order: 'opened_ms', type: 'bigint' },
   conflicts_of: { where: 'memory_id = g', order: 'opened_ms', type: 'bigint' },
@@ -82,6 +108,7 @@ export const SCANS: Record<IndexName, Scan> = {
     type: 'bigint',
   },
   background_jobs_in: { where: `state <> 'waiting' AND state = g`, order: 'key', type: 'text' },
+  vectors: { where: 'true', order: 'key', type: 'text' },
   duplicates_with: { where: 'status = g', order: '(-similarity)', type: 'float8' },
   duplicates_of: { where: 'a = g', order: 'id', type: 'text' },
   duplicates_to: { where: 'b = g', order: 'id', type: 'text' },
@@ -93,4 +120,14 @@ export function scanText(index: IndexName, schema: string, behind: string, limit
   const { where, order } = SCANS[index]
   return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
     ORDER BY ${order}, ${quoted(KEYS[table])} LIMIT ${limit}`
+}
+
+/** The newest row of the group `$1` that is not among the newest `$2`. */
+export function cutoffText(index: IndexName, schema: string): string {
+  const { table } = INDEXES[index]
+  const { where, order } = SCANS[index]
+  const key = quoted(KEYS[table])
+  return `SELECT (${order})::text, ${key}
+    FROM ${schema}.${quoted(table)}, (SELECT $1::text AS g) AS asked WHERE ${where}
+    ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET $2`
 }

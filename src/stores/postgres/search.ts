@@ -2,10 +2,9 @@ import type { Hit } from '../../core/search.ts'
 import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
 import { textArray } from './codec.ts'
+import type { Read } from './counter.ts'
 import type { Connection } from './driver.ts'
 import type { Statements } from './statements.ts'
-
-type Read = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
 
 /** Words are found by an index that can only be read as a bitmap, which sessions have off. */
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_bitmapscan = on'

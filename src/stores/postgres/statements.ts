@@ -1,9 +1,13 @@
+import { TABLES } from '../../core/rows.ts'
 import type { Address } from './address.ts'
 import { lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { RECENT_MAX, SHAPE } from './recent.ts'
 import { HEAD } from './writes.ts'
+
+/** Tables whose rows are counted, in the order in which they are. */
+export const COUNTED = [...TABLES, 'event']
 
 /**
  * Statements of the PostgreSQL store that do not depend on what is asked. Text is put together from
@@ -15,11 +19,13 @@ export function statementsFor(address: Address) {
     `BEGIN ISOLATION LEVEL READ COMMITTED;
      SELECT pg_advisory_xact_lock(${lockKey(address.schema, what)})`
   const columns = HEAD.map((name) => `${quoted(name)}::text`).join(', ')
-  // Beside the row: how often was committed, the database's clock, and whether commits are durable.
+  // Beside the row: how often was committed, the database's clock, whether commits are durable, and
+  // the version of the tables, which another program may have raised since the last transaction.
   // A statement of its own: it must begin when the lock is ours already.
   const head = (more = '') => `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
-    current_setting('synchronous_commit'), ${readMark}${more} FROM ${schema}.head`
+    current_setting('synchronous_commit'), ${readMark},
+    (SELECT max(number)::text FROM ${schema}.migration)${more} FROM ${schema}.head`
   // With the statements that begin there are no bound values: this one is a number, made sure.
   const recent = (seen: number) => `,
     (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r
@@ -41,14 +47,15 @@ export function statementsFor(address: Address) {
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
-    oldEvent: `SELECT position, hash FROM ${schema}.event
-      WHERE position <= (SELECT position FROM ${schema}.head) - $1 OR at < $2
-      ORDER BY position DESC LIMIT 1`,
-    forgetEvents: `WITH gone AS (DELETE FROM ${schema}.event WHERE position <= $1 RETURNING 1)
-      SELECT count(*)::text FROM gone`,
     setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
     raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
       commits = commits + 1`,
+    counts: `SELECT ${COUNTED.map(
+      (table) => `(SELECT count(*)::text FROM ${schema}.${quoted(table)})`,
+    ).join(', ')}`,
+    bytes: `SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::text
+      FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+      WHERE n.nspname = $1 AND c.relkind = 'r'`,
     lockMigration: lock('migrate'),
     version: `SELECT coalesce(max(number), 0)::text FROM ${schema}.migration`,
     makeSchema: `CREATE SCHEMA ${schema}`,
@@ -94,9 +101,6 @@ function searchingFor(schema: string) {
       ORDER BY id LIMIT $3::bigint) ${vectors}`,
     vectorsOf: `WITH m AS (SELECT id, scope, heads FROM ${schema}.memory
       WHERE live AND id = ANY ($2::text[])) ${vectors}`,
-    forgetVectors: `DELETE FROM ${schema}.vector AS x WHERE NOT EXISTS (
-        SELECT 1 FROM ${schema}.memory_version AS v WHERE v.hash = x.hash AND v.kept)
-      OR x.provider <> (SELECT provider FROM ${schema}.embedding WHERE cursor IS NULL)`,
     tallyMemory: `SELECT json_build_object(
       'notes', (SELECT count(*) FROM ${schema}.memory WHERE live),
       'behind', (SELECT count(*) FROM ${schema}.memory WHERE live AND id > $1::text),

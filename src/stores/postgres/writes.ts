@@ -35,7 +35,7 @@ interface Written extends Commit {
 export async function write(
   db: Connection,
   schema: string,
-  { changes, events, head, commits, tells }: Written,
+  { changes, events, forgets, head, commits, tells }: Written,
   known: Known,
 ): Promise<boolean> {
   const parts: string[] = []
@@ -63,6 +63,10 @@ export async function write(
     parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1, ''))
     EVENT_CODEC.bind(events, values as string[])
   }
+  if (forgets) {
+    values.push(forgets.position, forgets.hash)
+    parts.push(...forgetText(schema, values.length - 1))
+  }
   if (tells) {
     values.push(commits + 1, SHAPE, pack(changes), commits + 1 - RECENT_MAX)
     const n = values.length
@@ -86,6 +90,18 @@ export async function write(
     if (sqlState(error) === STATE.divisionByZero) return false
     throw error
   }
+}
+
+/** Only as far as the chain is the one that is meant: another may have taken its place. */
+function forgetText(schema: string, first: number): string[] {
+  const [position, hash] = [`$${first}::bigint`, `$${first + 1}::text`]
+  const isMeant = `EXISTS (SELECT 1 FROM ${schema}.event AS e
+    WHERE e.position = ${position} AND e.hash = ${hash})`
+  return [
+    `DELETE FROM ${schema}.event WHERE position <= ${position} AND ${isMeant}`,
+    `UPDATE ${schema}.checkpoint SET position = ${position}, hash = ${hash}
+      WHERE position < ${position} AND ${isMeant}`,
+  ]
 }
 
 function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map(), known: Known) {

@@ -1,4 +1,3 @@
-import { existsSync, statSync } from 'node:fs'
 import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
@@ -17,32 +16,20 @@ import {
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
-import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
+import { type Connection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
+import { SqliteCounter } from './counter.ts'
 import { refusalFor } from './errors.ts'
-import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
-import { type Change, Statements } from './statements.ts'
+import type { Change, Statements } from './statements.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
 
 const HEADS = 2
 
-interface Connection {
-  db: Database
-  statements: Statements
-}
-
 type Rows = Map<string, AnyRow | null>
-
-interface SqliteOptions {
-  path: string
-  /** How long to try without anybody making progress before answering `unavailable`. */
-  busy_timeout_ms: number
-  /** Makes folder and file with the right modes, before SQLite would with laxer ones. */
-  prepare?: () => void
-}
 
 /**
  * SQLite in WAL mode with `synchronous=FULL`. One writing connection, one for reading; both are
@@ -51,10 +38,12 @@ interface SqliteOptions {
  */
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
-  readonly finder = new SqliteFinder(async () => (await this.openReader())?.statements)
+  readonly finder = new SqliteFinder(async () => (await this.connections.forReading())?.statements)
+  readonly counter = new SqliteCounter(
+    async () => (await this.connections.forReading())?.statements,
+  )
   private readonly options: SqliteOptions
-  private writer: Connection | undefined
-  private reader: Connection | undefined
+  private readonly connections: Connections
   private version: unknown
   private head: Head | undefined
   private readonly cache = new Cache()
@@ -63,36 +52,40 @@ export class SqliteBackend implements Backend {
 
   constructor(options: SqliteOptions) {
     this.options = options
+    this.connections = new Connections(options)
+  }
+
+  private get statements(): Statements {
+    return this.connections.writer!.statements
   }
 
   async begin(): Promise<Head> {
     try {
-      this.writer ??= await this.connect()
-      const { db, statements } = this.writer
-      await beginPatiently(db, this.options.busy_timeout_ms)
-      const { data_version } = statements.sql('PRAGMA data_version').get() as Record<
-        string,
-        unknown
-      >
-      this.heads.clear()
-      if (data_version !== this.version) this.forget()
-      this.version = data_version
-      return (this.head ??= readHead(statements))
+      for (;;) {
+        const writer = await this.connections.forWriting()
+        await beginPatiently(writer.db, this.options.busy_timeout_ms)
+        const head = isInPlace(writer) && this.beginWith(writer)
+        if (head) return head
+        // What would be decided here were written where nobody else looks.
+        this.rollback()
+        this.connections.refuseLostSides(writer)
+        this.drop()
+      }
     } catch (error) {
+      this.rollback()
       throw refusalFor(error, this.options.path)
     }
   }
 
-  private async connect(): Promise<Connection> {
-    this.options.prepare?.()
-    const db = openDatabase(this.options.path, { readOnly: false })
-    try {
-      await migrate(db, this.options)
-    } catch (error) {
-      db.close()
-      throw error
-    }
-    return { db, statements: new Statements(db) }
+  /** False where an older program's backup took the place of the rows: it has to be migrated. */
+  private beginWith(writer: Connection): Head | false {
+    const { statements } = writer
+    const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
+    this.heads.clear()
+    if (data_version !== this.version) this.forget()
+    if (!this.head && !isCurrent(statements, this.options.path)) return false
+    this.version = data_version
+    return (this.head ??= this.connections.headForWriting(writer))
   }
 
   private forget(): void {
@@ -118,20 +111,20 @@ export class SqliteBackend implements Backend {
     const unknown = keys.filter((key) => !known.has(key))
     if (unknown.length === 0) return
     for (const key of unknown) known.set(key, null)
-    for (const row of this.writer!.statements.getMany(table, unknown)) {
+    for (const row of this.statements.getMany(table, unknown)) {
       known.set(row[KEYS[table] as keyof AnyRow], row)
     }
   }
 
   private isEmpty(table: TableName): boolean {
-    return this.cache.isEmpty(table, () => this.writer!.statements.isEmpty(table))
+    return this.cache.isEmpty(table, () => this.statements.isEmpty(table))
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const known = this.cache.of(table).get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
     if (this.isEmpty(table)) return undefined
-    const row = this.writer!.statements.get(table, key)
+    const row = this.statements.get(table, key)
     this.cache.of(table).set(key, row ?? null)
     return row as Tables[T] | undefined
   }
@@ -140,7 +133,7 @@ export class SqliteBackend implements Backend {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
     const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
     if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
-    const rows = this.writer!.statements.scan(index, group, after, limit)
+    const rows = this.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
     if (index === 'ready_in') this.loadTasks(rows.map((row) => (row as Tables['ready']).task_id))
     if (index === 'shares_in_turn') {
@@ -154,14 +147,14 @@ export class SqliteBackend implements Backend {
   }
 
   isDue(index: IndexName, group: string, until: number): boolean {
-    return this.cache.isDue(index, group, until, () => this.writer!.statements.first(index, group))
+    return this.cache.isDue(index, group, until, () => this.statements.first(index, group))
   }
 
   /** When the first task of a lane is claimed, the second becomes its head. */
   private loadHeads(scopes: string[]): void {
     const unknown = scopes.filter((scope) => !this.heads.has(scope))
     for (const scope of unknown) this.heads.set(scope, [])
-    for (const row of this.writer!.statements.firstReady(unknown, HEADS)) {
+    for (const row of this.statements.firstReady(unknown, HEADS)) {
       this.heads.get(row.scope)!.push(row)
     }
   }
@@ -172,27 +165,30 @@ export class SqliteBackend implements Backend {
     this.load('lease', ids.map(lockOf))
   }
 
-  commit({ changes, events, head }: Commit): 'done' {
-    const { db, statements } = this.writer!
+  commit({ changes, events, forgets, head }: Commit): 'done' {
+    const writer = this.connections.writer!
+    const { db, statements } = writer
     try {
       for (const table of TABLES) {
         this.write(statements, table, changes[table])
       }
       if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
+      if (forgets) statements.forgetEvents(forgets)
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)
         .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms)
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
+      this.connections.witness?.begin(head)
     } catch (error) {
       this.rollback()
       // If what was remembered is at fault, the next try begins without it.
       this.forget()
       throw refusalFor(error, this.options.path)
     }
-    this.finish(db)
+    this.finish(writer, head)
     this.cache.keep(changes)
     this.head = head
     return 'done'
@@ -214,82 +210,62 @@ export class SqliteBackend implements Backend {
     if (gone.length > 0) statements.remove(table, gone)
   }
 
-  private finish(db: Database): void {
+  private finish(writer: Connection, head: Head): void {
+    const { db } = writer
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
     try {
       db.exec('COMMIT')
+      if (isInPlace(writer)) return this.connections.committed(head)
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
       const { message } = refusalFor(error, this.options.path)
       throw new CommitUnknown(message)
     }
+    // On disk, but perhaps where nobody will look for it: the next batch finds out.
+    this.forget()
+    throw new CommitUnknown(`${this.options.path} was replaced or removed meanwhile`)
   }
 
   rollback(): void {
-    if (!this.writer?.db.isTransaction) return
-    try {
-      this.writer.db.exec('ROLLBACK')
-    } catch {
-      this.drop()
-    }
+    if (!this.connections.rollback()) this.drop()
   }
 
   private drop(): void {
-    this.writer?.db.close()
-    this.writer = undefined
     this.version = undefined
     this.forget()
+    this.connections.leaveWriter()
   }
 
   async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+    const { path, busy_timeout_ms } = this.options
+    let reader: Connection | undefined
     try {
-      const reader = await this.openReader()
+      reader = await this.connections.forReading()
       if (!reader) return look(new MemoryTables(), EMPTY_HEAD)
-      const { db, statements } = reader
+      const { db, statements, opened } = reader
       // All in one step: another read on this connection may begin as soon as this one pauses.
-      return await patiently(db, this.options.busy_timeout_ms, () => {
+      return await patiently(db, busy_timeout_ms, () => {
         db.exec('BEGIN')
         try {
+          isCurrent(statements, path)
           return look(new Snapshot(statements), readHead(statements))
         } finally {
           db.exec('ROLLBACK')
-          if (reader !== this.reader) db.close()
+          if (!opened) db.close()
         }
       })
     } catch (error) {
-      throw error instanceof Refusal ? error : refusalFor(error, this.options.path)
+      // While this one waited, another read found that the files are others.
+      if (reader?.opened && !reader.db.isOpen) return this.snapshot(look)
+      throw error instanceof Refusal ? error : refusalFor(error, path)
     }
-  }
-
-  /** A missing database reads as an empty one, and stays missing: reading changes nothing. */
-  private async openReader(): Promise<Connection | undefined> {
-    if (this.reader) return this.reader
-    if (!existsSync(this.options.path)) return undefined
-    const db = openDatabase(this.options.path, { readOnly: true })
-    const { path, busy_timeout_ms } = this.options
-    let found: number
-    try {
-      found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
-    } catch (error) {
-      db.close()
-      return unchangingReader(path, error)
-    }
-    if (found < SCHEMA_VERSION) {
-      db.close()
-      if (found === 0) return undefined
-      this.writer ??= await this.connect()
-      return this.openReader()
-    }
-    // Another read may have opened one while this one was kept waiting.
-    if (this.reader) db.close()
-    return (this.reader ??= { db, statements: new Statements(db) })
   }
 
   stamp(): unknown {
     try {
-      return this.reader?.statements.sql('PRAGMA data_version').get()?.['data_version']
+      return this.connections.stamp()
     } catch {
       // Whoever reads in earnest finds out what is wrong.
       return undefined
@@ -297,31 +273,12 @@ export class SqliteBackend implements Backend {
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
-    const reader = await this.openReader()
+    const reader = await this.connections.forReading()
     return reader ? reader.statements.events(after, limit) : []
   }
 
   close(): void {
-    this.rollback()
-    this.writer?.db.close()
-    this.reader?.db.close()
-    this.writer = undefined
-    this.reader = undefined
+    this.connections.rollback()
+    this.connections.close()
   }
-}
-
-/**
- * Even reading needs a side file in WAL mode. Where none can be made (a read-only folder, a full
- * disk), nobody has the database open: it is read as it is, for one look. Any other error stands.
- */
-function unchangingReader(path: string, error: unknown): Connection {
-  const code = resultCode(error)
-  const { readonly, cantopen, io, full } = RESULT
-  const unwritable = [readonly, cantopen, io, full].some((each) => each === code)
-  // What is only in the side file would be missed.
-  const waiting = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  if (!unwritable || waiting > 0) throw error
-  const db = openUnchanging(path)
-  refuseNewer(db, path)
-  return { db, statements: new Statements(db) }
 }

@@ -1,12 +1,14 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/restore.ts'
 import { chainFault } from '../chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
+import { EMPTY_HEAD } from '../head.ts'
 import { machine } from '../machine.ts'
 import type { Head } from '../port.ts'
 import { Store } from '../store.ts'
+import { Witness } from '../witness.ts'
 import { copyDatabase, type Database, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
 import { refusalFor } from './errors.ts'
@@ -30,17 +32,23 @@ export function checkSqlite(path: string): Report {
   if (!existsSync(path)) return { ...report, problems: [`There is no database at ${path}`] }
   let db: Database | undefined
   try {
+    const witness = new Witness(path)
+    const kept = witness.read()
     // Another process that opens or closes the file just now is no damage.
     db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
     if (schemaVersion(db) !== SCHEMA_VERSION) {
+      if (schemaVersion(db) === 0) witness.check(EMPTY_HEAD, kept)
       report.problems.push(`schema ${schemaVersion(db)} instead of ${SCHEMA_VERSION}`)
     } else {
       db.exec('BEGIN')
       inspect(db, report)
+      witness.check(report.head!, kept)
     }
   } catch (error) {
     report.problems.push(refusalFor(error, path).message)
   } finally {
+    // A connection is closed for good when its statements are collected; its locks go now.
+    if (db?.isTransaction) db.exec('ROLLBACK')
     db?.close()
   }
   return { ...report, ok: report.problems.length === 0 }
@@ -182,7 +190,8 @@ async function settle(path: string, epoch: number): Promise<void> {
   const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
   db.prepare(`UPDATE head SET epoch = ?, fences = 0, boot = '' WHERE id = 1`).run(epoch)
   db.close()
-  const store = new Store(new SqliteBackend({ path, busy_timeout_ms: 0 }), machine)
+  const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
+  const store = new Store(backend, machine)
   await store.write((view) => settleAfterRestore(view, epoch))
   await store.close()
 }
@@ -208,9 +217,12 @@ async function replace(path: string, prepared: string, present: Report | undefin
   // A file of its own: the prepared one may still be open here until its statements are collected.
   const fresh = `${path}.fresh`
   await copyTo(prepared, fresh, 'WAL')
-  for (const side of ['', '-wal', '-shm']) {
+  remove(`${path}.damaged`)
+  for (const side of ['-wal', '-shm']) {
     if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
   }
+  // In one step: those who have the store open would take a moment without it for its end.
+  if (existsSync(path)) linkSync(path, `${path}.damaged`)
   renameSync(fresh, path)
 }
 

@@ -3,7 +3,9 @@ import { Refusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
+import { refuseNewerSchema } from '../successor.ts'
 import type { Database } from './driver.ts'
+import type { Statements } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = [
@@ -14,6 +16,9 @@ const SCRIPTS = [
   '005_memory.sql',
   '006_stats.sql',
   '007_search.sql',
+  '008_lines.sql',
+  '009_retention.sql',
+  '010_token_scope.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -28,16 +33,18 @@ export function schemaVersion(db: Database): number {
 /** Brings a database up to this program's schema, under the write lock; a current one is left. */
 export async function migrate(
   db: Database,
-  options: { path: string; busy_timeout_ms: number },
+  options: { path: string; busy_timeout_ms: number; refuseEmpty?: () => void },
 ): Promise<void> {
-  const { busy_timeout_ms } = options
+  const { busy_timeout_ms, refuseEmpty } = options
   // Even a first look finds the file locked for a moment, while another process opens or closes it.
   const found = await patiently(db, busy_timeout_ms, () => {
     db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
     return refuseNewer(db, options.path)
   })
+  if (found === 0) refuseEmpty?.()
+  // Also a current one: a backup is kept in another mode, and may have been put in place by hand.
+  await patiently(db, busy_timeout_ms, () => useWal(db, options.path))
   if (found === SCHEMA_VERSION) return
-  await patiently(db, busy_timeout_ms, () => db.exec('PRAGMA journal_mode = WAL'))
   await beginPatiently(db, busy_timeout_ms)
   try {
     const applied = refuseNewer(db, options.path)
@@ -52,6 +59,14 @@ export async function migrate(
   }
 }
 
+function useWal(db: Database, path: string): void {
+  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
+  if (mode === 'wal') return
+  throw new Refusal('unavailable', `${path} cannot be used in WAL mode, only in ${String(mode)}`, {
+    next: 'Put the state on a local disk whose files can be shared between processes.',
+  })
+}
+
 function begin(db: Database, path: string): void {
   const { hash } = EMPTY_HEAD
   db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0)`).run(readEpoch(path), hash)
@@ -60,10 +75,11 @@ function begin(db: Database, path: string): void {
 
 /** The schema of a database; one from a newer program is refused rather than misread. */
 export function refuseNewer(db: Database, path: string): number {
-  const found = schemaVersion(db)
-  if (found <= SCHEMA_VERSION) return found
-  throw new Refusal('unavailable', `${path} was written by a newer leasehold (schema ${found})`, {
-    next: 'Upgrade leasehold; this version would not understand what it reads.',
-    details: { found, known: SCHEMA_VERSION },
-  })
+  return refuseNewerSchema(path, schemaVersion(db), SCHEMA_VERSION)
+}
+
+/** Whether the schema still is this program's; refuses when a newer program has migrated it. */
+export function isCurrent(statements: Statements, path: string): boolean {
+  const found = Number(statements.sql('PRAGMA user_version').get()?.['user_version'])
+  return refuseNewerSchema(path, found, SCHEMA_VERSION) === SCHEMA_VERSION
 }

@@ -1,5 +1,11 @@
 import { KEYS, type Ready, type TableName } from '../../core/rows.ts'
-import { type Cursor, type Event, INDEXES, type IndexName } from '../../core/view.ts'
+import {
+  type Cursor,
+  type Event,
+  type EventPlace,
+  INDEXES,
+  type IndexName,
+} from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
 import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
@@ -12,6 +18,9 @@ const IN_SCOPE = `key > ?1 || char(10) AND key < ?1 || char(11)`
 
 const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
 const BASE = `path ->> 'base'`
+const PROCESS = `(process ->> 'pid') || '/' || (process ->> 'start')`
+/** Orders that are no columns. */
+const EXPRESSIONS: ReadonlySet<string> = new Set([BASE, PROCESS])
 
 const SCANS: Record<IndexName, { where: string; order: string }> = {
   ready_in: { where: IN_SCOPE, order: 'key' },
@@ -37,21 +46,32 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   runs_newest: { where: `dispatcher IS NOT NULL AND '' = ?`, order: '-fence' },
   runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = ?', order: 'id' },
   line_of: { where: 'name = ?', order: 'rank' },
+  line_end: { where: `name || char(10) || priority = ?`, order: '-rank' },
+  line_several: { where: 'several = 1 AND name = ?', order: 'rank' },
   dependents_of: { where: 'depends_on = ?', order: 'task_id' },
   leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
+  leases_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'expires_ms' },
   leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
-  leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: 'name' },
+  leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: PROCESS },
   reservations: { where: `${RESERVED} AND '' = ?`, order: BASE },
   reservations_in: { where: `${RESERVED} AND path ->> 'scope' = ?`, order: BASE },
   reservations_of: { where: `${RESERVED} AND path ->> 'project' = ?`, order: BASE },
   reservations_beside: { where: `${RESERVED} AND path ->> 'family' = ?`, order: BASE },
   tickets: { where: `'' = ?`, order: 'rank' },
+  tickets_due: { where: `due_ms IS NOT NULL AND '' = ?`, order: 'due_ms' },
+  tickets_seated_at: { where: 'seat = ?', order: PROCESS },
   tickets_of: { where: 'node = ?', order: 'asked_ms' },
   tickets_under: { where: 'under_node = ?', order: 'asked_ms' },
   tasks: { where: `'' = ?`, order: 'created_at' },
   tasks_with_status: { where: 'status = ?', order: 'rank' },
   runs_of: { where: `id > ?1 || '.' AND id < ?1 || '/' AND task_id = ?1`, order: 'started_at' },
+  runs_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'ended_at' },
   agents: { where: `'' = ?`, order: 'id' },
+  agents_by_seen: { where: `'' = ?`, order: 'last_seen_ms' },
+  tokens_by_end: {
+    where: `(expires_ms IS NOT NULL OR revoked_at IS NOT NULL) AND '' = ?`,
+    order: 'coalesce(expires_ms, 0)',
+  },
   tokens: { where: `'' = ?`, order: 'created_at' },
   requests_by_age: { where: `'' = ?`, order: 'at_ms' },
   memories: { where: `live = 1 AND '' = ?`, order: 'id' },
@@ -61,6 +81,8 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
     where: `live = 1 AND expires_ms IS NOT NULL AND '' = ?`,
     order: 'expires_ms',
   },
+  memories_deleted: { where: `live = 0 AND heads <> '[]' AND '' = ?`, order: 'updated_ms' },
+  versions_saying: { where: 'kept = 1 AND hash = ?', order: 'id' },
   versions_of: { where: 'memory_id = ?', order: '-version' },
   conflicts: { where: 'status = ?', order: 'opened_ms' },
   conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
@@ -68,6 +90,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   alerts: { where: `'' = ?`, order: 'since_at' },
   background_jobs_due: { where: `state = 'waiting' AND kind = ?`, order: 'next_ms' },
   background_jobs_in: { where: `state <> 'waiting' AND state = ?`, order: 'key' },
+  vectors: { where: `'' = ?`, order: 'key' },
   duplicates_with: { where: 'status = ?', order: '-similarity' },
   duplicates_of: { where: 'a = ?', order: 'id' },
   duplicates_to: { where: 'b = ?', order: 'id' },
@@ -142,7 +165,7 @@ export class Statements {
       const { where, order } = SCANS[index]
       const by = `${order}, ${quoted(KEYS[table])}`
       // Of an expression, SQLite does not see in a comparison of pairs where to begin in an index.
-      const from = order === BASE ? `AND ${order} >= ?2` : ''
+      const from = EXPRESSIONS.has(order) ? `AND ${order} >= ?2` : ''
       const behind = after ? `${from} AND (${by}) > (?2, ?3)` : ''
       return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
     })
@@ -257,6 +280,38 @@ export class Statements {
   /** Statements that are written out by hand, for what happens once per batch or less. */
   sql(text: string): Statement {
     return this.once(text, () => text)
+  }
+
+  /** Of an event that is still there. */
+  hashOf(position: number): string | undefined {
+    const found = this.sql('SELECT hash FROM event WHERE position = ?').get(position)
+    return found?.['hash'] as string | undefined
+  }
+
+  /** Only as far as the chain is the one that is meant: a backup may have taken its place. */
+  forgetEvents({ position, hash }: EventPlace): void {
+    const moved = this.sql(
+      `UPDATE checkpoint SET position = ?1, hash = ?2 WHERE position < ?1
+       AND EXISTS (SELECT 1 FROM event WHERE position = ?1 AND hash = ?2)`,
+    ).run(position, hash).changes
+    if (moved > 0) this.sql('DELETE FROM event WHERE position <= ?').run(position)
+  }
+
+  /** The newest row of a group that is not among the newest `keep`. */
+  cutoff(index: IndexName, group: string, keep: number): Cursor | undefined {
+    const { table } = INDEXES[index]
+    const statement = this.once(`cutoff ${index}`, () => {
+      const { where, order } = SCANS[index]
+      const key = quoted(KEYS[table])
+      return `SELECT ${order} AS "order", ${key} AS "key" FROM ${quoted(table)} WHERE ${where}
+        ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET ?`
+    })
+    return statement.get(group, keep) as Cursor | undefined
+  }
+
+  count(table: TableName): number {
+    const sql = () => `SELECT count(*) AS n FROM ${quoted(table)}`
+    return Number(this.once(`count ${table}`, sql).get()?.['n'])
   }
 
   events(after: number, limit: number): Event[] {

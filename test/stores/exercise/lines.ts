@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Waiting } from '../../../src/core/lock.ts'
+import type { Placed } from '../../verbs.ts'
 import type { ProcessRef } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
 import type { Begin } from './scene.ts'
@@ -301,7 +301,7 @@ export function exerciseLines(begin: Begin): void {
       const held = await verbs.takeAll(['a', 'b'], ada)
       await verbs.wait(['a', 'b'], bob, 'T1')
       machine.advance(1)
-      const second = (await verbs.wait(['b', 'a'], cyd, 'T2')) as Waiting
+      const second = (await verbs.wait(['b', 'a'], cyd, 'T2')) as Placed
       expect(second.position).toBe(2)
       for (const lease of held) await verbs.release(lease.name, ada, lease.fence)
       expect(await verbs.wait(['a', 'b'], bob, 'T1')).toHaveLength(2)

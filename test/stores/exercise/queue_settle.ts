@@ -65,6 +65,26 @@ export function exerciseQueueSettling(begin: Begin): void {
       await expectRefusal(verbs.cancel('a'), 'illegal_move')
     })
 
+    test('of a task in review is for its creator, admins and its holder', async (scene) => {
+      const { verbs } = scene
+      for (const id of ['a', 'b', 'c']) {
+        await verbs.add(id, ada, { id })
+        const { lease } = await verbs.claim(id, bob)
+        await verbs.move(id, 'review', bob, lease.fence)
+      }
+      for (const stranger of [bob, callerOf('cy')]) {
+        const refused = await expectRefusal(verbs.cancel('a', stranger), 'forbidden')
+        expect(refused.next).toContain('ada')
+      }
+      expect(await verbs.task('a')).toMatchObject({ status: 'review' })
+      expect(await verbs.cancel('a', ada)).toMatchObject({ status: 'cancelled' })
+      expect(await verbs.cancel('b', ADMIN)).toMatchObject({
+        status: 'cancelled',
+      })
+      await verbs.take('task:c', bob)
+      expect(await verbs.cancel('c', bob)).toMatchObject({ status: 'cancelled' })
+    })
+
     test('stops a command whose agent has cancelled the task already', async (scene) => {
       const { verbs, machine } = scene
       await verbs.enqueue({ id: 'a' })

@@ -1,0 +1,46 @@
+import type { Cursor, IndexName } from '../../core/view.ts'
+import type { Counter, Sizes } from '../port.ts'
+import type { Address } from './address.ts'
+import type { Connection } from './driver.ts'
+import { cutoffText, SCANS } from './scans.ts'
+import { COUNTED, statementsFor } from './statements.ts'
+
+export type Read = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
+
+/** Counts on connections for reading. What is free within a table only the server knows. */
+export class PostgresCounter implements Counter {
+  private readonly read: Read
+  private readonly address: Address
+
+  constructor(read: Read, address: Address) {
+    this.read = read
+    this.address = address
+  }
+
+  cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
+    const text = cutoffText(index, this.address.quoted)
+    const isText = SCANS[index].type === 'text'
+    return this.read(
+      async (db) => {
+        const [row] = await db.query(text, [group, keep])
+        const order = row && (isText ? row[0]! : Number(row[0]))
+        return order === undefined ? undefined : { order, key: row![1]! }
+      },
+      () => undefined,
+    )
+  }
+
+  sizes(): Promise<Sizes> {
+    const { counts, bytes } = statementsFor(this.address)
+    return this.read(
+      async (db) => {
+        const [found] = await db.run(counts)
+        const [size] = await db.query(bytes, [this.address.schema])
+        const rows = COUNTED.map((table, i) => [table, Number(found![i])])
+        const counted = Object.fromEntries(rows) as Record<string, number>
+        return { rows: counted, bytes: Number(size![0]), free_bytes: 0 }
+      },
+      () => ({ rows: {}, bytes: 0, free_bytes: 0 }),
+    )
+  }
+}

@@ -1,0 +1,71 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { LocalProvider } from '../../src/daemon/jobs/local.ts'
+import { answerOf } from '../../src/doors/mcp/answers.ts'
+import { Notes, STORES } from './scene.ts'
+
+const model = new LocalProvider(undefined, new URL('../../dist/test/embedder.cjs', import.meta.url))
+afterAll(() => model.close())
+
+/** Closed by the file, not by whoever is done with it first. */
+const shared = Object.assign(Object.create(model) as LocalProvider, {
+  close: async () => undefined,
+})
+
+const BODY = 'Our main PostgreSQL database listens on the port'
+
+describe.each(STORES)('on %s', (kind) => {
+  test('notes with another number, name or negation are a contradiction', async () => {
+    const notes = new Notes(kind)
+    await notes.put('one', `${BODY} 5432.`)
+    await notes.put('two', `${BODY} 5433.`)
+    await notes.keeper(async () => shared)
+    await notes.settled()
+    const listed = await notes.ask('duplicate.list', {})
+    expect(listed.items).toMatchObject([
+      { label: 'contradicts', a: { key: 'one' }, b: { key: 'two' } },
+    ])
+    expect(listed.items[0].a.excerpt).toContain('5432')
+    expect(listed.items[0].b.excerpt).toContain('5433')
+    await notes.put('two', `${BODY} 5432!`, { based_on: 1 })
+    await notes.settled()
+    expect((await notes.ask('duplicate.list', {})).items).toMatchObject([{ label: null }])
+  })
+
+  test('a pair is judged by the versions that it shows', async () => {
+    const notes = new Notes(kind)
+    await notes.put('disputed', 'Release notes are written by the product team.')
+    await notes.put('disputed', `${BODY} 5432.`, {}, 'bob')
+    await notes.put('other', `${BODY} 5432.`, {}, 'cy')
+    await notes.keeper(async () => shared)
+    await notes.settled()
+    // What bob wrote is the same as the other note, but the note is shown by what ada wrote.
+    expect((await notes.ask('duplicate.list', {})).items).toEqual([])
+  })
+
+  test('a note in conflict is listed with the version that its author wrote', async () => {
+    const notes = new Notes(kind)
+    const { version } = await notes.put('disputed', 'What ada says.')
+    await notes.put('disputed', 'What bob says, at greater length.', {}, 'bob')
+    const { items } = await notes.ask('memory.list', {})
+    const whole = await notes.ask('memory.get', { key: 'disputed' })
+    expect(items).toMatchObject([{ author: 'ada', version, conflict: true }])
+    for (const field of ['author', 'version', 'size', 'confidence', 'tags']) {
+      expect(items[0][field], field).toEqual(whole[field])
+    }
+    expect(items[0].updated_at).toBe(whole.created_at)
+    const found = await notes.ask('memory.search', { query: 'ada says', mode: 'text' })
+    expect(found.items).toMatchObject([{ author: 'ada', version, disputed: true }])
+  })
+
+  test('a page of pairs is short, however many there are', async () => {
+    const notes = new Notes(kind)
+    const long = `${BODY} 5432. ${'It is the same on every machine that we have. '.repeat(20)}`
+    await Promise.all(Array.from({ length: 16 }, (_, i) => notes.put(`note ${i}`, `${long}${i}`)))
+    await notes.keeper(async () => shared)
+    await notes.settled()
+    const page = await notes.ask('duplicate.list', {})
+    expect(page.items).toHaveLength(10)
+    expect(page.next).not.toBeNull()
+    expect(JSON.stringify(answerOf('duplicate.list', page)).length).toBeLessThan(16_000)
+  })
+})
