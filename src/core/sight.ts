@@ -107,6 +107,7 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   background_job: never,
   vector: never,
   embedding: never,
+  host_settings: never,
   duplicate: when(({ a, b }, view, caller) => {
     return [a, b].every((id) => notesSeen(view, notesOf(id), caller))
   }),

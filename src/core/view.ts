@@ -90,6 +90,11 @@ export const INDEXES = {
     order: (row) => row.key,
   }),
   dispatchers: index({ table: 'dispatcher', group: () => '', order: (row) => row.id }),
+  host_settings: index({
+    table: 'host_settings',
+    group: (row) => row.part,
+    order: (row) => row.key,
+  }),
   queue_of: index({
     table: 'task',
     group: (row) => (row.queue && row.status === 'todo' ? (row.user ?? '') : null),

@@ -5,6 +5,7 @@ import type { ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
 import { carries, isOver, lineage, LINUX, lookAt, send, signalled } from './proc.ts'
 import type { Unseen } from './proc.ts'
+import { timeShift } from './time_namespace.ts'
 
 /** As `hostname` of `node:os` says it, which every hook would have to load for this. */
 export const host = LINUX
@@ -19,23 +20,13 @@ export const boot = LINUX
       .execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' })
       .trim()
 
+const space = LINUX ? readlinkSync('/proc/self/ns/pid') : process.platform
+
 /**
  * The same pid means another process in another pid namespace, though boot and host agree; and in
  * another time namespace the same process has another start time.
  */
-export const seat = `${boot}/${LINUX ? namespaces() : process.platform}`
-
-/** The time namespace that every machine begins with is not named. */
-function namespaces(): string {
-  const pids = readlinkSync('/proc/self/ns/pid')
-  try {
-    const time = readlinkSync('/proc/self/ns/time')
-    return time === 'time:[4026531834]' ? pids : `${pids}/${time}`
-  } catch {
-    // A kernel without time namespaces.
-    return pids
-  }
-}
+export const seat = `${boot}/${space}${timeShift.boottime && `/time+${timeShift.boottime}`}`
 
 /**
  * A process that runs here now, so that it can be recognised later; undefined if there is none.

@@ -8,6 +8,7 @@ import { VERSION } from '../../daemon/version.ts'
 import { folderOf } from '../../stores/open.ts'
 import { isStopped } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
+import { offerApproval } from './config.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { linkHint, makeLink } from './dashboard.ts'
 import { print } from './show.ts'
@@ -43,6 +44,7 @@ export function addServing(root: Command, enter: Enter): void {
     .option('--viewer', 'print a link for someone who may look, and change nothing')
     .action(async ({ port, viewer }: { port: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
+      await offerApproval(context)
       const server = (await running(context)) ?? (await startBehind(context, portOf(port)))
       const { pid, url } = server
       if (context.json) return print(JSON.stringify({ pid, url }))

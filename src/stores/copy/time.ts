@@ -50,6 +50,7 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   token: ['expires_ms'],
   share: ['last_ms'],
   lane: ['head_rank'],
+  host_settings: ['read_ms'],
   memory: ['updated_ms', 'expires_ms'],
   memory_version: ['created_ms', 'expires_ms'],
   memory_conflict: ['opened_ms'],
