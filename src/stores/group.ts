@@ -16,7 +16,7 @@ import {
 import { processFact, seat } from './process.ts'
 
 /*
- * Process groups that we started. What a row says about one is a claim, not a fact: the row may have
+ * Process groups that we started. What a row says about one is a claim, not a fact: it may have
  * been made on another machine, by an older version, or by hand. So nothing is signalled that does
  * not carry the random mark of its group in its environment, except by the very process that
  * started it. A group that lives and cannot be proved ours is `unknown`: its lock comes free in

@@ -12,7 +12,7 @@ const PIECE = 16 * 1024
  * The uid of the login that listens at a loopback address, as the kernel tells it; undefined when
  * nobody is seen to. Listening sockets come first in these tables: little of a long one is read.
  */
-export function ownerOfPort(url: string): number | undefined {
+export function loginOfPort(url: string): number | undefined {
   if (!LINUX) return undefined
   const { hostname, port } = new URL(url)
   const version = hostname === '[::1]' ? 6 : 4

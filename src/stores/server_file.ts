@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
-import { ownerOfPort } from './listener.ts'
+import { loginOfPort } from './listener.ts'
 import { writePrivate } from './private_file.ts'
 import { host, processFact } from './process.ts'
 
@@ -92,8 +92,8 @@ export function serverIn(folder: string): ServerFile | undefined {
   const { pid, start = -1, seat = '' } = server
   const fact = processFact({ host, seat, pid, start })
   if (fact === 'dead') return undefined
-  const owner = ownerOfPort(server.url)
-  return (owner === undefined ? fact === 'alive' : owner === process.getuid?.())
+  const login = loginOfPort(server.url)
+  return (login === undefined ? fact === 'alive' : login === process.getuid?.())
     ? server
     : undefined
 }

@@ -29,7 +29,7 @@ let store: Store
 let samples: ReturnType<typeof samplesFor>
 let asleep: GroupRef | undefined
 
-/** A process group with a mark, as `leasehold run` starts one; another when the last was stopped. */
+/** A process group with a mark, as `leasehold run` starts one; another if the last was stopped. */
 async function group(): Promise<GroupRef> {
   if (asleep && isAlive(asleep.pid)) return asleep
   const mark = newMark()

@@ -79,7 +79,7 @@ describe('a group that does not carry its mark', () => {
 })
 
 describe('naming a group', () => {
-  test('is not for an agent’s token, and of what is not ours not for an admin’s either', async () => {
+  test('is not for an agent’s token, nor of what is not ours for an admin’s', async () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
     const victim = await bystander(place)
