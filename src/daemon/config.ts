@@ -39,7 +39,6 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
     : withApproved(all, approvedFor(folder, env))
   const base = dirname(resolve(folder))
   const config = { ...configOf(said, base, () => homeFolder(env)), waiting }
-  if (env['LEASEHOLD_SLOTS_MAX']) config.slots.max = Number(env['LEASEHOLD_SLOTS_MAX'])
   if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
 }
@@ -48,7 +47,7 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
 export const readPrograms = (folder: string, env: NodeJS.ProcessEnv) =>
   programsIn(readFile(folder, env))
 
-/** What the file says, checked. */
+/** What the file says, checked; and how many slots the environment says, which is above it. */
 function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
   const file = join(resolve(folder), CONFIG_FILE)
   const raw = readJson(file)
@@ -61,6 +60,7 @@ function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
   }
   problems.push(...agentProblems(raw), ...memoryProblems(said, env))
   if (!said || problems.length > 0) throw broken(file, problems)
+  if (slots !== undefined) said.slots.max = Number(slots)
   return said
 }
 
