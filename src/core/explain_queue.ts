@@ -80,7 +80,7 @@ function* capacity(view: View, task: Task): Generator<Reason> {
   const serving = dispatchers.filter(({ projects }) => projects.includes(project))
   if (serving.length === 0) {
     const nobody = `no dispatcher serves project ${word(project)}`
-    const sentence = `waits because ${nobody}: add it to config.json`
+    const sentence = `waits because ${nobody}: add it to config.json, and approve it`
     yield { code: 'unserved', sentence, details: { project, limit: unserved(project) } }
     return
   }

@@ -11,7 +11,7 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
-import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
+import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
@@ -34,6 +34,8 @@ export interface ProcessRef {
 export interface GroupRef extends ProcessRef {
   mark?: string | undefined
   grace_ms?: number | undefined
+  /** What left the group is let go, marked or not: a daemon that a build tool started, say. */
+  lets_go?: boolean | undefined
 }
 
 /** What a claim took along with its lease, and gives back when that ends. */
@@ -282,6 +284,7 @@ export interface Tables {
   limit: Limit
   queue: Queue
   dispatcher: Dispatcher
+  host_settings: HostSettings
   memory: Memory
   memory_version: MemoryVersion
   memory_text: MemoryText
@@ -319,6 +322,7 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   limit: 'key',
   queue: 'key',
   dispatcher: 'id',
+  host_settings: 'key',
   memory: 'id',
   memory_version: 'id',
   memory_text: 'id',

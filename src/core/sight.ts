@@ -107,6 +107,7 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   background_job: never,
   vector: never,
   embedding: never,
+  host_settings: never,
   duplicate: when(({ a, b }, view, caller) => {
     return [a, b].every((id) => notesSeen(view, notesOf(id), caller))
   }),
@@ -174,6 +175,7 @@ export class Sight implements View {
   }
   process: View['process'] = (ref) => this.view.process(ref)
   group: View['group'] = (ref) => this.view.group(ref)
+  leader: View['leader'] = (ref) => this.view.leader(ref)
 }
 
 /** What `caller` may see: all, unless its token is bound. */

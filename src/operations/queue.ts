@@ -1,11 +1,12 @@
 import { limitOf } from '../core/limit.ts'
+import { memoryInForce } from '../core/memory_settings.ts'
 import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue.ts'
 import { wholeStatus } from '../core/queue_status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
-import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/settings.ts'
+import { limitKey, pauseQueue, queueSettings, setLimit, type SetLimit } from '../core/settings.ts'
 import { maxOf, shareOf } from '../core/share.ts'
 import { getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
@@ -88,7 +89,10 @@ export const status = operation({
   input: {},
   output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => wholeStatus(view),
+  decide: (view) => ({
+    ...wholeStatus(view),
+    settings: [...queueSettings(view), ...memoryInForce(view)],
+  }),
 })
 
 export const list = operation({
@@ -186,7 +190,7 @@ export const limit = operation({
   touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Set a limit or a weight, until config.json is read again. No name: the pool of all.',
+  doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
     project: f.limitedProject,
     group: f.limitedGroup,

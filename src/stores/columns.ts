@@ -171,6 +171,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     projects: 'json',
     started_at: 'text',
   },
+  host_settings: { key: 'text', part: 'text', source: 'text', settings: 'json', read_ms: 'int' },
   memory: {
     id: 'text',
     scope: 'text',
@@ -239,6 +240,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     ended_at: 'text',
     told: 'bool',
     told_end: 'bool',
+    delivery: 'json',
   },
   background_job: {
     key: 'text',

@@ -55,21 +55,8 @@ async function expectOnEveryRoute(what: string, sending: Sending, status = 400, 
 
 describe('on every route', () => {
   test('what is not a JSON object is refused', async () => {
-    for (const body of [
-      '{',
-      '{"a":',
-      'names=x',
-      '<a/>',
-      'null',
-      '[]',
-      '"text"',
-      '42',
-      '{"a":1}{"b":2}',
-      '\0',
-      '{a:1}',
-      "{'a':1}",
-      'NaN',
-    ]) {
+    const bodies = ['{', '{"a":', 'names=x', '<a/>', 'null', '[]', '"text"', '42', '{"a":1}{"b":2}']
+    for (const body of [...bodies, '\0', '{a:1}', "{'a':1}", 'NaN']) {
       await expectOnEveryRoute(JSON.stringify(body), { body })
     }
     await expectOnEveryRoute('bytes', { body: Buffer.from([0xff, 0xfe, 0x00, 0x80]) })
@@ -90,11 +77,8 @@ describe('on every route', () => {
     for (const { name, input } of operations) {
       for (const [field, of] of Object.entries(input)) {
         // Some can be understood after all: spelling.test.ts shows which.
-        const isWrong = (value: unknown) => {
-          const meant = understood({ [field]: of }, { [field]: value })
-          return !of.schema().safeParse(meant[field]).success
-        }
-        for (const value of wrong.filter(isWrong)) {
+        const meant = (value: unknown) => understood({ [field]: of }, { [field]: value })[field]
+        for (const value of wrong.filter((each) => !of.schema().safeParse(meant(each)).success)) {
           const reply = await daemon.post(name, { [field]: value })
           const what = `${name} ${field}=${JSON.stringify(value).slice(0, 30)}`
           const code = reply.json?.error?.code as string

@@ -26,7 +26,7 @@ async function begin() {
   let renewals = 0
   const fences = new Fences(
     {
-      expiry: async (_agent, name) => {
+      expiry: async ({ name }) => {
         const { lock_expires_at } = await status(name)
         return lock_expires_at === null ? null : Date.parse(lock_expires_at)
       },

@@ -60,7 +60,9 @@ export async function measure(
 
 /** Precision and recall of calling a pair the same from `alike` on. */
 export function judge(part: Part, similarity: (i: number) => number, alike: number) {
-  const judged = PAIRS.map((pair, i) => ({ ...pair, isFound: similarity(i) >= alike }))
+  const judged = PAIRS.map((pair, i) => {
+    return { part: pair.part, isSame: pair.isSame, isFound: similarity(i) >= alike }
+  })
   return precisionOf(judged.filter((each) => each.part === part))
 }
 

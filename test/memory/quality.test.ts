@@ -89,10 +89,10 @@ test('notes that state different things in the same words are no duplicates', as
   const first = (await cached.embed(FACTS.map(({ a }) => a))).map(pack)
   const second = (await cached.embed(FACTS.map(({ b }) => b))).map(pack)
   for (const part of ['dev', 'held'] as const) {
-    const judged = FACTS.map(({ a, b, ...pair }, i) => {
+    const judged = FACTS.map(({ a, b, part: of, verdict }, i) => {
       const isAlike = cosine(first[i]!, second[i]!) >= model.alike
-      return { ...pair, a, b, isAlike, isOpposed: contradicts(a, b) }
-    }).filter((pair) => pair.part === part)
+      return { of, verdict, a, b, isAlike, isOpposed: contradicts(a, b) }
+    }).filter((pair) => pair.of === part)
     const alike = judged.filter(({ isAlike }) => isAlike)
     const wordings = judged.filter(({ verdict }) => verdict !== 'unrelated')
     const opposed = precisionOf(

@@ -4,6 +4,7 @@ import { hintOf } from '../../core/hint.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { safeJson, visible } from '../unseen.ts'
 import { addOperations, type Enter } from './commands.ts'
+import { addConfig } from './config.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDashboard } from './dashboard.ts'
 import { addDatabase } from './db.ts'
@@ -79,6 +80,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addRun(root, enter)
   addDispatch(root, groups('runs'), enter)
   addDatabase(groups('db'), enter)
+  addConfig(groups('config'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
   addDashboard(root, enter)

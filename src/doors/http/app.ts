@@ -55,7 +55,11 @@ export function httpApp(doors: Doors): Hono {
   app.use('*', guard(doors.hosts))
   app.onError((error, c) => answerRefusal(c, error))
   app.notFound((c) => answerRefusal(c, noRoute(c)))
-  app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/healthz', (c) => {
+    const { damage } = doors.store
+    if (damage) throw new Refusal('damaged', damage.message, { next: MEND })
+    return c.json({ ok: true })
+  })
   app.get('/readyz', async (c) => {
     await doors.store.read(() => undefined)
     return c.json({ ok: true })
@@ -80,7 +84,11 @@ export function httpApp(doors: Doors): Hono {
       )
       const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
       // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      if (!input['wait_seconds']) return c.json((await ask()) as object)
+      if (!input['wait_seconds']) {
+        const answer = (await ask()) as object
+        if (operation.effect === 'read') warnOfDamage(c, doors.store)
+        return c.json(answer)
+      }
       const signals = [c.req.raw.signal, doors.stopping]
       return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
     } finally {
@@ -100,6 +108,13 @@ export function httpApp(doors: Doors): Hono {
     return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
   })
   return app
+}
+
+const MEND = 'Restore a backup: leasehold db restore BACKUP'
+
+/** A damaged store is read as far as it can be; whoever reads must know that something may lack. */
+function warnOfDamage(c: Context, { damage }: Store): void {
+  if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
 }
 
 async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {

@@ -17,7 +17,7 @@ interface Granted {
 
 /** How leases are asked about and renewed. */
 interface Leases {
-  expiry(agent: string, name: string): Promise<number | null>
+  expiry(lease: Omit<Granted, 'timer'>): Promise<number | null>
   renew(lease: Omit<Granted, 'timer'>): Promise<ShownLease>
 }
 
@@ -106,12 +106,11 @@ export class Fences {
   }
 
   private async beat(lease: Granted): Promise<void> {
-    const { agent, name } = lease
     try {
       // Renewed by another than us: by the hooks of the same agent, which are a sign of life.
-      const expires_ms = await this.leases.expiry(agent, name)
+      const expires_ms = await this.leases.expiry(lease)
       if ((expires_ms ?? 0) > lease.expires_ms + SLACK_MS) {
-        this.lifeOf(agent).at_ms = performance.now()
+        this.lifeOf(lease.agent).at_ms = performance.now()
         lease.expires_ms = expires_ms!
       }
       if (!this.isAlive(lease)) return

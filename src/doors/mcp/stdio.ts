@@ -38,8 +38,9 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
     return agent === own.agent ? own : { ...own, agent, given: true }
   }
   const fences = new Fences({
-    expiry: async (agent, name) => {
-      const { lock_expires_at } = (await reach.call(LOOK, { name }, { caller: as(agent) })) as {
+    expiry: async ({ agent, name, ttl_ms }) => {
+      const how = { caller: as(agent), ttl_ms }
+      const { lock_expires_at } = (await reach.call(LOOK, { name }, how)) as {
         lock_expires_at: string | null
       }
       return lock_expires_at === null ? null : Date.parse(lock_expires_at)

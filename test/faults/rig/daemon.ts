@@ -49,7 +49,7 @@ export class DaemonKeeper {
   }
 
   private async start(): Promise<void> {
-    for (let tries = 0; this.isKept; tries += 1) {
+    while (this.isKept) {
       await this.scene.powered
       this.lives += 1
       this.serving_since = Number.POSITIVE_INFINITY
