@@ -56,12 +56,10 @@ describe('in a world of faults, what was promised holds', () => {
 })
 
 describe('a bug that is planted is found', () => {
-  const planted: [string, RegExp][] = [
-    ['S2', /stale writes are refused/],
-    ['S10', /events have no gaps|db check/],
-  ]
+  const planted: [string, RegExp][] = [['S10', /events have no gaps/]]
   if (ROUNDS > 1) {
-    planted.push(['S1', /nobody is robbed/], ['S7', /one effect per request id|is there 2 times/])
+    planted.push(['S1', /nobody is robbed/], ['S2', /stale writes are refused/])
+    planted.push(['S7', /one effect per request id|is there 2 times/])
     planted.push(['S8', /limits are never exceeded/])
   }
   for (const [plant, found] of planted) {

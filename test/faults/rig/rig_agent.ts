@@ -133,7 +133,9 @@ class RigAgent {
     }
     if (this.random.chance(0.9)) await this.write('release', lock, fence, ttl_ms)
     // Whoever released, expired or was overtaken must not get through with the old fence.
-    if (this.random.chance(0.3)) await this.write('renew', lock, fence, ttl_ms)
+    if (this.random.chance(0.7)) return
+    await after(this.random.below(600))
+    await this.write('renew', lock, fence, ttl_ms)
   }
 
   /** Waits in line for a lock that others hold when they fall. */
