@@ -21,7 +21,7 @@ test('a dispatcher whose claim the store could not take tries again by itself', 
   const said: string[] = []
   const dispatcher = new Dispatcher(store, {
     place: placeOf({ LEASEHOLD_DIR: folder }, folder),
-    env: {},
+    env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
     url: () => undefined,
     say: (sentence) => void said.push(sentence),
   })
