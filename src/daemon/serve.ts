@@ -27,7 +27,7 @@ import { startSweeper } from './sweeper.ts'
 
 const HOST = '127.0.0.1'
 /** Connections that the system keeps for us while we are busy; beyond these it drops some. */
-const BACKLOG = 4_096
+const PENDING_MAX = 4_096
 /** How long a client may take to send its headers, and the whole of its request. */
 const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
 /** A client that does not take its answer is cut off when the server has waited this long. */
@@ -170,7 +170,7 @@ function listen(server: Server, port: number): Promise<number> {
       const next = 'Choose another: leasehold serve --port 0 takes any that is free.'
       reject(taken ? new Refusal('unavailable', `Port ${port} is in use`, { next }) : error)
     })
-    server.listen(port, HOST, BACKLOG, () => resolve((server.address() as AddressInfo).port))
+    server.listen(port, HOST, PENDING_MAX, () => resolve((server.address() as AddressInfo).port))
   })
 }
 

@@ -4,7 +4,8 @@ import { timeShift } from './time_namespace.ts'
 
 /**
  * This machine. `hrtime` counts from boot and, without what a time namespace adds to it, is the
- * same for all processes on it. On Linux it stands still while the machine is suspended: so do leases.
+ * same for all processes on it. On Linux it stands still while the machine is suspended, and so do
+ * leases.
  */
 export const machine: Machine = {
   host,

@@ -92,7 +92,7 @@ describe('a long line', () => {
     await daemon.stop()
   }, 600_000)
 
-  test('of many who wait for a hundred locks each, and hold one, keeps nobody waiting', async () => {
+  test('of many who wait for a hundred locks each and hold one keeps nobody waiting', async () => {
     const store = openSqlite(temporaryFolder(), machine)
     const process = ownProcess()
     const names = Array.from({ length: 100 }, (_, i) => `n${i}`)

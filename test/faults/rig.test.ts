@@ -8,6 +8,7 @@ import { Counts } from './rig/counts.ts'
 import { damageCases, tryDamage } from './rig/damaging.ts'
 import { sweepUp } from './rig/sweeping.ts'
 import { World, type WorldPlan } from './rig/world.ts'
+import { wreak } from './rig/faults.ts'
 
 /** A folder for one test; nothing of it is left behind, whatever happens. */
 function place(): string {
@@ -22,7 +23,7 @@ function place(): string {
 async function played(plan: Omit<WorldPlan, 'folder' | 'name'>): Promise<Counts> {
   const counts = new Counts()
   const name = `${plan.kind} of seed ${plan.seed}`
-  await new World({ ...plan, name, folder: join(place(), 'world') }, counts).play()
+  await new World({ ...plan, name, folder: join(place(), 'world') }, counts).play(wreak)
   for (const [what, why] of counts.skipped) because(`${what}: ${why}`)
   return counts
 }

@@ -43,7 +43,7 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   task: ['rank'],
   ready: ['rank'],
   lease: ['acquired_ms', 'expires_ms'],
-  ticket: ['asked_ms', 'rank', 'seen_ms', 'called_ms'],
+  ticket: ['asked_ms', 'rank', 'seen_ms', 'called_ms', 'due_ms'],
   place: ['rank'],
   agent: ['last_seen_ms'],
   request: ['at_ms'],

@@ -6,6 +6,7 @@ import type { Counts } from './counts.ts'
 import { damageCases, tryDamage } from './damaging.ts'
 import { nowMs } from './history.ts'
 import { World, type WorldPlan } from './world.ts'
+import { wreak } from './faults.ts'
 
 type Shape = Pick<WorldPlan, 'kind' | 'disk'> & { name: string }
 
@@ -55,7 +56,7 @@ export async function playWorlds(
     const before = counts.violations.length
     const ms = Math.max(10_000, Math.min(WORLD_MS, until_ms - nowMs()))
     const plan = { ...shape, name: counts.now, seed: random.below(2 ** 31), ms, folder: place }
-    await new World(plan, counts).play()
+    await new World(plan, counts).play(wreak)
     // The histories of a world without fault are of no more use.
     if (counts.violations.length === before) rmSync(place, { recursive: true, force: true })
     played += 1

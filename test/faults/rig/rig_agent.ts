@@ -16,7 +16,7 @@ export interface Orders {
   /** Whether leases name this process. */
   named: boolean
   seed: number
-  /** Patient ones only wait and are never harmed; fallers fall when they have what they wait for. */
+  /** Patient ones only wait and are never harmed; fallers fall when they have what they want. */
   mode: 'mixed' | 'patient' | 'faller'
   locks: number
   hasQueue: boolean
@@ -26,7 +26,7 @@ export interface Orders {
   until: string
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- answers of many operations pass through here
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of many operations pass here
 type Answer = any
 type Ask = Omit<Asked, 'agent' | 'door' | 'request'>
 

@@ -74,7 +74,8 @@ export function tableOf(summary: Summary): string {
     ['power losses', summary.power_losses],
     [
       'damage cases',
-      `${summary.damage_cases}: ${summary.damage_detected} detected, ${summary.damage_harmless} harmless`,
+      `${summary.damage_cases}: ${summary.damage_detected} detected, ` +
+        `${summary.damage_harmless} harmless`,
     ],
     ['calls', `${summary.calls}, ${summary.acknowledged} acknowledged`],
     ['acknowledged and lost', summary.acknowledged_lost],

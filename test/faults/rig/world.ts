@@ -12,7 +12,6 @@ import { after, Notes, nowMs } from './history.ts'
 import { ALONE, isAlive, type Proc, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
 import { Scene } from './scene.ts'
-import { wreak } from './faults.ts'
 
 export type Kind = 'sqlite' | 'file' | 'postgres'
 
@@ -66,11 +65,11 @@ export class World {
     this.hasQueue = plan.kind !== 'file'
   }
 
-  /** Builds it up, lets it suffer, lets it come to rest, and judges it. */
-  async play(): Promise<void> {
+  /** Builds it up, lets it suffer by `harm`, lets it come to rest, and judges it. */
+  async play(harm: (world: World, until_ms: number) => Promise<void>): Promise<void> {
     try {
       if (!(await this.build())) return
-      await wreak(this, nowMs() + this.plan.ms)
+      await harm(this, nowMs() + this.plan.ms)
       await this.rest()
       await judgeScene(this.scene, this.direct().env, this.hasQueue)
     } catch (error) {
@@ -187,7 +186,8 @@ export class World {
       const [mark, id] = [`queued ${n}`, `q${n}`]
       const seconds = scene.random.pick([0.05, 0.1, 0.5])
       const child = scene.random.chance(0.2) ? 'child' : ''
-      const script = `set -- ${user} "$LEASEHOLD_RUN" ${seconds} ${child}; . ${scene.out}/witness.sh`
+      const begin = `set -- ${user} "$LEASEHOLD_RUN" ${seconds} ${child}`
+      const script = `${begin}; . ${scene.out}/witness.sh`
       const input = { id, title: mark, prompt: script, project: 'web', user, retries: 50 }
       for (let told = false; !told && !scene.isOver;) {
         const asked = { op: 'queue.add', request: mark, agent: 'rig', door: 'http', mark }
