@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/build.ts', 'test/postgres_setup.ts'],
+    // Tests write their own configuration; that of approval takes this away.
+    env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -78,7 +78,12 @@ export async function stopServer({ child }: Server): Promise<void> {
 
 /** A daemon of its own, on a free port. */
 export async function startServer(folder: string, path: string): Promise<Server> {
-  const env = { ...process.env, LEASEHOLD_DIR: folder, LEASEHOLD_STORE: `sqlite:${path}` }
+  const env = {
+    ...process.env,
+    LEASEHOLD_DIR: folder,
+    LEASEHOLD_STORE: `sqlite:${path}`,
+    LEASEHOLD_TRUST_CONFIG: 'yes',
+  }
   const child = spawn(process.execPath, [COMMAND, '--json', 'serve', '--port', '0'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,6 +9,7 @@ const PROGRAMS = [
   'test/faults/postgres_claimer.ts',
   'test/faults/postgres_copier.ts',
   'test/faults/postgres_crowd_agents.ts',
+  'test/faults/rig/rig_agent.ts',
 ]
 
 /**

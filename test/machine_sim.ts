@@ -43,6 +43,11 @@ export class MachineSim implements Machine {
     this.wall_ms += ms
   }
 
+  /** The machine is put back to a snapshot of its memory; what is on disk stays. */
+  rewind(ms: number): void {
+    this.mono_ms -= ms
+  }
+
   /** A new boot: monotonic time and pids start over, and nothing that ran before can be seen. */
   reboot(off_ms = 0): void {
     this.boots += 1
@@ -86,6 +91,10 @@ export class MachineSim implements Machine {
   }
 
   group(ref: ProcessRef): Fact {
+    return this.look(this.groups, ref)
+  }
+
+  leader(ref: ProcessRef): Fact {
     return this.look(this.groups, ref)
   }
 

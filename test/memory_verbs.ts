@@ -5,7 +5,8 @@ import { headsOf, versionId } from '../src/core/memory_history.ts'
 import { type PruneMemory, pruneMemories } from '../src/core/memory_prune.ts'
 import { type Resolution, resolveConflict } from '../src/core/memory_resolve.ts'
 import type { MemorySettings, MemoryVersion } from '../src/core/memory_rows.ts'
-import { applyMemorySettings, QUOTA_DEFAULT } from '../src/core/memory_settings.ts'
+import { memorySettingsOf } from '../src/daemon/shared_settings.ts'
+import { applyMemorySettings } from '../src/core/memory_settings.ts'
 import { textOf } from '../src/core/memory_version.ts'
 import { keyOf } from '../src/core/rows.ts'
 import type { Cursor } from '../src/core/view.ts'
@@ -41,10 +42,9 @@ export class MemoryVerbs {
     return this.store.write((view) => pruneMemories(view, whole, caller, after))
   }
 
-  settings(said: Partial<MemorySettings>): Promise<void> {
-    const quotas = { scope: QUOTA_DEFAULT, agent: QUOTA_DEFAULT }
-    const settings = { strategies: {}, quotas, ...said }
-    return this.store.write((view) => applyMemorySettings(view, settings))
+  settings(said: Partial<Omit<MemorySettings, 'key'>>, host = 'sim'): Promise<void> {
+    const settings = memorySettingsOf({ memory: { strategies: {}, quotas: {}, ...said } })
+    return this.store.write((view) => applyMemorySettings(view, host, settings))
   }
 
   /** The texts of all heads, the first one first; refuses what `getMemory` refuses. */

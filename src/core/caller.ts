@@ -1,4 +1,4 @@
-import type { ProcessRef } from './rows.ts'
+import type { ProcessRef, TokenScope } from './rows.ts'
 
 /** Who is asking. */
 export interface Caller {
@@ -10,6 +10,8 @@ export interface Caller {
   /** The process that waits on its behalf, where that is another: a daemon with an open request. */
   waiter?: ProcessRef
   admin: boolean
+  /** What the caller's token is bound to; undefined: to nothing. */
+  scope?: TokenScope | undefined
   /** The lease this caller runs under (`LEASEHOLD_LOCK`, `LEASEHOLD_FENCE`). */
   under: { lock: string; fence: number } | null
 }

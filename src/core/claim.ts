@@ -4,11 +4,13 @@ import { followGroup } from './lane.ts'
 import { type Grant, grantLease, lockOf } from './lease.ts'
 import { fullLimit, takeLimits } from './limit.ts'
 import { blockedBy } from './lock.ts'
+import { word } from './quote.ts'
 import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Ready, Run, Task } from './rows.ts'
 import { openRun } from './run.ts'
 import { getTask } from './task.ts'
+import { mayTake } from './token_scope.ts'
 import type { View } from './view.ts'
 
 export interface Claim {
@@ -40,7 +42,7 @@ export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller)
 /** A task that is assigned to one agent may be claimed by that agent and its subagents only. */
 export function refuseAssigned(task: Task, caller: Caller): void {
   if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
-  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${task.assigned_to}`, {
+  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${word(task.assigned_to)}`, {
     next: 'Take another: leasehold task claim',
     details: { task_id: task.id, assigned_to: task.assigned_to },
   })
@@ -135,7 +137,7 @@ export function claimNext(
   caller: Caller,
 ): Claim | undefined {
   for (const task of readyFor(view, filter, caller.agent)) {
-    if (fullLimit(view, task) !== undefined) continue
+    if (!mayTake(task, caller) || fullLimit(view, task) !== undefined) continue
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
     return startTask(view, task, ask, caller, ['todo'])
   }

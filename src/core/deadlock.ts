@@ -1,5 +1,6 @@
 import { CYCLE_STEPS_MAX } from './limits.ts'
 import { breakTicket, dropTicket, isGone } from './line.ts'
+import { word } from './quote.ts'
 import { keyOf, type Lease, type Place, processKey, type Ticket } from './rows.ts'
 import { userOf } from './share.ts'
 import { busyLease, holdingLease, nodeOfLease, processOfNode } from './standing.ts'
@@ -43,7 +44,7 @@ interface Step {
 /** Who `ticket` waits for: the holder of each lock, and those before it in each line. */
 function* stepsFrom(view: View, ticket: Ticket, search: Search): Generator<Step> {
   const says = (name: string, whose: string) =>
-    `${ticket.agent} waits for ${name}, which ${whose} has`
+    `${word(ticket.agent)} waits for ${word(name)}, which ${word(whose)} has`
   for (const name of ticket.names) {
     const lease = holdingLease(view, name) ?? busyLease(view, name)
     const node = lease && nodeOfLease(lease)

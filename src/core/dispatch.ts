@@ -1,6 +1,14 @@
 import type { Caller } from './caller.ts'
 import type { Claim } from './claim.ts'
-import { checkFence, closeLease, endLease, heldFor, lockOf, refuseWhileRunning } from './lease.ts'
+import {
+  checkFence,
+  closeLease,
+  endLease,
+  heldFor,
+  lockOf,
+  refuseForeign,
+  refuseWhileRunning,
+} from './lease.ts'
 import { putLimit, unserved } from './limit.ts'
 import { setStatus } from './move.ts'
 import { planted } from './planted.ts'
@@ -60,7 +68,8 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   if (!claim) return undefined
   const run = { ...claim.run, dispatcher: dispatcher.id, pid: null }
   view.put('run', run)
-  const lease = bindToken(view, slacken(view, claim.lease, ask.slack_ms ?? 0), ask.token_hash)
+  const slack = slacken(view, claim.lease, ask.slack_ms ?? 0)
+  const lease = bindToken(view, slack, claim.task, ask.token_hash)
   return { ...claim, lease, run }
 }
 
@@ -117,6 +126,7 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
     })
   }
   const { process, group } = ask
+  refuseForeign(view, group)
   view.put('lease', { ...lease, process, seat: process.seat, group })
   const started = { ...run, begun_at: view.at, host: group.host, pid: group.pid }
   view.put('run', started)

@@ -4,6 +4,7 @@ import { deleteMemory, putMemory } from './memory.ts'
 import type { TextTools } from './memory_merge.ts'
 import type { Memory } from './memory_rows.ts'
 import { isExpired } from './memory_version.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import { keyOf } from './rows.ts'
 import type { Duplicate, Label } from './search_rows.ts'
@@ -100,7 +101,7 @@ export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] 
 export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
 
 /** A pair by its id, or `not_found`. */
-function getDuplicate(view: View, id: string): Duplicate {
+export function getDuplicate(view: View, id: string): Duplicate {
   const found = view.get('duplicate', id)
   if (found) return found
   throw new Refusal('not_found', `There is no pair ${id}`, {
@@ -157,7 +158,7 @@ export function resolveDuplicate(
 
 function refuseDisputed({ scope, key, heads }: Memory): void {
   if (heads.length < 2) return
-  throw new Refusal('conflict', `${scope} ${key} has versions that disagree`, {
+  throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
     next: 'Resolve that first: leasehold memory conflicts',
     details: { scope, key, heads },
   })

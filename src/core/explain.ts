@@ -2,6 +2,7 @@ import { admits } from './caller.ts'
 import { fullLimits, queueReasons } from './explain_queue.ts'
 import { lockOf, timesOf } from './lease.ts'
 import { lineOf } from './line.ts'
+import { argument, word } from './quote.ts'
 import type { Reason } from './reason.ts'
 import { Refusal } from './refusal.ts'
 import type { Task } from './rows.ts'
@@ -33,7 +34,7 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
   const until = lease && ` until ${timesOf(view, lease).expires_at}`
   yield {
     code: 'running',
-    sentence: `is running: ${task.assignee} has it${until ?? ''}`,
+    sentence: `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`,
     details: { assignee: task.assignee, run: task.run_id },
   }
 }
@@ -49,17 +50,17 @@ function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
   const lease = holdingLease(view, lockOf(task.id))
   if (lease) {
     const { expires_at } = timesOf(view, lease)
-    const sentence = `is locked by ${lease.holder} until ${expires_at}`
+    const sentence = `is locked by ${word(lease.holder)} until ${expires_at}`
     yield { code: 'locked', sentence, details: { holder: lease.holder, expires_at } }
   } else {
     for (const ticket of lineOf(view, lockOf(task.id))) {
-      const sentence = `has a free lock that is promised to ${ticket.agent}, who waits for it`
+      const sentence = `has a free lock that is promised to ${word(ticket.agent)}, who waits for it`
       yield { code: 'promised', sentence, details: { next_holder: ticket.agent } }
       break
     }
   }
   if (task.assigned_to !== null && !admits(task.assigned_to, agent)) {
-    const sentence = `is assigned to ${task.assigned_to}, so only that agent may claim it`
+    const sentence = `is assigned to ${word(task.assigned_to)}, so only that agent may claim it`
     yield { code: 'assigned', sentence, details: { assigned_to: task.assigned_to } }
   }
   yield* task.queue ? queueReasons(view, task) : fullLimits(view, task)
@@ -78,18 +79,18 @@ export function explainWaiter(view: View, name: string, agent: string): Explanat
   const position = line.findIndex((ticket) => ticket.agent === agent) + 1
   const lease = holdingLease(view, name) ?? busyLease(view, name)
   if (position === 0) {
-    throw new Refusal('not_found', `${agent} does not wait for ${name}`, {
-      next: `See who does: leasehold lock status ${name}`,
+    throw new Refusal('not_found', `${word(agent)} does not wait for ${word(name)}`, {
+      next: `See who does: leasehold lock status ${argument(name)}`,
       details: { name, agent, waiters: line.length },
     })
   }
   const held = lease
-    ? `${lease.holder} holds it until ${timesOf(view, lease).expires_at}`
+    ? `${word(lease.holder)} holds it until ${timesOf(view, lease).expires_at}`
     : 'it is free and its head has been called'
   const others = line[position - 1]!.names.filter((each) => each !== name)
-  const also = others.length > 0 ? `; it needs ${others.join(', ')} at the same time` : ''
-  const place = `number ${position} of ${line.length} in the line for ${name}`
-  const sentence = `${agent} is ${place}; ${held}${also}`
+  const also = others.length > 0 ? `; it needs ${others.map(word).join(', ')} at the same time` : ''
+  const place = `number ${position} of ${line.length} in the line for ${word(name)}`
+  const sentence = `${word(agent)} is ${place}; ${held}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
   return { sentence: `${sentence}.`, reasons: [{ code: 'waiting', sentence, details }] }
 }

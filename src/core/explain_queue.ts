@@ -3,6 +3,7 @@ import { fullCounter, limitOf, POOL, unserved, whyFull } from './limit.ts'
 import { headOf } from './line.ts'
 import { positionOf } from './queue.ts'
 import { liveDispatchers } from './queue_status.ts'
+import { word } from './quote.ts'
 import type { Reason } from './reason.ts'
 import type { Task } from './rows.ts'
 import { busyWith, isBusy, maxOf, queueOf, shareOf, userLock } from './share.ts'
@@ -22,7 +23,7 @@ function* pauses(view: View, task: Task): Generator<Reason> {
     yield { code: 'paused', sentence, details: { paused: 'all' } }
   }
   if (task.user !== null && shareOf(view, task.user).paused) {
-    const sentence = `waits because the queue of ${task.user} is paused`
+    const sentence = `waits because the queue of ${word(task.user)} is paused`
     yield { code: 'paused', sentence, details: { paused: userLock(task.user) } }
   }
 }
@@ -37,13 +38,13 @@ export function* fullLimits(view: View, task: Task): Generator<Reason> {
     const share = shareOf(view, task.user)
     if (busy === undefined && isBusy(view, share)) {
       const max = maxOf(view, share)
-      const sentence = `waits because user ${task.user} may have ${max} running`
+      const sentence = `waits because user ${word(task.user)} may have ${max} running`
       yield { code: 'user_busy', sentence, details: { user: task.user, max } }
     } else if (busy !== undefined) {
-      const sentence = `waits because user ${task.user} is busy with ${by}`
+      const sentence = `waits because user ${word(task.user)} is busy with ${by}`
       yield { code: 'user_busy', sentence, details: { user: task.user, busy_with: busy } }
     } else if (promised) {
-      const sentence = `waits because the lock ${lock} is promised to ${promised.agent}`
+      const sentence = `waits because the lock ${word(lock)} is promised to ${word(promised.agent)}`
       yield { code: 'user_busy', sentence, details: { user: task.user, next: promised.agent } }
     }
   }
@@ -78,7 +79,8 @@ function* capacity(view: View, task: Task): Generator<Reason> {
   const project = task.project ?? ''
   const serving = dispatchers.filter(({ projects }) => projects.includes(project))
   if (serving.length === 0) {
-    const sentence = `waits because no dispatcher serves project ${project}: add it to config.json`
+    const nobody = `no dispatcher serves project ${word(project)}`
+    const sentence = `waits because ${nobody}: add it to config.json, and approve it`
     yield { code: 'unserved', sentence, details: { project, limit: unserved(project) } }
     return
   }

@@ -2,9 +2,10 @@ import { admits, type Caller, sameProcess } from './caller.ts'
 import { returnLimits, returnUser } from './limit.ts'
 import { LOST_MAX } from './limits.ts'
 import { isPathLock } from './path_terms.ts'
+import { argument, word } from './quote.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, PathTerms, ProcessRef, Task } from './rows.ts'
+import type { GroupRef, Lease, PathTerms, ProcessRef, Task } from './rows.ts'
 import { closeRun, loseRun, outcomeOf } from './run.ts'
 import { putShare, shareOf, userOf } from './share.ts'
 import { expiryOf, holdingLease, standing } from './standing.ts'
@@ -213,10 +214,10 @@ export function checkFence(
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
   const current = last
-    ? `the latest is ${last.fence}, of ${last.holder}`
+    ? `the latest is ${last.fence}, of ${word(last.holder)}`
     : 'it was never granted, or so long ago that its lease is forgotten'
-  return new Refusal('fence_stale', `Fence ${fence} of ${name} is stale: ${current}`, {
-    next: `Stop this work: it is no longer yours. Acquire ${name} again to go on.`,
+  return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
+    next: `Stop this work: it is no longer yours. Acquire ${word(name)} again to go on.`,
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
     leaves: {
       type: 'write.fenced_off',
@@ -229,15 +230,15 @@ function staleFence(name: string, fence: number, last: Lease | undefined, caller
 /** Nobody holds `name` any more, so nothing can be written under a lease of it. */
 export function expiredLease(name: string, last: Lease | undefined): Refusal {
   const reason = last ? (last.reason ?? 'expired') : 'never held'
-  const why = last ? `the lease ${last.fence} of ${last.holder} ended (${reason})` : reason
+  const why = last ? `the lease ${last.fence} of ${word(last.holder)} ended (${reason})` : reason
   const message =
     taskOf(name) === undefined
-      ? `Nobody holds ${name}: ${why}`
+      ? `Nobody holds ${word(name)}: ${why}`
       : `Task must be locked by agent to update status: ${why}`
   return new Refusal('lease_expired', message, {
     next: isPathLock(name)
       ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
-      : `Acquire ${name} again; that works if nobody else took it.`,
+      : `Acquire ${word(name)} again; that works if nobody else took it.`,
     details: { name, reason, last_fence: last?.fence ?? null },
   })
 }
@@ -246,9 +247,9 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
 export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   const task = taskOf(lease.name)
   const by_you = lease.holder === caller.agent
-  const what = task === undefined ? `${lease.name} is held` : 'Task is locked'
+  const what = task === undefined ? `${word(lease.name)} is held` : 'Task is locked'
   const pid = lease.process?.pid
-  const whose = `${lease.holder}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
@@ -266,7 +267,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   })
 }
 
-const freeing = (lease: Lease) => `leasehold lock force-release ${lease.name}`
+const freeing = (lease: Lease) => `leasehold lock force-release ${argument(lease.name)}`
 
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
@@ -286,10 +287,23 @@ export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
   return revoked
 }
 
+/**
+ * What a lease names is stopped when the lease ends, so it has to be what a program of ours has
+ * started for that, whoever names it: refuses what runs here and does not carry its mark.
+ */
+export function refuseForeign(view: View, group: GroupRef): void {
+  if (view.leader(group) !== 'dead') return
+  const { pid } = group
+  throw new Refusal('illegal_move', `Process ${pid} is not a command that leasehold started`, {
+    next: 'Let leasehold start it: leasehold run --lock NAME -- COMMAND',
+    details: { pid },
+  })
+}
+
 /** A lock under a running command goes back when the command has ended, not before. */
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
-  throw new Refusal('illegal_move', `A command still runs under ${lease.name}`, {
+  throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
     next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
     details: { name: lease.name, pid: lease.group?.pid },
   })

@@ -1,6 +1,7 @@
 import { RUN_MS_GUESS, RUN_MS_MIN } from './limits.ts'
 import { headOf } from './line.ts'
 import { planted } from './planted.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Task, Terms } from './rows.ts'
 import type { Limit, Parking, Share } from './queue_rows.ts'
@@ -211,11 +212,11 @@ function limitFull(view: View, task: Task, key: string): Refusal {
 }
 
 function whyBusy(view: View, user: string, busy: string | undefined): string {
-  if (busy !== undefined) return `user ${user} is busy with ${busy.replace(':', ' ')}`
+  if (busy !== undefined) return `user ${word(user)} is busy with ${busy.replace(':', ' ')}`
   const share = shareOf(view, user)
-  if (share.paused) return `the queue of user ${user} is paused`
-  if (isBusy(view, share)) return `user ${user} may have ${maxOf(view, share)} running`
-  return `the lock of user ${user} is promised to one who waited for it`
+  if (share.paused) return `the queue of user ${word(user)} is paused`
+  if (isBusy(view, share)) return `user ${word(user)} may have ${maxOf(view, share)} running`
+  return `the lock of user ${word(user)} is promised to one who waited for it`
 }
 
 /** In words, what keeps a counter from admitting one more. */

@@ -7,6 +7,7 @@ import {
   grantLease,
   heldBy,
   isRunning,
+  refuseForeign,
   refuseWhileRunning,
   revokeLease,
   settleLease,
@@ -15,6 +16,7 @@ import {
 import { LINE_AGING_MS, POSITION_MAX } from './limits.ts'
 import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicket } from './line.ts'
 import { planted } from './planted.ts'
+import { argument, word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import { type GroupRef, keyOf, type Lease, type Ticket } from './rows.ts'
 import { isBusyUser, userOf } from './share.ts'
@@ -111,7 +113,7 @@ function waitersIn(view: View, name: string): number {
 function busyBy(view: View, name: string, caller: Caller): Refusal {
   const busy = busyLease(view, name)
   if (busy) return heldBy(view, busy, caller)
-  return new Refusal('held', `${name} cannot be taken: the limit of this user is 0`, {
+  return new Refusal('held', `${word(name)} cannot be taken: the limit of this user is 0`, {
     next: 'An admin can change it: leasehold queue limit --user NAME --max 1',
     details: { name, holder: null, by_you: false },
   })
@@ -171,10 +173,14 @@ function keepRun(view: View, lease: Lease): void {
 
 /** A free lock with a line belongs to its head. */
 function promisedTo(name: string, head: Ticket, waiters: number): Refusal {
-  return new Refusal('held', `${name} is free but promised to ${head.agent}, who waited for it`, {
-    next: `Join the line: leasehold lock acquire ${name} --wait 30s`,
-    details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
-  })
+  return new Refusal(
+    'held',
+    `${word(name)} is free but promised to ${word(head.agent)}, who waited for it`,
+    {
+      next: `Join the line: leasehold lock acquire ${argument(name)} --wait 30s`,
+      details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
+    },
+  )
 }
 
 function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): Waiting {
@@ -295,7 +301,7 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
   const lease = ticket.names.map(held_by).find((each) => each)
   const held = lease
     ? heldBy(view, lease, caller)
-    : new Refusal('held', `${ticket.names.join(', ')} did not come free in time`)
+    : new Refusal('held', `${ticket.names.map(word).join(', ')} did not come free in time`)
   const where = position === POSITION_MAX ? `${position} or later` : String(position)
   return new Refusal('held', `${held.message}; gave up at position ${where} in the line`, {
     next: held.next,
@@ -343,14 +349,16 @@ export function forceRelease(
   caller: Caller,
 ): Lease {
   if (!caller.admin) {
-    throw new Refusal('forbidden', `Only an admin may force-release ${ask.name}`, {
+    throw new Refusal('forbidden', `Only an admin may force-release ${word(ask.name)}`, {
       next: 'Ask the holder to release it, or a person with an admin token.',
     })
   }
   const lease = view.get('lease', ask.name)
   if (lease && lease.reason === 'force_released') return lease
   if (!lease || !settleLease(view, ask.name)) {
-    throw new Refusal('not_found', `Nobody holds ${ask.name}`, { next: 'leasehold lock list' })
+    throw new Refusal('not_found', `Nobody holds ${word(ask.name)}`, {
+      next: 'leasehold lock list',
+    })
   }
   if (!isRunning(view, lease)) {
     endLease(view, lease, 'force_released', caller.agent, ask.reason)
@@ -363,7 +371,7 @@ export function forceRelease(
 
 /**
  * Names the process group that runs under a lease, before its command may start. From then on the
- * lock is free only when that group is gone.
+ * lock is free only when that group is gone. Refuses one that is no command of ours.
  */
 export function nameGroup(
   view: View,
@@ -371,6 +379,7 @@ export function nameGroup(
   caller: Caller,
 ): Lease {
   const lease = checkFence(view, ask.name, ask.fence, caller)
+  refuseForeign(view, ask.group)
   const named = { ...lease, group: ask.group }
   view.put('lease', named)
   return named

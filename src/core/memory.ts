@@ -7,6 +7,7 @@ import type { Memory, MemoryConflict, MemoryVersion } from './memory_rows.ts'
 import { refuseOverQuota } from './memory_settings.ts'
 import { type Added, addVersion, type Draft, isExpired, memoryAt } from './memory_version.ts'
 import { planted } from './planted.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { View } from './view.ts'
 
@@ -135,7 +136,7 @@ export function deleteMemory(
   const memory = getMemory(view, scope, key)
   if (memory.heads.length > 1 && ask.based_on === undefined) {
     const ids = openConflicts(view, memory.id).map(({ id }) => id)
-    throw new Refusal('conflict', `${scope} ${key} has versions that disagree`, {
+    throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
       next: 'Resolve it first (memory conflicts), or say which version you mean: based_on.',
       details: { heads: memory.heads, conflicts: ids },
     })
@@ -149,7 +150,7 @@ export function getMemory(view: View, scope: string, key: string): Memory {
   const memory = memoryAt(view, scope, key)
   if (memory && memory.live && !isExpired(view, memory)) return memory
   const why = memory ? (memory.live ? ' any more: it has expired' : ' any more: deleted') : ''
-  throw new Refusal('not_found', `There is no memory ${key} in ${scope}${why}`, {
+  throw new Refusal('not_found', `There is no memory ${word(key)} in ${word(scope)}${why}`, {
     next: memory
       ? 'See what it said: leasehold memory history KEY. Or put it anew.'
       : 'See what there is: leasehold memory list. Write it: leasehold memory put KEY CONTENT',
@@ -213,8 +214,12 @@ function saysNothingNew({ confidence, tags, ttl_ms }: PutMemory, there: MemoryVe
 
 function unknownVersion(scope: string, key: string, version: number, memory: Memory | undefined) {
   const newest = memory ? `the newest is ${memory.version}` : 'there is no such note'
-  return new Refusal('not_found', `${scope} ${key} has no version ${version}: ${newest}`, {
-    next: 'Read it first: leasehold memory get KEY. Leave based_on out for a new note.',
-    details: { scope, key, version, newest: memory?.version ?? null },
-  })
+  return new Refusal(
+    'not_found',
+    `${word(scope)} ${word(key)} has no version ${version}: ${newest}`,
+    {
+      next: 'Read it first: leasehold memory get KEY. Leave based_on out for a new note.',
+      details: { scope, key, version, newest: memory?.version ?? null },
+    },
+  )
 }

@@ -1,6 +1,7 @@
 import { unionOf } from './json_union.ts'
 import { NOTE_BYTES_MAX } from './limits.ts'
 import type { MemoryVersion, Strategy } from './memory_rows.ts'
+import { word } from './quote.ts'
 
 /** What rules need of the outside, as pure functions: core imports nothing. */
 export interface TextTools {
@@ -103,8 +104,8 @@ function likeBoth(ours: MemoryVersion, theirs: MemoryVersion) {
 }
 
 const labelsOf = (ours: Side, theirs: Side) => ({
-  ours: `version ${ours.row.version} by ${ours.row.author}`,
-  theirs: `version ${theirs.row.version} by ${theirs.row.author}`,
+  ours: `version ${ours.row.version} by ${word(ours.row.author)}`,
+  theirs: `version ${theirs.row.version} by ${word(theirs.row.author)}`,
 })
 
 /** A text to begin with for whoever merges by hand; null where there is none to be had. */

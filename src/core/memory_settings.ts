@@ -1,10 +1,17 @@
+import {
+  applyHostSettings,
+  isSaidAlready,
+  type SettingRows,
+  settingsInForce,
+} from './host_settings.ts'
 import type { MemorySettings, MemoryUsage, Quota, Strategy } from './memory_rows.ts'
+import type { Settings } from './queue_rows.ts'
 import { Refusal } from './refusal.ts'
 import { keyOf } from './rows.ts'
 import type { View } from './view.ts'
 
 /** Generous: they are there so that nobody fills the disk by accident. */
-export const QUOTA_DEFAULT: Quota = { versions: 1_000_000, bytes: 1024 ** 3 }
+const QUOTA_DEFAULT: Quota = { versions: 1_000_000, bytes: 1024 ** 3 }
 
 const DEFAULTS: MemorySettings = {
   key: 'memory',
@@ -16,24 +23,39 @@ function memorySettings(view: View): MemorySettings {
   return view.get('memory_settings', 'memory') ?? DEFAULTS
 }
 
-/** What is configured, without what belongs to others. */
-type Said = Omit<MemorySettings, 'key'>
-
-const settingsOf = ({ strategies, quotas }: Said): MemorySettings => ({
-  key: 'memory',
-  strategies,
-  quotas,
-})
-
-/** Whether the configuration is what holds already. */
-export function hasMemorySettings(view: View, said: Said): boolean {
-  return JSON.stringify(memorySettings(view)) === JSON.stringify(settingsOf(said))
+/** Settings of memory, by their path in config.json. */
+const MEMORY_ROWS: SettingRows = {
+  get(view, [, section, name = '', field]) {
+    const { strategies, quotas } = memorySettings(view)
+    if (section === 'strategies') return Object.hasOwn(strategies, name) ? strategies[name]! : null
+    return quotas[name as 'scope' | 'agent'][field as keyof Quota]
+  },
+  put(view, [, section, name = '', field], value) {
+    const { strategies, quotas } = memorySettings(view)
+    if (section === 'strategies') {
+      const { [name]: _, ...others } = strategies
+      const said = value === undefined ? others : { ...others, [name]: value as Strategy }
+      view.put('memory_settings', { key: 'memory', strategies: said, quotas })
+      return
+    }
+    const of = name as 'scope' | 'agent'
+    const number = value ?? QUOTA_DEFAULT[field as keyof Quota]
+    const changed = { ...quotas, [of]: { ...quotas[of], [field as string]: number } }
+    view.put('memory_settings', { key: 'memory', strategies, quotas: changed })
+  },
 }
 
-/** Makes the configuration true for all who use the store; without a change nothing is written. */
-export function applyMemorySettings(view: View, said: Said): void {
-  if (!hasMemorySettings(view, said)) view.put('memory_settings', settingsOf(said))
+/** Makes the configuration true for all who use the store. */
+export function applyMemorySettings(view: View, source: string, settings: Settings): void {
+  applyHostSettings(view, { part: 'memory', source, settings }, MEMORY_ROWS)
 }
+
+/** Whether this host has said just that before. */
+export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
+  isSaidAlready(view, { part: 'memory', source, settings })
+
+/** Settings of memory that some config.json names, and whose word each is. */
+export const memoryInForce = (view: View) => settingsInForce(view, 'memory', MEMORY_ROWS)
 
 /** How conflicts of a scope are merged: by its own name, by the longest `prefix*`, by `default`. */
 export function strategyOf(view: View, scope: string): Strategy {

@@ -13,6 +13,7 @@ import type { Lane, Share } from './queue_rows.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from './standing.ts'
 import { createTask, getTask } from './task.ts'
+import { isScoped } from './token_scope.ts'
 import type { View } from './view.ts'
 
 /**
@@ -103,10 +104,16 @@ export function claimAny(
 ): Claim | undefined {
   const ready = claimNext(view, filter, ask, caller)
   if (ready || !ask.queued) return ready
+  if (isScoped(caller)) throw byIdOnly()
   const { project, label, priority } = filter
   if (label !== undefined || priority !== undefined) throw unfiltered()
   const projects = project === undefined ? undefined : new Set([project])
   return claimQueued(view, { ...ask, projects, as: () => caller })
+}
+
+function byIdOnly(): Refusal {
+  const what = 'The queue serves all users in turn, and this token is bound to some'
+  return new Refusal('forbidden', what, { next: 'Claim an enqueued task by its id.' })
 }
 
 function unfiltered(): Refusal {

@@ -99,3 +99,21 @@ export interface Dispatcher {
   projects: string[]
   started_at: string
 }
+
+export type SettingValue = string | number | boolean | null
+
+/** Settings by their path in config.json, see `settingKey`. What is left out is not named. */
+export type Settings = Record<string, SettingValue>
+
+/**
+ * What one config.json sets for all who use the store. Its source is a host; or `config.json` where
+ * no other host can reach the store, and there is only one.
+ */
+export interface HostSettings {
+  key: string
+  part: 'queue' | 'memory'
+  source: string
+  settings: Settings
+  /** When that file was read last. */
+  read_ms: number
+}

@@ -1,6 +1,6 @@
 import { isLaneScope, joinLane, laneScope, leaveLane } from './lane.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from './limits.ts'
-import { keyOf, type Task } from './rows.ts'
+import { keyOf, type Ready, type Task } from './rows.ts'
 import { putShare, shareOf } from './share.ts'
 import type { View } from './view.ts'
 
@@ -38,6 +38,15 @@ function scopesOf(task: Task): string[] {
   return task.project === null ? scopes : [...scopes, inProject(task.project)]
 }
 
+/** The rows by which a task is found: one for each scope in which it can be claimed right now. */
+export const readyRowsOf = (task: Task): Ready[] =>
+  scopesOf(task).map((scope) => readyRow(scope, task))
+
+function readyRow(scope: string, task: Task): Ready {
+  const { rank, id } = task
+  return { key: readyKey(scope, rank, id), scope, rank, task_id: id, high: isHigh(task) }
+}
+
 /**
  * The only way a task is written. Keeps the ready rows true, so that finding the next task never
  * looks at tasks that cannot be claimed.
@@ -55,10 +64,8 @@ export function putTask(view: View, before: Task | undefined, after: Task): Task
   }
   for (const scope of now) {
     if (!moved && old.includes(scope)) continue
-    const { rank, id } = after
-    const high = isHigh(after)
-    view.put('ready', { key: readyKey(scope, rank, id), scope, rank, task_id: id, high })
-    if (isLaneScope(scope)) joinLane(view, after, high)
+    view.put('ready', readyRow(scope, after))
+    if (isLaneScope(scope)) joinLane(view, after, isHigh(after))
   }
   return after
 }

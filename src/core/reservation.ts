@@ -12,8 +12,10 @@ import {
   type Reservation,
 } from './overlap.ts'
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
+import { argument, quoted, word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, PathTerms } from './rows.ts'
+import { sightOf } from './sight.ts'
 import type { View } from './view.ts'
 
 export interface Reserve extends Grant, Where {
@@ -106,9 +108,11 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   const { glob, shared, reason } = lease.path
   const by_you = lease.holder === asker.agent
   const pid = lease.process?.pid
-  const whose = `${lease.holder}${pid === undefined ? '' : ` (PID: ${pid})`}`
-  const what = asked === glob ? `${glob} is reserved` : `${asked} overlaps ${glob}, reserved`
-  const why = reason === null ? '' : `, for: ${reason}`
+  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const theirs = word(glob)
+  const what =
+    asked === glob ? `${theirs} is reserved` : `${word(asked)} overlaps ${theirs}, reserved`
+  const why = reason === null ? '' : `, for: ${quoted(reason)}`
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}${why}`, {
     next: by_you
@@ -131,16 +135,17 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
 }
 
 const freeing = ({ name }: Reservation) =>
-  `An admin can free it: leasehold lock force-release '${name}'`
+  `An admin can free it: leasehold lock force-release ${argument(name)}`
 
 function worktreeWarnings(view: View, glob: Glob, ask: Reserve, asker: Caller): string[] {
   const warnings: string[] = []
-  for (const lease of overlappingBeside(view, glob, ask)) {
+  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask)) {
     if (!blocks(lease, ask.shared, asker)) continue
     const { checkout } = lease.path
     const until = timesOf(view, lease).expires_at
-    const whose = `reserved by ${lease.holder} in another checkout of this repository`
-    warnings.push(`${glob.text} overlaps ${lease.path.glob}, ${whose}: ${checkout}, until ${until}`)
+    const whose = `reserved by ${word(lease.holder)} in another checkout of this repository`
+    const what = `${word(glob.text)} overlaps ${word(lease.path.glob)}`
+    warnings.push(`${what}, ${whose}: ${word(checkout ?? '')}, until ${until}`)
     if (warnings.length === WARNINGS_MAX) break
   }
   return warnings

@@ -11,7 +11,7 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory_rows.ts'
-import type { Dispatcher, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
+import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
 import type { Alert, Stat } from './stat_rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
 
@@ -34,6 +34,8 @@ export interface ProcessRef {
 export interface GroupRef extends ProcessRef {
   mark?: string | undefined
   grace_ms?: number | undefined
+  /** What left the group is let go, marked or not: a daemon that a build tool started, say. */
+  lets_go?: boolean | undefined
 }
 
 /** What a claim took along with its lease, and gives back when that ends. */
@@ -238,6 +240,17 @@ export interface Request {
   at_ms: number
 }
 
+/**
+ * What a token is bound to. A list names all that it may touch, where an empty name stands for
+ * tasks that have no user or no project; null bounds nothing.
+ */
+export interface TokenScope {
+  users: string[] | null
+  projects: string[] | null
+  /** The task that the token's run is for; null for a token that a person made. */
+  task: string | null
+}
+
 /** Who may come in with a secret. Only the secret's hash is kept. */
 export interface Token {
   hash: string
@@ -245,6 +258,8 @@ export interface Token {
   id: string
   role: 'viewer' | 'agent' | 'admin'
   agent: string | null
+  /** What it is bound to; null: to nothing. */
+  scope: TokenScope | null
   created_by: string
   created_at: string
   expires_at: string | null
@@ -269,6 +284,7 @@ export interface Tables {
   limit: Limit
   queue: Queue
   dispatcher: Dispatcher
+  host_settings: HostSettings
   memory: Memory
   memory_version: MemoryVersion
   memory_text: MemoryText
@@ -306,6 +322,7 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   limit: 'key',
   queue: 'key',
   dispatcher: 'id',
+  host_settings: 'key',
   memory: 'id',
   memory_version: 'id',
   memory_text: 'id',

@@ -1,37 +1,64 @@
 import type { Caller } from './caller.ts'
+import {
+  applyHostSettings,
+  inheritSettings,
+  type SettingRows,
+  settingsInForce,
+} from './host_settings.ts'
+import { LOCK_TIMEOUT_MS } from './limits.ts'
+import type { Settings, Share } from './queue_rows.ts'
+import { liveDispatchers } from './queue_status.ts'
 import { groupLimit, limitOf, POOL, projectLimit, putLimit } from './limit.ts'
 import { busyUsers, putShare, queueOf, shareOf } from './share.ts'
 import type { View } from './view.ts'
 
-/** Limits and weights as configured. What is not named has no limit, and weight 1. */
-export interface QueueSettings {
-  user_max: number | null
-  lock_timeout_ms: number
-  /** By key: `project:web`, `group:g`, `pool`. */
-  limits: ReadonlyMap<string, number | null>
-  users: ReadonlyMap<string, { weight: number; max: number | null }>
+/** Settings of the queue, as rules read them: by their path in config.json. */
+const QUEUE_ROWS: SettingRows = {
+  get(view, [section = '', name = '', field]) {
+    if (section === 'users') return shareOf(view, name)[field === 'weight' ? 'weight' : 'max']
+    if (section !== 'per_user_serialization') return limitOf(view, limitIn(section, name)).max
+    const { user_max, lock_timeout_ms } = queueOf(view)
+    return name === 'enabled' ? user_max !== null : lock_timeout_ms / 1000
+  },
+  put(view, [section = '', name = '', field], value) {
+    if (section === 'users') {
+      const changed = field === 'weight' ? { weight: value ?? 1 } : { max: value ?? null }
+      putShare(view, { ...shareOf(view, name), ...(changed as Partial<Share>) })
+    } else if (section !== 'per_user_serialization') {
+      const max = (value ?? null) as number | null
+      putLimit(view, { ...limitOf(view, limitIn(section, name)), max })
+    } else if (name === 'enabled') {
+      view.put('queue', { ...queueOf(view), user_max: value === false ? null : 1 })
+      // Whether a share is busy depends on the queue's own limit too.
+      for (const user of busyUsers(view).keys()) putShare(view, shareOf(view, user))
+    } else {
+      const lock_timeout_ms = value === undefined ? LOCK_TIMEOUT_MS : Number(value) * 1000
+      view.put('queue', { ...queueOf(view), lock_timeout_ms })
+    }
+  },
+}
+
+/** `pool.limit`, `projects.web.limit`, `groups.g.limit`: the counter that it bounds. */
+function limitIn(section: string, name: string): string {
+  if (section === 'pool') return POOL
+  return section === 'projects' ? projectLimit(name) : groupLimit(name)
 }
 
 /** Makes the configuration true: at a dispatcher's start, and when the file has changed. */
-export function applySettings(view: View, settings: QueueSettings): void {
-  const { user_max, lock_timeout_ms, limits, users } = settings
-  view.put('queue', { ...queueOf(view), user_max, lock_timeout_ms })
-  for (const limit of [...view.scan('limits', '')]) {
-    const max = limits.get(limit.key) ?? null
-    if (limit.max !== max) putLimit(view, { ...limit, max })
-  }
-  for (const [key, max] of limits) {
-    const limit = limitOf(view, key)
-    if (limit.max !== max) putLimit(view, { ...limit, max })
-  }
-  for (const share of [...view.scan('shares_special', '')]) {
-    if (!users.has(share.user)) putShare(view, { ...share, weight: 1, max: null })
-  }
-  for (const [user, { weight, max }] of users) {
-    putShare(view, { ...shareOf(view, user), weight, max })
-  }
-  // Whether a share is busy depends on the queue's own limit too.
-  for (const user of busyUsers(view).keys()) putShare(view, shareOf(view, user))
+export function applySettings(view: View, source: string, settings: Settings): void {
+  const said = { part: 'queue', source, settings } as const
+  applyHostSettings(view, said, QUEUE_ROWS)
+  inheritSettings(view, said, isGone(view))
+}
+
+/** Settings of the queue that some config.json names, and whose word each is. */
+export const queueSettings = (view: View) =>
+  settingsInForce(view, 'queue', QUEUE_ROWS, isGone(view))
+
+/** Whether a host dispatches no more. */
+function isGone(view: View): (source: string) => boolean {
+  const live = new Set(liveDispatchers(view).map(({ host }) => host))
+  return (source) => !live.has(source)
 }
 
 /** The key of a limit by what it bounds. */

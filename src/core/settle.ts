@@ -10,6 +10,7 @@ import {
 } from './lease.ts'
 import { forceRelease } from './lock.ts'
 import { cancelHeld, isGivenUp, setStatus } from './move.ts'
+import { word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import type { Lease, Run, Status, Task } from './rows.ts'
 import { busyWith, shareOf, userOf } from './share.ts'
@@ -62,11 +63,11 @@ function refuseStranger(
   const { id, created_by } = task
   if (caller.admin || created_by === caller.agent) return
   if (!lease || !admits(lease.holder, caller.agent)) {
-    const what = lease ? `is being worked on by ${lease.holder}` : `is in ${task.status}`
+    const what = lease ? `is being worked on by ${word(lease.holder)}` : `is in ${task.status}`
     throw new Refusal('forbidden', `Task ${id} ${what}`, {
       next: lease
-        ? `Its holder, its creator (${created_by}) or an admin (--force) may cancel it.`
-        : `Its creator (${created_by}) or an admin (--force) may; or take its lock first.`,
+        ? `Its holder, its creator (${word(created_by)}) or an admin may cancel it.`
+        : `Its creator (${word(created_by)}) or an admin may; or take its lock first.`,
       details: { task_id: id, holder: lease?.holder ?? null, created_by },
     })
   }
@@ -107,7 +108,7 @@ export function releaseUser(
   const found = wanted.filter((name) => running.includes(name))
   if (found.length === 0) {
     const what = ask.task_id === undefined ? 'nothing' : `no task ${ask.task_id}`
-    throw new Refusal('not_found', `User ${ask.user} has ${what} running`, {
+    throw new Refusal('not_found', `User ${word(ask.user)} has ${what} running`, {
       next: 'See who is busy: leasehold queue status',
       details: { user: ask.user, running },
     })

@@ -49,7 +49,13 @@ export interface Alert {
   /** When it was over by itself, if nothing else ends it sooner; null: that cannot be said. */
   quiet_ms: number | null
   ended_at: string | null
-  /** Whether its beginning, and its end, were told to whoever is configured. */
+  /** Whether its beginning, and its end, need be told no more: by no channel that there is. */
   told: boolean
   told_end: boolean
+  /** What each channel has done: null when it told, else why it gave up. */
+  delivery: Record<string, Delivered>
 }
+
+/** The beginning of a condition and its end are told one by one. */
+export type AlertState = 'raised' | 'cleared'
+export type Delivered = { [S in AlertState]?: string | null }

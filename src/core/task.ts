@@ -1,6 +1,7 @@
-import type { Caller } from './caller.ts'
+import { admits, type Caller } from './caller.ts'
 import { checkFence, lockOf, timesOf } from './lease.ts'
 import { planted } from './planted.ts'
+import { quoted } from './quote.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from './refusal.ts'
 import { type Dependency, keyOf, type Queued, type Task, type TaskFields } from './rows.ts'
@@ -27,7 +28,7 @@ export function createTask(
   const { id = freeId(view), queue = null, ...fields } = ask
   const taken = view.get('task', id)
   if (taken) {
-    throw new Refusal('conflict', `Task ${id} exists already: ${taken.title}`, {
+    throw new Refusal('conflict', `Task ${id} exists already: ${quoted(taken.title)}`, {
       next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
       details: { task: showTask(view, taken) },
     })
@@ -94,6 +95,7 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const task = getTask(view, ask.id)
   const held = !isFree(view, lockOf(ask.id))
   if (held || ask.fence !== undefined) checkFence(view, lockOf(ask.id), ask.fence, caller)
+  if (task.queue && !held) refuseOthers(task, caller)
   if (task.version !== ask.version && !planted('S9')) throw versionConflict(view, task, ask.version)
   if (task.status === 'done' && !caller.admin) throw readOnly(task)
   const edited: Task = {
@@ -110,6 +112,16 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const data = { fields: Object.keys(ask.fields), version: edited.version }
   view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
   return edited
+}
+
+/** What is enqueued runs as its user: only that user, its creator or an admin says what it does. */
+function refuseOthers(task: Task, caller: Caller): void {
+  if (caller.admin || admits(task.created_by, caller.agent)) return
+  if (task.user !== null && caller.scope?.users?.includes(task.user)) return
+  throw new Refusal('forbidden', `Task ${task.id} is enqueued by ${task.created_by}`, {
+    next: 'Ask its creator, its user or an admin to change it.',
+    details: { task_id: task.id, created_by: task.created_by },
+  })
 }
 
 function versionConflict(view: View, task: Task, version: number): Refusal {

@@ -1,12 +1,13 @@
 import type { Caller } from './caller.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, Token } from './rows.ts'
+import type { Lease, Task, Token, TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
 export interface CreateToken {
   hash: string
   role: Token['role']
   agent: string | null
+  scope: TokenScope | null
   ttl_ms: number | null
 }
 
@@ -15,6 +16,11 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
   if (ask.role === 'agent' && ask.agent === null) {
     throw new Refusal('invalid', 'A token of the role agent must name its agent', {
       next: 'leasehold token create --role agent --agent builder-1',
+    })
+  }
+  if (ask.role === 'admin' && ask.scope !== null) {
+    throw new Refusal('invalid', 'A token of the role admin is bound to nothing', {
+      next: 'Leave out users and projects, or make a token of the role agent or viewer.',
     })
   }
   if (view.get('token', ask.hash)) {
@@ -28,6 +34,7 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
     id: ask.hash.slice(0, 12),
     role: ask.role,
     agent: ask.agent,
+    scope: ask.scope,
     created_by: caller.agent,
     created_at: view.at,
     expires_at: ask.ttl_ms === null ? null : new Date(view.wall + ask.ttl_ms).toISOString(),
@@ -56,8 +63,11 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
   throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
 }
 
-/** A secret for the agent of one run; it is gone when the lease of that run ends. */
-export function bindToken(view: View, lease: Lease, hash: string): Lease {
+/**
+ * A secret for the agent of one run, bound to the run's own task, user and project; it is gone when
+ * the lease of that run ends.
+ */
+export function bindToken(view: View, lease: Lease, task: Task, hash: string): Lease {
   const bound = { ...lease, terms: { ...lease.terms!, token_hash: hash } }
   view.put('lease', bound)
   view.put('token', {
@@ -65,6 +75,7 @@ export function bindToken(view: View, lease: Lease, hash: string): Lease {
     id: hash.slice(0, 12),
     role: 'agent',
     agent: lease.holder,
+    scope: { users: [task.user ?? ''], projects: [task.project ?? ''], task: task.id },
     created_by: 'leasehold',
     created_at: view.at,
     expires_at: null,

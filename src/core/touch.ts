@@ -12,6 +12,7 @@ import {
   type Reservation,
 } from './overlap.ts'
 import type { Where } from './path_terms.ts'
+import { argument, word } from './quote.ts'
 import { Refusal } from './refusal.ts'
 import { heldPath, ownOf, reservePaths } from './reservation.ts'
 import type { Lease } from './rows.ts'
@@ -110,8 +111,8 @@ function isTouched(view: View, path: string, ask: Touch, asker: Caller): boolean
 }
 
 function notReserved(path: string): Refusal {
-  return new Refusal('lease_expired', `${path} is not reserved by you`, {
-    next: `Reserve it first: leasehold reserve add ${path}`,
+  return new Refusal('lease_expired', `${word(path)} is not reserved by you`, {
+    next: `Reserve it first: leasehold reserve add ${argument(path)}`,
     details: { path, holder: null },
   })
 }

@@ -1,5 +1,6 @@
 import type { Condition } from '../core/alert.ts'
 import type { Event } from '../core/view.ts'
+import { headerText } from '../stores/header_text.ts'
 import type { Config } from './config.ts'
 
 type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
@@ -12,9 +13,11 @@ export interface Seen {
   cleared: string[]
 }
 
-const lockKey = (lock: string) => `lock_expired:${lock}`
-const agentKey = (agent: string) => `agent_lost:${agent}`
-export const waitKey = (ticket: string) => `long_wait:${ticket}`
+/** In ids that others see and headers carry, a name of any script is percent-encoded. */
+const named = (name: string) => headerText(name.replaceAll('%', '%25'))
+const lockKey = (lock: string) => `lock_expired:${named(lock)}`
+const agentKey = (agent: string) => `agent_lost:${named(agent)}`
+export const waitKey = (ticket: string) => `long_wait:${named(ticket)}`
 export const QUEUE_KEY = 'queue_age'
 
 /** What events by themselves say: a lock expired, an agent was lost, or either is back. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
+import { headerText } from '../stores/header_text.ts'
 import type { Config } from './config.ts'
 
 const WEBHOOK_MS = 10_000
@@ -23,15 +24,14 @@ export interface Notice {
 
 export const hasChannel = ({ webhook, command }: Channels) => webhook !== null || command !== null
 
-/** Sends a notice to whoever is configured. Throws when somebody did not get it. */
-export async function sendNotice(
-  channels: Channels,
-  notice: Notice,
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
-  const { webhook, command } = channels
-  if (webhook) await post(webhook, notice, env)
-  if (command) await run(command, notice, env)
+export type Send = (notice: Notice, env: NodeJS.ProcessEnv) => Promise<void>
+
+/** The ways in which notices are told, by name. Each throws when a notice did not get there. */
+export function sendersOf({ webhook, command }: Channels): Map<string, Send> {
+  const senders = new Map<string, Send>()
+  if (webhook) senders.set('webhook', (notice, env) => post(webhook, notice, env))
+  if (command) senders.set('command', (notice, env) => run(command, notice, env))
+  return senders
 }
 
 /**
@@ -48,7 +48,7 @@ async function post(
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     'leasehold-timestamp': timestamp,
-    'leasehold-id': notice.id,
+    'leasehold-id': headerText(notice.id),
   }
   if (secret_env !== null) {
     const secret = env[secret_env]

@@ -10,10 +10,10 @@ import { showTrouble } from '../operations/stats.ts'
 import { host } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { conditionsIn, QUEUE_KEY, type Seen, waitKey, Waits } from './alert_conditions.ts'
-import { Delivery, isAnothers } from './alert_delivery.ts'
+import { Delivery } from './alert_delivery.ts'
 import { hasChannel, type Notice } from './alert_sender.ts'
 import type { Config } from './config.ts'
-import type { Role } from './role.ts'
+import { isAnothers, type Role } from './role.ts'
 
 interface AlerterOptions {
   /** Of several daemons on one store, whoever has this role tells. */
@@ -23,7 +23,7 @@ interface AlerterOptions {
   say: (sentence: string) => void
 }
 
-/** A store gets over its trouble; our role may be taken anew in a moment, after a restore say. */
+/** Our role may be taken anew in a moment, after a restore for one; or the store gets well. */
 const RETRY_MS = 5_000
 /** While the queue is too old, its age is looked at no more often. */
 const LOOK_AGAIN_MS = 1_000
@@ -42,7 +42,10 @@ export class Alerter {
   private readonly waits = new Waits()
   /** Alerts that end by themselves, by when. */
   private readonly quiet = new Map<string, number>()
-  private readonly active = new Set<string>()
+  /** What is raised now, and what it says. */
+  private readonly active = new Map<string, string>()
+  /** What was seen and is not in the store yet: that may be in trouble. */
+  private readonly unwritten = new Map<string, Condition | 'over'>()
   private queue_ms = Number.POSITIVE_INFINITY
   private timer: NodeJS.Timeout | undefined
   private work: Promise<void> = Promise.resolve()
@@ -69,17 +72,18 @@ export class Alerter {
       ),
       this.store.meter.onChange(() => this.hearTrouble()),
     )
-    this.enqueue(async () => {
-      await this.lookAtAll()
-      this.hear(noticed)
-    })
+    this.enqueue(() => this.lookAtAll())
+    // Also when the store could not be looked at.
+    this.enqueue(async () => this.hear(noticed))
   }
 
   /** New bounds, or somebody else to tell. */
   reload(alerts: Config['alerts']): void {
     this.alerts = alerts
-    this.delivery.reload(alerts)
-    this.enqueue(() => this.lookAtAll())
+    this.enqueue(async () => {
+      await this.delivery.reload(alerts)
+      await this.lookAtAll()
+    })
   }
 
   async stop(): Promise<void> {
@@ -95,7 +99,7 @@ export class Alerter {
     return hasChannel(this.alerts)
   }
 
-  /** One step after the other. After trouble all is looked at again, by itself. */
+  /** One step after the other; what a store in trouble did not let happen is tried again. */
   private enqueue(step: () => Promise<void>): void {
     this.work = this.work.then(async () => {
       if (this.stopped) return
@@ -136,15 +140,30 @@ export class Alerter {
         this.waits.join(id, agent, names[0] ?? '', at_ms)
       }
     }
-    for (const { key, quiet_ms } of found.active) {
-      this.active.add(key)
+    for (const { key, message, quiet_ms } of found.active) {
+      this.active.set(key, message)
       if (quiet_ms !== null) this.quiet.set(key, now_ms + quiet_ms - found.now)
     }
     const waiting = new Set(found.tickets.map(({ id }) => waitKey(id)))
-    const over = found.active.filter(({ key, rule }) => rule === 'long_wait' && !waiting.has(key))
+    const over = found.active.filter(({ key, rule }) => {
+      return !this.looksFor(rule) || (rule === 'long_wait' && !waiting.has(key))
+    })
     await this.write({ raised: [], cleared: over.map(({ key }) => key) })
+    await this.delivery.settleAll()
     this.queue_ms = this.alerts.rules.queue_age_seconds === null ? Infinity : now_ms
     this.delivery.send()
+  }
+
+  /** Whether there is a rule, by the configuration, that could end what it has raised. */
+  private looksFor(rule: string): boolean {
+    const { lock_expired, agent_lost, wait_seconds, queue_age_seconds } = this.alerts.rules
+    const rules: Record<string, boolean> = {
+      lock_expired,
+      agent_lost,
+      long_wait: wait_seconds !== null,
+      queue_age: queue_age_seconds !== null,
+    }
+    return rules[rule] ?? true
   }
 
   private hear(events: Event[]): void {
@@ -153,7 +172,9 @@ export class Alerter {
     const left =
       rules.wait_seconds === null ? [] : this.waits.hear(events, now_ms, rules.wait_seconds * 1000)
     const seen = conditionsIn(events, rules)
-    const cleared = [...seen.cleared, ...left.map(waitKey)].filter((key) => this.active.has(key))
+    const cleared = [...seen.cleared, ...left.map(waitKey)].filter((key) => {
+      return this.active.has(key) || this.unwritten.has(key)
+    })
     if (seen.raised.length > 0 || cleared.length > 0) {
       this.enqueue(() => this.write({ raised: seen.raised, cleared }))
     }
@@ -165,25 +186,34 @@ export class Alerter {
     this.arm()
   }
 
-  /** One transaction; refused when another server has the role by now. */
+  /**
+   * One transaction; refused when another server has the role by now. What could not be written
+   * comes along with the next.
+   */
   private async write({ raised, cleared }: Seen): Promise<void> {
-    if (raised.length === 0 && cleared.length === 0) return
+    for (const each of raised) this.unwritten.set(each.key, each)
+    for (const key of cleared) this.unwritten.set(key, 'over')
+    const due = [...this.unwritten]
+    if (due.length === 0) return
     const { tells } = this
     await this.store.write((view) => {
       this.options.role.check(view)
-      for (const each of raised) {
-        const quiet_ms = each.quiet_ms === null ? null : view.now + each.quiet_ms
-        raiseAlert(view, { ...each, quiet_ms }, tells)
+      for (const [key, seen] of due) {
+        if (seen === 'over') clearAlert(view, key, tells)
+        else {
+          const quiet_ms = seen.quiet_ms === null ? null : view.now + seen.quiet_ms
+          raiseAlert(view, { ...seen, quiet_ms }, tells)
+        }
       }
-      for (const key of cleared) clearAlert(view, key, tells)
     })
-    for (const { key, quiet_ms } of raised) {
-      this.active.add(key)
-      if (quiet_ms !== null) this.quiet.set(key, performance.now() + quiet_ms)
-    }
-    for (const key of cleared) {
-      this.active.delete(key)
+    for (const [key, seen] of due) {
+      if (this.unwritten.get(key) === seen) this.unwritten.delete(key)
       this.quiet.delete(key)
+      if (seen === 'over') this.active.delete(key)
+      else {
+        this.active.set(key, seen.message)
+        if (seen.quiet_ms !== null) this.quiet.set(key, performance.now() + seen.quiet_ms)
+      }
     }
     this.delivery.send()
   }
@@ -224,8 +254,9 @@ export class Alerter {
     const oldest = await this.store.read(oldestQueued)
     const left_ms = bound_seconds * 1000 - (oldest?.age_ms ?? 0)
     if (oldest && left_ms <= 0) {
-      if (this.active.has(QUEUE_KEY)) return { raised: [], cleared: [] }
-      return { raised: [queueCondition(oldest, bound_seconds)], cleared: [] }
+      const condition = queueCondition(oldest, bound_seconds)
+      const isSaid = this.active.get(QUEUE_KEY) === condition.message
+      return { raised: isSaid ? [] : [condition], cleared: [] }
     }
     if (oldest) this.queue_ms = performance.now() + left_ms
     return { raised: [], cleared: this.active.has(QUEUE_KEY) ? [QUEUE_KEY] : [] }
@@ -242,7 +273,13 @@ export class Alerter {
       const { trouble: told } = this
       this.trouble = undefined
       if (told)
-        this.delivery.tell({ ...told, state: 'cleared', ended_at: new Date().toISOString() })
+        this.delivery.tell({
+          ...told,
+          id: `${told.id}/cleared`,
+          state: 'cleared',
+          ended_at: new Date().toISOString(),
+        })
+      if (!trouble) this.enqueue(() => this.lookAtAll())
     }
     this.arm()
   }

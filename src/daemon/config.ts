@@ -4,6 +4,7 @@ import { Refusal } from '../core/refusal.ts'
 import { textFault } from '../core/text.ts'
 import { homeFolder } from '../stores/login.ts'
 import { CONFIG_FILE } from '../stores/open.ts'
+import { approvedFor, isTrusted, programsIn, withApproved } from './approval.ts'
 import { checkFile, type FileConfig, SLOTS_MAX } from './config_schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 
@@ -12,9 +13,19 @@ export type { AgentConfig } from './presets.ts'
 /** All settings, with every default filled in. Its tables inherit nothing: any name is safe. */
 export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
   /** `path` is absolute. `agents` are those that a task of the project may ask for by name. */
-  projects: Record<string, { path: string; limit: number | null; agent: string; agents: string[] }>
+  projects: Record<
+    string,
+    {
+      path: string
+      limit?: number | null | undefined
+      agent: string
+      agents: string[]
+    }
+  >
   /** Presets included. */
   agents: Record<string, AgentConfig>
+  /** What names a program and has no effect, because nobody approved it. */
+  waiting: string[]
 }
 
 /**
@@ -22,6 +33,22 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
  * missing file says nothing. Refuses with `invalid`, naming all that is wrong.
  */
 export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
+  const all = readFile(folder, env)
+  const { said, waiting } = isTrusted(env)
+    ? { said: all, waiting: [] }
+    : withApproved(all, approvedFor(folder, env))
+  const base = dirname(resolve(folder))
+  const config = { ...configOf(said, base, () => homeFolder(env)), waiting }
+  if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
+  return config
+}
+
+/** The programs that `config.json` names, approved or not. Refuses as `readConfig` does. */
+export const readPrograms = (folder: string, env: NodeJS.ProcessEnv) =>
+  programsIn(readFile(folder, env))
+
+/** What the file says, checked; and how many slots the environment says, which is above it. */
+function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
   const file = join(resolve(folder), CONFIG_FILE)
   const raw = readJson(file)
   const { said, problems } = checkFile(raw)
@@ -33,10 +60,8 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   }
   problems.push(...agentProblems(raw), ...memoryProblems(said, env))
   if (!said || problems.length > 0) throw broken(file, problems)
-  const config = configOf(said, dirname(dirname(file)), () => homeFolder(env))
-  if (slots !== undefined) config.slots.max = Number(slots)
-  if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
-  return config
+  if (slots !== undefined) said.slots.max = Number(slots)
+  return said
 }
 
 function memoryProblems(said: FileConfig | undefined, env: NodeJS.ProcessEnv): string[] {
@@ -56,7 +81,7 @@ function table<T>(entries: [string, T][]): Record<string, T> {
   return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
 }
 
-function configOf(said: FileConfig, base: string, home: () => string): Config {
+function configOf(said: FileConfig, base: string, home: () => string): Omit<Config, 'waiting'> {
   const inFile = Object.keys(said.agents)
   const names = [...new Set([...PRESETS.keys(), ...inFile])]
   const projects = Object.entries(said.projects).map(

@@ -1,7 +1,6 @@
 import * as z from 'zod/mini'
 import { hintOf } from '../core/hint.ts'
 import { STRATEGIES } from '../core/memory_rows.ts'
-import { QUOTA_DEFAULT } from '../core/memory_settings.ts'
 import { RESERVATION_TTL_MS } from '../core/limits.ts'
 import { DAYS_MAX, RETENTION, ROWS_MAX } from '../core/retention.ts'
 import { MODES } from '../core/touch.ts'
@@ -27,7 +26,8 @@ const filled = <S extends z.core.$ZodShape>(shape: S) =>
 const byName = <S extends z.ZodMiniType>(schema: S) =>
   s.or(z.record(s.plain(200), schema, 'must be an object'), {})
 
-const limit = () => s.or(s.nullable(s.whole(0, LIMIT_MAX)), null)
+/** What counts for all who use the store has no default here: what is not named is left alone. */
+const limit = () => s.optional(s.nullable(s.whole(0, LIMIT_MAX)))
 const duration = () => s.optional(s.nullable(s.seconds(1, RUN_SECONDS_MAX)))
 
 /** Bounded below too: shares are divided by it. */
@@ -119,8 +119,8 @@ const strategies = () =>
 
 const quota = () =>
   filled({
-    versions: s.or(s.whole(1, 1_000_000_000), QUOTA_DEFAULT.versions),
-    bytes: s.or(s.whole(1, 2 ** 50), QUOTA_DEFAULT.bytes),
+    versions: s.optional(s.whole(1, 1_000_000_000)),
+    bytes: s.optional(s.whole(1, 2 ** 50)),
   })
 
 /** A bound that is crossed for so long makes an alert; null: never. */
@@ -168,14 +168,14 @@ const fileSchema = () =>
     busy_timeout_ms: s.or(s.whole(0, BUSY_MS_MAX), 5000),
     slots: filled({ max: s.or(s.whole(0, SLOTS_MAX), 4) }),
     per_user_serialization: filled({
-      enabled: s.or(s.yesOrNo(), true),
-      lock_timeout_seconds: s.or(s.seconds(1, RUN_SECONDS_MAX), 3600),
+      enabled: s.optional(s.yesOrNo()),
+      lock_timeout_seconds: s.optional(s.seconds(1, RUN_SECONDS_MAX)),
     }),
     projects: byName(
       section({ path: s.or(folder(), '.'), limit: limit(), agent: s.or(s.plain(200), 'claude') }),
     ),
     agents: byName(agent()),
-    users: byName(section({ weight: s.or(weight(), 1), limit: limit() })),
+    users: byName(section({ weight: s.optional(weight()), limit: limit() })),
     groups: byName(section({ limit: limit() })),
     pool: filled({ limit: limit() }),
     // A hook reads these itself, without this schema: see src/hooks/settings.ts.

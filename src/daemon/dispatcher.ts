@@ -13,12 +13,14 @@ import { sha256 } from '../stores/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
+import { waitingText } from './approval.ts'
 import { type Config, readConfig } from './config.ts'
 import { watchConfig } from './config_watch.ts'
-import { agentNameFor, dispatcherId, settingsOf } from './dispatch_plan.ts'
+import { agentNameFor, dispatcherId } from './dispatch_plan.ts'
 import { Elected } from './elected.ts'
 import { Role } from './role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
+import { memorySettingsOf, sourceOn, queueSettingsOf } from './shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { step } from './steps.ts'
 
@@ -26,8 +28,8 @@ export interface DispatcherOptions {
   /** The store; `config.json` and `runs/` are in its folder. */
   place: Place
   env: NodeJS.ProcessEnv
-  /** Where agents reach the daemon, if one serves this store. */
-  url: () => string | undefined
+  /** Where agents come in. */
+  url: () => string
   /** Told what a person may want to know: a configuration that was refused, say. */
   say: (sentence: string) => void
 }
@@ -120,6 +122,7 @@ export class Dispatcher {
 
   private async reload(config: Config): Promise<void> {
     this.config = config
+    if (config.waiting.length > 0) this.options.say(waitingText(config.waiting))
     const dispatcher = {
       id: dispatcherId,
       host,
@@ -128,9 +131,10 @@ export class Dispatcher {
       projects: Object.keys(config.projects),
       started_at: new Date().toISOString(),
     }
+    const source = sourceOn(this.store)
     await this.store.write((view) => {
-      applySettings(view, settingsOf(config))
-      applyMemorySettings(view, config.memory)
+      applySettings(view, source, queueSettingsOf(config))
+      applyMemorySettings(view, source, memorySettingsOf(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()

@@ -2,8 +2,10 @@ import { plant, type Promised } from '../core/planted.ts'
 
 /** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
+export { openAgentDoor } from './agent_door.ts'
 export { Dispatcher } from './dispatcher.ts'
-export { readConfig } from './config.ts'
+export { approve, approvedFor, waitingText } from './approval.ts'
+export { readConfig, readPrograms } from './config.ts'
 export { outliveRejections } from './rejections.ts'
 // reason: the room for background jobs
 export { DirectMeaning } from './jobs/direct.ts'

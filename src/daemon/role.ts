@@ -112,3 +112,8 @@ export class Role {
 function isOver(error: unknown): boolean {
   return error instanceof Refusal && ['lease_expired', 'fence_stale', 'held'].includes(error.code)
 }
+
+/** The role is not ours at the moment: whoever has it does the work. */
+export function isAnothers(error: unknown): boolean {
+  return error instanceof Refusal && ['fence_stale', 'lease_expired', 'held'].includes(error.code)
+}

@@ -19,3 +19,48 @@ export function unseenIn(text: string): string {
     .map(([each, n]) => `${named(each)} × ${n}`)
     .join(', ')
 }
+
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
+const COLOUR = /(\u001b\[[0-9;:]*m)/
+
+/** The same for what a command printed: its colours stay, and lines that it wrote over, too. */
+export function harmless(text: string): string {
+  return text
+    .replaceAll(/\r+\n?/g, '\n')
+    .split(COLOUR)
+    .map((part, i) => (i % 2 === 1 ? part : visible(part)))
+    .join('')
+}
+
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
+const UNFINISHED = /(?:\u001b(?:\[[0-9;:]*)?|\r)$/
+
+/** Output of a command as a terminal may show it, piece by piece as it is read. */
+export class SafeOutput {
+  private readonly decoder = new TextDecoder()
+  private rest = ''
+
+  feed(bytes: Uint8Array): string {
+    const text = this.rest + this.decoder.decode(bytes, { stream: true })
+    this.rest = UNFINISHED.exec(text.slice(-100))?.[0] ?? ''
+    return harmless(text.slice(0, text.length - this.rest.length))
+  }
+}
+
+/** Every text in a result, made safe to be shown to a person. */
+export function printable<T>(value: T): T {
+  if (typeof value === 'string') return visible(value) as T
+  if (Array.isArray(value)) return value.map(printable) as T
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, each]) => [visible(key), printable(each)])
+  return Object.fromEntries(entries) as T
+}
+
+/** JSON that moves no cursor either: what JSON itself leaves as it is, is escaped. */
+export const safeJson = (value: unknown) =>
+  JSON.stringify(value).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/gu, (each) =>
+    Array.from(
+      { length: each.length },
+      (_, i) => `\\u${each.charCodeAt(i).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  )

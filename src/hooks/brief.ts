@@ -1,6 +1,6 @@
 import type { ShownReservation } from '../operations/reservations.ts'
 import { admits } from '../core/caller.ts'
-import { oneLine } from '../core/one_line.ts'
+import { quoted, word } from '../core/quote.ts'
 import { checkoutAt, isHere } from '../stores/checkout.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
 
@@ -17,7 +17,6 @@ interface ListedTask {
 const LISTED_MAX = 200
 const OTHERS_MAX = 8
 const PATHS_MAX = 6
-const TEXT_MAX = 120
 const BRIEF_MAX = 3_000
 
 /** What an agent should know at its start: who it is, what it has, who else is here. */
@@ -48,7 +47,7 @@ export async function briefFor(context: HookContext): Promise<string> {
 }
 
 const whoOf = (own: string | undefined) =>
-  own === undefined ? 'You are who your token says.' : `You are ${own}.`
+  own === undefined ? 'You are who your token says.' : `You are ${word(own)}.`
 
 const RULES = {
   auto:
@@ -77,7 +76,7 @@ function others(
       ...(task ? [`works on task ${task.id}, titled ${quoted(task.title)}`] : []),
       ...(reason ? [`says ${quoted(reason)}`] : []),
     ]
-    return `- ${plain(name!)} ${parts.join(', ')}`
+    return `- ${word(name!)} ${parts.join(', ')}`
   })
   const more = names.length > OTHERS_MAX ? [`- and ${names.length - OTHERS_MAX} more`] : []
   return [
@@ -88,7 +87,7 @@ function others(
 }
 
 function pathsOf(items: ShownReservation[]): string {
-  const shown = items.slice(0, PATHS_MAX).map(({ path }) => plain(path ?? ''))
+  const shown = items.slice(0, PATHS_MAX).map(({ path }) => word(path ?? ''))
   const more = items.length > PATHS_MAX ? ` and ${items.length - PATHS_MAX} more` : ''
   return `${shown.join(', ')}${more}`
 }
@@ -98,9 +97,3 @@ const latest = (items: ShownReservation[]) =>
     .map(({ expires_at }) => expires_at)
     .toSorted()
     .at(-1)!
-
-const plain = (text: string) =>
-  oneLine(text)
-    .replaceAll(/\p{Cf}/gu, '')
-    .slice(0, TEXT_MAX)
-const quoted = (text: string) => JSON.stringify(plain(text))

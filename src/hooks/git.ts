@@ -1,3 +1,4 @@
+import { word } from '../core/quote.ts'
 import { leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../stores/checkout.ts'
 import { loginName } from '../stores/login.ts'
@@ -89,9 +90,11 @@ async function staleFence({ env, asking, caller }: HookContext): Promise<string 
     lock_holder: string | null
   }
   if (status.is_locked && status.fence === under.fence) return undefined
-  const now = status.is_locked ? `${status.lock_holder} holds it now` : 'nobody holds it now'
+  const now = status.is_locked
+    ? `${word(status.lock_holder ?? '')} holds it now`
+    : 'nobody holds it now'
   return (
-    `Leasehold: your lease on ${under.lock} (fence ${under.fence}) is over: ${now}\n` +
+    `Leasehold: your lease on ${word(under.lock)} (fence ${under.fence}) is over: ${now}\n` +
     `  next: Keep your work aside (git stash, or a branch of your own), and claim it again.`
   )
 }

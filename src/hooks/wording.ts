@@ -1,3 +1,4 @@
+import { argument, quoted, word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Conflict } from './context.ts'
 
@@ -17,16 +18,13 @@ export function denialOf(refusal: Refusal): string {
   return `Leasehold: ${refusal.message}. Next: ${next}`
 }
 
-const checking = (path: string) =>
-  /^[\w./-]+$/.test(path)
-    ? `leasehold reserve check ${path}`
-    : `leasehold reserve check '${path.replaceAll("'", String.raw`'\''`)}'`
+const checking = (path: string) => `leasehold reserve check ${argument(path)}`
 
 /** Why a command must not run that would touch what others have. */
 export function conflictText(what: string, conflicts: readonly Conflict[]): string {
   const lines = conflicts.slice(0, SHOWN_MAX).map(({ path, holder, expires_at, reason }) => {
-    const why = reason ? `, for: ${reason}` : ''
-    return `${path} (reserved by ${holder} until ${expires_at}${why})`
+    const why = reason ? `, for: ${quoted(reason)}` : ''
+    return `${word(path)} (reserved by ${word(holder)} until ${expires_at}${why})`
   })
   const more = conflicts.length > SHOWN_MAX ? ` and ${conflicts.length - SHOWN_MAX} more` : ''
   return `Leasehold: ${what} ${lines.join(', ')}${more}`

@@ -1,7 +1,9 @@
 import { admits, type Caller } from '../core/caller.ts'
 import { isEnding } from '../core/lease.ts'
+import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
+import type { TokenScope } from '../core/rows.ts'
 import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 import { agentId } from './fields.ts'
@@ -12,6 +14,8 @@ import { type End, TokenWatch } from './token_watch.ts'
 export interface Bearer {
   role: Role
   agent: string
+  /** What it is bound to, if anything. */
+  scope?: TokenScope | undefined
 }
 
 /** A revocation through another process counts at the latest after this time. */
@@ -62,7 +66,11 @@ export class Access {
       return { token: validToken(view, hash), read_ms: view.now }
     })
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
-    const bearer = { role: token.role, agent: token.agent ?? `${token.role}:${token.id}` }
+    const bearer: Bearer = {
+      role: token.role,
+      agent: token.agent ?? `${token.role}:${token.id}`,
+      ...(token.scope && { scope: token.scope }),
+    }
     if (this.revocations !== revocations) return bearer
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
@@ -120,11 +128,16 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
   const { agent } = named === undefined ? bearer : parseInput(NAMED, { agent: named })
   const admin = bearer.role === 'admin'
   if (!admin && !admits(bearer.agent, agent)) {
-    throw new Refusal('forbidden', `This token is for ${bearer.agent} and cannot act as ${agent}`, {
-      next: `Leave agent out, or name a subagent: ${bearer.agent}/NAME`,
-    })
+    throw new Refusal(
+      'forbidden',
+      `This token is for ${word(bearer.agent)} and cannot act as ${word(agent)}`,
+      {
+        next: `Leave agent out, or name a subagent: ${word(bearer.agent)}/NAME`,
+      },
+    )
   }
-  return { agent, given: true, process: null, under: null, admin, ...more }
+  const { scope } = bearer
+  return { agent, given: true, process: null, under: null, admin, ...(scope && { scope }), ...more }
 }
 
 const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }

@@ -3,6 +3,9 @@ import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ProcessRef } from '../core/rows.ts'
+import { sightOf } from '../core/sight.ts'
+import { isScoped, type Scoped } from '../core/token_scope.ts'
+import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import { waitForTask } from './claim_wait.ts'
@@ -30,15 +33,20 @@ export async function call<F extends Fields, O>(
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
+  if (operation.effect === 'write') refuseOurs(operation.name, input)
+  if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
   if (operation.effect === 'read') {
     const found = await operation.lookup?.(store, input, caller)
-    const look = (view: View) => operation.decide(view, input, caller, undefined, found)
+    const contended = operation.touches === 'contended'
+    const look = (view: View) =>
+      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
     return store.read(look) as Promise<Settled<O>>
   }
   const request = requestOf(operation.name, input, caller)
   const decide = (view: View, ticket_id?: string) => {
     seeAgent(view, caller)
-    return once(view, request, operation, input, caller, ticket_id)
+    const ask = () => once(view, request, operation, input, caller, ticket_id)
+    return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
   if (wait_ms === 0) {
@@ -71,6 +79,34 @@ function placed<F extends Fields, O>(
   const { checkout, repository } = said
   const places = { checkout: named(checkout), repository: named(repository) }
   return { ...input, ...('repository' in fields ? places : { checkout: places.checkout }) }
+}
+
+const OURS = 'leasehold:'
+
+/** By locks of these names our own programs know which of them serves. Only an admin frees one. */
+function refuseOurs(name: string, { name: lock, names }: Input<Fields>): void {
+  const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
+  const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))
+  if (ours === undefined || name === 'lock.force_release') return
+  throw new Refusal('forbidden', `${OURS}* are locks of leasehold's own programs`, {
+    next: 'Choose another name.',
+  })
+}
+
+/** Refuses what is outside of the caller's scope, and names nobody whom the caller may not know. */
+function withinScope<F extends Fields, O>(
+  view: View,
+  { touches }: Operation<F, O>,
+  input: Input<F>,
+  caller: Scoped,
+  ask: () => O,
+): O {
+  if (typeof touches === 'function') refuseOutside(view, touches(input), caller)
+  try {
+    return ask()
+  } catch (error) {
+    throw error instanceof Refusal ? toldTo(view, error, caller) : error
+  }
 }
 
 type Settled<O> = Exclude<O, Waiting>

@@ -1,4 +1,7 @@
+import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
+import { eventSeen } from '../core/sight.ts'
+import { isScoped } from '../core/token_scope.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import * as answers from './answers/locks.ts'
@@ -31,6 +34,7 @@ export const list = operation({
   name: 'event.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'What happened, the newest first: of a lock, a task or an agent, or all of it.',
   input: {
@@ -47,12 +51,12 @@ export const list = operation({
   },
   output: answers.events,
   command: 'event list',
-  lookup: (store, input): Promise<Past> => walkBack(store, input),
+  lookup: (store, input, caller): Promise<Past> => walkBack(store, input, caller),
   decide: (_view, _input, _caller, _ticket, found) => found!,
 })
 
 /** Positions have no gaps, so the past is read page by page from its end. */
-async function walkBack(store: Store, wanted: Wanted): Promise<Past> {
+async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<Past> {
   const { position: newest } = await store.head()
   const since = sinceOf(store, wanted)
   const items: ShownEvent[] = []
@@ -60,9 +64,10 @@ async function walkBack(store: Store, wanted: Wanted): Promise<Past> {
   for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
     const begin = Math.max(0, end - PAGE)
     const page = await store.events(begin, end - begin)
+    const seen = new Set(await eventsSeen(store, page, caller))
     for (const event of page.toReversed()) {
       if (event.at < since) return { items, next: null }
-      if (!isWanted(event, wanted)) continue
+      if (!seen.has(event) || !isWanted(event, wanted)) continue
       if (items.length === wanted.limit) return { items, next: String(event.position + 1) }
       const { hash: _, ...shown } = event
       items.push(shown)
@@ -72,6 +77,12 @@ async function walkBack(store: Store, wanted: Wanted): Promise<Past> {
     end = begin
   }
   return { items, next: end > 0 ? String(end + 1) : null }
+}
+
+/** Those of `events` that the caller may be told of. */
+export async function eventsSeen(store: Store, events: Event[], caller: Caller): Promise<Event[]> {
+  if (!isScoped(caller)) return events
+  return store.read((view) => events.filter((event) => eventSeen(view, event, caller)))
 }
 
 function sinceOf(store: Store, { since_seconds }: Wanted): string {

@@ -119,6 +119,16 @@ export const tokenAgent = field(
   () => s.or(s.nullable(s.plain(256)), null),
   'The agent it stands for.',
 )
+export const tokenUsers = field(
+  () => s.or(s.nullable(s.names()), null),
+  'Bind it to this user; give it several times for several.',
+  '--user <name...>',
+)
+export const tokenProjects = field(
+  () => s.or(s.nullable(s.names()), null),
+  'Bind it to this project; give it several times for several.',
+  '--project <name...>',
+)
 export const tokenTtl = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
   'How long it counts (default: until revoked).',

@@ -10,6 +10,7 @@ export const bypass = operation({
   name: 'hook.bypass',
   effect: 'write',
   role: 'agent',
+  touches: 'own',
   refuses: ['invalid', 'too_large'],
   doc: 'Put on record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
   input: {

@@ -7,6 +7,7 @@ import { usageKeys } from '../core/memory_settings.ts'
 import { isExpired, memoryAt, textOf } from '../core/memory_version.ts'
 import type { Caller } from '../core/caller.ts'
 import { lockOf } from '../core/lease.ts'
+import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { keyOf } from '../core/rows.ts'
 import type { Need, View } from '../core/view.ts'
@@ -57,6 +58,7 @@ export const put = operation({
   name: 'memory.put',
   effect: 'write',
   role: 'agent',
+  touches: ({ scope }) => [{ notes: scope }],
   refuses: [
     'invalid',
     'not_found',
@@ -96,6 +98,7 @@ export const get = operation({
   name: 'memory.get',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found', 'unavailable'],
   needs: 'database',
   doc: 'A shared note, with the versions that disagree with it.',
@@ -116,16 +119,21 @@ export const get = operation({
 function versionAt(view: View, scope: string, key: string, version: number): MemoryVersion {
   const row = versionOf(view, keyOf(scope, key), version)
   if (row) return row
-  throw new Refusal('not_found', `There is no version ${version} of ${key} in ${scope}`, {
-    next: 'See which there are: leasehold memory history KEY',
-    details: { scope, key, version },
-  })
+  throw new Refusal(
+    'not_found',
+    `There is no version ${version} of ${word(key)} in ${word(scope)}`,
+    {
+      next: 'See which there are: leasehold memory history KEY',
+      details: { scope, key, version },
+    },
+  )
 }
 
 export const list = operation({
   name: 'memory.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Notes by scope and key, without their contents.',
@@ -148,6 +156,7 @@ export const history = operation({
   name: 'memory.history',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'Every version of a note, the newest first: who wrote it, and what it grew from.',
@@ -167,6 +176,7 @@ export const diff = operation({
   name: 'memory.diff',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found', 'too_large', 'unavailable'],
   needs: 'database',
   doc: 'What changed between two versions of a note, line by line.',
@@ -191,6 +201,7 @@ export const remove = operation({
   name: 'memory.delete',
   effect: 'write',
   role: 'agent',
+  touches: ({ scope }) => [{ notes: scope }],
   refuses: [
     'invalid',
     'not_found',
@@ -223,6 +234,7 @@ export const prune = operation({
   name: 'memory.prune',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Take notes away for good: deleted and expired ones, and those described. Dry run first.',

@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import type { Caller } from '../core/caller.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
 import { textFault } from '../core/text.ts'
+import type { Touches } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import { understood } from './spelling.ts'
@@ -40,6 +41,8 @@ export interface Operation<
   name: Name
   effect: 'read' | 'write'
   role: Role
+  /** What it touches: held to the scope of the caller's token in `call.ts`. */
+  touches: Touches<Input<F>>
   refuses: readonly RefusalCode[]
   doc: string
   input: F

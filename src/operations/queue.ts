@@ -1,11 +1,12 @@
 import { limitOf } from '../core/limit.ts'
+import { memoryInForce } from '../core/memory_settings.ts'
 import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue.ts'
 import { wholeStatus } from '../core/queue_status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
-import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/settings.ts'
+import { limitKey, pauseQueue, queueSettings, setLimit, type SetLimit } from '../core/settings.ts'
 import { maxOf, shareOf } from '../core/share.ts'
 import { getTask, showTask } from '../core/task.ts'
 import type { View } from '../core/view.ts'
@@ -13,7 +14,7 @@ import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
-import { newQueued } from './task_fields.ts'
+import { chosen, newQueued, placeOfTask } from './task_fields.ts'
 
 const TITLE_MAX = 200
 
@@ -44,6 +45,7 @@ export const add = operation({
   name: 'queue.add',
   effect: 'write',
   role: 'agent',
+  touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
   needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
@@ -80,19 +82,24 @@ export const status = operation({
   name: 'queue.status',
   effect: 'read',
   role: 'viewer',
+  touches: 'whole',
   refuses: [],
   doc: 'What waits, what runs, which slots are free, and who is busy with what.',
   tool: 'queue_status',
   input: {},
   output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => wholeStatus(view),
+  decide: (view) => ({
+    ...wholeStatus(view),
+    settings: [...queueSettings(view), ...memoryInForce(view)],
+  }),
 })
 
 export const list = operation({
   name: 'queue.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Enqueued tasks that wait, without their prompts; of one user, in the order of its queue.',
   input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
@@ -115,6 +122,7 @@ export const cancel = operation({
   name: 'queue.cancel',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'forbidden', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
   tool: 'cancel_task',
@@ -130,6 +138,7 @@ export const retry = operation({
   name: 'queue.retry',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'illegal_move'],
   doc: 'Put a task that failed or was cancelled back into its queue.',
   input: { id: f.taskId, request_id: f.requestId },
@@ -144,6 +153,7 @@ export const pause = operation({
   name: 'queue.pause',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
   doc: 'Start nothing more: of a project, of a user, or at all. What runs goes on.',
@@ -160,6 +170,7 @@ export const resume = operation({
   name: 'queue.resume',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
   doc: 'Let starts go on: of a project, of a user, or of the whole queue.',
@@ -176,9 +187,10 @@ export const limit = operation({
   name: 'queue.limit',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Set a limit or a weight, until config.json is read again. No name: the pool of all.',
+  doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
     project: f.limitedProject,
     group: f.limitedGroup,
@@ -230,6 +242,7 @@ export const cleanup = operation({
   name: 'queue.cleanup',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: [],
   doc: 'Settle stale runs: what is dead or overdue, or runs longer than asked. Kill, then free.',
   input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
@@ -246,6 +259,7 @@ export const release = operation({
   name: 'queue.release_user',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['not_found'],
   doc: 'End what keeps a user busy: its run is cancelled, and its next task may start.',
   input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },

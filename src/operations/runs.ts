@@ -25,8 +25,10 @@ function showRun(view: View, run: Run) {
 
 export type ShownRun = ReturnType<typeof showRun>
 
+const taskOfRun = (id: string) => id.slice(0, id.lastIndexOf('.'))
+
 const runAndLock = ({ id }: { id: string }) => {
-  const task = id.slice(0, id.lastIndexOf('.'))
+  const task = taskOfRun(id)
   return [
     { table: 'run' as const, key: id },
     { table: 'task' as const, key: task },
@@ -38,6 +40,7 @@ export const list = operation({
   name: 'run.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Runs that dispatchers started, the newest first; of one task, all its runs.',
   input: {
@@ -66,6 +69,7 @@ export const get = operation({
   name: 'run.get',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found'],
   doc: 'One attempt at a task: who, where, since when, and how it ended.',
   input: { id: f.runId },
@@ -78,7 +82,8 @@ export const get = operation({
 export const start = operation({
   name: 'run.start',
   effect: 'write',
-  role: 'agent',
+  role: 'admin',
+  touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A runner is about to let its command go: once per fence, and only while that is current.',
   input: {
@@ -103,6 +108,7 @@ export const finish = operation({
   name: 'run.finish',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A run has ended and nothing of it is left: settles its task, gives back lock and limits.',
   input: {
@@ -126,6 +132,7 @@ export const output = operation({
   name: 'run.output',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'not_found'],
   doc: 'What a run wrote, as far as it is kept on this machine: the end of it, or what came since.',
   input: {

@@ -81,6 +81,8 @@ export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUS
 
 export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
+/** Users or projects; an empty name stands for tasks that have none. */
+export const names = () => z.array(orNone(200), 'must be a list of names').check(entries())
 export const nameOrNone = () => z.nullable(plain(200))
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>
@@ -168,19 +170,25 @@ export const hexDigest = () =>
 /** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
 export const process = () => z.strictObject(processFields())
 
+/** No kernel gives out a greater number. */
+const PID_MAX = 2 ** 22
+
 const processFields = () => ({
   host: plain(256),
   seat: plain(256),
-  pid: whole(1, 2 ** 31),
+  pid: whole(1, PID_MAX),
   start: whole(0, Number.MAX_SAFE_INTEGER),
 })
 
-/** A group that a runner started, with the mark by which what left it is found. */
+/** A group that a program of ours started, with the random mark that everything in it carries. */
 export const processGroup = () =>
   z.strictObject({
     ...processFields(),
-    mark: z.optional(plain(64)),
+    // To signal the group 1 is to signal everything.
+    pid: whole(2, PID_MAX),
+    mark: z.string('must be text').check(z.regex(/^[0-9a-f-]{32,64}$/, 'must be 32 hex digits')),
     grace_ms: z.optional(whole(0, 3600_000)),
+    lets_go: z.optional(yesOrNo()),
   })
 
 export const optional = z.optional

@@ -13,6 +13,7 @@ import {
   termsOf,
   tokensOf,
 } from '../core/search.ts'
+import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import { writtenAs } from './memory_show.ts'
@@ -64,6 +65,7 @@ export const search = operation({
   name: 'memory.search',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Find notes by words and by meaning, the best first.',
@@ -131,6 +133,7 @@ export const context = operation({
   name: 'memory.context',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'The best notes for a task or a question, within a budget of tokens. They are data.',
@@ -143,13 +146,13 @@ export const context = operation({
   },
   output: answers.context,
   command: 'memory context [query]',
-  lookup: async (store, { task_id, query, scope }) => {
+  lookup: async (store, { task_id, query, scope }, caller) => {
     if ((task_id === undefined) === (query === undefined)) throw eitherOr()
     const scopes = scope === undefined ? undefined : [scope]
     const about =
       task_id === undefined
         ? { query: query!, scopes }
-        : await store.read((view) => aboutTask(view, task_id))
+        : await store.read((view) => aboutTask(sightOf(view, caller), task_id))
     const asked = { query: about.query, scopes: scopes ?? about.scopes }
     const found = await findNotes(store, { ...asked, mode: 'fused', pool: CONTEXT_POOL })
     return { ...found, terms: termsOf(asked.query) }

@@ -2,6 +2,7 @@ import { activeAlerts, showAlert } from '../core/alert.ts'
 import { lookNow } from '../core/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stat_report.ts'
+import type { Damage } from '../stores/damage.ts'
 import type { Trouble } from '../stores/meter.ts'
 import type { Store } from '../stores/store.ts'
 import * as answers from './answers/stats.ts'
@@ -12,6 +13,7 @@ export const get = operation({
   name: 'stats.get',
   effect: 'read',
   role: 'viewer',
+  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'What happened over a time: contention, waits, holds, expiries, stale writes, fairness.',
@@ -32,12 +34,13 @@ export const listAlerts = operation({
   name: 'alert.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'whole',
   refuses: [],
   doc: 'What to know now: store trouble, expired locks, lost agents, long waits, an old queue.',
   input: {},
   output: answers.alerts,
   command: 'alert list',
-  lookup: (store) => Promise.resolve(troubleOf(store)),
+  lookup: troubleOf,
   decide: (view, _input, _caller, _ticket, trouble) => {
     const kept = [...activeAlerts(view)].map(showAlert)
     return { items: [...(trouble ?? []), ...kept], next: null }
@@ -45,13 +48,30 @@ export const listAlerts = operation({
 })
 
 /** A store that cannot be written cannot keep this: it is what this process knows. */
-function troubleOf({ meter: { trouble } }: Store): ShownAlert[] {
-  return trouble ? [showTrouble(trouble)] : []
+async function troubleOf(store: Store): Promise<ShownAlert[]> {
+  // A look tells whether there is damage; what it meets is told by the answer itself.
+  await store.head().catch(() => undefined)
+  const { damage, meter } = store
+  const found = meter.trouble ? [showTrouble(meter.trouble)] : []
+  return damage ? [showDamage(damage), ...found] : found
+}
+
+function showDamage({ message, since }: Damage): ShownAlert {
+  const rule = 'store_damaged'
+  return {
+    id: `${rule}@${since}`,
+    rule,
+    subject: 'the store',
+    message,
+    since,
+    told: false,
+    undelivered: [],
+  }
 }
 
 export function showTrouble({ message, since, told }: Trouble): ShownAlert {
   const id = `store_trouble@${since}`
-  return { id, rule: 'store_trouble', subject: 'the store', message, since, told }
+  return { id, rule: 'store_trouble', subject: 'the store', message, since, told, undelivered: [] }
 }
 
 export type ShownAlert = ReturnType<typeof showAlert>
@@ -60,11 +80,12 @@ export const now = operation({
   name: 'now.get',
   effect: 'read',
   role: 'viewer',
+  touches: 'whole',
   refuses: [],
   doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
   output: answers.now,
-  lookup: (store) => Promise.resolve(troubleOf(store)),
+  lookup: troubleOf,
   decide: (view, { limit }, _caller, _ticket, trouble) => {
     const { alerts, ...look } = lookNow(view, limit)
     return { ...look, alerts: [...(trouble ?? []), ...alerts] }

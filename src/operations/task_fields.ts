@@ -1,5 +1,6 @@
 import { minLength, type output, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/limits.ts'
+import type { Touched } from '../core/touched.ts'
 import { type Field, field } from './operation.ts'
 import * as s from './schemas.ts'
 
@@ -123,3 +124,22 @@ export const editedTask = {
   assigned_to: unchanged(said.assigned_to),
   metadata: unchanged(said.metadata),
 }
+
+interface Placed {
+  user?: string | null | undefined
+  project?: string | null | undefined
+  depends_on?: string[] | undefined
+}
+
+/** What a new or edited task touches beside itself: its user, its project, what it waits for. */
+export function placeOfTask({ user, project, depends_on = [] }: Placed): Touched[] {
+  return [
+    ...(user === undefined ? [] : [{ user }]),
+    ...(project === undefined ? [] : [{ project }]),
+    ...depends_on.map((task) => ({ task, changes: false })),
+  ]
+}
+
+/** An id of the caller's own choice, where it made one. */
+export const chosen = (id: string | undefined): Touched[] =>
+  id === undefined ? [] : [{ chosen_id: id }]

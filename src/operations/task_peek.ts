@@ -11,6 +11,7 @@ export const peek = operation({
   name: 'task.peek',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
   input: {

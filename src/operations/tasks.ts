@@ -13,7 +13,7 @@ import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
-import { editedTask, marks, newTask } from './task_fields.ts'
+import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 
 type ShownTask = ReturnType<typeof showTask>
 
@@ -52,6 +52,7 @@ export const create = operation({
   name: 'task.create',
   effect: 'write',
   role: 'agent',
+  touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
   tool: 'create_task',
@@ -73,6 +74,7 @@ export const get = operation({
   name: 'task.get',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found'],
   doc: 'One task, whole.',
   tool: 'get_task',
@@ -86,6 +88,7 @@ export const list = operation({
   name: 'task.list',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks, oldest first; with a status, the most urgent first.',
   tool: 'list_tasks',
@@ -131,6 +134,7 @@ export const claim = operation({
   name: 'task.claim',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
   doc: 'Take a task: its lock, in_progress and a new run in one step. No id: the next ready one.',
   tool: 'claim_task',
@@ -171,6 +175,7 @@ export const setStatus = operation({
   name: 'task.status',
   effect: 'write',
   role: 'agent',
+  touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
   doc: 'Change a status. in_progress claims the task; every other status releases its lock.',
   tool: 'update_task_status',
@@ -209,7 +214,16 @@ export const edit = operation({
   name: 'task.update',
   effect: 'write',
   role: 'agent',
-  refuses: ['not_found', 'conflict', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
+  touches: ({ id, ...said }) => [{ task: id, changes: true }, ...placeOfTask(said)],
+  refuses: [
+    'not_found',
+    'conflict',
+    'held',
+    'fence_stale',
+    'lease_expired',
+    'illegal_move',
+    'forbidden',
+  ],
   doc: 'Change what a task says. State the version you read: nobody overwrites a newer one.',
   tool: 'update_task',
   input: {
@@ -234,6 +248,7 @@ export const explain = operation({
   name: 'task.explain',
   effect: 'read',
   role: 'viewer',
+  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Why a task is not running, in one sentence and as data.',
   tool: 'explain',

@@ -52,11 +52,11 @@ export class TokenWatch {
   }
 
   /** Ends all that is open with this hash; what may still come in comes back by itself. */
-  end(hash: string): void {
+  end(hash: string, reason = over()): void {
     const watched = this.watched.get(hash)
     if (!watched) return
     this.forget(hash, watched)
-    for (const end of watched.ends) end(over())
+    for (const end of watched.ends) end(reason)
   }
 
   private hear({ type, agent, data }: Event): void {
@@ -79,7 +79,9 @@ export class TokenWatch {
       .read((view) => ({ token: validToken(view, hash), read_ms: view.now }))
       .catch(() => undefined)
     if (this.watched.get(hash) !== watched) return
-    if (!found?.token) return this.end(hash)
+    // An error of a look says nothing about the token.
+    if (!found) return this.end(hash, unchecked())
+    if (!found.token) return this.end(hash)
     watched.agent = agentOfRun(found.token)
     const { expires_ms } = found.token
     const left_ms = expires_ms === null ? LOOK_MS : Math.min(expires_ms - found.read_ms, LOOK_MS)
@@ -101,5 +103,11 @@ function agentOfRun({ created_by, agent }: Token): string | undefined {
 function over(): Refusal {
   return new Refusal('unauthorized', 'This token has expired or was revoked meanwhile', {
     next: 'Get another: leasehold token create --role agent',
+  })
+}
+
+function unchecked(): Refusal {
+  return new Refusal('unavailable', 'Your token could not be checked: the store did not answer', {
+    next: 'Ask again with the same request id.',
   })
 }

@@ -14,19 +14,24 @@ export const create = operation({
   name: 'token.create',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['invalid', 'conflict'],
   doc: 'Make a token. Its secret is shown once, and kept nowhere.',
   input: {
     secret_hash: f.secretHash,
     role: f.role,
     for_agent: f.tokenAgent,
+    users: f.tokenUsers,
+    projects: f.tokenProjects,
     ttl_seconds: f.tokenTtl,
     request_id: f.requestId,
   },
   output: answers.token,
-  decide: (view, { secret_hash, role, for_agent, ttl_seconds }, caller) => {
+  decide: (view, { secret_hash, role, for_agent, users, projects, ttl_seconds }, caller) => {
     const ttl_ms = ttl_seconds === undefined ? null : ttl_seconds * 1000
-    const ask = { hash: secret_hash, role, agent: for_agent, ttl_ms }
+    const isBound = users !== null || projects !== null
+    const scope = isBound ? { users, projects, task: null } : null
+    const ask = { hash: secret_hash, role, agent: for_agent, scope, ttl_ms }
     return shown(createToken(view, ask, caller))
   },
 })
@@ -35,6 +40,7 @@ export const list = operation({
   name: 'token.list',
   effect: 'read',
   role: 'admin',
+  touches: 'whole',
   refuses: ['invalid'],
   doc: 'Tokens that were ever made, without their secrets.',
   input: { limit: f.limit, after: f.after },
@@ -48,6 +54,7 @@ export const revoke = operation({
   name: 'token.revoke',
   effect: 'write',
   role: 'admin',
+  touches: 'whole',
   refuses: ['not_found'],
   doc: 'Make a token worthless at once.',
   input: { id: f.tokenId, request_id: f.requestId },

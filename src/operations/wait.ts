@@ -2,6 +2,7 @@ import type { Caller } from '../core/caller.ts'
 import { disownTicket } from '../core/line.ts'
 import { giveUp, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
+import { toldTo } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
@@ -27,7 +28,7 @@ export async function waitInLine<O>(
   const ticket_id = given ?? uniqueId()
   const until = performance.now() + wait_ms
   const seat = roomOf(store).enter(ticket_id)
-  const leave = () => store.write((view) => giveUp(view, ticket_id, caller))
+  const leave = () => store.write((view) => toldTo(view, giveUp(view, ticket_id, caller), caller))
   let isHere = false
   let isKept = false
   try {

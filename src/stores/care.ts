@@ -2,14 +2,17 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { backupFileStore } from './file/backup.ts'
+import { DamageMark } from './damage.ts'
 import { checkFileStore } from './file/check.ts'
+import { readNewest } from './file/folder.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './moved.ts'
 import { openStore, type Place } from './open.ts'
 import type { Head, Sizes } from './port.ts'
 import { type Forgotten, forgetOld } from './prune.ts'
 import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
-import { backupSqlite, checkSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
+import { backupSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
+import { checkSqlite } from './sqlite/check.ts'
 import { compactSqlite } from './sqlite/compact.ts'
 
 /** What `db check` found. */
@@ -18,6 +21,8 @@ export interface Report {
   problems: string[]
   events: number
   head: Head | undefined
+  /** Nothing is wrong but a setting of the server. */
+  isUnsafe?: boolean
 }
 
 /** Looking after a store, whichever kind it is. */
@@ -25,6 +30,14 @@ export async function checkStore(place: Place): Promise<Report> {
   const { kind, path } = place
   if (kind === 'postgres') return checkPostgres(place)
   return kind === 'sqlite' ? checkSqlite(path) : checkFileStore(path)
+}
+
+/** What was found wrong with a store, as far as that can be told without a check. */
+export async function damageOf({ kind, path }: Place): Promise<string | undefined> {
+  if (kind === 'sqlite') return new DamageMark(path).read()?.message
+  if (kind === 'postgres') return undefined
+  const { damage } = await readNewest(path)
+  return damage === undefined ? undefined : `The store ${path} is damaged: ${damage}`
 }
 
 export async function backupStore(place: Place, to: string | undefined, at: Date) {

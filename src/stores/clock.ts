@@ -13,8 +13,13 @@ export function instantOf(head: Head, machine: Machine): { instant: Instant; hea
   const wall = machine.wallMs()
   const mono = machine.monotonicMs()
   const fresh_ms = Math.max(wall, head.last_ms + 1) - Math.floor(mono)
-  const offset_ms = head.boot === machine.boot ? head.offset_ms : fresh_ms
-  const now = Math.max(Math.floor(mono + offset_ms), head.last_ms)
+  const kept_ms = head.boot === machine.boot ? head.offset_ms : fresh_ms
+  // The clock of one boot never goes back, unless a virtual machine was put back to a snapshot that
+  // is older than its store. Time then goes on from the newest commit: waiting for the clock to
+  // catch up would keep every lease alive for so long.
+  const behind_ms = Math.max(0, head.last_ms - Math.floor(mono + kept_ms))
+  const offset_ms = kept_ms + behind_ms
+  const now = Math.floor(mono + offset_ms)
   const instant = { now, wall, at: new Date(wall).toISOString() }
   return { instant, head: { ...head, boot: machine.boot, offset_ms, last_ms: now } }
 }

@@ -114,6 +114,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     id: 'text',
     role: 'text',
     agent: 'text',
+    scope: 'json',
     created_by: 'text',
     created_at: 'text',
     expires_at: 'text',
@@ -170,6 +171,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     projects: 'json',
     started_at: 'text',
   },
+  host_settings: { key: 'text', part: 'text', source: 'text', settings: 'json', read_ms: 'int' },
   memory: {
     id: 'text',
     scope: 'text',
@@ -238,6 +240,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     ended_at: 'text',
     told: 'bool',
     told_end: 'bool',
+    delivery: 'json',
   },
   background_job: {
     key: 'text',

@@ -1,5 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import { NeedsKill, type Need, NotLoaded } from '../core/view.ts'
+import { isRefusal } from './errors.ts'
 import { Guesses } from './guesses.ts'
 import { type Batch, Layer } from './layer.ts'
 import type { Ask, Outcome } from './outcome.ts'
@@ -14,6 +15,8 @@ export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
     return { answer }
   } catch (error) {
     if (error instanceof NotLoaded) return error
+    // A store that is damaged is no matter of one ask.
+    if (isRefusal(error, 'damaged')) throw error
     if (error instanceof NeedsKill) {
       if (error.commits) batch.adopt(layer)
       return { kill: error }

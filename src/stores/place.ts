@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { ELSEWHERE, fileSystemOf } from './file_system.ts'
 import { homeFolder } from './login.ts'
 
 const FOLDER = '.leasehold'
@@ -34,33 +35,13 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-/** File systems that other machines share: their locks and fsync cannot be trusted. */
-const NETWORK: Record<number, string> = {
-  0x6969: 'NFS',
-  0x517b: 'SMB',
-  0xff534d42: 'CIFS',
-  0xfe534d42: 'SMB2',
-  0x5346414f: 'AFS',
-  0x01021997: '9p',
-  0x00c36400: 'Ceph',
-  0x0bd00bd0: 'Lustre',
-  0x7461636f: 'OCFS2',
-  0x47504653: 'GPFS',
-}
-
-export function networkName(type: number): string | undefined {
-  return NETWORK[type >>> 0]
-}
-
 /** Refuses a folder that is not safe to keep state in. A folder that does not exist yet is fine. */
 export function refuseUnsafeFolder(folder: string): void {
-  let existing = folder
-  while (!existsSync(existing)) existing = dirname(existing)
-  const network = networkName(statfsSync(existing).type)
-  if (network) {
-    throw new Refusal('unavailable', `${folder} is on a network file system (${network})`, {
-      next: 'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines.',
-      details: { folder, network },
+  const { name, refused } = fileSystemOf(folder)
+  if (refused) {
+    throw new Refusal('unavailable', `${folder} is on a network file system (${name})`, {
+      next: ELSEWHERE,
+      details: { folder, network: name },
     })
   }
   const uid = process.getuid?.()

@@ -1,6 +1,7 @@
 import type { Changes, GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/search.ts'
 import type { Cursor, Event, EventPlace, Fact, IndexName, Need } from '../core/view.ts'
+import type { Damage } from './damage.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
 export interface Base {
@@ -80,6 +81,8 @@ export interface Backend extends Base {
   stamp?(): unknown
   /** From now on calls `hint` when somebody may have committed. A hint may be lost. */
   listen?(hint: () => void): void
+  /** That the store was found damaged: then nothing is written, and reads show what is left. */
+  readonly damage?: Damage | undefined
   close(): Promise<void> | void
 }
 
@@ -179,6 +182,8 @@ export interface Machine {
   wallMs(): number
   process(ref: ProcessRef): Fact
   group(ref: GroupRef): Fact
+  /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
+  leader(ref: GroupRef): Fact
   /** Stops a process group and waits until it is gone. False when it could not be stopped. */
   stop(group: GroupRef): Promise<boolean>
 }

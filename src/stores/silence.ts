@@ -30,9 +30,14 @@ export class Unanswered extends Error {
 /** How long a daemon may be silent before it is given up, or asked whether it is there. */
 export const patienceFor = (ttl_ms: number) => Math.min(SILENT_MS, ttl_ms * TTL_SHARE)
 
-/** What is at stake in a call: the TTL that it asks for, where it asks for one. */
-export const stakeIn = (input: Record<string, unknown>) =>
-  Number(input['ttl_seconds'] ?? Number.POSITIVE_INFINITY) * 1000
+/**
+ * What is at stake in a call: the TTL that it asks for, where it asks for one. One that is no TTL
+ * is for the daemon to refuse, which takes it a moment.
+ */
+export function stakeIn(input: Record<string, unknown>): number {
+  const seconds = Number(input['ttl_seconds'])
+  return seconds >= 1 ? seconds * 1000 : Number.POSITIVE_INFINITY
+}
 
 /** A call to a daemon that is under way. */
 export interface Watched {

@@ -114,6 +114,10 @@ export class Store {
     return this.backend.stamp?.()
   }
 
+  get damage() {
+    return this.backend.damage
+  }
+
   head(): Promise<Head> {
     return Promise.resolve(this.backend.snapshot((_, head) => head))
   }

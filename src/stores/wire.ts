@@ -1,5 +1,6 @@
 import type { Caller } from '../core/caller.ts'
 import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import { bearer, headerJson } from './header_text.ts'
 import type { Daemon } from './server_file.ts'
 import { patienceFor, refuseStopped, stakeIn, Unanswered } from './silence.ts'
 
@@ -12,10 +13,10 @@ export function letterOf(
   // Who a token stands for is for the server to say, unless a name was given.
   const body = JSON.stringify(daemon.isOurs || given ? { ...input, agent } : input)
   const headers = {
-    authorization: `Bearer ${daemon.secret}`,
+    authorization: bearer(daemon.secret),
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),
-    ...(daemon.isOurs && { 'leasehold-caller': ascii({ given, process, under, admin }) }),
+    ...(daemon.isOurs && { 'leasehold-caller': headerJson({ given, process, under, admin }) }),
   }
   return { body, headers }
 }
@@ -99,13 +100,6 @@ export function answerOf(status: number, text: string): unknown {
   // It has done nothing, and is about to be gone: the same as if nobody had answered.
   if (refusal.details['stopping'] === true) throw new Unanswered(refusal.message)
   throw refusal
-}
-
-/** JSON that may stand in a header: a lock's name is in any script. */
-function ascii(value: unknown): string {
-  return JSON.stringify(value).replaceAll(/[^ -~]/g, (each) => {
-    return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
 }
 
 function refusalIn(reply: unknown, status: number): Refusal {

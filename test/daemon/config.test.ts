@@ -7,12 +7,16 @@ import { readConfig } from '../../src/daemon/config.ts'
 import { expectRefusal } from '../helpers.ts'
 import { fileOf, stateFolder } from './config_file.ts'
 
-const read = (said?: unknown, env: NodeJS.ProcessEnv = {}) => readConfig(stateFolder(said), env)
+/** What is approved is another test's matter: here everything counts as it is written. */
+const configOf = (folder: string, env: NodeJS.ProcessEnv) =>
+  readConfig(folder, { LEASEHOLD_TRUST_CONFIG: 'yes', ...env })
+
+const read = (said?: unknown, env: NodeJS.ProcessEnv = {}) => configOf(stateFolder(said), env)
 
 /** Expects the file to be refused, and returns what is wrong with it. */
 async function refused(said: unknown, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
   const folder = stateFolder(said)
-  const asked = Promise.resolve().then(() => readConfig(folder, env))
+  const asked = Promise.resolve().then(() => configOf(folder, env))
   const { message, next, details } = await expectRefusal(asked, 'invalid')
   const problems = details['problems'] as string[]
   expect(message).toContain(fileOf(folder))
@@ -31,22 +35,20 @@ describe('config.json', () => {
       const { agents, ...rest } = read(said)
       expect(rest).toEqual({
         busy_timeout_ms: 5000,
+        waiting: [],
         retention: RETENTION,
         slots: { max: 4 },
-        per_user_serialization: { enabled: true, lock_timeout_seconds: 3600 },
+        per_user_serialization: {},
         projects: {},
         users: {},
         groups: {},
-        pool: { limit: null },
+        pool: {},
         hooks: { mode: 'auto', ttl_seconds: 900 },
         reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
         memory: {
           strategies: {},
-          quotas: {
-            scope: { versions: 1_000_000, bytes: 2 ** 30 },
-            agent: { versions: 1_000_000, bytes: 2 ** 30 },
-          },
+          quotas: { scope: {}, agent: {} },
           embeddings: { provider: 'local' },
         },
         alerts: ALERTS,
@@ -67,10 +69,10 @@ describe('config.json', () => {
     })
     expect(config).toMatchObject({
       slots: { max: 0 },
-      per_user_serialization: { enabled: false, lock_timeout_seconds: 3600 },
+      per_user_serialization: { enabled: false },
       projects: { web: { limit: 2, agent: 'claude' } },
-      users: { ada: { weight: 2.5, limit: null }, 'bob@home': { weight: 1, limit: 3 } },
-      groups: { release: { limit: 1 }, night: { limit: null } },
+      users: { ada: { weight: 2.5 }, 'bob@home': { limit: 3 } },
+      groups: { release: { limit: 1 }, night: {} },
       pool: { limit: 10 },
       runs: { ttl_seconds: 60, grace_seconds: 0 },
     })
@@ -157,7 +159,7 @@ describe('config.json', () => {
   test('that cannot be read is refused rather than taken for a missing one', async () => {
     const folder = stateFolder()
     mkdirSync(fileOf(folder))
-    const asked = Promise.resolve().then(() => readConfig(folder, {}))
+    const asked = Promise.resolve().then(() => configOf(folder, {}))
     const { message } = await expectRefusal(asked, 'invalid')
     expect(message).toBe(`${fileOf(folder)}: cannot be read (EISDIR)`)
   })
@@ -165,7 +167,7 @@ describe('config.json', () => {
   test('a name that every object has finds nothing in it', () => {
     const { projects, agents, users, groups } = read({ users: { constructor: { weight: 2 } } })
     for (const table of [projects, agents, groups]) expect(table['constructor']).toBeUndefined()
-    expect(users['constructor']).toEqual({ weight: 2, limit: null })
+    expect(users['constructor']).toEqual({ weight: 2 })
     expect(users['toString']).toBeUndefined()
   })
 })
@@ -193,7 +195,7 @@ describe('LEASEHOLD_SLOTS_MAX', () => {
 describe('the path of a project', () => {
   const pathOf = (path: string | undefined, env: NodeJS.ProcessEnv = {}) => {
     const folder = stateFolder({ projects: { web: path === undefined ? {} : { path } } })
-    return { path: readConfig(folder, env).projects['web']!.path, base: dirname(folder) }
+    return { path: configOf(folder, env).projects['web']!.path, base: dirname(folder) }
   }
 
   test('is relative to the folder that has the state folder, which is also its default', () => {

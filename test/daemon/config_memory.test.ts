@@ -20,7 +20,7 @@ test('config.json says how conflicts of a scope are merged, and how much may be 
   }
   const memory = read({ strategies, quotas: { agent: { bytes: 5 } } })
   expect(memory.strategies).toEqual(strategies)
-  expect(memory.quotas.agent).toEqual({ versions: 1_000_000, bytes: 5 })
+  expect(memory.quotas.agent).toEqual({ bytes: 5 })
   const wrong = { web: 'text', 'project:web': 'last', quotas: 1 }
   const asked = Promise.resolve().then(() => read({ strategies: wrong }))
   const { details } = await expectRefusal(asked, 'invalid')

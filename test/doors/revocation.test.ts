@@ -1,7 +1,12 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Refusal } from '../../src/core/refusal.ts'
+import { TokenWatch } from '../../src/operations/token_watch.ts'
 import { sha256 } from '../../src/stores/digest.ts'
+import { MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
 import { sandbox, type Sandbox, until } from '../processes.ts'
 import { finish, send, type Served, servingPlace, startDaemon, unseen } from './serving.ts'
@@ -112,6 +117,20 @@ describe('a wait ends when its token does not count any more', () => {
     await until('it left the line', () => waiting(place, 1))
     await daemon.ok('lock.release', { name: 'build', agent: 'holder' })
     expect(await next).toMatchObject({ name: 'build', holder: 'ada' })
+  })
+})
+
+describe('a token that cannot be checked', () => {
+  test('is not called revoked: its bearer is told to ask again', async () => {
+    const folder = temporaryFolder()
+    // Of noise nothing can be read: any error of a look will do.
+    writeFileSync(join(folder, 'leasehold.db'), 'noise'.repeat(2_000), { mode: 0o600 })
+    const store = openSqlite(folder, new MachineSim())
+    onTestFinished(() => store.close())
+    const watch = new TokenWatch(store)
+    const told = await new Promise<Refusal>((resolve) => void watch.watch('a hash', resolve))
+    expect(told).toMatchObject({ code: 'unavailable' })
+    expect(told.next).toMatch(/same request id/)
   })
 })
 

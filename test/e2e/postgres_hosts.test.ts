@@ -105,6 +105,39 @@ function skipWithoutHosts(context: TestContext): void {
 }
 
 describe('dispatchers on two hosts', () => {
+  test('with different configs: neither takes away what the other set', async (context) => {
+    skipWithoutHosts(context)
+    const [east, west] = (await hosts('east', 'west')) as [Host, Host]
+    const agents = new Agents()
+    const config = configOf({ slots: 2, limit: 1, body: HELD }, agents)
+    const first = await dispatcherOn(east, { ...config, users: { ada: { weight: 3 } } })
+    const other = { ...config, projects: { web: { agent: 'sh' } }, pool: { limit: 9 } }
+    const second = await dispatcherOn(west, other)
+    const inForce = async () => {
+      const { settings } = await west.ask('queue', 'status')
+      return settings.map(({ setting, value, set_by }: Json) => [setting, value, set_by.join()])
+    }
+    const EAST = [
+      ['projects.web.limit', 1, 'east'],
+      ['users.ada.weight', 3, 'east'],
+    ]
+    expect(await inForce()).toEqual([['pool.limit', 9, 'west'], ...EAST])
+    for (const user of ['ada', 'ben', 'cy']) await first.add(`${user}-1`, user)
+    await agents.seen('start', 1)
+    second.configure({ ...other, pool: {} })
+    await eventually('west takes its pool back', async () => (await inForce()).length === 2)
+    expect(await inForce()).toEqual(EAST)
+    second.configure({ ...other, pool: {}, projects: { web: { agent: 'sh', limit: 2 } } })
+    await agents.seen('start', 2)
+    const doctor = await west.cli('doctor')
+    expect(doctor.out).toContain('projects.web.limit is 2 by host west; host east says 1')
+    expect(doctor.code).toBe(1)
+    agents.go()
+    await agents.seen('end', 3)
+    const lines = agents.lines()
+    expect(most(lines, userOf)).toEqual({ all: 2, each: 1 })
+  }, 60_000)
+
   test('share a queue: one run at a time for a user, three for a project', async (context) => {
     skipWithoutHosts(context)
     const [east, west] = (await hosts('east', 'west')) as [Host, Host]

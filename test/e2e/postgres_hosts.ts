@@ -177,7 +177,12 @@ export class Host {
     return [NSENTER, '-t', String(this.first), ...spaces, '--', ...program]
   }
 
-  /** Runs the command line there. */
+  /** Runs the command line there, whatever comes of it. */
+  cli(...args: string[]) {
+    return this.place.cli(args, { program: this.on(process.execPath, BIN) })
+  }
+
+  /** The same, which must go well. */
   async ask(...args: string[]): Promise<Json> {
     return this.place.ok(args, { program: this.on(process.execPath, BIN) })
   }

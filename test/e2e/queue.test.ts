@@ -245,7 +245,7 @@ describe('the queue', () => {
     const place = sandbox()
     const limit = (...flags: string[]) => ['queue', 'limit', ...flags]
     expect(await seen(place, limit('--project', 'web', '--max', '2'))).toBe(
-      'set project web: at most 2 at once (0 now), until config.json is read again',
+      'set project web: at most 2 at once (0 now), until a config.json that names it is read again',
     )
     const none = await place.ok(limit('--project', 'web', '--max', 'null'))
     expect(none).toMatchObject({ project: 'web', max: null, used: 0 })

@@ -198,7 +198,20 @@ describe('db and doctor', () => {
       const whats = findings.map(({ what }: { what: string }) => what)
       expect({ ok, whats }).toEqual({
         ok: true,
-        whats: ['node', 'agent', 'folder', 'git', 'config', 'store', 'memory', 'writing'],
+        whats: [
+          'node',
+          'agent',
+          'folder',
+          'disk',
+          'git',
+          'config',
+          'limits',
+          'server',
+          'store',
+          'memory',
+          'alerts',
+          'writing',
+        ],
       })
       const human = await place.cli(['doctor'])
       expect(human.out).toMatch(/^ok +node +v\d+/)

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { uptime } from 'node:os'
+import { describe, expect, test, type TestContext } from 'vitest'
 import { call } from '../../src/operations/call.ts'
 import { acquire, lockStatus } from '../../src/operations/locks.ts'
 import {
@@ -10,7 +12,7 @@ import {
   openSqlite,
   temporaryFolder,
 } from '../helpers.ts'
-import { because, CLI, type Options, sandbox, until } from '../processes.ts'
+import { because, BIN, CLI, type Options, sandbox, until } from '../processes.ts'
 
 const HOUR_MS = 3_600_000
 const a = callerOf('a')
@@ -108,4 +110,62 @@ describe('processes that disagree about the time of day', () => {
       expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true })
     })
   }
+})
+
+// Of util-linux. Named here: in place, knip takes it for a program of a package.
+const UNSHARE = 'unshare'
+const hasTimeSpaces = spawnSync(UNSHARE, ['--time', '--fork', 'true']).status === 0
+
+/** The command line in a time namespace of its own, whose clocks since boot differ by so much. */
+function inTime(seconds: number): Options {
+  const shift = String(seconds)
+  const clocks = ['--monotonic', shift, '--boottime', shift]
+  return { program: [UNSHARE, '--time', '--fork', ...clocks, process.execPath, BIN] }
+}
+
+const AHEAD = inTime(1_000_000)
+const BEHIND = inTime(-Math.floor(uptime() / 2))
+
+describe.for(['sqlite', 'file'])('processes in time namespaces of their own, on %s', (store) => {
+  const takes = (agent: string, ...more: string[]) => {
+    return ['lock', 'acquire', 'x', '--agent', agent, ...more]
+  }
+  const begin = (context: TestContext) => {
+    // reason: told on standard error; a time namespace is made by root
+    if (!hasTimeSpaces) context.skip(because('no time namespaces: containers with other clocks'))
+    const place = sandbox()
+    if (store === 'file') place.env['LEASEHOLD_STORE'] = 'file:'
+    return place
+  }
+
+  test('agree on who holds a lock, and on when it is free', async (context) => {
+    const place = begin(context)
+    await place.ok(takes('a', '--ttl', '1h'))
+    for (const there of [AHEAD, BEHIND, {}, BEHIND, AHEAD]) {
+      const { details } = await place.refused(takes('b'), 'held', 5, there)
+      expect(Math.abs(details.expires_in_seconds - 3600)).toBeLessThan(120)
+      await place.ok(['lock', 'acquire', 'y', '--agent', 'a'], there)
+    }
+    for (const [there, other] of [
+      [AHEAD, BEHIND],
+      [BEHIND, AHEAD],
+    ] as const) {
+      const asked_ms = performance.now()
+      await place.ok(['lock', 'renew', 'x', '--ttl', '2s', '--agent', 'a'], there)
+      const renewed_ms = performance.now()
+      await until('it runs out', async () => {
+        return !(await place.ok(['lock', 'status', 'x'], other)).is_locked
+      })
+      expect(performance.now() - asked_ms, 'not early').toBeGreaterThan(2_000)
+      expect(performance.now() - renewed_ms, 'not late').toBeLessThan(10_000)
+      await place.ok(takes('a', '--ttl', '1h'), other)
+    }
+  }, 60_000)
+
+  test('do not take a process that lives for a dead one', async (context) => {
+    const place = begin(context)
+    await place.ok(takes('a', '--ttl', '1h', '--pid', String(process.pid)))
+    for (const there of [AHEAD, BEHIND]) await place.refused(takes('b'), 'held', 5, there)
+    expect(await place.ok(['lock', 'status', 'x'])).toMatchObject({ lock_holder: 'a' })
+  })
 })

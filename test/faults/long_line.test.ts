@@ -19,16 +19,21 @@ interface Door {
 }
 
 /** `count` agents wait for one lock that is held; then it goes from one to the next. */
-async function serveLine(door: Door, count: number) {
+async function serveLine(door: Door, count: number, at_once = count) {
   const { fence } = await door.take('first', 0)
   const began = performance.now()
   const order: string[] = []
-  const waits = Array.from({ length: count }, async (_, i) => {
+  const wait = async (i: number) => {
     const got = await door.take(`w${i}`, 600)
     order.push(`w${i}`)
     await door.release(`w${i}`, got.fence)
-  })
-  await until('all have joined', async () => (await door.waiting()) === count, 120_000)
+  }
+  const waits: Promise<void>[] = []
+  while (waits.length < count) {
+    const to = Math.min(count, waits.length + at_once)
+    while (waits.length < to) waits.push(wait(waits.length))
+    await until(`${to} have joined`, async () => (await door.waiting()) === to, 120_000)
+  }
   const joined_ms = performance.now() - began
   await door.release('first', fence)
   await Promise.all(waits)
@@ -80,26 +85,32 @@ describe('a long line', () => {
         },
       },
       count,
+      // Connections of strangers are few at a time; each is one until its token was read.
+      500,
     )
     expect(order.toSorted()).toEqual(inOrder(count).toSorted())
     await daemon.stop()
-  }, 300_000)
+  }, 600_000)
 
-  test('of many who wait for a hundred locks each, and hold one, is joined in time', async () => {
+  test('of many who wait for a hundred locks each and hold one keeps nobody waiting', async () => {
     const store = openSqlite(temporaryFolder(), machine)
     const process = ownProcess()
     const names = Array.from({ length: 100 }, (_, i) => `n${i}`)
     await call(store, locks.acquire, { names }, callerOf('first', { process }))
     const stop = new AbortController()
-    const began = performance.now()
     const waits = Array.from({ length: isLong ? 400 : 100 }, async (_, i) => {
       const caller = callerOf(`w${i}`, { process })
       await call(store, locks.acquire, { name: `own${i}` }, caller)
       await call(store, locks.acquire, { names, wait_seconds: 600 }, caller, stop.signal)
     })
     const waiting = () => store.read((view) => [...view.scan('tickets', '')].length)
-    await until('all have joined', async () => (await waiting()) === waits.length, 60_000)
-    expect(performance.now() - began).toBeLessThan(20_000)
+    let worst_ms = 0
+    while ((await waiting()) < waits.length) {
+      const asked = performance.now()
+      await call(store, locks.acquire, { name: 'other' }, callerOf('bystander'))
+      worst_ms = Math.max(worst_ms, performance.now() - asked)
+    }
+    expect(worst_ms).toBeLessThan(5_000)
     stop.abort()
     await Promise.allSettled(waits)
     await store.close()

@@ -220,8 +220,8 @@ interface Options {
   address: Address
 }
 
-/** Eight writers claim until nothing is ready; the ids of what each was given. */
-async function claimsOf(url: string): Promise<string[]> {
+/** Eight writers claim until nothing is ready, or `stops`; the ids of what each was given. */
+async function claimsOf(url: string, stops = 'nobody'): Promise<string[]> {
   const address = addressOf(url)
   const writers = Array.from({ length: 8 }, () => {
     return new Verbs(new Store(new Lockless({ address, busy_timeout_ms: 20_000 }), machine))
@@ -231,8 +231,9 @@ async function claimsOf(url: string): Promise<string[]> {
       const ids: string[] = []
       for (let none = false; !none;) {
         const claim = await verbs.next(callerOf(`w${w}`)).catch((error: Error) => error)
-        if (claim instanceof Error) expect(claim).toMatchObject({ code: 'unavailable' })
-        else if (claim) ids.push(claim.task.id)
+        const { code } = (claim ?? {}) as { code?: string }
+        if (claim instanceof Error && code !== stops) expect(code).toBe('unavailable')
+        else if (claim && !(claim instanceof Error)) ids.push(claim.task.id)
         else none = true
       }
       return ids
@@ -270,7 +271,8 @@ describe('claims by eight writers, of whom none takes the lock', () => {
     Lockless.isBlind = true
     const { quoted } = addressOf(url)
     await query(`ALTER TABLE ${quoted}.event DROP CONSTRAINT event_pkey`)
-    const ids = await claimsOf(url)
+    // A writer that sees the head go back stops: too late for what was given twice.
+    const ids = await claimsOf(url, 'damaged')
     expect(new Set(ids).size).toBeLessThan(ids.length)
   })
 })

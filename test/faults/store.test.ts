@@ -10,7 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { networkName, refuseUnsafeFolder } from '../../src/stores/place.ts'
+import { isNetworkType, mountType, networkName } from '../../src/stores/file_system.ts'
+import { refuseUnsafeFolder } from '../../src/stores/place.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import {
   because,
@@ -51,7 +52,7 @@ describe('a store that is damaged', () => {
       await place.refused(['task', 'list'], 'damaged', 76)
       await place.refused(['task', 'add', 'More'], 'damaged', 76)
       const doctor = await place.cli(['doctor'])
-      expect(doctor.code).toBe(1)
+      expect(doctor.code).toBe(76)
       expect(doctor.out).toContain('FAIL store')
       await place.ok(['db', 'restore', place.path('good.db')])
       expect((await place.ok(['task', 'list'])).items).toHaveLength(30)
@@ -75,7 +76,13 @@ describe('a store that is damaged', () => {
     const lease = await place.ok(['lock', 'acquire', 'x', '--agent', 'a'])
     await place.ok(['task', 'add', 'Later'])
     writeFileSync(place.path('files/state.2.json'), '{"half":')
-    expect((await place.ok(['lock', 'list'], how)).items).toHaveLength(1)
+    // Reads go on from the last good state, and say that they may lack something.
+    const listed = await place.cli(['--json', 'lock', 'list'], how)
+    expect(listed.json.items).toHaveLength(1)
+    expect({ code: listed.code, said: listed.err }).toEqual({
+      code: 76,
+      said: expect.stringContaining('damaged'),
+    })
     await place.refused(['task', 'add', 'More'], 'damaged', 76, how)
     await place.refused(['db', 'check'], 'damaged', 76, how)
     await place.ok(['db', 'restore', '--last-good'], how)
@@ -178,6 +185,31 @@ describe('a store that this program or login must not use', () => {
     expect(networkName(0x00c36400)).toBe('Ceph')
     for (const local of [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]) {
       expect(networkName(local)).toBeUndefined()
+    }
+  })
+
+  const MOUNTS = `proc /proc proc rw 0 0
+/dev/sda1 / ext4 rw,relatime 0 0
+ada@far:/home /mnt/far fuse.sshfs rw,nosuid,user_id=0 0 0
+share /mnt/share virtiofs rw,relatime 0 0
+/dev/sdb1 /mnt/a\\040disk fuseblk rw,user_id=0 0 0
+/dev/sdc1 /mnt/far/own ext4 rw 0 0
+gluster:/v /srv/g fuse.glusterfs rw 0 0
+tmpfs /mnt/far/own tmpfs rw 0 0`
+
+  test('a mount is found by the longest path, and of two in one place by the last', () => {
+    const types = ['/mnt/far/x', '/mnt/far/own/x', '/mnt/farther', '/mnt/a disk/x', '/srv/g'].map(
+      (path) => mountType(path, MOUNTS),
+    )
+    expect(types).toEqual(['fuse.sshfs', 'tmpfs', 'ext4', 'fuseblk', 'fuse.glusterfs'])
+  })
+
+  test('what FUSE serves is refused unless it is known to be of this machine', () => {
+    for (const type of ['fuse.sshfs', 'virtiofs', 'fuse.glusterfs', 'fuse.s3fs', 'fuse', 'nfs4']) {
+      expect(isNetworkType(type), type).toBe(true)
+    }
+    for (const type of ['ext4', 'fuseblk', 'fuse.fuse-overlayfs', 'overlay', 'tmpfs', 'fusectl']) {
+      expect(isNetworkType(type), type).toBe(false)
     }
   })
 

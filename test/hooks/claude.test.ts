@@ -57,7 +57,9 @@ describe('two Claude Codes in one repository', () => {
       'git stash',
     ]) {
       const no = expectDenied(await b.bash(command))
-      expect(no, command).toMatch(/a\.ts \(reserved by claude:aaaaaaaa until .*for: being edited\)/)
+      expect(no, command).toMatch(
+        /a\.ts \(reserved by claude:aaaaaaaa until .*for: "being edited"\)/,
+      )
     }
     for (const command of ['echo "git commit -am x"', 'git log --grep commit']) {
       expectSilent(await b.bash(command))

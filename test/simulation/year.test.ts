@@ -51,7 +51,11 @@ async function liveADay(verbs: Verbs, day: number, fences: Fences): Promise<void
       await verbs.claim(id, agent)
       await verbs.move(id, 'done', agent)
       await verbs.store.write((view) => {
-        createToken(view, { hash: id, role: 'viewer', agent: null, ttl_ms: DAY_MS }, ada)
+        createToken(
+          view,
+          { hash: id, role: 'viewer', agent: null, scope: null, ttl_ms: DAY_MS },
+          ada,
+        )
         view.put('request', { key: id, input_hash: '', reply: {}, at_ms: view.now })
       })
     }),

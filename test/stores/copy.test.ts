@@ -9,6 +9,7 @@ import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
 import { openStore, type Place } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { sumHeadAnew } from '../../src/stores/sqlite/sums.ts'
 import { callerOf, expectRefusal } from '../helpers.ts'
 import { PathVerbs } from '../path_verbs.ts'
 import {
@@ -149,6 +150,7 @@ const DAY_MS = 24 * 3600_000
 function skew({ path }: Place, ms: number): void {
   const db = openDatabase(path, { readOnly: false })
   db.exec(`UPDATE head SET offset_ms = offset_ms + ${ms}, last_ms = last_ms + ${ms}`)
+  sumHeadAnew(db)
   db.close()
 }
 

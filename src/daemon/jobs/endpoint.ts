@@ -1,3 +1,4 @@
+import { bearer } from '../../stores/header_text.ts'
 import { embedded, type Provider } from './provider.ts'
 
 const TIMEOUT_MS = 30_000
@@ -24,7 +25,7 @@ export async function postJson(
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(key !== undefined && { authorization: bearer(key) }),
     },
     body: JSON.stringify(body),
     redirect: 'error',

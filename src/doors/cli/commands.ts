@@ -4,6 +4,7 @@ import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { operations } from '../../operations/registry.ts'
 import type { ShownCheck } from '../../operations/reservations.ts'
+import { damageOf } from '../../stores/care.ts'
 import { placePaths } from '../paths.ts'
 import type { Context, GlobalOptions } from './context.ts'
 import { EXAMPLES } from './help.ts'
@@ -138,10 +139,19 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const placed = placePaths(operation, input, context.place)
     const result = await context.call(operation, placed, { caller, signal })
     show(context, operation.name, result)
+    if (operation.effect === 'read') await warnOfDamage(context)
     if (operation.name === 'reserve.check' && isHeld(result)) process.exitCode = REFUSALS.held.exit
   } finally {
     process.off('SIGINT', stop)
   }
+}
+
+/** A damaged store is read as far as it can be: something may lack, and the exit code says so. */
+async function warnOfDamage({ place, env }: Context): Promise<void> {
+  const message = env['LEASEHOLD_TOKEN'] ? undefined : await damageOf(place)
+  if (message === undefined) return
+  process.stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
+  process.exitCode = REFUSALS.damaged.exit
 }
 
 /** A look is answered, not refused; a script still has to learn what it saw. */

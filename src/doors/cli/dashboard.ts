@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
 import { sha256 } from '../../stores/digest.ts'
+import { bearer } from '../../stores/header_text.ts'
 import { loginName } from '../../stores/login.ts'
 import { folderOf } from '../../stores/open.ts'
 import { host } from '../../stores/process.ts'
@@ -45,7 +46,7 @@ export async function makeLink(
   const for_agent = `web:${loginName()}@${host}`
   const response = await fetch(new URL('/v1/session/link', daemon.url), {
     method: 'POST',
-    headers: { authorization: `Bearer ${daemon.secret}`, 'content-type': 'application/json' },
+    headers: { authorization: bearer(daemon.secret), 'content-type': 'application/json' },
     body: JSON.stringify({ secret_hash: sha256(secret), role, for_agent }),
     signal: AbortSignal.timeout(ASK_MS),
   }).catch(() => Promise.reject(notServing()))

@@ -1,24 +1,31 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import { Refusal } from '../../core/refusal.ts'
+import type { SettingInForce } from '../../core/host_settings.ts'
+import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { operationNamed } from '../../operations/registry.ts'
+import type { ShownAlert } from '../../operations/stats.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import { checkStore } from '../../stores/care.ts'
+import { ELSEWHERE, fileSystemOf } from '../../stores/file_system.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
-import { isStopped, pidFact } from '../../stores/process.ts'
-import { readServer } from '../../stores/server_file.ts'
+import { isStopped } from '../../stores/process.ts'
+import { serverIn } from '../../stores/server_file.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
+import { disputeLine, isDisputed } from './show_queue.ts'
 
 interface Finding {
   what: string
   ok: boolean
   says: string
   next?: string
+  damaged?: boolean
 }
+
+const isDamage = ({ damaged }: Finding) => damaged === true
 
 type Looked = Omit<Finding, 'what'>
 type Check = (context: Context) => Promise<Looked> | Looked
@@ -33,7 +40,7 @@ export function addDoctor(root: Command, enter: Enter): void {
       for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
       const ok = findings.every((finding) => finding.ok)
       print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
-      if (!ok) process.exitCode = 1
+      if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
     })
 }
 
@@ -42,8 +49,8 @@ async function guarded(what: string, check: Check, context: Context): Promise<Fi
   try {
     return { what, ...(await check(context)) }
   } catch (error) {
-    const next = error instanceof Refusal ? error.next : ''
-    return { what, ok: false, says: (error as Error).message, next }
+    const { next, code } = error instanceof Refusal ? error : { next: '', code: undefined }
+    return { what, ok: false, says: (error as Error).message, next, damaged: code === 'damaged' }
   }
 }
 
@@ -83,6 +90,14 @@ const CHECKS: [what: string, check: Check][] = [
     },
   ],
   [
+    'disk',
+    ({ place }) => {
+      const { name, refused } = fileSystemOf(folderOf(place))
+      const says = refused ? `${name} is shared by machines, or may be` : name
+      return { ok: !refused || place.kind === 'postgres', says, next: ELSEWHERE }
+    },
+  ],
+  [
     'git',
     ({ place }) => {
       const folder = folderOf(place)
@@ -94,18 +109,37 @@ const CHECKS: [what: string, check: Check][] = [
   [
     'config',
     async ({ place, env }) => {
-      const { readConfig } = await import('../../daemon/main.ts')
-      const { projects, slots } = readConfig(folderOf(place), env)
+      const { readConfig, waitingText } = await import('../../daemon/main.ts')
+      const { projects, slots, waiting } = readConfig(folderOf(place), env)
+      if (waiting.length > 0) {
+        return { ok: false, says: waitingText(waiting), next: 'leasehold config approve' }
+      }
       const names = Object.keys(projects)
       const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
       return { ok: true, says: `${says} (${slots.max} slots)` }
     },
   ],
   [
+    'limits',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
+      const asked = operationNamed.get('queue.status')!
+      const { settings } = (await context.call(asked, {})) as { settings: SettingInForce[] }
+      const disputed = settings.filter(isDisputed)
+      const says = settings.map(({ setting, value, set_by }) => {
+        return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
+      })
+      const next = 'Name it in one config.json only: the one that is read last is in force.'
+      if (disputed.length > 0)
+        return { ok: false, says: disputed.map(disputeLine).join('; '), next }
+      return { ok: true, says: says.join(', ') || 'nothing set' }
+    },
+  ],
+  [
     'server',
     ({ place }) => {
-      const server = readServer(folderOf(place))
-      if (!server || pidFact(server.pid) === 'dead') return { ok: true, says: 'none runs' }
+      const server = serverIn(folderOf(place))
+      if (!server) return { ok: true, says: 'none runs' }
       const { pid, url } = server
       const ok = !isStopped(pid)
       const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`
@@ -116,9 +150,10 @@ const CHECKS: [what: string, check: Check][] = [
     'store',
     async ({ place }) => {
       if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
-      const { ok, problems, events } = await checkStore(place)
+      const { ok, problems, events, isUnsafe = false } = await checkStore(place)
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-      return { ok, says, next: 'leasehold db restore BACKUP' }
+      if (isUnsafe) return { ok, says, next: 'Set fsync = on there, and restart that server.' }
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
     },
   ],
   [
@@ -134,6 +169,19 @@ const CHECKS: [what: string, check: Check][] = [
       const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
       const next = 'leasehold memory status says why; leasehold memory retry tries again'
       return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
+    },
+  ],
+  [
+    'alerts',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'none' }
+      const asked = operationNamed.get('alert.list')!
+      const { items } = (await context.call(asked, {})) as { items: ShownAlert[] }
+      const lost = items.filter(({ undelivered }) => undelivered.length > 0)
+      const says = lost.map(({ message, undelivered }) => `${message} (${undelivered.join('; ')})`)
+      if (lost.length === 0) return { ok: true, says: `${items.length} now, none undelivered` }
+      const next = 'Mend the channel; saving config.json, or a restart, tries again.'
+      return { ok: false, says: says.join(', '), next }
     },
   ],
   [

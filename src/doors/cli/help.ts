@@ -90,6 +90,17 @@ Examples:
   leasehold runs show 42.1
   leasehold runs logs 42 --follow                 what its newest run prints`,
   },
+  config: {
+    about: 'Say which programs of config.json may be started.',
+    examples: `
+config.json names programs: agents, and a command for alerts. It lies where agents may write, so
+nothing in it is started before a person has looked at it. What was approved is kept outside of the
+checkout; a change has to be approved again.
+
+Examples:
+  leasehold config approve                        shows what is new, and asks
+  leasehold config approve --yes                  in a script of yours`,
+  },
   memory: {
     about: 'Share notes between agents; who disagrees knows at once, and nothing is lost.',
     examples: `

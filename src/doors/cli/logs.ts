@@ -4,6 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import * as runs from '../../operations/runs.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { folderOf } from '../../stores/open.ts'
+import { SafeOutput } from '../unseen.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
 import { OUTPUT, OUTPUT_OLDER, runFolder } from '../../stores/run_output.ts'
@@ -83,6 +84,7 @@ class Tail {
   private readonly folder: string
   private file: number
   private inode: number
+  private readonly safe = new SafeOutput()
 
   constructor(folder: string) {
     this.folder = folder
@@ -111,7 +113,7 @@ class Tail {
     for (;;) {
       const size = readSync(this.file, buffer)
       if (size === 0) return
-      process.stdout.write(Buffer.from(buffer.subarray(0, size)))
+      process.stdout.write(this.safe.feed(buffer.subarray(0, size)))
     }
   }
 

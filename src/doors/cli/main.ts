@@ -2,7 +2,9 @@ import { Command, CommanderError } from 'commander'
 import { plant, type Promised } from '../../core/planted.ts'
 import { hintOf } from '../../core/hint.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { safeJson, visible } from '../unseen.ts'
 import { addOperations, type Enter } from './commands.ts'
+import { addConfig } from './config.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { addDashboard } from './dashboard.ts'
 import { addDatabase } from './db.ts'
@@ -78,6 +80,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addRun(root, enter)
   addDispatch(root, groups('runs'), enter)
   addDatabase(groups('db'), enter)
+  addConfig(groups('config'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
   addDashboard(root, enter)
@@ -128,8 +131,8 @@ function fail(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : REFUSALS.invalid.exit
   const refusal = error instanceof Refusal ? error : internal(error)
   const text = json
-    ? JSON.stringify(refusal)
-    : `error: ${refusal.message}${refusal.next && `\n  next: ${refusal.next}`}`
+    ? safeJson(refusal)
+    : visible(`error: ${refusal.message}${refusal.next && `\n  next: ${refusal.next}`}`)
   process.stderr.write(`${text}\n`)
   return REFUSALS[refusal.code].exit
 }

@@ -17,10 +17,12 @@ export async function settleMemory(
   const folder = folderOf(place)
   if (!store.isDatabase || !textOf(join(folder, CONFIG_FILE)).includes('"memory"')) return
   const { readConfig } = await import('../../daemon/config.ts')
+  const { memorySettingsOf, sourceOn } = await import('../../daemon/shared_settings.ts')
   try {
-    const { memory } = readConfig(folder, env)
-    if (await store.read((view) => hasMemorySettings(view, memory))) return
-    await store.write((view) => applyMemorySettings(view, memory))
+    const settings = memorySettingsOf(readConfig(folder, env))
+    const source = sourceOn(store)
+    if (await store.read((view) => hasMemorySettings(view, source, settings))) return
+    await store.write((view) => applyMemorySettings(view, source, settings))
   } catch (error) {
     // What is wrong with the file, leasehold doctor tells; a note is no worse for it.
     if (!(error instanceof Refusal) || error.code !== 'invalid') throw error

@@ -5,6 +5,7 @@ import type { ShownAgent } from '../../operations/agents.ts'
 import type { ShownEvent } from '../../operations/events.ts'
 import type { ShownLease, ShownStatus, ShownWaiter } from '../../operations/locks.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
+import { harmless, printable, safeJson } from '../unseen.ts'
 import type { Context } from './context.ts'
 import { MEMORY_PRINTERS } from './show_memory.ts'
 import { QUEUE_PRINTERS } from './show_queue.ts'
@@ -17,12 +18,14 @@ type ShownTask = NonNullable<ShownClaim['task']>
 
 /** Prints a result: JSON for a program, words and tables for a person. */
 export function show(context: { json: Context['json'] }, operation: string, result: unknown): void {
-  if (context.json) print(JSON.stringify(result))
-  else print((PRINTERS[operation] ?? ((value) => JSON.stringify(value, null, 2)))(result as never))
+  if (context.json) return print(safeJson(result))
+  const printer = PRINTERS[operation] ?? ((value) => JSON.stringify(value, null, 2))
+  print(printer(printable(result) as never))
 }
 
+/** The only way to standard output: nothing but our colours reaches a terminal as a command. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${harmless(text)}\n`)
 }
 
 const PRINTERS: Record<string, (result: never) => string> = {
@@ -136,12 +139,6 @@ function taskTable(items: ShownTask[]): string {
   )
 }
 
-/** Text of many lines, from anybody: without what would move the cursor, colour or beep. */
-function harmless(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what is taken out
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
-}
-
 type Fact = [name: string, value: string | number | null]
 
 /** How an enqueued task is run, and what went wrong so far. */
@@ -182,7 +179,7 @@ function taskSheet(task: ShownTask): string {
   if (Object.keys(task.metadata).length > 0) {
     lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
   }
-  return [...lines, ...(task.body ? ['', harmless(task.body)] : [])].join('\n')
+  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
 }
 
 function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {

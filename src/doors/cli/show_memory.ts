@@ -7,7 +7,6 @@ import type {
   ShownPut,
   ShownVersion,
 } from '../../operations/memory_show.ts'
-import { visible } from '../unseen.ts'
 import { span, table } from './table.ts'
 
 type Listed = Omit<ShownVersion, 'content'> & { head: boolean }
@@ -21,13 +20,13 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
     table(
       ['SCOPE', 'KEY', 'VERSION', 'AUTHOR', 'UPDATED', 'BYTES', 'TAGS'],
       items.map((each) => [
-        visible(each.scope),
-        visible(each.key),
+        each.scope,
+        each.key,
         `${each.version}${each.conflict ? pc.red(' conflict') : ''}`,
-        visible(each.author),
+        each.author,
         since(each.updated_at),
         String(each.size),
-        visible(each.tags.join(' ')),
+        each.tags.join(' '),
       ]),
       'No notes here. Write one: leasehold memory put KEY CONTENT',
     ) + more(next),
@@ -39,7 +38,7 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
         String(each.version),
         each.parents.join(' '),
         `${each.kind}${each.strategy ? ` (${each.strategy})` : ''}${each.kept ? '' : ' -'}`,
-        visible(each.author),
+        each.author,
         each.created_at,
         String(each.size),
       ]),
@@ -51,7 +50,7 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
   'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
     items[0]?.sides ? conflictSheet(items[0]) : conflictTable(items) + more(next),
   'conflict.resolve': ({ key, scope, version, open }: Resolved) =>
-    `${pc.green('resolved')}: ${visible(key)} in ${visible(scope)} is now version ${version}` +
+    `${pc.green('resolved')}: ${key} in ${scope} is now version ${version}` +
     (open > 0 ? pc.yellow(`; ${open} more to settle`) : ''),
 }
 
@@ -76,13 +75,13 @@ const since = (at: string) =>
   `${span(Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000)))} ago`
 
 function putLines({ key, scope, version, written, conflict }: ShownPut, verb: string): string {
-  const name = `${visible(key)} in ${visible(scope)}`
+  const name = `${key} in ${scope}`
   const said = written
     ? `${pc.green(verb)} ${name}, version ${pc.bold(String(version))}`
     : `${name} says this already, in version ${version}`
   if (!conflict) return said
   const { id, status, strategy, why } = conflict
-  const other = `version ${conflict.with.version} of ${visible(conflict.with.author)}`
+  const other = `version ${conflict.with.version} of ${conflict.with.author}`
   if (status === 'merged') return `${said}: merged with ${other} (${strategy})`
   return [
     said,
@@ -94,7 +93,7 @@ function putLines({ key, scope, version, written, conflict }: ShownPut, verb: st
 
 function noteSheet(note: ShownMemory): string {
   const { siblings, conflicts } = note
-  const head = pc.bold(`${visible(note.key)}  ${pc.dim(visible(note.scope))}`)
+  const head = pc.bold(`${note.key}  ${pc.dim(note.scope)}`)
   const notice = `${siblings.length + 1} versions disagree: ${conflicts.join(', ')}`
   return [
     head,
@@ -106,15 +105,15 @@ function noteSheet(note: ShownMemory): string {
 function versionSheet(shown: ShownVersion): string {
   const { version, author, created_at, confidence, tags, task_id, expires_at, content } = shown
   const facts = [
-    `version ${version} by ${visible(author)}, ${created_at}`,
+    `version ${version} by ${author}, ${created_at}`,
     confidence !== null && `confidence ${confidence}`,
-    tags.length > 0 && `tags ${visible(tags.join(' '))}`,
+    tags.length > 0 && `tags ${tags.join(' ')}`,
     task_id !== null && `for task ${task_id}`,
     expires_at !== null && `until ${expires_at}`,
   ]
   const head = pc.dim(`  ${facts.filter(Boolean).join(', ')}`)
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
-  const text = content === '' ? pc.dim('(empty)') : visible(content ?? '')
+  const text = content === '' ? pc.dim('(empty)') : (content ?? '')
   return `${head}\n${content === null ? pc.dim(none) : text}`
 }
 
@@ -124,15 +123,15 @@ function diffLines(diff: string): string {
     if (line.startsWith('-')) return pc.red(line)
     return line.startsWith('@@') ? pc.cyan(line) : line
   }
-  return visible(diff).split('\n').map(colour).join('\n')
+  return diff.split('\n').map(colour).join('\n')
 }
 
 function pruneLines({ dry_run, items, next }: PrunedAll): string {
   const shown = table(
     ['SCOPE', 'KEY', 'VERSION', 'WHY', 'VERSIONS', 'BYTES'],
     items.map((each) => [
-      visible(each.scope),
-      visible(each.key),
+      each.scope,
+      each.key,
       String(each.version),
       each.why,
       String(each.versions),
@@ -158,12 +157,12 @@ function conflictTable(items: ShownConflict[]): string {
     ['ID', 'SCOPE', 'KEY', 'OURS', 'THEIRS', 'STATUS', 'BY', 'SINCE'],
     items.map((each) => [
       each.id,
-      visible(each.scope),
-      visible(each.key),
+      each.scope,
+      each.key,
       String(each.ours),
       String(each.theirs),
       each.status === 'open' ? pc.red(each.status) : each.status,
-      visible(each.opened_by),
+      each.opened_by,
       since(each.opened_at),
     ]),
     'Nobody disagrees.',
@@ -173,13 +172,13 @@ function conflictTable(items: ShownConflict[]): string {
 function conflictSheet(shown: ShownConflict): string {
   const { id, scope, key, status, why, sides, draft } = shown
   return [
-    pc.bold(`${id}  ${visible(key)}  ${pc.dim(visible(scope))}`),
+    pc.bold(`${id}  ${key}  ${pc.dim(scope)}`),
     `  ${status}${why ? `: ${why}` : ''}`,
     pc.cyan('ours'),
     versionSheet(sides!.ours),
     pc.cyan('theirs'),
     versionSheet(sides!.theirs),
-    ...(draft === null || draft === undefined ? [] : [pc.cyan('draft'), visible(draft)]),
+    ...(draft === null || draft === undefined ? [] : [pc.cyan('draft'), draft]),
     ...(status === 'open'
       ? [pc.dim(`settle it: leasehold memory resolve ${id} --choose ours|theirs, or --content -`)]
       : []),

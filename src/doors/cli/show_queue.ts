@@ -1,10 +1,12 @@
 import pc from 'picocolors'
 import type { QueueStatus } from '../../core/queue_status.ts'
+import type { SettingInForce } from '../../core/host_settings.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { span, table } from './table.ts'
 
 type ShownTask = NonNullable<ShownClaim['task']>
+type ShownStatus = QueueStatus & { settings: SettingInForce[] }
 type Paused = { project: string | null; user: string | null }
 
 const placed = ({ task, position }: { task: ShownTask; position: number | null }) => {
@@ -48,7 +50,8 @@ export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
   'queue.cancel': (task: ShownTask) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
   'queue.pause': (paused: Paused) => `${pc.yellow('paused')} ${what(paused)}`,
   'queue.resume': (paused: Paused) => `${pc.green('resumed')} ${what(paused)}`,
-  'queue.limit': (set: Limited) => `${limitLine(set)}, until config.json is read again`,
+  'queue.limit': (set: Limited) =>
+    `${limitLine(set)}, until a config.json that names it is read again`,
   'queue.cleanup': ({ items }: { items: ShownRun[] }) =>
     items.length === 0 ? 'Nothing is stale.' : items.map(settledLine).join('\n'),
   'queue.release_user': ({ user, cancelled }: { user: string; cancelled: string[] }) =>
@@ -68,7 +71,7 @@ export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'queue.status': (status: QueueStatus) => queueSheet(status),
+  'queue.status': (status: ShownStatus) => queueSheet(status),
   'run.list': ({ items, next }: { items: ShownRun[]; next: string | null }) =>
     table(
       ['RUN', 'STATUS', 'USER', 'PROJECT', 'AGENT', 'TOOK', 'OUTCOME'],
@@ -108,6 +111,15 @@ const since = (at: string) => span(secondsBetween(at, Date.now()))
 const took = (run: ShownRun) =>
   span(secondsBetween(run.started_at, run.ended_at ? Date.parse(run.ended_at) : Date.now()))
 
+/** Two hosts say different things; one that a person overruled by hand is as it should be. */
+export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
+  set_by.length > 0 && overruled.length > 0
+
+export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
+  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
+  return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
+}
+
 const SHOWN = 20
 
 function counts(by: Record<string, number>): string {
@@ -119,7 +131,7 @@ function counts(by: Record<string, number>): string {
 
 const paused = (part: string) => `  ${pc.yellow('paused')}    ${part}`
 
-function queueSheet(status: QueueStatus): string {
+function queueSheet(status: ShownStatus): string {
   const { pending, active, user_locks, dispatchers, pool } = status
   const lines = [
     `${pc.bold('queue')}${status.paused ? pc.yellow('  paused (leasehold queue resume)') : ''}`,
@@ -142,6 +154,9 @@ function queueSheet(status: QueueStatus): string {
   for (const { host, pid, slots_used, slots_max, projects } of dispatchers) {
     const serves = projects.join(', ') || 'no project: see docs/config.md'
     lines.push(`  host      ${host} (PID: ${pid}) ${slots_used}/${slots_max}, serves ${serves}`)
+  }
+  for (const each of status.settings.filter(isDisputed)) {
+    lines.push(pc.yellow(`  disputed  ${disputeLine(each)}`))
   }
   const busy = user_locks.details.map((lock) => [
     lock.user,

@@ -2,7 +2,6 @@ import pc from 'picocolors'
 import type { ShownContext, ShownSearch } from '../../operations/search.ts'
 import type { ShownStatus } from '../../operations/search_status.ts'
 import type { ShownPairs } from '../../operations/duplicates.ts'
-import { visible } from '../unseen.ts'
 import { span, table } from './table.ts'
 
 /** How what was found in shared memory is shown to a person. What notes say is spelled out. */
@@ -15,7 +14,7 @@ export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
     ].join('\n'),
   'memory.context': ({ items, tokens, modes, why }: ShownContext) =>
     [
-      ...items.map((item) => `${headOf(item)}\n${visible(item.content)}${item.cut ? ' …' : ''}\n`),
+      ...items.map((item) => `${headOf(item)}\n${item.content}${item.cut ? ' …' : ''}\n`),
       pc.dim(`${items.length} notes, about ${tokens} tokens`),
       usedLine(modes, why),
     ].join('\n'),
@@ -29,7 +28,7 @@ export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
         similarity.toFixed(2),
         label ?? '',
         ...[a, b].flatMap((side) => [
-          side ? visible(`${side.scope} ${side.key}`) : '(gone)',
+          side ? `${side.scope} ${side.key}` : '(gone)',
           oneLine(side?.excerpt ?? '').slice(0, 60),
         ]),
       ]),
@@ -39,22 +38,22 @@ export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
     `${pc.green('settled')} ${id}: ${action}`,
 }
 
-const oneLine = (text: string) => visible(text.replaceAll(/\s+/g, ' ').trim())
+const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim()
 
 type Labelled = ShownContext['items'][number] | ShownSearch['items'][number]
 
 function headOf({ scope, key, author, age_seconds, confidence, disputed }: Labelled): string {
   const facts = [
-    `by ${visible(author)}, ${span(age_seconds)} ago`,
+    `by ${author}, ${span(age_seconds)} ago`,
     confidence !== null && `confidence ${confidence}`,
     disputed && pc.red('disputed'),
   ]
-  const name = pc.bold(visible(key))
-  return `${name}  ${pc.dim(`${visible(scope)}  ${facts.filter(Boolean).join(', ')}`)}`
+  const name = pc.bold(key)
+  return `${name}  ${pc.dim(`${scope}  ${facts.filter(Boolean).join(', ')}`)}`
 }
 
 const usedLine = (modes: string[], why: string | undefined) =>
-  pc.dim(`looked by ${modes.join(' and ')}${why === undefined ? '' : `; ${visible(why)}`}`)
+  pc.dim(`looked by ${modes.join(' and ')}${why === undefined ? '' : `; ${why}`}`)
 
 function statusLines(status: ShownStatus): string {
   const { notes, embedded, provider, waiting, put_aside, problems } = status
@@ -64,7 +63,7 @@ function statusLines(status: ShownStatus): string {
     `${waiting} background jobs to do, ${put_aside} put aside`,
     ...(waiting > 0 ? [pc.dim('a running server does them: leasehold up')] : []),
     ...problems.map(({ kind, subject, attempts, error }) =>
-      pc.yellow(`  ${kind} ${visible(subject)}: ${visible(error ?? '')} (${attempts} times)`),
+      pc.yellow(`  ${kind} ${subject}: ${error ?? ''} (${attempts} times)`),
     ),
     ...(put_aside > 0 ? [pc.dim('try again: leasehold memory retry --force')] : []),
   ].join('\n')

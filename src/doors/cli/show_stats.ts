@@ -8,7 +8,10 @@ export const STATS_PRINTERS: Record<string, (result: never) => string> = {
   'alert.list': ({ items }: { items: ShownAlert[] }) =>
     table(
       ['ALERT', 'SINCE', 'WHAT'],
-      items.map(({ rule, since, message }) => [pc.red(rule), since, message]),
+      items.map(({ rule, since, message, undelivered }) => {
+        const untold = undelivered.map((each) => pc.yellow(` (not told by ${each})`)).join('')
+        return [pc.red(rule), since, message + untold]
+      }),
       'Nothing to worry about.',
     ),
 }

@@ -6,6 +6,13 @@ import type { Enter } from './commands.ts'
 import { print } from './show.ts'
 import { durationOf } from './values.ts'
 
+interface Asked {
+  role: string
+  ttl?: string
+  user?: string[]
+  project?: string[]
+}
+
 /**
  * `token create` is a command of its own: the secret is made here and only its hash is sent, so
  * that no reply, log or store ever holds it. `--agent` names whom the token is for.
@@ -16,7 +23,9 @@ export function addTokens(token: Command, enter: Enter): void {
     .description('Make a token. Its secret is shown once, and kept nowhere.')
     .requiredOption('--role <role>', 'viewer (reads), agent (works) or admin (may do all)')
     .option('--ttl <duration>', 'how long it counts (default: until revoked)')
-    .action(async ({ role, ttl }: { role: string; ttl?: string }, self: Command) => {
+    .option('--user <name...>', 'bind it to these users: it sees and touches nothing of others')
+    .option('--project <name...>', 'bind it to these projects')
+    .action(async ({ role, ttl, user, project }: Asked, self: Command) => {
       const options = self.optsWithGlobals<{ agent?: string }>()
       const context = enter({ ...options, agent: undefined })
       const { randomBytes } = process.getBuiltinModule('node:crypto')
@@ -25,6 +34,8 @@ export function addTokens(token: Command, enter: Enter): void {
         secret_hash: sha256(secret),
         role,
         for_agent: options.agent ?? null,
+        users: user ?? null,
+        projects: project ?? null,
         ...(ttl !== undefined && { ttl_seconds: durationOf(ttl, '--ttl') }),
       }
       const caller = { ...context.caller, admin: true }

@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { isScoped } from '../../core/token_scope.ts'
+import { wholeOnly } from '../../core/touched.ts'
+import type { Event } from '../../core/view.ts'
 import {
   type Access,
   type Bearer,
@@ -12,6 +15,7 @@ import {
   whileValid,
 } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
+import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { readArguments } from '../../operations/spelling.ts'
@@ -51,7 +55,11 @@ export function httpApp(doors: Doors): Hono {
   app.use('*', guard(doors.hosts))
   app.onError((error, c) => answerRefusal(c, error))
   app.notFound((c) => answerRefusal(c, noRoute(c)))
-  app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/healthz', (c) => {
+    const { damage } = doors.store
+    if (damage) throw new Refusal('damaged', damage.message, { next: MEND })
+    return c.json({ ok: true })
+  })
   app.get('/readyz', async (c) => {
     await doors.store.read(() => undefined)
     return c.json({ ok: true })
@@ -76,7 +84,11 @@ export function httpApp(doors: Doors): Hono {
       )
       const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
       // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      if (!input['wait_seconds']) return c.json((await ask()) as object)
+      if (!input['wait_seconds']) {
+        const answer = (await ask()) as object
+        if (operation.effect === 'read') warnOfDamage(c, doors.store)
+        return c.json(answer)
+      }
       const signals = [c.req.raw.signal, doors.stopping]
       return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
     } finally {
@@ -98,6 +110,13 @@ export function httpApp(doors: Doors): Hono {
   return app
 }
 
+const MEND = 'Restore a backup: leasehold db restore BACKUP'
+
+/** A damaged store is read as far as it can be; whoever reads must know that something may lack. */
+function warnOfDamage(c: Context, { damage }: Store): void {
+  if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
+}
+
 async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {
   const bearer = await doors.access.bearerOf(secret)
   doors.know(outgoingOf(c).socket)
@@ -110,7 +129,10 @@ function addReference(app: Hono, { version }: Doors): void {
   let page: string | undefined
   app.get('/openapi.json', (c) => c.json((api ??= openApi(version))))
   app.get('/docs', (c) => {
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    c.header(
+      'content-security-policy',
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    )
     return c.html((page ??= referencePage(version)))
   })
 }
@@ -118,7 +140,8 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
+    const bearer = await doors.access.bearerOf(askedWith(c))
+    if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
     const text = await metricsText(store, {
       version,
@@ -129,8 +152,10 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret)
     doors.stopping.throwIfAborted()
+    // A stream is a body, and a HEAD has none.
+    if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
     const out = outgoingOf(c)
     if (out.destroyed) return RESPONSE_ALREADY_SENT
     // At once: what a stuck listener has not taken yet is not for it any more.
@@ -140,7 +165,9 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     )
     const last = c.req.header('last-event-id') ?? c.req.query('after')
     // Written there without a stream of ours in between.
-    await doors.hub.stream(last, out)
+    const caller = callerFor(bearer, undefined)
+    const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
+    await doors.hub.stream(last, out, isScoped(caller) ? see : undefined)
     return RESPONSE_ALREADY_SENT
   })
 }

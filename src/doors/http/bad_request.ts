@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { broken } from '../broken.ts'
+import { SAFE_HEADERS } from './guard.ts'
 
 const LINGER_MS = 500
 /** How often it is looked whether this process gets on, and what counts as being stuck. */
@@ -14,10 +15,16 @@ export function unreadable(error: unknown): Response {
     const refusal = new Refusal('invalid', `The request cannot be read: ${error.message}`, {
       next: 'Use the address that leasehold printed.',
     })
-    return Response.json(refusal, { status: REFUSALS.invalid.http })
+    return answerOf(refusal)
   }
-  return Response.json(broken(error), { status: REFUSALS.internal.http })
+  return answerOf(broken(error))
 }
+
+const answerOf = (refusal: Refusal) =>
+  Response.json(refusal, {
+    status: REFUSALS[refusal.code].http,
+    headers: SAFE_HEADERS.map(([name, value]): [string, string] => [name, value]),
+  })
 
 /**
  * Answers what is not HTTP, too long or too slow with a refusal, where that cannot be taken for the
@@ -77,6 +84,7 @@ function answerTo(refusal: Refusal): string {
   return [
     `HTTP/1.1 ${REFUSALS[refusal.code].http} ${refusal.code}`,
     'Content-Type: application/json',
+    ...SAFE_HEADERS.map(([name, value]) => `${name}: ${value}`),
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
     '',

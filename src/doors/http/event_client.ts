@@ -29,6 +29,9 @@ function format(event: Event, epoch: number): string {
   return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`
 }
 
+/** Those of some events that a listener may be told of. */
+export type See = (events: Event[]) => Promise<Event[]>
+
 /** One listener, and how far it has come. */
 export class Client {
   position: number
@@ -43,18 +46,23 @@ export class Client {
   /** Bytes it had taken when it was last looked at. */
   private taken = -1
   private open = true
+  private readonly see: See | undefined
+  /** What is being looked through before it is sent: in order, one after the other. */
+  private looking: Promise<void> = Promise.resolve()
 
   constructor(
     out: ServerResponse,
     socket: Socket,
     from: { epoch: number; position: number },
     gone: (client: Client) => void,
+    see?: See,
   ) {
     this.out = out
     this.socket = socket
     this.epoch = from.epoch
     this.position = from.position
     this.gone = gone
+    this.see = see
     out.on('close', () => this.leave())
     socket.on('drain', () => this.drained?.())
   }
@@ -76,7 +84,19 @@ export class Client {
     const isNew = frame.first > this.position
     const rest = isNew ? undefined : frame.events.filter((event) => event.position > this.position)
     this.position = frame.last
-    this.write(rest ? frameOf(rest, frame.epoch).bytes : frame.bytes)
+    if (this.see) this.sendSeen(rest ?? frame.events, frame.epoch, this.see)
+    else this.write(rest ? frameOf(rest, frame.epoch).bytes : frame.bytes)
+  }
+
+  /** A listener that may not be told of all gets the rest, event by event as it may see them. */
+  private sendSeen(events: Event[], epoch: number, see: See): void {
+    this.looking = this.looking
+      .then(() => see(events))
+      .then((seen) => {
+        if (seen.length > 0) this.write(frameOf(seen, epoch).bytes)
+      })
+      // What cannot be checked is not told: it comes back and resumes where it was.
+      .catch(() => this.drop())
   }
 
   /** Resolves when the buffer is empty; the past is sent no faster than it is taken. */

@@ -3,7 +3,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Event } from '../../core/view.ts'
 import { eventPlace } from '../../stores/event_place.ts'
 import type { Store } from '../../stores/store.ts'
-import { Client, type Frame, frameOf } from './event_client.ts'
+import { Client, type Frame, frameOf, type See } from './event_client.ts'
 
 const PAGE = 500
 const PING_MS = 15_000
@@ -55,13 +55,13 @@ export class EventHub {
    * Without one, from now on. A client whose place is no longer kept, or is of a store that was
    * replaced, gets a `reset` first and has to look at everything anew.
    */
-  async stream(last: string | undefined, out: ServerResponse): Promise<void> {
+  async stream(last: string | undefined, out: ServerResponse, see?: See): Promise<void> {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const from = await eventPlace(this.store, last)
     this.epoch = from.epoch
     // It may have gone while its place was looked up.
     if (!out.socket || out.destroyed) return
-    const client = new Client(out, out.socket, from, (each) => this.clients.delete(each))
+    const client = new Client(out, out.socket, from, (each) => this.clients.delete(each), see)
     this.clients.add(client)
     this.pings ??= setInterval(() => void this.ping(), PING_MS).unref()
     client.begin(from.reset)

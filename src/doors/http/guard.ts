@@ -9,10 +9,12 @@ export function loopbackHosts(port: number): Set<string> {
 }
 
 /** Every answer has these; a page that needs more says what it needs. */
-const SAFE_HEADERS = [
+export const SAFE_HEADERS = [
   ['x-content-type-options', 'nosniff'],
   ['cache-control', 'no-store'],
   ['referrer-policy', 'no-referrer'],
+  ['cross-origin-resource-policy', 'same-origin'],
+  ['x-frame-options', 'DENY'],
   ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
 ] as const
 

@@ -5,6 +5,7 @@ import { STATUSES } from '../../core/rows.ts'
 import { allCounts } from '../../core/stat.ts'
 import type { Counts, Histogram } from '../../core/stat_rows.ts'
 import type { View } from '../../core/view.ts'
+import { isTrouble } from '../../stores/outcome.ts'
 import type { Store } from '../../stores/store.ts'
 import { Exposition } from './exposition.ts'
 
@@ -26,14 +27,17 @@ const BOUNDS_SECONDS = TIME_BOUNDS_MS.map((ms) => ms / 1000)
  */
 export async function metricsText(store: Store, door: DoorState): Promise<string> {
   const out = new Exposition()
-  const { counts, now } = await store.read((view) => {
-    return { counts: allCounts(view), now: present(view) }
+  const look = (view: View) => ({ counts: allCounts(view), now: present(view) })
+  // That a store cannot be read is what somebody wants to know most.
+  const { counts, now } = await store.read(look).catch((error: unknown) => {
+    if (isTrouble(error)) return { counts: undefined, now: undefined }
+    throw error
   })
   for (const { code } of store.meter.unwritten) {
-    counts.refusals[code] = (counts.refusals[code] ?? 0) + 1
+    if (counts) counts.refusals[code] = (counts.refusals[code] ?? 0) + 1
   }
-  if (store.isDatabase) addCounts(out, counts)
-  addPresent(out, now)
+  if (counts && store.isDatabase) addCounts(out, counts)
+  if (now) addPresent(out, now)
   addProcess(out, store, door)
   return out.text()
 }
@@ -116,7 +120,7 @@ function addPresent(out: Exposition, now: ReturnType<typeof present>): void {
 }
 
 /** Of this process, since it started: another daemon on the same store has its own. */
-function addProcess(out: Exposition, { meter }: Store, door: DoorState): void {
+function addProcess(out: Exposition, { meter, damage }: Store, door: DoorState): void {
   out.histogram(
     'leasehold_batch_asks',
     'Asks answered by one commit of this process.',
@@ -126,6 +130,7 @@ function addProcess(out: Exposition, { meter }: Store, door: DoorState): void {
   )
   const trouble = meter.trouble === undefined ? 0 : 1
   out.gauge('leasehold_store_trouble', 'Whether the store cannot be used.', trouble)
+  out.gauge('leasehold_store_damaged', 'Whether the store was found damaged.', damage ? 1 : 0)
   out.gauge('leasehold_event_listeners', 'Open event streams.', door.listeners)
   out.gauge('leasehold_http_requests_open', 'Requests under way.', door.requests)
   const { user, system } = process.cpuUsage()

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Explanation } from '../../core/explain.ts'
+import { quoted, word } from '../../core/quote.ts'
 import type { QueueStatus } from '../../core/queue_status.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
@@ -87,8 +88,8 @@ const WORDS: Record<string, (result: never) => string> = {
   'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
     ('items' in got ? got.items : [got]).map((lease) => `Acquired ${leaseLine(lease)}`).join('\n'),
   'lock.renew': (lease: ShownLease) => `Renewed ${leaseLine(lease)}`,
-  'lock.release': (was: { name: string }) => `Released ${was.name}`,
-  'lock.hand_off': (lease: ShownLease) => `Handed to ${lease.holder}: ${leaseLine(lease)}`,
+  'lock.release': (was: { name: string }) => `Released ${word(was.name)}`,
+  'lock.hand_off': (lease: ShownLease) => `Handed to ${word(lease.holder)}: ${leaseLine(lease)}`,
   'lock.status': (status: ShownStatus) => lockStatus(status),
   'lock.list': ({ items, next }: { items: ShownLease[]; next: string | null }) =>
     lines(items.map(leaseItem), 'No lock is held.', next),
@@ -102,17 +103,17 @@ const WORDS: Record<string, (result: never) => string> = {
   'task.update': (task: ShownTask) => `Changed task ${task.id}, now version ${task.version}`,
   'task.explain': ({ sentence }: Explanation) => sentence,
   'queue.add': ({ task, position }: { task: ShownTask; position: number }) =>
-    `Enqueued task ${task.id}, number ${position} in the queue of ${task.user}`,
+    `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
   'queue.cancel': (task: ShownTask) => `Cancelled task ${task.id}`,
   'queue.status': (status: QueueStatus) => queueLines(status),
   'reserve.add': ({ items, warnings }: { items: ShownReservation[]; warnings: string[] }) =>
     [
-      ...items.map(({ path, expires_at }) => `Reserved ${path} until ${expires_at}`),
+      ...items.map(({ path, expires_at }) => `Reserved ${word(path)} until ${expires_at}`),
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
   'reserve.release': ({ items }: { items: { path: string }[] }) =>
     lines(
-      items.map(({ path }) => `Released ${path}`),
+      items.map(({ path }) => `Released ${word(path)}`),
       'Nothing was reserved.',
       null,
     ),
@@ -124,16 +125,17 @@ const lines = (items: string[], none: string, next: string | null) =>
   [...(items.length > 0 ? items : [none]), ...(next ? [`more: after=${next}`] : [])].join('\n')
 
 const leaseLine = ({ name, fence, expires_at }: ShownLease) =>
-  `${name}, fence ${fence}, until ${expires_at}`
+  `${word(name)}, fence ${fence}, until ${expires_at}`
 
 const leaseItem = ({ name, holder, fence, expires_in_seconds }: ShownLease) =>
-  `${name} held by ${holder}, fence ${fence}, ${expires_in_seconds}s left`
+  `${word(name)} held by ${word(holder)}, fence ${fence}, ${expires_in_seconds}s left`
 
 function lockStatus(status: ShownStatus): string {
   const waiters = status.waiters.length > 0 ? `; ${status.waiters.length} waiting` : ''
-  if (!status.is_locked) return `${status.name} is free${waiters}`
+  if (!status.is_locked) return `${word(status.name)} is free${waiters}`
   const { name, lock_holder, fence, lock_expires_at } = status
-  return `${name} is held by ${lock_holder}, fence ${fence}, until ${lock_expires_at}${waiters}`
+  const held = `${word(name)} is held by ${word(lock_holder ?? '')}`
+  return `${held}, fence ${fence}, until ${lock_expires_at}${waiters}`
 }
 
 /** So many users are told of; the rest is in the totals. */
@@ -160,11 +162,14 @@ function queueLines({ paused, pending, active, user_locks, dispatchers }: QueueS
   const of = (by: Record<string, number>) => {
     const users = Object.entries(by).slice(0, USERS_SHOWN)
     const more = Object.keys(by).length > USERS_SHOWN ? ', …' : ''
-    return users.length > 0 ? `: ${users.map(([user, n]) => `${user} ${n}`).join(', ')}${more}` : ''
+    return users.length > 0
+      ? `: ${users.map(([user, n]) => `${word(user)} ${n}`).join(', ')}${more}`
+      : ''
   }
   const slots = `${active.slots_used} of ${active.slots_max} slots`
   const busy = user_locks.details.slice(0, USERS_SHOWN).map(({ user, task_id }) => {
-    return `${user} is busy with ${task_id === null ? 'a lock taken by hand' : `task ${task_id}`}`
+    const what = task_id === null ? 'a lock taken by hand' : `task ${task_id}`
+    return `${word(user)} is busy with ${what}`
   })
   return [
     `${pending.total} waiting (${pending.high} high)${of(pending.by_user)}`,
@@ -180,8 +185,9 @@ const TITLE_SHOWN = 60
 /** Titles stand in quotation marks: whatever they say is no line of ours. */
 function taskItem({ id, status, priority, project, assignee, title }: ShownTask): string {
   const short = title.length > TITLE_SHOWN ? `${title.slice(0, TITLE_SHOWN - 1)}…` : title
-  const facts = [id, status, `p${priority}`, project, assignee && `@${assignee}`]
-  return `${facts.filter(Boolean).join(' ')} ${JSON.stringify(short)}`
+  const whose = [project && word(project), assignee && `@${word(assignee)}`]
+  const facts = [id, status, `p${priority}`, ...whose]
+  return `${facts.filter(Boolean).join(' ')} ${quoted(short)}`
 }
 
 function claimed({ task, lease }: ShownClaim): string {
@@ -208,7 +214,10 @@ const FACTS = [
 export function taskSheet(task: ShownTask): string {
   const facts = FACTS.filter((name) => !isEmpty(task[name])).map((name) => {
     const value = task[name]
-    return `${name} ${Array.isArray(value) ? value.join(',') : value}`
+    return `${name} ${[value]
+      .flat()
+      .map((each) => word(String(each)))
+      .join(',')}`
   })
   const { id, status, version, priority, title, body, metadata } = task
   const head = [`Task ${id}: ${status}`, `version ${version}`, `priority ${priority}`, ...facts]

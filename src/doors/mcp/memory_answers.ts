@@ -4,6 +4,7 @@ import type {
   ShownPut,
   ShownVersion,
 } from '../../operations/memory_show.ts'
+import { quoted, word } from '../../core/quote.ts'
 import { unseenIn } from '../unseen.ts'
 import { untrusted } from './untrusted.ts'
 
@@ -54,15 +55,15 @@ export const MEMORY_WORDS: Record<string, (result: never) => string> = {
   'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
     conflictLines(items, next),
   'conflict.resolve': ({ key, version, open }: { key: string; version: number; open: number }) =>
-    `Resolved: ${JSON.stringify(key)} is now version ${version}${open > 0 ? `; ${open} open` : ''}`,
+    `Resolved: ${quoted(key)} is now version ${version}${open > 0 ? `; ${open} open` : ''}`,
 }
 
 /** Keys are written by others too: in quotation marks they are no line of ours. */
 function putLines({ key, version, written, conflict }: ShownPut): string {
-  const said = `${written ? 'Wrote' : 'Already there:'} ${JSON.stringify(key)} version ${version}`
+  const said = `${written ? 'Wrote' : 'Already there:'} ${quoted(key)} version ${version}`
   if (!conflict) return said
   const { id, status, strategy } = conflict
-  const other = `version ${conflict.with.version} of ${conflict.with.author}`
+  const other = `version ${conflict.with.version} of ${word(conflict.with.author)}`
   if (status === 'merged') return `${said}: merged with ${other} (${strategy}). Read it again.`
   return [
     `${said}. CONFLICT ${id} with ${other}: both are kept.`,
@@ -73,7 +74,7 @@ function putLines({ key, version, written, conflict }: ShownPut): string {
 
 function noteLines(note: ShownMemory): string {
   const { key, scope, siblings, conflicts } = note
-  const head = `${JSON.stringify(key)} in ${scope}`
+  const head = `${quoted(key)} in ${word(scope)}`
   if (siblings.length === 0) return `${head}\n${versionText(note)}`
   return [
     `${head}: ${siblings.length + 1} versions disagree (conflict ${conflicts.join(', ')})`,
@@ -85,7 +86,7 @@ function noteLines(note: ShownMemory): string {
 function versionText(shown: ShownVersion): string {
   const { version, author, created_at, confidence, content, kind } = shown
   const sure = confidence === null ? '' : `, confidence ${confidence}`
-  const head = `version ${version} by ${author} at ${created_at}${sure}`
+  const head = `version ${version} by ${word(author)} at ${created_at}${sure}`
   if (content === null) return `${head}: ${kind === 'delete' ? 'deleted' : 'its text was pruned'}`
   const unseen = unseenIn(content)
   const warning = unseen ? ` (contains invisible characters: ${unseen})` : ''
@@ -95,7 +96,7 @@ function versionText(shown: ShownVersion): string {
 function conflictLines(items: ShownConflict[], next: string | null): string {
   const lines = items.map((item) => {
     const { id, key, scope, ours, theirs, opened_by } = item
-    const head = `${id} ${scope} ${JSON.stringify(key)} ${ours} | ${theirs} by ${opened_by}`
+    const head = `${id} ${word(scope)} ${quoted(key)} ${ours} | ${theirs} by ${word(opened_by)}`
     if (!item.sides) return head
     const draft = item.draft ? [`draft of a merge:\n${untrusted('memory', [item.draft])}`] : []
     return [head, versionText(item.sides.ours), versionText(item.sides.theirs), ...draft].join('\n')

@@ -1,5 +1,6 @@
 import type { ShownPairs } from '../../operations/duplicates.ts'
 import type { ShownContext, ShownSearch } from '../../operations/search.ts'
+import { quoted, word } from '../../core/quote.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
@@ -46,7 +47,7 @@ export const SEARCH_WORDS: Record<string, (result: never) => string> = {
       ...items.map(({ id, similarity, label, a, b }) => {
         const head = `${id} ${similarity.toFixed(2)}${label ? ` ${label}` : ''}`
         const sides = [a, b].map((side, i) => {
-          const where = side ? `${side.scope} ${JSON.stringify(side.key)}` : 'gone'
+          const where = side ? `${word(side.scope)} ${quoted(side.key)}` : 'gone'
           return `${'ab'[i]!}: ${where}\n${untrusted('memory', [side?.excerpt ?? ''])}`
         })
         return [head, ...sides].join('\n')
@@ -66,5 +67,5 @@ function usedLine(modes: string[], why: string | undefined): string {
 function headOf({ scope, key, author, age_seconds, confidence, disputed }: Labelled): string {
   const sure = confidence === null ? '' : `, confidence ${confidence}`
   const doubt = disputed ? ', DISPUTED: see conflicts_list' : ''
-  return `${JSON.stringify(key)} in ${scope} by ${author}, ${age_seconds} s ago${sure}${doubt}`
+  return `${quoted(key)} in ${word(scope)} by ${word(author)}, ${age_seconds} s ago${sure}${doubt}`
 }

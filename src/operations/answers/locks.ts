@@ -131,6 +131,13 @@ export const token = shape('Token', 'A token without its secret.', () =>
     id: text(),
     role: z.enum(['viewer', 'agent', 'admin']),
     agent: orNull(text()),
+    scope: orNull(
+      z.strictObject({
+        users: orNull(strings()),
+        projects: orNull(strings()),
+        task: orNull(text()),
+      }),
+    ),
     created_by: text(),
     created_at: time(),
     expires_at: orNull(time()),

@@ -1,6 +1,18 @@
 import * as z from 'zod/mini'
 import { awaitedLock } from './locks.ts'
-import { all, count, counts, orNull, seconds, shape, text, time, unnamed, yes } from './shape.ts'
+import {
+  all,
+  count,
+  counts,
+  orNull,
+  seconds,
+  shape,
+  strings,
+  text,
+  time,
+  unnamed,
+  yes,
+} from './shape.ts'
 import { dispatcher } from './tasks.ts'
 
 const alert = shape('Alert', 'Something that somebody should know of now.', () =>
@@ -11,6 +23,7 @@ const alert = shape('Alert', 'Something that somebody should know of now.', () =
     message: text(),
     since: time(),
     told: yes(),
+    undelivered: strings(),
   }),
 )
 export const alerts = all(alert)

@@ -126,6 +126,8 @@ export const dispatcher = shape('Dispatcher', 'One that starts agents, and its s
   }),
 )
 
+const setting = () => z.union([z.string(), z.number(), z.boolean(), z.null()])
+
 export const queueStatus = unnamed(() =>
   z.strictObject({
     paused: yes(),
@@ -162,6 +164,14 @@ export const queueStatus = unnamed(() =>
         running: count(),
         pending: count(),
         paused: yes(),
+      }),
+    ),
+    settings: z.array(
+      z.strictObject({
+        setting: text(),
+        value: setting(),
+        set_by: strings(),
+        overruled: z.array(z.strictObject({ source: text(), value: setting() })),
       }),
     ),
     limits: z.array(

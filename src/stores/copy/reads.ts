@@ -18,6 +18,7 @@ const BEHIND: Record<TableName, string> = {
   limit: 'SELECT * FROM "limit" AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   queue: 'SELECT * FROM queue AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   dispatcher: 'SELECT * FROM dispatcher AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
+  host_settings: 'SELECT * FROM host_settings AS t WHERE key > ?1 ORDER BY key LIMIT ?2',
   memory: 'SELECT * FROM memory AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
   memory_version: 'SELECT * FROM memory_version AS t WHERE id > ?1 ORDER BY id LIMIT ?2',
   memory_text: 'SELECT * FROM memory_text AS t WHERE id > ?1 ORDER BY id LIMIT ?2',

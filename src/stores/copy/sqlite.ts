@@ -9,6 +9,7 @@ import { schemaVersion } from '../sqlite/migrate.ts'
 import { indexAllWords } from '../sqlite/search.ts'
 import { readHead } from '../sqlite/snapshot.ts'
 import { Statements } from '../sqlite/statements.ts'
+import { sumAnew } from '../sqlite/sums.ts'
 import { readText } from './reads.ts'
 import { unknownOutcome } from './refusals.ts'
 import type { Mark, Side } from './side.ts'
@@ -97,6 +98,7 @@ export class SqliteSide implements Side {
       indexAllWords(this.statements)
       const set = this.statements.sql('UPDATE checkpoint SET position = ?, hash = ?')
       set.run(checkpoint.position, checkpoint.hash)
+      sumAnew(this.db)
     })
   }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { planted } from '../../core/planted.ts'
 import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, Event, IndexName } from '../../core/view.ts'
+import type { Damage } from '../damage.ts'
 import { MemoryCounter } from '../memory_counter.ts'
 import {
   type AnyRow,
@@ -46,6 +47,8 @@ export class FileBackend implements Backend {
   private readonly options: FileOptions
   private readonly lock: LockFile | undefined
   private readonly witness: Witness
+  /** Of the newest look at the folder. */
+  damage: Damage | undefined
   private known: Newest | undefined
   private begun: State | undefined
   /** The newest state that this process has seen. The store never goes back behind it. */
@@ -83,6 +86,7 @@ export class FileBackend implements Backend {
     const kept = this.witness.read()
     const found = await readNewest(dir, this.known)
     this.known = found
+    this.notice(found.damage)
     if (!found.state || found.damage !== undefined) return found
     const { number, head } = found.state
     const fault = this.witness.faultOf(head, kept)
@@ -90,11 +94,22 @@ export class FileBackend implements Backend {
     if (head.epoch < seen.epoch || (head.epoch === seen.epoch && number < seen.number)) {
       // With the whole folder: then all who come now use what is there, and only we knew more.
       if (fault === undefined) throw number === 0 ? gone(dir) : stranger(dir)
-      return { ...found, damage: `state.${seen.number}.json was published, and is gone` }
+      return this.damagedBy(`state.${seen.number}.json was published, and is gone`, found)
     }
-    if (fault !== undefined) return { ...found, damage: fault }
+    if (fault !== undefined) return this.damagedBy(fault, found)
     this.see(found.state)
     return found
+  }
+
+  private damagedBy(damage: string, found: Newest): Newest {
+    this.notice(damage)
+    return { ...found, damage }
+  }
+
+  private notice(why: string | undefined): void {
+    const message = why && damaged(this.options.dir, why).message
+    if (message === this.damage?.message) return
+    this.damage = message ? { message, since: new Date().toISOString() } : undefined
   }
 
   private see({ number, head: { epoch } }: State): void {

@@ -5,7 +5,7 @@ import { chainFault } from '../chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../machine.ts'
 import { makePrivateFolder } from '../privacy.ts'
-import type { Report } from '../sqlite/care.ts'
+import type { Report } from '../sqlite/check.ts'
 import { Store } from '../store.ts'
 import { addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
@@ -79,6 +79,7 @@ async function inspect(
   }
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
+    report.isUnsafe = report.problems.length === 0
     report.problems.push('the server runs with fsync = off: a power cut may lose what was answered')
   }
 }

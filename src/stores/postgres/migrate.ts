@@ -15,6 +15,8 @@ const SCRIPTS = [
   '006_recent.pg.sql',
   '007_lines.pg.sql',
   '008_retention.pg.sql',
+  '009_token_scope.pg.sql',
+  '010_hosts.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

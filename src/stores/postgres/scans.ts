@@ -38,6 +38,7 @@ export const SCANS: Record<IndexName, Scan> = {
   limits: { where: 'true', order: 'key', type: 'text' },
   limits_waking: { where: 'wakes = g', order: 'key', type: 'text' },
   dispatchers: { where: 'true', order: 'id', type: 'text' },
+  host_settings: { where: 'part = g', order: 'key', type: 'text' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = g`,
     order: 'rank',

@@ -1,9 +1,10 @@
 import { scopeOfLane } from '../../core/lane.ts'
 import { lockOf } from '../../core/lease.ts'
 import { planted } from '../../core/planted.ts'
-import { Refusal } from '../../core/refusal.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, type Event, INDEXES, type IndexName, type Need } from '../../core/view.ts'
+import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
+import { isRefusal } from '../errors.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
 import {
@@ -23,9 +24,10 @@ import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
 import type { Change, Statements } from './statements.ts'
+import { isSummed, type RowSums } from './sums.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
-  boot = ?, offset_ms = ?, last_ms = ? WHERE id = 1`
+  boot = ?, offset_ms = ?, last_ms = ?, sums = ? WHERE id = 1`
 
 const HEADS = 2
 
@@ -38,21 +40,51 @@ type Rows = Map<string, AnyRow | null>
  */
 export class SqliteBackend implements Backend {
   readonly isDatabase = true
-  readonly finder = new SqliteFinder(async () => (await this.connections.forReading())?.statements)
-  readonly counter = new SqliteCounter(
-    async () => (await this.connections.forReading())?.statements,
-  )
+  readonly finder = new SqliteFinder((look) => this.looked(look))
+  readonly counter = new SqliteCounter((look) => this.looked(look))
   private readonly options: SqliteOptions
   private readonly connections: Connections
   private version: unknown
   private head: Head | undefined
   private readonly cache = new Cache()
+  private readonly mark: DamageMark
+  private sums: RowSums | undefined
   /** The first ready rows of lanes, as they were committed before this batch. */
   private readonly heads = new Map<string, Tables['ready'][]>()
 
   constructor(options: SqliteOptions) {
     this.options = options
     this.connections = new Connections(options)
+    this.mark = new DamageMark(options.path)
+  }
+
+  get damage(): Damage | undefined {
+    return this.mark.read()
+  }
+
+  /** What went wrong, as a refusal. Damage is remembered: nobody writes until it is mended. */
+  private refusal(error: unknown): Error {
+    const refusal = refusalFor(error, this.options.path)
+    if (isRefusal(refusal, 'damaged')) this.mark.leave(refusal.message)
+    return refusal
+  }
+
+  private guarded<T>(step: () => T): T {
+    try {
+      return step()
+    } catch (error) {
+      throw this.refusal(error)
+    }
+  }
+
+  /** What a look at the committed rows finds; undefined where there is no database yet. */
+  private async looked<T>(look: (statements: Statements) => T): Promise<T | undefined> {
+    try {
+      const reader = await this.connections.forReading()
+      return reader && look(reader.statements)
+    } catch (error) {
+      throw this.refusal(error)
+    }
   }
 
   private get statements(): Statements {
@@ -61,6 +93,7 @@ export class SqliteBackend implements Backend {
 
   async begin(): Promise<Head> {
     try {
+      refuseMarked(this.mark.read())
       for (;;) {
         const writer = await this.connections.forWriting()
         await beginPatiently(writer.db, this.options.busy_timeout_ms)
@@ -73,7 +106,7 @@ export class SqliteBackend implements Backend {
       }
     } catch (error) {
       this.rollback()
-      throw refusalFor(error, this.options.path)
+      throw this.refusal(error)
     }
   }
 
@@ -85,12 +118,16 @@ export class SqliteBackend implements Backend {
     if (data_version !== this.version) this.forget()
     if (!this.head && !isCurrent(statements, this.options.path)) return false
     this.version = data_version
-    return (this.head ??= this.connections.headForWriting(writer))
+    if (this.head) return this.head
+    const { head, sums } = this.connections.headForWriting(writer)
+    this.sums = sums
+    return (this.head = head)
   }
 
   private forget(): void {
     this.cache.forget()
     this.head = undefined
+    this.sums = undefined
   }
 
   prefetch(needs: Need[]): void {
@@ -101,7 +138,9 @@ export class SqliteBackend implements Backend {
       if (keys) keys.push(need.key)
       else wanted.set(need.table, [need.key])
     }
-    for (const [table, keys] of wanted) this.load(table, keys)
+    this.guarded(() => {
+      for (const [table, keys] of wanted) this.load(table, keys)
+    })
   }
 
   /** Rows that the cache does not know yet, in one statement. */
@@ -123,13 +162,24 @@ export class SqliteBackend implements Backend {
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const known = this.cache.of(table).get(key)
     if (known !== undefined) return (known ?? undefined) as Tables[T] | undefined
-    if (this.isEmpty(table)) return undefined
-    const row = this.statements.get(table, key)
-    this.cache.of(table).set(key, row ?? null)
-    return row as Tables[T] | undefined
+    return this.guarded(() => {
+      if (this.isEmpty(table)) return undefined
+      const row = this.statements.get(table, key)
+      this.cache.of(table).set(key, row ?? null)
+      return row as Tables[T] | undefined
+    })
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.guarded(() => this.found(index, group, after, limit))
+  }
+
+  private found(
+    index: IndexName,
+    group: string,
+    after: Cursor | undefined,
+    limit: number,
+  ): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
     const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
     if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
@@ -147,7 +197,8 @@ export class SqliteBackend implements Backend {
   }
 
   isDue(index: IndexName, group: string, until: number): boolean {
-    return this.cache.isDue(index, group, until, () => this.statements.first(index, group))
+    const look = () => this.statements.first(index, group)
+    return this.guarded(() => this.cache.isDue(index, group, until, look))
   }
 
   /** When the first task of a lane is claimed, the second becomes its head. */
@@ -169,8 +220,9 @@ export class SqliteBackend implements Backend {
     const writer = this.connections.writer!
     const { db, statements } = writer
     try {
+      const sums = this.sums!
       for (const table of TABLES) {
-        this.write(statements, table, changes[table])
+        this.write(statements, table, changes[table], sums)
       }
       if (changes.memory) indexWords(statements, [...changes.memory.keys()])
       statements.append(events)
@@ -178,7 +230,17 @@ export class SqliteBackend implements Backend {
       const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
       statements
         .sql(INSERT_HEAD)
-        .run(epoch, fences, task_number, position, hash, boot, offset_ms, last_ms)
+        .run(
+          epoch,
+          fences,
+          task_number,
+          position,
+          hash,
+          boot,
+          offset_ms,
+          last_ms,
+          sums.textFor(head),
+        )
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
       this.connections.witness?.begin(head)
@@ -186,7 +248,7 @@ export class SqliteBackend implements Backend {
       this.rollback()
       // If what was remembered is at fault, the next try begins without it.
       this.forget()
-      throw refusalFor(error, this.options.path)
+      throw this.refusal(error)
     }
     this.finish(writer, head)
     this.cache.keep(changes)
@@ -194,13 +256,21 @@ export class SqliteBackend implements Backend {
     return 'done'
   }
 
-  private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
+  private write(
+    statements: Statements,
+    table: TableName,
+    changes: Rows = new Map(),
+    sums: RowSums,
+  ): void {
+    // A rule may write a row that it did not read; what that was before has to be known.
+    if (changes.size > 0 && isSummed(table)) this.load(table, [...changes.keys()])
     const known = this.cache.of(table)
     const changed: Change[] = []
     const rows: AnyRow[] = []
     const gone: string[] = []
     for (const [key, after] of changes) {
       const before = known.get(key)
+      sums.change(table, before, after)
       if (after === null) gone.push(key)
       else if (before) changed.push({ before, after })
       else rows.push(after)
@@ -220,7 +290,7 @@ export class SqliteBackend implements Backend {
     } catch (error) {
       // It may be on disk or not. A new connection sees which; this one cannot be trusted.
       this.drop()
-      const { message } = refusalFor(error, this.options.path)
+      const { message } = this.refusal(error)
       throw new CommitUnknown(message)
     }
     // On disk, but perhaps where nobody will look for it: the next batch finds out.
@@ -259,7 +329,7 @@ export class SqliteBackend implements Backend {
     } catch (error) {
       // While this one waited, another read found that the files are others.
       if (reader?.opened && !reader.db.isOpen) return this.snapshot(look)
-      throw error instanceof Refusal ? error : refusalFor(error, path)
+      throw this.refusal(error)
     }
   }
 
@@ -273,8 +343,7 @@ export class SqliteBackend implements Backend {
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
-    const reader = await this.connections.forReading()
-    return reader ? reader.statements.events(after, limit) : []
+    return (await this.looked((statements) => statements.events(after, limit))) ?? []
   }
 
   close(): void {

@@ -65,9 +65,20 @@ export class Codec<Row> {
       if (kind === 'bool') row[this.names[i]!] = value === 1
       else if (kind === 'bytes') row[this.names[i]!] = spelled(value as Uint8Array)
       else if (kind !== 'json' || value === null) row[this.names[i]!] = value
-      else row[this.names[i]!] = EMPTY[value as string] ?? JSON.parse(value as string)
+      else row[this.names[i]!] = EMPTY[value as string] ?? parsed(value, this.names[i]!)
     }
     return row as Row
+  }
+}
+
+/** What stands in the store cannot be what we wrote there. */
+export class Unreadable extends Error {}
+
+function parsed(value: unknown, column: string): unknown {
+  try {
+    return JSON.parse(value as string)
+  } catch {
+    throw new Unreadable(`a row whose ${column} is not JSON`)
   }
 }
 

@@ -9,6 +9,7 @@ import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { fileAt, Opened } from './opened.ts'
 import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
+import { type RowSums, sumsWith } from './sums.ts'
 
 export interface SqliteOptions {
   path: string
@@ -86,11 +87,12 @@ export class Connections {
   }
 
   /** The head to decide on, under the write lock. */
-  headForWriting({ statements }: Connection): Head {
-    const head = readHead(statements)
-    const checked = this.witness?.checked(head) ?? head
-    this.recognize(head, statements)
-    return checked
+  headForWriting({ statements }: Connection): { head: Head; sums: RowSums } {
+    const found = readHead(statements)
+    const sums = sumsWith(statements, found)
+    const head = this.witness?.checked(found) ?? found
+    this.recognize(found, statements)
+    return { head, sums }
   }
 
   /** Refuses what does not follow the newest commit that was seen; else remembers it. */

@@ -1,7 +1,7 @@
 import { TABLES } from '../../core/rows.ts'
 import type { Cursor, IndexName } from '../../core/view.ts'
 import type { Counter, Sizes } from '../port.ts'
-import type { Statements } from './statements.ts'
+import type { Look, Statements } from './statements.ts'
 
 const SIZES = `SELECT (SELECT page_count FROM pragma_page_count) AS pages,
   (SELECT freelist_count FROM pragma_freelist_count) AS free,
@@ -10,22 +10,24 @@ const SIZES = `SELECT (SELECT page_count FROM pragma_page_count) AS pages,
 
 /** Counts on the connection for reading. */
 export class SqliteCounter implements Counter {
-  private readonly open: () => Promise<Statements | undefined>
+  private readonly looked: Look
 
-  constructor(open: () => Promise<Statements | undefined>) {
-    this.open = open
+  constructor(looked: Look) {
+    this.looked = looked
   }
 
   async cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
-    return (await this.open())?.cutoff(index, group, keep)
+    return this.looked((statements) => statements.cutoff(index, group, keep))
   }
 
   async sizes(): Promise<Sizes> {
-    const statements = await this.open()
-    if (!statements) return { rows: {}, bytes: 0, free_bytes: 0 }
-    const { pages, free, page, events } = statements.sql(SIZES).get() as Record<string, number>
-    const rows = Object.fromEntries(TABLES.map((table) => [table, statements.count(table)]))
-    const bytes = { bytes: pages! * page!, free_bytes: free! * page! }
-    return { rows: { ...rows, event: events! }, ...bytes }
+    return (await this.looked(sizesIn)) ?? { rows: {}, bytes: 0, free_bytes: 0 }
   }
+}
+
+function sizesIn(statements: Statements): Sizes {
+  const { pages, free, page, events } = statements.sql(SIZES).get() as Record<string, number>
+  const rows = Object.fromEntries(TABLES.map((table) => [table, statements.count(table)]))
+  const bytes = { bytes: pages! * page!, free_bytes: free! * page! }
+  return { rows: { ...rows, event: events! }, ...bytes }
 }

@@ -47,11 +47,24 @@ export function copyDatabase(from: Database, to: string): Promise<number> {
 
 /** SQLite's primary result code of an error that it threw; undefined for any other error. */
 export function resultCode(error: unknown): number | undefined {
-  const code = (error as { errcode?: unknown } | null)?.errcode
-  return typeof code === 'number' ? code & 0xff : undefined
+  const { errcode, code, message } = (error ?? {}) as Partial<SqliteError>
+  if (typeof errcode === 'number') return errcode & 0xff
+  // Reading several rows, the package says what SQLite said, and leaves the number out.
+  return code === 'ERR_SQLITE_ERROR' ? SAID[message ?? ''] : undefined
 }
 
+interface SqliteError {
+  errcode: number
+  code: string
+  message: string
+}
+
+/** The file ends before the page that was to be read: it was cut off. */
+export const isShortRead = (error: unknown) =>
+  (error as { errcode?: unknown } | null)?.errcode === 0x20a
+
 export const RESULT = {
+  error: 1,
   busy: 5,
   locked: 6,
   readonly: 8,
@@ -59,5 +72,18 @@ export const RESULT = {
   corrupt: 11,
   full: 13,
   cantopen: 14,
+  constraint: 19,
   notadb: 26,
 } as const
+
+/** SQLite's own words for its numbers. */
+const SAID: Record<string, number> = {
+  'database is locked': RESULT.busy,
+  'database table is locked': RESULT.locked,
+  'attempt to write a readonly database': RESULT.readonly,
+  'disk I/O error': RESULT.io,
+  'database disk image is malformed': RESULT.corrupt,
+  'database or disk is full': RESULT.full,
+  'unable to open database file': RESULT.cantopen,
+  'file is not a database': RESULT.notadb,
+}

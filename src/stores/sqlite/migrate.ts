@@ -4,8 +4,10 @@ import { EMPTY_HEAD } from '../head.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { refuseNewerSchema } from '../successor.ts'
+import { Unreadable } from './codec.ts'
 import type { Database } from './driver.ts'
 import type { Statements } from './statements.ts'
+import { sumAnew } from './sums.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = [
@@ -18,6 +20,9 @@ const SCRIPTS = [
   '007_search.sql',
   '008_lines.sql',
   '009_retention.sql',
+  '010_token_scope.sql',
+  '011_hosts.sql',
+  '012_row_sums.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -47,14 +52,24 @@ export async function migrate(
   await beginPatiently(db, busy_timeout_ms)
   try {
     const applied = refuseNewer(db, options.path)
-    for (const script of SCRIPTS.filter((each) => numberOf(each) > applied)) {
-      db.exec(readFileSync(new URL(script, import.meta.url), 'utf8'))
-      if (numberOf(script) === 1) begin(db, options.path)
-    }
+    applyScripts(db, applied, SCHEMA_VERSION)
+    if (applied === 0) begin(db, options.path)
+    // Scripts change rows too: what they leave is right.
+    sumAnew(db)
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
+  }
+}
+
+/** Applies the scripts behind number `from`, up to number `to`. */
+export function applyScripts(db: Database, from: number, to: number): void {
+  for (const script of SCRIPTS) {
+    const number = numberOf(script)
+    if (number > from && number <= to) {
+      db.exec(readFileSync(new URL(script, import.meta.url), 'utf8'))
+    }
   }
 }
 
@@ -68,13 +83,17 @@ function useWal(db: Database, path: string): void {
 
 function begin(db: Database, path: string): void {
   const { hash } = EMPTY_HEAD
-  db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0)`).run(readEpoch(path), hash)
+  db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0, '')`).run(readEpoch(path), hash)
   db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
 }
 
 /** The schema of a database; one from a newer program is refused rather than misread. */
 export function refuseNewer(db: Database, path: string): number {
-  return refuseNewerSchema(path, schemaVersion(db), SCHEMA_VERSION)
+  const found = schemaVersion(db)
+  if (found === 0 && db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'head'`).get()) {
+    throw new Unreadable('it has tables, but no version')
+  }
+  return refuseNewerSchema(path, found, SCHEMA_VERSION)
 }
 
 /** Whether the schema still is this program's; refuses when a newer program has migrated it. */

@@ -1,7 +1,7 @@
 import type { Hit } from '../../core/search.ts'
 import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
-import type { Statements } from './statements.ts'
+import type { Look, Statements } from './statements.ts'
 
 const HAS_WORD = `SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?
   ORDER BY rowid DESC LIMIT ?`
@@ -68,36 +68,37 @@ const inText = (word: string) => `{key tags content} : ${quoted(word)}`
 
 /** Finds notes on a connection for reading, opened when first needed. */
 export class SqliteFinder implements Finder {
-  private readonly open: () => Promise<Statements | undefined>
+  private readonly looked: Look
 
-  constructor(open: () => Promise<Statements | undefined>) {
-    this.open = open
+  constructor(looked: Look) {
+    this.looked = looked
   }
 
   async searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
-    const statements = await this.open()
-    if (!statements || terms.length === 0) return []
-    const within = scope === undefined ? '' : ` AND scope : ${quoted(scope)}`
-    const words = terms.map((term) => hitsOf(statements, term, within))
-    const common = terms.filter((_, i) => words[i]!.isCommon)
-    const all = common.length > 1 ? common.map(inText).join(' AND ') + within : undefined
-    const ranked = rankWords(words, all === undefined ? [] : numbersOf(statements, all))
-    return named(statements, ranked, scope, limit)
+    if (terms.length === 0) return []
+    const found = await this.looked((statements) => {
+      const within = scope === undefined ? '' : ` AND scope : ${quoted(scope)}`
+      const words = terms.map((term) => hitsOf(statements, term, within))
+      const common = terms.filter((_, i) => words[i]!.isCommon)
+      const all = common.length > 1 ? common.map(inText).join(' AND ') + within : undefined
+      const ranked = rankWords(words, all === undefined ? [] : numbersOf(statements, all))
+      return named(statements, ranked, scope, limit)
+    })
+    return found ?? []
   }
 
   async vectors(provider: string, after: string, limit: number): Promise<VectorRow[]> {
-    const statements = await this.open()
-    return rows<VectorRow>(statements?.sql(VECTORS).all(provider, after, limit))
+    return rows(await this.looked((s) => s.sql(VECTORS).all(provider, after, limit)))
   }
 
   async vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]> {
-    const statements = await this.open()
-    return rows<VectorRow>(statements?.sql(VECTORS_OF).all(provider, JSON.stringify(memory_ids)))
+    const ids = JSON.stringify(memory_ids)
+    return rows(await this.looked((s) => s.sql(VECTORS_OF).all(provider, ids)))
   }
 
   async tallyMemory(cursor: string | null): Promise<MemoryTally> {
-    const statements = await this.open()
-    return rows<MemoryTally>(statements?.sql(TALLY).all(cursor))[0] ?? NONE
+    const found = await this.looked((s) => s.sql(TALLY).all(cursor))
+    return rows<MemoryTally>(found)[0] ?? NONE
   }
 }
 

@@ -26,8 +26,9 @@ export class Snapshot implements Base {
 }
 
 export function readHead(statements: Statements): Head {
-  const row = statements.sql('SELECT * FROM head').get() as (Head & { id: number }) | undefined
-  if (!row) throw new Refusal('damaged', 'The store has lost its head row')
-  const { id: _, ...head } = row
-  return head
+  const text = `SELECT epoch, fences, task_number, position, hash, boot, offset_ms, last_ms
+    FROM head`
+  const head = statements.sql(text).get() as unknown as Head | undefined
+  if (!head) throw new Refusal('damaged', 'The store has lost its head row')
+  return { ...head }
 }

@@ -7,7 +7,7 @@ import {
   type IndexName,
 } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { type Codec, CODECS, EVENT_CODEC } from './codec.ts'
+import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'
 
 /**
@@ -39,6 +39,7 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   limits: { where: `'' = ?`, order: 'key' },
   limits_waking: { where: 'wakes = ?', order: 'key' },
   dispatchers: { where: `'' = ?`, order: 'id' },
+  host_settings: { where: 'part = ?', order: 'key' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = ?`,
     order: 'rank',
@@ -102,6 +103,9 @@ const ROWS_PER_STATEMENT = [32, 8, 1] as const
 const quoted = (name: string) => `"${name}"`
 const list = (size: number, item: string) => Array<string>(size).fill(item).join(', ')
 const tuples = (rows: number, columns: number) => list(rows, `(${list(columns, '?')})`)
+
+/** Finds something on the connection for reading; undefined where there is no database yet. */
+export type Look = <T>(look: (statements: Statements) => T) => Promise<T | undefined>
 
 /** A row that is in the store, and what it becomes. */
 export interface Change {
@@ -196,6 +200,13 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
+  /** Every row of a table, one after the other. */
+  *all(table: TableName): Generator<AnyRow> {
+    const codec = CODECS[table]
+    const statement = this.select(`all ${table}`, codec.names, () => `FROM ${quoted(table)}`)
+    for (const values of statement.iterate()) yield codec.decode(values as never)
+  }
+
   isEmpty(table: TableName): boolean {
     const sql = () => `SELECT 1 FROM ${quoted(table)} LIMIT 1`
     return this.once(`any ${table}`, sql).get() === undefined
@@ -263,7 +274,7 @@ export class Statements {
         bound.push(codec.valueOf(row, key))
       }
       const written = statement.run(...bound).changes
-      if (written !== size) throw new Error(`${size - written} rows of ${table} are not there`)
+      if (written !== size) throw new Unreadable(`rows of ${table} are not there any more`)
     })
   }
 

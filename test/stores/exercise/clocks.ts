@@ -37,6 +37,23 @@ export function exerciseClocks(begin: Begin): void {
     })
   })
 
+  describe('a machine that is put back to a snapshot', () => {
+    test('goes on counting from the newest commit', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada, { ttl_ms: 10_000 })
+      machine.advance(4_000)
+      await verbs.take('b', ada, { ttl_ms: 10_000 })
+      machine.rewind(3600_000)
+      await verbs.take('c', ada)
+      machine.advance(5_999)
+      await expectRefusal(verbs.take('a', bob), 'held')
+      machine.advance(1)
+      await verbs.take('a', bob)
+      machine.advance(4_000)
+      await verbs.take('b', bob)
+    })
+  })
+
   describe('a new boot', () => {
     test('gives every lease that had not expired one full TTL', async () => {
       const { verbs, machine } = begin()

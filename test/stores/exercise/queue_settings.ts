@@ -77,6 +77,95 @@ export function exerciseQueueSettings(begin: Begin): void {
     })
   })
 
+  describe('the settings of two hosts on one store', () => {
+    const limits = (...all: [string, number | null][]) => ({ limits: new Map(all) })
+    const ann = (said: { weight?: number; max?: number }) => ({ users: new Map([['ann', said]]) })
+
+    test('leave alone what they do not name', async ({ verbs }) => {
+      await verbs.register('h1')
+      await verbs.register('h2')
+      const first = {
+        ...limits(['project:web', 2], ['group:g', 3], ['pool', 8]),
+        ...ann({ weight: 2, max: 3 }),
+        user_max: null,
+        lock_timeout_ms: 60_000,
+      }
+      await verbs.settings(first, 'h1')
+      await verbs.settings(limits(['project:api', 1]), 'h2')
+      await verbs.settings({}, 'h2')
+      await verbs.settings(ann({ weight: 5 }), 'h2')
+      const inForce = await verbs.inForce()
+      expect(inForce.map(({ setting, value, set_by }) => [setting, value, ...set_by])).toEqual([
+        ['groups.g.limit', 3, 'h1'],
+        ['per_user_serialization.enabled', false, 'h1'],
+        ['per_user_serialization.lock_timeout_seconds', 60, 'h1'],
+        ['pool.limit', 8, 'h1'],
+        ['projects.web.limit', 2, 'h1'],
+        ['users.ann.limit', 3, 'h1'],
+        ['users.ann.weight', 5, 'h2'],
+      ])
+      expect(inForce.at(-1)?.overruled).toEqual([{ source: 'h1', value: 2 }])
+    })
+
+    test('hold for tasks that either starts', async (scene) => {
+      const { verbs } = scene
+      await verbs.register('h1', { projects: ['web'] })
+      await verbs.register('h2', { projects: ['web'] })
+      await verbs.settings(limits(['project:web', 2]), 'h1')
+      await verbs.settings({}, 'h2')
+      for (let i = 0; i < 4; i += 1) await verbs.enqueue({ id: `t${i}`, user: `u${i}` })
+      expect([...(await scene.drain('h2')), ...(await scene.drain('h1'))]).toEqual(['t0', 't1'])
+    })
+
+    test('are taken back by the one who named them, to what the other says', async ({ verbs }) => {
+      const max = async () => (await verbs.inForce()).map(({ value }) => value)
+      await verbs.register('h1')
+      await verbs.register('h2')
+      await verbs.settings(limits(['project:web', 2]), 'h1')
+      await verbs.settings(limits(['project:web', 3]), 'h2')
+      expect(await max()).toEqual([3])
+      await verbs.settings({}, 'h2')
+      expect(await max()).toEqual([2])
+      await verbs.settings(limits(['project:web', 3]), 'h2')
+      await verbs.settings({}, 'h1')
+      expect(await max(), 'not its own word').toEqual([3])
+      await verbs.limit({ project: 'web', max: 7 })
+      expect(await verbs.inForce()).toMatchObject([{ value: 7, set_by: [] }])
+      await verbs.settings({}, 'h2')
+      const { limits: left } = await verbs.whole()
+      expect(left, 'what a person set').toMatchObject([{ project: 'web', max: 7 }])
+    })
+
+    test('outlast a host that has gone, until another names them', async (scene) => {
+      const { verbs, machine } = scene
+      await verbs.register('h1', { ttl_ms: 1_000 })
+      await verbs.register('h2')
+      await verbs.settings(limits(['project:web', 2]), 'h1')
+      machine.advance(2_000)
+      await verbs.settings({}, 'h2')
+      expect(await verbs.inForce()).toMatchObject([{ value: 2, set_by: ['h1'] }])
+      await verbs.settings(limits(['project:web', 4], ['pool', 9]), 'h2')
+      expect(await verbs.inForce()).toMatchObject([
+        { value: 9, set_by: ['h2'], overruled: [] },
+        { value: 4, set_by: ['h2'], overruled: [] },
+      ])
+      await verbs.settings({}, 'h2')
+      expect(await verbs.inForce()).toEqual([])
+      expect((await verbs.whole()).limits).toEqual([])
+    })
+
+    test('a project stays served while one of three dispatchers serves it', async (scene) => {
+      const { verbs, machine } = scene
+      await verbs.register('h1', { projects: ['web'], ttl_ms: 1_000 })
+      await verbs.register('h2', { projects: ['api'] })
+      await verbs.register('h3', { projects: ['web'] })
+      await verbs.enqueue({ id: 'w' })
+      machine.advance(2_000)
+      expect(await scene.drain('h2')).toEqual([])
+      expect(await scene.drain('h3')).toEqual(['w'])
+    })
+  })
+
   describe('the settings of the queue', () => {
     test('are applied, changed and taken back while things run', async (scene) => {
       const { verbs } = scene

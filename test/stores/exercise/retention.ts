@@ -84,7 +84,13 @@ export function exerciseRetention(begin: Begin): void {
       await verbs.add('y', ada, { id: 'open' })
       const open = await verbs.claim('open', callerOf('busy'), { ttl_ms: DAY_MS })
       const made = ['a', 'b', 'c'].map((hash, i) => {
-        const token = { hash, role: 'viewer', agent: null, ttl_ms: i === 0 ? 1_000 : null } as const
+        const token = {
+          hash,
+          role: 'viewer',
+          agent: null,
+          scope: null,
+          ttl_ms: i === 0 ? 1_000 : null,
+        } as const
         return store.write((view) => createToken(view, token, ada))
       })
       const [, second] = await Promise.all(made)

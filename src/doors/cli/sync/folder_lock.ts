@@ -13,7 +13,7 @@ export async function underLock<T>(
   dir: string,
   work: (call: Context['call'], lost: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const name = `leasehold:sync:${host}:${sha256(dir).slice(0, 12)}`
+  const name = `sync:${host}:${sha256(dir).slice(0, 12)}`
   const caller = { ...context.caller, process: ownProcess() }
   const grant = { names: [name], ttl_seconds: TTL_SECONDS, process: ownProcess() }
   const lease = await context.call(locks.acquire, grant, { caller }).catch((error: unknown) => {

@@ -1,0 +1,28 @@
+/**
+ * What people and agents wrote, inside sentences of ours. Agents read refusals as instructions, so
+ * others' words must not pass for leasehold's: a name is printed bare only where it cannot be taken
+ * for a sentence, anything else stands in quotes, on one line, without marks that hide or turn it.
+ */
+
+const NAME = /^[\p{L}\p{N}_.:@#/*?{}[\]()!+~=%,&-]+$/u
+const LONGEST = 200
+
+// Format characters (zero-width, bidirectional), separators of lines, private use, and controls.
+const HIDING = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cc}]+/gu
+
+const onOneLine = (text: string) => text.replaceAll(HIDING, ' ')
+
+const cut = (text: string) =>
+  text.length <= LONGEST ? text : `${text.slice(0, LONGEST).replace(/[\ud800-\udbff]$/, '')}…`
+
+/** A name or an id; in quotes when it could be read as anything else. */
+export function word(text: string): string {
+  return text.length <= LONGEST && NAME.test(text) ? text : quoted(text)
+}
+
+/** Somebody's own words, always in quotes. */
+export const quoted = (text: string) => JSON.stringify(cut(onOneLine(text)))
+
+/** An argument in a command that somebody may copy into a shell. */
+export const argument = (text: string) =>
+  /^[\w.:@/+,-]+$/.test(text) ? text : `'${onOneLine(text).replaceAll("'", String.raw`'\''`)}'`

@@ -1,0 +1,62 @@
+import * as fs from 'node:fs'
+import { Refusal } from '../core/refusal.ts'
+
+/** What somebody found wrong with a store, and when. */
+export interface Damage {
+  message: string
+  since: string
+}
+
+const NEXT = 'Nothing is written until it is mended: leasehold db restore BACKUP'
+
+export function damaged(path: string, why: string): Refusal {
+  return new Refusal('damaged', `The store ${path} is damaged: ${why}`, { next: NEXT })
+}
+
+export function refuseMarked(found: Damage | undefined): void {
+  if (found) throw new Refusal('damaged', found.message, { next: NEXT })
+}
+
+/**
+ * That a database was found damaged, in a file beside it: whoever meets the damage writes it, and
+ * every process that writes looks here first. So a daemon does not go on with the pages that are
+ * still whole, and a command learns what another has seen. Gone after a restore, or when `db check`
+ * finds nothing.
+ */
+export class DamageMark {
+  private readonly file: string
+  /** For as long as no file can be written. */
+  private unwritten: Damage | undefined
+
+  constructor(path: string) {
+    this.file = `${path}.damage`
+  }
+
+  read(): Damage | undefined {
+    const stat = fs.statSync(this.file, { throwIfNoEntry: false })
+    if (!stat) return this.unwritten
+    const message = fs.readFileSync(this.file, 'utf8').trim() || 'The store was found damaged'
+    return { message, since: stat.mtime.toISOString() }
+  }
+
+  /** Of several that find something, the first is kept. */
+  leave(message: string): void {
+    const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
+    try {
+      const fd = fs.openSync(this.file, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+      fs.writeSync(fd, message)
+      fs.closeSync(fd)
+      this.unwritten = undefined
+    } catch (error) {
+      // A disk that takes no file takes no database either; what this process saw, it remembers.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+        this.unwritten ??= { message, since: new Date().toISOString() }
+      }
+    }
+  }
+
+  remove(): void {
+    fs.rmSync(this.file, { force: true })
+    this.unwritten = undefined
+  }
+}

@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/daemon/config.ts'
+import { finish, startDaemon } from '../doors/serving.ts'
+import { type Sandbox, sandbox, until } from '../processes.ts'
+
+/** A place where nothing is trusted that nobody approved. */
+function untrusting(): { place: Sandbox; env: NodeJS.ProcessEnv; witness: string } {
+  const place = sandbox()
+  place.env['LEASEHOLD_TRUST_CONFIG'] = undefined
+  mkdirSync(place.state, { recursive: true, mode: 0o700 })
+  const env = { HOME: place.home } as NodeJS.ProcessEnv
+  return { place, env, witness: place.path('witness') }
+}
+
+const agent = (witness: string, ...more: string[]) => ({
+  projects: { web: { agent: 'mine', path: '.' } },
+  agents: { mine: { command: ['/bin/sh', '-c', `echo ran >> ${witness}`, ...more] } },
+})
+
+function write(place: Sandbox, config: object): void {
+  writeFileSync(join(place.state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+}
+
+describe('programs in config.json', () => {
+  test('count only as they were approved: a changed one is left out, its project too', async () => {
+    const { place, env, witness } = untrusting()
+    write(place, agent(witness))
+    const before = readConfig(place.state, env)
+    expect(before.waiting).toEqual(['agents.mine', 'projects.web'])
+    expect(Object.keys(before.projects)).toEqual([])
+    await place.ok(['config', 'approve', '--yes'])
+    expect(readConfig(place.state, env)).toMatchObject({ waiting: [], projects: { web: {} } })
+    write(place, agent(witness, 'another argument'))
+    const changed = readConfig(place.state, env)
+    expect(changed.waiting).toEqual(['agents.mine', 'projects.web'])
+    expect(changed.projects['web']).toBeUndefined()
+    expect(changed.agents['mine']).toBeUndefined()
+  })
+
+  test('presets too are started only where a person said so', () => {
+    const { place, env } = untrusting()
+    write(place, { projects: { web: { agent: 'shell', path: '/' } } })
+    expect(readConfig(place.state, env).waiting).toEqual(['projects.web'])
+  })
+
+  test('approval is of this folder, and lies outside of it', async () => {
+    const { place, env, witness } = untrusting()
+    write(place, agent(witness))
+    await place.ok(['config', 'approve', '--yes'])
+    const copy = place.path('copy')
+    mkdirSync(copy, { mode: 0o700 })
+    writeFileSync(join(copy, 'config.json'), readFileSync(join(place.state, 'config.json')))
+    expect(readConfig(copy, env).waiting).toHaveLength(2)
+    rmSync(join(place.home, '.local'), { recursive: true })
+    expect(readConfig(place.state, env).waiting).toHaveLength(2)
+  })
+
+  test('an agent cannot approve: not with a token, in a run, or without a person', async () => {
+    const { place, witness } = untrusting()
+    write(place, agent(witness))
+    for (const env of [{ LEASEHOLD_RUN: '1.1' }, { LEASEHOLD_TOKEN: 'lh_x', LEASEHOLD_URL: 'x' }]) {
+      const { code } = await place.cli(['config', 'approve', '--yes'], { env })
+      expect(code).not.toBe(0)
+    }
+    const unasked = await place.cli(['config', 'approve'])
+    expect(unasked.code).toBe(4)
+    expect(existsSync(join(place.home, '.local'))).toBe(false)
+  })
+})
+
+test('a server starts nothing that nobody approved, says so, and begins when it is', async () => {
+  const { place, witness } = untrusting()
+  const alert = place.path('alerted')
+  write(place, { ...agent(witness), alerts: { command: ['/usr/bin/touch', alert] } })
+  const daemon = await startDaemon(place)
+  onTestFinished(() => finish(place))
+  const { task } = await daemon.ok('queue.add', { prompt: 'x', project: 'web', user: 'u' })
+  const { sentence } = await daemon.ok('task.explain', { id: task.id })
+  expect(sentence).toContain('no dispatcher serves project web')
+  const doctor = await place.cli(['doctor'])
+  expect(doctor.out).toContain('nobody has approved: agents.mine, projects.web, alerts.command')
+  expect(daemon.running.err).toContain('leasehold config approve')
+  await place.ok(['config', 'approve', '--yes'])
+  await until('the agent ran', () => existsSync(witness))
+  // Now an edit that somebody else makes: what ran before is not started in its new form.
+  const evil = place.path('evil')
+  write(place, agent(evil))
+  const told = () => daemon.running.err.split('nobody has approved').length - 1
+  await until('the change was noticed', () => told() === 2)
+  const next = await daemon.ok('queue.add', { prompt: 'y', project: 'web', user: 'v' })
+  const why = await daemon.ok('task.explain', { id: next.task.id })
+  expect(why.sentence).toContain('no dispatcher serves project web')
+  expect(existsSync(evil)).toBe(false)
+  expect(existsSync(alert)).toBe(false)
+})

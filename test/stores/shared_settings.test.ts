@@ -1,0 +1,39 @@
+import { afterEach, expect, test } from 'vitest'
+import { memoryInForce } from '../../src/core/memory_settings.ts'
+import { plant } from '../../src/core/planted.ts'
+import { MachineSim, openMemory, openSqlite, temporaryFolder } from '../helpers.ts'
+import { MemoryVerbs } from '../memory_verbs.ts'
+import { QueueVerbs } from '../queue_verbs.ts'
+
+afterEach(() => plant(undefined))
+
+/** What is left of the limit that one host set, when another host's config.json was read. */
+async function leftAfterAnother(): Promise<unknown> {
+  const verbs = new QueueVerbs(openMemory(temporaryFolder(), new MachineSim()))
+  await verbs.settings({ limits: new Map([['project:web', 2]]) }, 'h1')
+  await verbs.settings({}, 'h2')
+  return (await verbs.inForce())[0]?.value
+}
+
+test('S8: a limit stays when a config.json that does not name it is read', async () => {
+  expect(await leftAfterAnother()).toBe(2)
+  plant('S8')
+  expect(await leftAfterAnother()).not.toBe(2)
+})
+
+test('settings of memory have sources too', async () => {
+  const store = openSqlite(temporaryFolder(), new MachineSim())
+  const memory = new MemoryVerbs(store)
+  const inForce = async () =>
+    (await store.read((view) => memoryInForce(view))).map((each) => [each.setting, each.value])
+  await memory.settings({ strategies: { global: 'union', 'user:*': 'text' } }, 'h1')
+  await memory.settings({ strategies: { global: 'newest' } }, 'h2')
+  expect(await inForce()).toEqual([
+    ['memory.strategies.global', 'newest'],
+    ['memory.strategies.user:*', 'text'],
+  ])
+  await memory.settings({}, 'h2')
+  await memory.settings({ strategies: { global: 'union' } }, 'h1')
+  expect(await inForce()).toEqual([['memory.strategies.global', 'union']])
+  await store.close()
+})
