@@ -7,7 +7,6 @@ import {
   grantLease,
   heldBy,
   isRunning,
-  refuseForeign,
   refuseWhileRunning,
   revokeLease,
   settleLease,
@@ -371,7 +370,7 @@ export function forceRelease(
 
 /**
  * Names the process group that runs under a lease, before its command may start. From then on the
- * lock is free only when that group is gone. Refuses one that is no command of ours.
+ * lock is free only when that group is gone.
  */
 export function nameGroup(
   view: View,
@@ -379,7 +378,6 @@ export function nameGroup(
   caller: Caller,
 ): Lease {
   const lease = checkFence(view, ask.name, ask.fence, caller)
-  refuseForeign(view, ask.group)
   const named = { ...lease, group: ask.group }
   view.put('lease', named)
   return named

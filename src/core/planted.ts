@@ -20,8 +20,6 @@ export type Promised =
   | 'S10'
   | 'S11'
   | 'S12'
-  /** A process group is signalled without a look for its mark. */
-  | 'R8'
   | 'R27'
   | 'L3'
   | 'R53'

@@ -1,6 +1,5 @@
-import { groupFact, leaderFact, stopGroup } from './group.ts'
 import type { Machine } from './port.ts'
-import { boot, host, processFact, seat } from './process.ts'
+import { boot, groupFact, host, processFact, seat, stopGroup } from './process.ts'
 import { timeShift } from './time_namespace.ts'
 
 /**
@@ -16,6 +15,5 @@ export const machine: Machine = {
   wallMs: () => Date.now(),
   process: processFact,
   group: groupFact,
-  leader: leaderFact,
   stop: stopGroup,
 }
