@@ -4,7 +4,7 @@ import type { StoreName } from './backends.ts'
 import { Broken } from './broken.ts'
 import { simulate } from './simulate.ts'
 
-/** What goes well is shown by a few; what goes wrong must be met by one of them, or of some more. */
+/** A few show what goes well; what goes wrong must be met by one of these, or of some more. */
 const SEEDS = [1, 2, 3]
 const MORE_SEEDS = [...SEEDS, 4, 5, 6, 7, 8]
 const STEPS = 300
