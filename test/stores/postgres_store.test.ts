@@ -78,6 +78,17 @@ describe('a PostgreSQL store', () => {
     await verbs.store.close()
   })
 
+  test('is not damaged for reads that cross with writes of the same process', async () => {
+    const verbs = openAt(postgresUrl(temporaryFolder()))
+    const times = async (ask: (name: string) => Promise<unknown>) => {
+      for (let i = 0; i < 100; i++) await ask(`lock-${i}`)
+    }
+    const write = times((name) => verbs.take(name, ada))
+    const reads = Array.from({ length: 6 }, () => times((name) => verbs.lease(name)))
+    await Promise.all([write, ...reads])
+    await verbs.store.close()
+  })
+
   test('that was put back by other means is damaged for all who saw more of it', async () => {
     const url = postgresUrl(temporaryFolder())
     const verbs = openAt(url)

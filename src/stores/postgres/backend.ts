@@ -112,9 +112,11 @@ export class PostgresBackend implements Backend {
     const { address } = this.options
     try {
       this.writer ??= await this.openWriter()
+      const before = this.seen.newest
       const begun = await this.waitInLine(this.writer, isHere)
       this.isOpen = true
-      const found = this.seen.look(headOf(begun, address.shown, this.writer.pid), address.shown)
+      const head = headOf(begun, address.shown, this.writer.pid)
+      const found = this.seen.look(head, before, address.shown)
       if (!found.isDurable) throw notDurable(address.shown)
       this.catchUp(found)
       return this.clocked(found)
@@ -320,9 +322,10 @@ export class PostgresBackend implements Backend {
   }
 
   private async beginReading(db: Connection): Promise<Head> {
+    const before = this.seen.newest
     const row = await db.run(this.statements.beginReading)
     const { shown } = this.options.address
-    return this.clocked(this.seen.look(headOf(row, shown, db.pid), shown))
+    return this.clocked(this.seen.look(headOf(row, shown, db.pid), before, shown))
   }
 
   /** Looks, and loads what that lacked, until it lacks nothing. */

@@ -9,21 +9,29 @@ import { isBehind } from '../witness.ts'
 export class Seen {
   private head: Head | undefined
 
-  /** Refuses (`damaged`) a head that is behind; else remembers it. */
-  look<Of extends { head: Head }>(found: Of, shown: string): Of {
+  /** What anything that begins now must find, or something newer. */
+  get newest(): Head | undefined {
+    return this.head
+  }
+
+  /**
+   * Refuses (`damaged`) a head that is behind `before`, which was the newest before the database
+   * was asked: while its answer is under way, commits of our own may be seen. Else remembers it.
+   */
+  look<Of extends { head: Head }>(found: Of, before: Head | undefined, shown: string): Of {
     const { head } = found
-    if (this.head && isBehind(head, this.head)) {
+    if (before && isBehind(head, before)) {
       throw new Refusal('damaged', `${shown} was put back to an earlier state, or begun anew`, {
         next: 'If that is meant, end all leases of before: leasehold db restore --raise-epoch',
-        details: { seen: this.head.position, found: head.position },
+        details: { seen: before.position, found: head.position },
       })
     }
-    this.head = head
+    this.keep(head)
     return found
   }
 
-  /** Our own commit. */
+  /** Of answers that cross, the newest stays. */
   keep(head: Head): void {
-    this.head = head
+    if (!this.head || !isBehind(head, this.head)) this.head = head
   }
 }
