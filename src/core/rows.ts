@@ -34,6 +34,8 @@ export interface ProcessRef {
 export interface GroupRef extends ProcessRef {
   mark?: string | undefined
   grace_ms?: number | undefined
+  /** What left the group is let go, marked or not: a daemon that a build tool started, say. */
+  lets_go?: boolean | undefined
 }
 
 /** What a claim took along with its lease, and gives back when that ends. */

@@ -170,19 +170,25 @@ export const hexDigest = () =>
 /** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
 export const process = () => z.strictObject(processFields())
 
+/** No kernel gives out a greater number. */
+const PID_MAX = 2 ** 22
+
 const processFields = () => ({
   host: plain(256),
   seat: plain(256),
-  pid: whole(1, 2 ** 31),
+  pid: whole(1, PID_MAX),
   start: whole(0, Number.MAX_SAFE_INTEGER),
 })
 
-/** A group that a runner started, with the mark by which what left it is found. */
+/** A group that a program of ours started, with the random mark that everything in it carries. */
 export const processGroup = () =>
   z.strictObject({
     ...processFields(),
-    mark: z.optional(plain(64)),
+    // To signal the group 1 is to signal everything.
+    pid: whole(2, PID_MAX),
+    mark: z.string('must be text').check(z.regex(/^[0-9a-f-]{32,64}$/, 'must be 32 hex digits')),
     grace_ms: z.optional(whole(0, 3600_000)),
+    lets_go: z.optional(yesOrNo()),
   })
 
 export const optional = z.optional

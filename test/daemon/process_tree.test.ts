@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { GroupRef } from '../../src/core/rows.ts'
-import { groupFact, processRef, stopGroup } from '../../src/stores/process.ts'
+import { groupFact, noteStarted, stopGroup } from '../../src/stores/group.ts'
+import { processRef } from '../../src/stores/process.ts'
 import { isAlive, sandbox, type Sandbox, until } from '../processes.ts'
 import { DEAF, FOREVER } from './runner_agent.ts'
 
@@ -75,6 +76,7 @@ describe('what is left of a group', () => {
     const name = `LEASEHOLD_MARK=${mark}`
     const tree = new Tree(`X_${name} OTHER="${name}" sh -c '${FOREVER}' "${name}" & ${FOREVER}`, {})
     expect(groupFact({ ...tree.ref, pid: 2 ** 22 - 7, mark })).toBe('dead')
+    noteStarted(tree.ref)
     expect(await stopGroup(tree.ref)).toBe(true)
   })
 
@@ -115,10 +117,16 @@ describe('stopping a group', () => {
   })
 
   test('the grace is that of the group unless another is given', async () => {
-    const tree = new Tree(`trap "" TERM; echo $$ > self; ${FOREVER}`, { grace_ms: 600_000 })
+    const tree = new Tree(`trap "" TERM; echo $$ > self; ${FOREVER}`, {
+      mark: randomUUID(),
+      grace_ms: 600_000,
+    })
     await tree.pidIn('self')
     expect(await stopGroup(tree.ref, 50)).toBe(true)
-    const short = new Tree(`trap "" TERM; echo $$ > self; ${FOREVER}`, { grace_ms: 200 })
+    const short = new Tree(`trap "" TERM; echo $$ > self; ${FOREVER}`, {
+      mark: randomUUID(),
+      grace_ms: 200,
+    })
     await short.pidIn('self')
     const begun = performance.now()
     expect(await stopGroup(short.ref)).toBe(true)
