@@ -6,7 +6,9 @@ import { oneLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Run } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
+import type { AgentDoor } from '../../daemon/agent_door.ts'
 import { dispatcherId } from '../../daemon/dispatch_plan.ts'
+import type { Dispatcher } from '../../daemon/dispatcher.ts'
 import { startSweeper } from '../../daemon/sweeper.ts'
 import { folderOf } from '../../stores/open.ts'
 import { serverIn } from '../../stores/server_file.ts'
@@ -30,17 +32,31 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   await store.write(() => undefined)
   await store.follow(FOLLOW_MS)
   const screen = new Screen(context.json, store, folder)
-  const door = await openAgentDoor(store, folder)
-  // Where a daemon serves too, its door stays open when we are gone.
-  const url = () => serverIn(folder)?.url ?? door.url
+  const address = { url: '' }
   const dispatcher = new Dispatcher(store, {
     place: context.place,
     env,
-    url,
+    // Where a daemon serves too, its door stays open when we are gone.
+    url: () => serverIn(folder)?.url ?? address.url,
     say: (text) => screen.say(text),
   })
-  await dispatcher.start().catch(async (error) => {
-    await door.close()
+  const door = await openAgentDoor(store, folder)
+  address.url = door.url
+  const why = await dispatchUntilStopped(store, dispatcher, door, screen).finally(door.close)
+  if (why === undefined) return
+  throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
+    next: 'Start it again when the store is in order: leasehold doctor',
+  })
+}
+
+/** Returns why it had to stop; nothing when a person stopped it. */
+async function dispatchUntilStopped(
+  store: Store,
+  dispatcher: Dispatcher,
+  door: AgentDoor,
+  screen: Screen,
+): Promise<string | undefined> {
+  await dispatcher.start().catch((error) => {
     throw error instanceof Refusal && error.code === 'held' ? taken(error) : error
   })
   door.remember()
@@ -55,11 +71,7 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   screen.end()
   unsweep()
   await dispatcher.stop()
-  await door.close()
-  if (why === undefined) return
-  throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
-    next: 'Start it again when the store is in order: leasehold doctor',
-  })
+  return why
 }
 
 function taken(refusal: Refusal): Refusal {
