@@ -42,7 +42,9 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   })
   const door = await openAgentDoor(store, folder)
   address.url = door.url
-  const why = await dispatchUntilStopped(store, dispatcher, door, screen).finally(door.close)
+  const why = await dispatchUntilStopped(store, dispatcher, door, screen).finally(() =>
+    door.close(),
+  )
   if (why === undefined) return
   throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
     next: 'Start it again when the store is in order: leasehold doctor',
