@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { GLOB_MAX } from '../core/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
 import { MODES } from '../core/touch.ts'
-import { RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
+import { MARK_FORM, PID_MAX, RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
 
 /**
  * The shapes of input values, with their bounds and the words for what is wrong with one. Each is a
@@ -170,9 +170,6 @@ export const hexDigest = () =>
 /** A process that the caller has looked up; `pid` alone would mean nothing on another host. */
 export const process = () => z.strictObject(processFields())
 
-/** No kernel gives out a greater number. */
-const PID_MAX = 2 ** 22
-
 const processFields = () => ({
   host: plain(256),
   seat: plain(256),
@@ -186,7 +183,7 @@ export const processGroup = () =>
     ...processFields(),
     // To signal the group 1 is to signal everything.
     pid: whole(2, PID_MAX),
-    mark: z.string('must be text').check(z.regex(/^[0-9a-f-]{32,64}$/, 'must be 32 hex digits')),
+    mark: z.string('must be text').check(z.regex(MARK_FORM, 'must be 32 hex digits')),
     grace_ms: z.optional(whole(0, 3600_000)),
     lets_go: z.optional(yesOrNo()),
   })

@@ -1,5 +1,5 @@
 import { planted } from '../core/planted.ts'
-import type { GroupRef } from '../core/rows.ts'
+import { type GroupRef, MARK_FORM, PID_MAX } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
 import {
   carries,
@@ -25,9 +25,6 @@ import { processFact, seat } from './process.ts'
 
 /** In the environment of everything that a command of ours starts, whatever group it moves to. */
 export const MARK = 'LEASEHOLD_MARK'
-
-/** As random as a mark has to be, so that no process carries it by accident. */
-const IS_MARK = /^[0-9a-f-]{32,64}$/
 
 export function newMark(): string {
   return process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
@@ -66,13 +63,15 @@ export function groupFact(ref: GroupRef): Fact {
  */
 export function leaderFact(ref: GroupRef): Fact {
   if (ref.seat !== seat) return 'unknown'
-  if (ref.mark === undefined || isKin(ref.pid)) return 'dead'
+  if (ref.mark === undefined || !isNumber(ref.pid)) return 'dead'
   if (!LINUX) return signalled(ref.pid) === 'dead' ? 'dead' : 'unknown'
   const leader = lookAt(ref.pid)
+  // A look that failed says nothing, and nothing is signalled without another one.
   if (typeof leader === 'string') return leader === 'gone' ? 'dead' : 'unknown'
   const { start, group, session } = leader
   if (isOver(leader) || start !== ref.start || group !== ref.pid) return 'dead'
-  return session === ownSession() ? 'dead' : carries(ref.pid, MARK, ref.mark)
+  if (session === ownSession() || isKin(ref.pid)) return 'dead'
+  return carries(ref.pid, MARK, ref.mark)
 }
 
 interface Members {
@@ -83,7 +82,7 @@ interface Members {
 /** Whether the group of this number is the one that is meant, and who of it still runs. */
 function membersOf(ref: GroupRef): Members {
   const none = (fact: Fact): Members => ({ fact, living: [] })
-  if (!(ref.pid > 1) || ref.pid > PID_MAX) return none('unknown')
+  if (!isNumber(ref.pid)) return none('unknown')
   if (signalled(-ref.pid) === 'dead') return none('dead')
   if (!LINUX) return none('alive')
   const leader = lookAt(ref.pid)
@@ -107,7 +106,7 @@ function isOurs(ref: GroupRef, living: Found[]): boolean {
   if (started.has(keyOf(ref))) return true
   if (planted('R8')) return true
   const { mark } = ref
-  if (mark === undefined || !IS_MARK.test(mark) || isKin(ref.pid)) return false
+  if (mark === undefined || !MARK_FORM.test(mark) || isKin(ref.pid)) return false
   // A command of ours has a session of its own: what shares ours was started by others.
   const session = ownSession()
   if (living.some((member) => member.session === session)) return false
@@ -119,12 +118,12 @@ function ownSession(): number | undefined {
   return typeof self === 'object' ? self.session : undefined
 }
 
-/** No kernel gives out a greater number. */
-const PID_MAX = 2 ** 22
+/** To signal the group 0 or 1 would be to signal ourselves, or everything. */
+const isNumber = (group: number) => group > 1 && group <= PID_MAX
 
 /** Whether this group is our own, or one of those that we descend from; also if nobody can tell. */
 function isKin(group: number): boolean {
-  if (!(group > 1) || group > PID_MAX) return true
+  if (!isNumber(group)) return true
   if (!LINUX) return false
   for (const { pid, stat } of lineage(process.pid)) {
     // Those above one that is hidden from us belong to others too.
@@ -140,7 +139,7 @@ function isKin(group: number): boolean {
  */
 function stragglers(ref: GroupRef): { found: Found[]; whole: boolean } {
   const { mark } = ref
-  const isSought = mark !== undefined && IS_MARK.test(mark) && !ref.lets_go
+  const isSought = mark !== undefined && MARK_FORM.test(mark) && !ref.lets_go
   if (!isSought || !LINUX) return { found: [], whole: true }
   const { found, whole } = census()
   let all = whole
