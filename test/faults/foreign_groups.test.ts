@@ -41,10 +41,10 @@ describe('a group that does not carry its mark', () => {
   test('is not ours: nobody stops it, whatever a row says of it', async () => {
     const victim = await bystander(sandbox(), newMark())
     const { mark: _, ...unmarked } = claimed(victim)
-    for (const ref of [claimed(victim), unmarked, { ...unmarked, mark: '' }]) {
-      expect(groupFact(ref)).toBe('unknown')
-      expect(await stopGroup(ref, 0)).toBe(false)
-    }
+    const refs = [claimed(victim), unmarked, { ...unmarked, mark: '' }]
+    for (const ref of refs) expect(groupFact(ref)).toBe('unknown')
+    const stopped = await Promise.all(refs.map((ref) => stopGroup(ref, 0)))
+    expect(stopped).toEqual([false, false, false])
     expect(leaderFact(claimed(victim))).toBe('dead')
     expect(isAlive(victim.pid)).toBe(true)
   })
