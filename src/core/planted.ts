@@ -11,6 +11,8 @@ export type Promised =
   | 'S1 look'
   | 'S2'
   | 'S3'
+  /** The high-water mark of fences beside a store is not asked. */
+  | 'S3 witness'
   | 'S4'
   | 'S5'
   | 'S6'

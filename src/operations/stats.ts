@@ -20,10 +20,11 @@ export const get = operation({
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
   output: answers.report,
   command: 'stats',
-  decide: (view, { since_seconds, from, to, limit }) => {
+  lookup: (store) => store.counter.bytes(),
+  decide: (view, { since_seconds, from, to, limit }, _caller, _ticket, size) => {
     const to_ms = to === undefined ? view.wall : Date.parse(to)
     const from_ms = from === undefined ? to_ms - since_seconds * 1000 : Date.parse(from)
-    if (from_ms < to_ms) return reportStats(view, { from_ms, to_ms, limit })
+    if (from_ms < to_ms) return { ...reportStats(view, { from_ms, to_ms, limit }), store: size! }
     throw new Refusal('invalid', 'from must be before to', {
       next: 'Give a time that ends after it begins.',
     })

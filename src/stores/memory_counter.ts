@@ -2,7 +2,7 @@ import { TABLES } from '../core/rows.ts'
 import { cursorOf } from '../core/cursor.ts'
 import type { Cursor, IndexName } from '../core/view.ts'
 import type { MemoryTables } from './memory.ts'
-import type { Counter, Sizes } from './port.ts'
+import type { Bytes, Counter, Sizes } from './port.ts'
 
 interface Held {
   tables: MemoryTables
@@ -29,5 +29,10 @@ export class MemoryCounter implements Counter {
     const { tables, events, bytes } = await this.look()
     const rows = Object.fromEntries(TABLES.map((table) => [table, tables.rows[table].size]))
     return { rows: { ...rows, event: events }, bytes, free_bytes: 0 }
+  }
+
+  async bytes(): Promise<Bytes> {
+    const { bytes } = await this.look()
+    return { bytes, free_bytes: 0 }
   }
 }

@@ -86,13 +86,17 @@ export interface Backend extends Base {
   close(): Promise<void> | void
 }
 
-/** How large a store is. */
-export interface Sizes {
-  /** Rows by table; `event` too. */
-  rows: Record<string, number>
+/** What a store takes, which is known without counting. */
+export interface Bytes {
   bytes: number
   /** Bytes within them that are free to be used again. */
   free_bytes: number
+}
+
+/** How large a store is. */
+export interface Sizes extends Bytes {
+  /** Rows by table; `event` too. */
+  rows: Record<string, number>
 }
 
 /** How many rows there are, counted beside any writer. */
@@ -100,6 +104,7 @@ export interface Counter {
   /** The newest row of a group of an index that is not among the newest `keep`. */
   cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined>
   sizes(): Promise<Sizes>
+  bytes(): Promise<Bytes>
 }
 
 export interface TextAsk {

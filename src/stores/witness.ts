@@ -58,7 +58,7 @@ export class Witness {
 
   /** What `check` would say. */
   faultOf(head: Numbers, { committed }: Kept): string | undefined {
-    if (!committed || !isBehind(head, committed) || planted('S3')) return undefined
+    if (!committed || !isBehind(head, committed) || planted('S3 witness')) return undefined
     return (
       `The store has lost what was committed: ${told(committed)}; ` +
       `now it has ${told(head)} (${this.file})`
@@ -74,7 +74,7 @@ export class Witness {
     this.check(head, kept)
     this.reserved = kept.reserved
     this.begun = kept.begun
-    if (planted('S3')) return head
+    if (planted('S3 witness')) return head
     const isNewBoot = kept.reserved?.boot !== boot
     const floors = [kept.begun, isNewBoot ? kept.reserved : undefined]
     const same = floors.filter((each) => each?.epoch === head.epoch)

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Client, Refusal } from '../../src/index.ts'
 import { agentClient, clientOf, daemonOn, killAndRestart } from '../daemons.ts'
 import { expectRefusal } from '../helpers.ts'
@@ -130,6 +132,40 @@ test('a server that is killed and comes back in time costs the work nothing', as
     return lease.fence
   })
   expect(await client.lock.status({ name: 'x' })).toMatchObject({ is_locked: false, fence })
+})
+
+test('a server that breaks over a renewal is asked again: the lease is as good as before', async () => {
+  const place = sandbox()
+  const daemon = await daemonOn(place)
+  let broken = 0
+  const said = JSON.stringify({ error: { code: 'internal', message: 'Broken', details: {} } })
+  const relay = createServer((request, response) => {
+    if (request.url === '/v1/lock.renew' && broken < 2) {
+      broken += 1
+      response.writeHead(500, { 'content-type': 'application/json' }).end(said)
+      return
+    }
+    const { method, headers } = request
+    const host = `127.0.0.1:${daemon.port}`
+    const on = httpRequest(daemon.url + request.url, { method, headers: { ...headers, host } })
+    on.on('response', (answer) => {
+      answer.pipe(response.writeHead(answer.statusCode!, answer.headers))
+    })
+    request.pipe(on)
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  onTestFinished(() => void relay.close())
+  const url = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
+  const client = await agentClient(place, { ...daemon, url }, 'ada')
+  await client.withLock('x', { ttl_seconds: 3 }, async (signal) => {
+    const first = (await client.lock.status({ name: 'x' })).lock_expires_at!
+    await expect
+      .poll(async () => (await client.lock.status({ name: 'x' })).lock_expires_at! > first)
+      .toBe(true)
+    expect(signal.aborted).toBe(false)
+  })
+  expect(broken).toBe(2)
 })
 
 test('withTask keeps a task while it is worked on and completes it, or gives it back', async () => {

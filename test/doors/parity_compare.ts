@@ -26,6 +26,8 @@ const OF_TIME = new Set([
   'ticket',
   'age_seconds',
   'score',
+  'bytes',
+  'free_bytes',
 ])
 /** What a daemon and the making of its tokens leave in lists. */
 const OTHERS = /^(?:daemon:|leasehold:|admin$|cli:)/

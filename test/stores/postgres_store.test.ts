@@ -80,12 +80,12 @@ describe('a PostgreSQL store', () => {
 
   test('is not damaged for reads that cross with writes of the same process', async () => {
     const verbs = openAt(postgresUrl(temporaryFolder()))
-    const times = async (ask: (name: string) => Promise<unknown>) => {
-      for (let i = 0; i < 100; i++) await ask(`lock-${i}`)
+    const times = async (act: (name: string) => Promise<unknown>) => {
+      for (let i = 0; i < 100; i++) await act(`lock-${i}`)
     }
     const write = times((name) => verbs.take(name, ada))
     const reads = Array.from({ length: 6 }, () => times((name) => verbs.lease(name)))
-    await Promise.all([write, ...reads])
+    expect(await Promise.all([write, ...reads])).toHaveLength(7)
     await verbs.store.close()
   })
 

@@ -7,6 +7,7 @@ import { folderOf, storeExists } from '../../stores/open.ts'
 import { type Forgotten, forgetOld } from '../../stores/prune.ts'
 import type { Enter } from './commands.ts'
 import { print } from './show.ts'
+import { bytesText } from './table.ts'
 import { durationOf } from './values.ts'
 
 interface Options {
@@ -59,8 +60,6 @@ function sentence(forgotten: Forgotten, dry_run: boolean): string {
   return `${parts.join(', ')} ${dry_run ? 'would be forgotten' : 'forgotten'}`
 }
 
-const megabytes = (bytes: number) => `${(bytes / 1024 ** 2).toFixed(1)} MB`
-
 /** What is in a store, the most first, and what would leave it. */
 export function sizesText({ rows, bytes, free_bytes, to_forget }: StoreSizes): string {
   const most = Object.entries(rows)
@@ -69,7 +68,7 @@ export function sizesText({ rows, bytes, free_bytes, to_forget }: StoreSizes): s
     .map(([table, n]) => `${table} ${n}`)
   const going = Object.entries(to_forget).map(([kind, n]) => `${kind} ${n}`)
   const next = going.length === 0 ? 'nothing' : going.join(', ')
-  return `size: ${megabytes(bytes)}, of which free: ${megabytes(free_bytes)}
+  return `size: ${bytesText({ bytes, free_bytes })}
 rows: ${most.join(', ')}
 due to be forgotten: ${next}`
 }

@@ -1,10 +1,11 @@
 import pc from 'picocolors'
 import type { ShownTimes, StatsReport } from '../../core/stat_report.ts'
 import type { ShownAlert } from '../../operations/stats.ts'
-import { span, table } from './table.ts'
+import type { Bytes } from '../../stores/port.ts'
+import { bytesText, span, table } from './table.ts'
 
 export const STATS_PRINTERS: Record<string, (result: never) => string> = {
-  'stats.get': (report: StatsReport) => statsSheet(report),
+  'stats.get': (report: Sheet) => statsSheet(report),
   'alert.list': ({ items }: { items: ShownAlert[] }) =>
     table(
       ['ALERT', 'SINCE', 'WHAT'],
@@ -15,6 +16,8 @@ export const STATS_PRINTERS: Record<string, (result: never) => string> = {
       'Nothing to worry about.',
     ),
 }
+
+type Sheet = StatsReport & { store: Bytes }
 
 const BAR = 16
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
@@ -43,7 +46,7 @@ const timesRow = (name: string, times: ShownTimes) => [
 
 const percent = (part: number) => `${(part * 100).toFixed(1)}%`
 
-function statsSheet(report: StatsReport): string {
+function statsSheet(report: Sheet): string {
   const { locks, tasks, agents, queue, commits } = report
   const some = (count: number, colour: (text: string) => string) =>
     count > 0 ? colour(String(count)) : '0'
@@ -60,6 +63,7 @@ function statsSheet(report: StatsReport): string {
     ['', `${some(tasks.failed, pc.red)} failed, ${tasks.cancelled} cancelled`],
     ['queue', `${queue.depth_now} wait now, ${queue.enqueued} enqueued, ${queue.started} started`],
     ['commits', `${commits.count}, of ${commits.asks_mean ?? 0} asks on average`],
+    ['store', bytesText(report.store)],
   ]
   const parts = [
     `${pc.bold('statistics')}  ${report.from} – ${report.to}`,

@@ -1,3 +1,4 @@
+import type { Bytes } from '../../stores/port.ts'
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
 
@@ -26,3 +27,8 @@ export function span(seconds: number): string {
   if (minutes < 60) return `${minutes}m ${rest}s`
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`
 }
+
+const megabytes = (bytes: number) => `${(bytes / 1024 ** 2).toFixed(1)} MB`
+
+export const bytesText = ({ bytes, free_bytes }: Bytes) =>
+  `${megabytes(bytes)}, of which free: ${megabytes(free_bytes)}`

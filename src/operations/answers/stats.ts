@@ -113,6 +113,7 @@ export const report = unnamed(() =>
     refusals: counts(),
     events: counts(),
     series: z.array(point()),
+    store: z.strictObject({ bytes: count(), free_bytes: count() }),
   }),
 )
 

@@ -1,5 +1,5 @@
 import type { Cursor, IndexName } from '../../core/view.ts'
-import type { Counter, Sizes } from '../port.ts'
+import type { Bytes, Counter, Sizes } from '../port.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
 import { cutoffText, SCANS } from './scans.ts'
@@ -31,16 +31,28 @@ export class PostgresCounter implements Counter {
   }
 
   sizes(): Promise<Sizes> {
-    const { counts, bytes } = statementsFor(this.address)
+    const { counts } = statementsFor(this.address)
     return this.read(
       async (db) => {
         const [found] = await db.run(counts)
-        const [size] = await db.query(bytes, [this.address.schema])
         const rows = COUNTED.map((table, i) => [table, Number(found![i])])
         const counted = Object.fromEntries(rows) as Record<string, number>
-        return { rows: counted, bytes: Number(size![0]), free_bytes: 0 }
+        return { rows: counted, ...(await this.bytesIn(db)) }
       },
       () => ({ rows: {}, bytes: 0, free_bytes: 0 }),
     )
+  }
+
+  bytes(): Promise<Bytes> {
+    return this.read(
+      (db) => this.bytesIn(db),
+      () => ({ bytes: 0, free_bytes: 0 }),
+    )
+  }
+
+  private async bytesIn(db: Connection): Promise<Bytes> {
+    const { bytes } = statementsFor(this.address)
+    const [size] = await db.query(bytes, [this.address.schema])
+    return { bytes: Number(size![0]), free_bytes: 0 }
   }
 }

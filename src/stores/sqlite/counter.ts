@@ -1,12 +1,12 @@
 import { TABLES } from '../../core/rows.ts'
 import type { Cursor, IndexName } from '../../core/view.ts'
-import type { Counter, Sizes } from '../port.ts'
+import type { Bytes, Counter, Sizes } from '../port.ts'
 import type { Look, Statements } from './statements.ts'
 
-const SIZES = `SELECT (SELECT page_count FROM pragma_page_count) AS pages,
-  (SELECT freelist_count FROM pragma_freelist_count) AS free,
-  (SELECT page_size FROM pragma_page_size) AS page,
-  (SELECT position FROM head) - (SELECT position FROM checkpoint) AS events`
+const BYTES = `SELECT (SELECT page_count FROM pragma_page_count) * page_size AS bytes,
+  (SELECT freelist_count FROM pragma_freelist_count) * page_size AS free_bytes
+  FROM pragma_page_size`
+const EVENTS = `SELECT (SELECT position FROM head) - (SELECT position FROM checkpoint) AS events`
 
 /** Counts on the connection for reading. */
 export class SqliteCounter implements Counter {
@@ -23,11 +23,16 @@ export class SqliteCounter implements Counter {
   async sizes(): Promise<Sizes> {
     return (await this.looked(sizesIn)) ?? { rows: {}, bytes: 0, free_bytes: 0 }
   }
+
+  async bytes(): Promise<Bytes> {
+    return (await this.looked(bytesIn)) ?? { bytes: 0, free_bytes: 0 }
+  }
 }
 
 function sizesIn(statements: Statements): Sizes {
-  const { pages, free, page, events } = statements.sql(SIZES).get() as Record<string, number>
+  const { events } = statements.sql(EVENTS).get() as { events: number }
   const rows = Object.fromEntries(TABLES.map((table) => [table, statements.count(table)]))
-  const bytes = { bytes: pages! * page!, free_bytes: free! * page! }
-  return { rows: { ...rows, event: events! }, ...bytes }
+  return { rows: { ...rows, event: events }, ...bytesIn(statements) }
 }
+
+const bytesIn = (statements: Statements) => statements.sql(BYTES).get() as unknown as Bytes
