@@ -79,16 +79,19 @@ export function exerciseMoves(begin: Begin): void {
     const table = STATUSES.flatMap((from) => WHO.map((who) => ({ from, who })))
 
     // Each move has a task of its own, with the name of where it goes.
-    test.each(table)('from $from as $who goes where it may, and nowhere else', async (from) => {
-      const { verbs } = begin()
-      const moves = STATUSES.map((to) => ({ ...from, to }))
-      await Promise.all(moves.map((move) => prepare(verbs, move)))
-      for (const move of moves) {
-        const verdict = verdictOf(move)
-        if (verdict === 'ok') await expectDone(verbs, move)
-        else await expectRefused(verbs, move, verdict)
-      }
-    })
+    test.each(table)(
+      'from $from as $who goes where it may, and nowhere else',
+      async ({ from, who }) => {
+        const { verbs } = begin()
+        const moves = STATUSES.map((to) => ({ from, to, who }))
+        await Promise.all(moves.map((move) => prepare(verbs, move)))
+        for (const move of moves) {
+          const verdict = verdictOf(move)
+          if (verdict === 'ok') await expectDone(verbs, move)
+          else await expectRefused(verbs, move, verdict)
+        }
+      },
+    )
 
     test('to in_progress keeps the holder its lease, fence and run', async () => {
       const { verbs } = begin()
