@@ -69,7 +69,8 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     call: (operation, input, how = {}) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
-      const ask = { operation, input: asked, caller, json: options.json ?? false, ...how }
+      const isRun = env['LEASEHOLD_RUN'] !== undefined
+      const ask = { operation, input: asked, caller, json: options.json ?? false, isRun, ...how }
       const direct = async () => {
         if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
         if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
@@ -108,6 +109,8 @@ interface Asked {
   input: Record<string, unknown>
   caller: Caller
   json: boolean
+  /** Asked by the agent of a run, whose door is gone when its dispatcher is. */
+  isRun: boolean
   signal?: AbortSignal
   ttl_ms?: number
 }
@@ -118,7 +121,7 @@ interface Asked {
  */
 async function throughDaemon<T>(
   daemon: Daemon | undefined,
-  { operation, input, caller, signal, ttl_ms, json }: Asked,
+  { operation, input, caller, signal, ttl_ms, json, isRun }: Asked,
   direct: () => Promise<T>,
 ): Promise<T> {
   if (!daemon) return direct()
@@ -133,11 +136,15 @@ async function throughDaemon<T>(
       return direct()
     }
     throw new Refusal('unavailable', `No server answers at ${daemon.url}: ${error.message}`, {
-      next:
-        error.next || 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.',
+      next: error.next || (isRun ? WITHOUT_DOOR : WITHOUT_SERVER),
     })
   }
 }
+
+const WITHOUT_SERVER = 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.'
+const WITHOUT_DOOR =
+  'Go on without it: your run is kept and its end is recorded. Its dispatcher, started again, is ' +
+  'at the same address.'
 
 let noted = false
 
