@@ -113,7 +113,7 @@ export const codeOf = (outcome: Outcome | undefined) =>
 
 /**
  * The fewest steps that show all that a command can show: every outcome of an operation, and every
- * field of its input. The others set the scene, or show a rule, which is the same behind every door.
+ * field of its input. The others set the scene, or show a rule: the same behind every door.
  */
 function fewestThatShowAll(steps: Step[]): Choice {
   const kindsOf = ({ name, input, outcome }: Step) => {
