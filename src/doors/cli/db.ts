@@ -15,7 +15,7 @@ import {
 } from '../../stores/care.ts'
 import { type Copied, copyStore, type Progress, shownAt } from '../../stores/copy.ts'
 import { movedTo } from '../../stores/moved.ts'
-import { type Place, placeOf, storeExists } from '../../stores/open.ts'
+import { type Place, placeOf } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
