@@ -13,6 +13,8 @@ export interface Summary {
   power_losses: number
   damage_cases: number
   damage_detected: number
+  /** Of those detected: told by `db check` alone, after which writes stop. */
+  damage_by_check: number
   damage_harmless: number
   calls: number
   acknowledged: number
@@ -43,7 +45,9 @@ export function summaryOf(
     pauses_by_role: Object.fromEntries(counts.pauses),
     power_losses: figures.get('power losses') ?? 0,
     damage_cases: figures.get('damage cases') ?? 0,
-    damage_detected: figures.get('damage detected') ?? 0,
+    damage_detected:
+      (figures.get('damage detected') ?? 0) + (figures.get('damage found by db check') ?? 0),
+    damage_by_check: figures.get('damage found by db check') ?? 0,
     damage_harmless: figures.get('damage harmless') ?? 0,
     calls: figures.get('calls') ?? 0,
     acknowledged: figures.get('acknowledged') ?? 0,
