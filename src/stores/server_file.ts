@@ -13,7 +13,7 @@ export interface ServerFile {
 }
 
 const SERVER = 'server.json'
-const ADMIN = 'admin.token'
+export const ADMIN = 'admin.token'
 
 type Announced = Omit<ServerFile, 'folder'>
 
