@@ -94,6 +94,10 @@ export class MachineSim implements Machine {
     return this.look(this.groups, ref)
   }
 
+  leader(ref: ProcessRef): Fact {
+    return this.look(this.groups, ref)
+  }
+
   async stop(group: ProcessRef): Promise<boolean> {
     this.stopped.push(group)
     if (!this.canStop || group.seat !== this.seat) return false

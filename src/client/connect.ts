@@ -81,7 +81,7 @@ async function transportFor(
 
 function remote(url: string, secret: string | undefined): Transport {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new Refusal('invalid', `url is not an address: ${url}`, {
+    throw new Refusal('invalid', 'url is not an address of a server', {
       next: 'Give one like http://127.0.0.1:4747.',
     })
   }

@@ -1,6 +1,14 @@
 import type { Caller } from './caller.ts'
 import type { Claim } from './claim.ts'
-import { checkFence, closeLease, endLease, heldFor, lockOf, refuseWhileRunning } from './lease.ts'
+import {
+  checkFence,
+  closeLease,
+  endLease,
+  heldFor,
+  lockOf,
+  refuseForeign,
+  refuseWhileRunning,
+} from './lease.ts'
 import { putLimit, unserved } from './limit.ts'
 import { setStatus } from './move.ts'
 import { planted } from './planted.ts'
@@ -118,6 +126,7 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
     })
   }
   const { process, group } = ask
+  refuseForeign(view, group)
   view.put('lease', { ...lease, process, seat: process.seat, group })
   const started = { ...run, begun_at: view.at, host: group.host, pid: group.pid }
   view.put('run', started)

@@ -5,7 +5,7 @@ import { isPathLock } from './path_terms.ts'
 import { argument, word } from './quote.ts'
 import { putTask } from './ready.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, PathTerms, ProcessRef, Task } from './rows.ts'
+import type { GroupRef, Lease, PathTerms, ProcessRef, Task } from './rows.ts'
 import { closeRun, loseRun, outcomeOf } from './run.ts'
 import { putShare, shareOf, userOf } from './share.ts'
 import { expiryOf, holdingLease, standing } from './standing.ts'
@@ -285,6 +285,19 @@ export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
   view.put('lease', revoked)
   if (view.group(lease.group!) === 'alive') throw new NeedsKill(lease, lease.group!, true)
   return revoked
+}
+
+/**
+ * What a lease names is stopped when the lease ends, so it has to be what a program of ours has
+ * started for that, whoever names it: refuses what runs here and does not carry its mark.
+ */
+export function refuseForeign(view: View, group: GroupRef): void {
+  if (view.leader(group) !== 'dead') return
+  const { pid } = group
+  throw new Refusal('illegal_move', `Process ${pid} is not a command that leasehold started`, {
+    next: 'Let leasehold start it: leasehold run --lock NAME -- COMMAND',
+    details: { pid },
+  })
 }
 
 /** A lock under a running command goes back when the command has ended, not before. */

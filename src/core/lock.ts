@@ -7,6 +7,7 @@ import {
   grantLease,
   heldBy,
   isRunning,
+  refuseForeign,
   refuseWhileRunning,
   revokeLease,
   settleLease,
@@ -370,7 +371,7 @@ export function forceRelease(
 
 /**
  * Names the process group that runs under a lease, before its command may start. From then on the
- * lock is free only when that group is gone.
+ * lock is free only when that group is gone. Refuses one that is no command of ours.
  */
 export function nameGroup(
   view: View,
@@ -378,6 +379,7 @@ export function nameGroup(
   caller: Caller,
 ): Lease {
   const lease = checkFence(view, ask.name, ask.fence, caller)
+  refuseForeign(view, ask.group)
   const named = { ...lease, group: ask.group }
   view.put('lease', named)
   return named

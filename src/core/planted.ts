@@ -22,6 +22,8 @@ export type Promised =
   | 'S10'
   | 'S11'
   | 'S12'
+  /** A process group is signalled without a look for its mark. */
+  | 'R8'
   | 'R27'
   | 'L3'
   /** What a write touches is not held to the scope of its token. */

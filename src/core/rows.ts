@@ -27,6 +27,12 @@ export interface ProcessRef {
   start: number
 }
 
+/** No kernel gives out a greater number. */
+export const PID_MAX = 2 ** 22
+
+/** A mark is so random that no process carries it by accident. */
+export const MARK_FORM = /^[0-9a-f]{32}$/
+
 /**
  * A process group that we started. `mark` is in the environment of everything in it, so that what
  * left the group is found too; `grace_ms` is how long it has between TERM and KILL.
@@ -34,6 +40,8 @@ export interface ProcessRef {
 export interface GroupRef extends ProcessRef {
   mark?: string | undefined
   grace_ms?: number | undefined
+  /** What left the group is let go, marked or not: a daemon that a build tool started, say. */
+  lets_go?: boolean | undefined
 }
 
 /** What a claim took along with its lease, and gives back when that ends. */

@@ -175,6 +175,7 @@ export class Sight implements View {
   }
   process: View['process'] = (ref) => this.view.process(ref)
   group: View['group'] = (ref) => this.view.group(ref)
+  leader: View['leader'] = (ref) => this.view.leader(ref)
 }
 
 /** What `caller` may see: all, unless its token is bound. */

@@ -314,8 +314,10 @@ export interface View {
   nextTaskNumber(): number
 
   process(ref: ProcessRef): Fact
-  /** A process group: `dead` when no member is left. */
+  /** A process group: `dead` when no member is left, `alive` when it is one that we can stop. */
   group(ref: GroupRef): Fact
+  /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
+  leader(ref: GroupRef): Fact
   record(event: EventDraft): void
   /** Events up to this one are no longer kept; the chain of the others begins behind it. */
   forgetEvents(last: EventPlace): void

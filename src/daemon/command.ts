@@ -4,7 +4,8 @@ import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
-import { groupFact, MARK, processRef, stopGroup } from '../stores/process.ts'
+import { groupFact, MARK, newMark, noteStarted, stopGroup } from '../stores/group.ts'
+import { processRef } from '../stores/process.ts'
 
 /** Waits for a line on a pipe, then becomes the command. End of the pipe: nothing was started. */
 const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
@@ -35,8 +36,8 @@ export interface CommandAsk {
   cwd?: string
   /** `captured`: its three streams are ours to write and read. */
   stdio: 'inherit' | 'captured'
-  /** Put into its environment, so that what leaves its group is found too. */
-  mark?: string
+  /** What leaves its group is let go, and not stopped with it. */
+  lets_go?: boolean
   /** How long it has between TERM and KILL. */
   grace_ms?: number
 }
@@ -67,8 +68,9 @@ export interface Command {
  * with 126 or 127 (`whyNotStartable` tells beforehand).
  */
 export async function startCommand(ask: CommandAsk): Promise<Command> {
-  const { mark, grace_ms = GRACE_MS_DEFAULT } = ask
-  const child = spawnGate(ask)
+  const { lets_go, grace_ms = GRACE_MS_DEFAULT } = ask
+  const mark = newMark()
+  const child = spawnGate(ask, mark)
   // The gate may end, or never have begun; `exited` and the lines below tell.
   const failed = new Promise<Error>((tell) => child.once('error', tell))
   const exited = new Promise<Exit>((tell) => {
@@ -78,7 +80,8 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
   const gate = pipeOf(child)
   const leader = lookAtLeader(child)
   if (!leader) throw notStarted(ask.argv, new Error('it ended at once'))
-  const group: GroupRef = mark === undefined ? leader : { ...leader, mark, grace_ms }
+  const group: GroupRef = { ...leader, mark, grace_ms, ...(lets_go && { lets_go }) }
+  const forget = noteStarted(group)
   let watcher: ChildProcess | undefined
   const watchIt = () => (watcher ??= watch(group.pid, grace_ms))
   // Needed from the moment of `go` on; before that there is time while the group is written down.
@@ -92,10 +95,11 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
       watchIt()
       gate.end('go\n')
     },
-    signal: (name) => signalGroup(leader, name),
+    signal: (name) => signalGroup(group, name),
     stop: (term_ms) => stopGroup(group, term_ms),
     exited,
     done: () => {
+      forget()
       clearTimeout(soon)
       if (watcher?.pid !== undefined) pipeOf(watcher).end('done\n')
     },
@@ -112,12 +116,13 @@ function lookAtLeader(child: ChildProcess): ProcessRef | undefined {
   }
 }
 
-function spawnGate({ argv, env, cwd, stdio, mark }: CommandAsk): ChildProcess {
+/** Inside a command of ours, another one belongs to both: it has the marks of both. */
+function spawnGate({ argv, env, cwd, stdio }: CommandAsk, mark: string): ChildProcess {
   const each = stdio === 'captured' ? 'pipe' : stdio
   try {
     return spawn('/bin/sh', ['-c', GATE, 'leasehold-gate', ...argv], {
       detached: true,
-      env: mark === undefined ? env : { ...env, [MARK]: mark },
+      env: { ...env, [MARK]: env[MARK] ? `${env[MARK]}:${mark}` : mark },
       ...(cwd !== undefined && { cwd }),
       stdio: [each, each, each, 'pipe'],
     })

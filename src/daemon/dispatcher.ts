@@ -28,8 +28,8 @@ export interface DispatcherOptions {
   /** The store; `config.json` and `runs/` are in its folder. */
   place: Place
   env: NodeJS.ProcessEnv
-  /** Where agents reach the daemon, if one serves this store. */
-  url: () => string | undefined
+  /** Where agents come in. */
+  url: () => string
   /** Told what a person may want to know: a configuration that was refused, say. */
   say: (sentence: string) => void
 }

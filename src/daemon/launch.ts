@@ -95,3 +95,29 @@ function environmentOf({ agent, ours, leasehold }: LaunchAsk): Record<string, st
   }
   return { ...env, PATH: env['PATH'] || PATH_DEFAULT, ...leasehold }
 }
+
+/**
+ * What is left of an agent's environment without anything that opens the store at `url`: of the
+ * store an agent gets a door and a token, whatever its configuration passes on. `password` is the
+ * one that the driver would take where the address has none.
+ */
+export function withoutStore(
+  env: Record<string, string>,
+  url: string | undefined,
+  password = '',
+): Record<string, string> {
+  if (url === undefined) return env
+  const { password: written } = new URL(url)
+  const secrets = new Set([password, written, decoded(written)].filter((each) => each !== ''))
+  const opens = (value: string) =>
+    secrets.has(value) || value.includes(url) || (written !== '' && value.includes(`:${written}@`))
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => !opens(value)))
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -2,6 +2,7 @@ import { plant, type Promised } from '../core/planted.ts'
 
 /** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
+export { openAgentDoor } from './agent_door.ts'
 export { Dispatcher } from './dispatcher.ts'
 export { approve, approvedFor, waitingText } from './approval.ts'
 export { readConfig, readPrograms } from './config.ts'

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProcessRef, Run } from '../core/rows.ts'
 import { type Bound, DAY_MS } from '../core/retention.ts'
-import { endProcess, host, processFact, seat } from '../stores/process.ts'
+import { endRunner, host, processFact, seat } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
 import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
 import { runFolder } from '../stores/run_output.ts'
@@ -40,12 +40,13 @@ function settle(folder: string, run: Run): void {
   const meta = readMeta(path)
   if (!meta || run.ended_at === null || !run.dispatcher) return
   if (meta.status !== run.status || !meta.ended_at) correct(path, meta, run)
-  if (meta.host === host) endLater({ host, seat, pid: meta.runner_pid, start: meta.runner_start })
+  if (meta.host !== host) return
+  endLater({ host, seat, pid: meta.runner_pid, start: meta.runner_start }, path)
 }
 
-function endLater(runner: ProcessRef): void {
+function endLater(runner: ProcessRef, folder: string): void {
   if (processFact(runner) !== 'alive') return
-  setTimeout(() => endProcess(runner), RUNNER_MS).unref()
+  setTimeout(() => endRunner(runner, folder), RUNNER_MS).unref()
 }
 
 /** What the folder says of a run that is over is what the store says. */

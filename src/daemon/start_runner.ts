@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import type { Claim } from '../core/claim.ts'
 import { folderOf, type Place } from '../stores/open.ts'
+import { RUNNER } from '../stores/process.ts'
 import type { Config } from './config.ts'
 import { planOf } from './dispatch_plan.ts'
-import { planLaunch } from './launch.ts'
+import { planLaunch, withoutStore } from './launch.ts'
 import type { RunSpec } from './runner/spec.ts'
 import { runFolder } from '../stores/run_output.ts'
 
@@ -17,7 +18,7 @@ interface RunnerAsk {
   config: Config
   place: Place
   env: NodeJS.ProcessEnv
-  url: string | undefined
+  url: string
   /** The secret of the agent's token. It goes through a pipe: arguments can be seen by others. */
   secret: string
 }
@@ -30,7 +31,7 @@ export function startRunner(ask: RunnerAsk): ChildProcess {
   const spec = specOf(ask)
   const runner = spawn(process.execPath, [fileURLToPath(new URL('runner.cjs', import.meta.url))], {
     detached: true,
-    env: runnerEnvironment(ask.env),
+    env: { ...runnerEnvironment(ask.env), [RUNNER]: spec.folder },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   // A runner that is gone before it has read this never started anything; its claim is settled.
@@ -53,15 +54,14 @@ function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec 
   const { cwd, agent } = planOf(config, task)
   const { ttl_seconds, grace_seconds, log_bytes_max } = config.runs
   const runs = runFolder(folderOf(place), run.id)
-  const found = placeIn(place)
   const leasehold = {
     LEASEHOLD_TASK: task.id,
     LEASEHOLD_RUN: run.id,
     LEASEHOLD_LOCK: lease.name,
     LEASEHOLD_FENCE: String(lease.fence),
     LEASEHOLD_AGENT: run.agent,
-    // Without a daemon a token opens nothing: the agent then uses the store, as this login may.
-    ...(url === undefined ? found : { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: secret }),
+    LEASEHOLD_URL: url,
+    LEASEHOLD_TOKEN: secret,
   }
   const prompt_path = join(runs, PROMPT)
   const launch = planLaunch({ agent, cwd, prompt: task.body, prompt_path, ours: env, leasehold })
@@ -80,11 +80,12 @@ function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec 
     grace_ms: grace_seconds * 1000,
     folder: runs,
     ...launch,
+    env: withoutStore(launch.env, place.url, env['PGPASSWORD']),
     prompt: task.body,
     time_limit_ms: limits.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b))),
     silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
     log_bytes_max,
-    place: found,
+    place: placeIn(place),
   }
 }
 

@@ -203,9 +203,9 @@ export const handOffLock = operation({
 export const nameGroupOfLock = operation({
   name: 'lock.name_group',
   effect: 'write',
-  role: 'agent',
+  role: 'admin',
   touches: ({ name }) => [{ lock: name }],
-  refuses: ['held', 'fence_stale', 'lease_expired'],
+  refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
   input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
   output: answers.lease,

@@ -82,7 +82,7 @@ export const get = operation({
 export const start = operation({
   name: 'run.start',
   effect: 'write',
-  role: 'agent',
+  role: 'admin',
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A runner is about to let its command go: once per fence, and only while that is current.',

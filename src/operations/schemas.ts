@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { GLOB_MAX } from '../core/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
 import { MODES } from '../core/touch.ts'
-import { RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
+import { MARK_FORM, PID_MAX, RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
 
 /**
  * The shapes of input values, with their bounds and the words for what is wrong with one. Each is a
@@ -173,16 +173,19 @@ export const process = () => z.strictObject(processFields())
 const processFields = () => ({
   host: plain(256),
   seat: plain(256),
-  pid: whole(1, 2 ** 31),
+  pid: whole(1, PID_MAX),
   start: whole(0, Number.MAX_SAFE_INTEGER),
 })
 
-/** A group that a runner started, with the mark by which what left it is found. */
+/** A group that a program of ours started, with the random mark that everything in it carries. */
 export const processGroup = () =>
   z.strictObject({
     ...processFields(),
-    mark: z.optional(plain(64)),
+    // To signal the group 1 is to signal everything.
+    pid: whole(2, PID_MAX),
+    mark: z.string('must be text').check(z.regex(MARK_FORM, 'must be 32 hex digits')),
     grace_ms: z.optional(whole(0, 3600_000)),
+    lets_go: z.optional(yesOrNo()),
   })
 
 export const optional = z.optional

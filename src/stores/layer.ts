@@ -1,4 +1,4 @@
-import type { ProcessRef, TableName, Tables } from '../core/rows.ts'
+import type { GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
 import { KEYS, TABLES } from '../core/rows.ts'
 import {
   type Cursor,
@@ -108,8 +108,8 @@ export class Batch {
     return this.base.isDue?.(index, group, until) ?? true
   }
 
-  fact(kind: 'process' | 'group', ref: ProcessRef): Fact {
-    const key = `${kind} ${ref.host} ${ref.seat} ${ref.pid} ${ref.start}`
+  fact(kind: 'process' | 'group' | 'leader', ref: GroupRef): Fact {
+    const key = `${kind} ${ref.host} ${ref.seat} ${ref.pid} ${ref.start} ${ref.mark}`
     let fact = this.facts.get(key)
     if (!fact) this.facts.set(key, (fact = this.machine[kind](ref)))
     return fact
@@ -272,10 +272,14 @@ export class Layer implements View {
     return this.batch.fact('process', ref)
   }
 
-  group(ref: ProcessRef): Fact {
+  group(ref: GroupRef): Fact {
     return this.unstoppable.has(`${ref.pid} ${ref.start}`)
       ? 'unknown'
       : this.batch.fact('group', ref)
+  }
+
+  leader(ref: GroupRef): Fact {
+    return this.batch.fact('leader', ref)
   }
 
   record(event: EventDraft): void {

@@ -1,5 +1,6 @@
+import { groupFact, leaderFact, stopGroup } from './group.ts'
 import type { Machine } from './port.ts'
-import { boot, groupFact, host, processFact, seat, stopGroup } from './process.ts'
+import { boot, host, processFact, seat } from './process.ts'
 import { timeShift } from './time_namespace.ts'
 
 /**
@@ -15,5 +16,6 @@ export const machine: Machine = {
   wallMs: () => Date.now(),
   process: processFact,
   group: groupFact,
+  leader: leaderFact,
   stop: stopGroup,
 }

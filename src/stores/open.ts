@@ -56,7 +56,10 @@ export function placeOf(env: NodeJS.ProcessEnv, cwd: string): Place {
     const path = rest === '' ? join(folder, DATABASE) : resolve(cwd, rest)
     return { kind, folder, path, busy_timeout_ms }
   }
-  throw new Refusal('invalid', `LEASEHOLD_STORE is not a store: ${said}`, {
+  // Not repeated as a whole: an address may contain a password.
+  const begins = /^[a-z][a-z0-9+.-]{0,20}:/i.exec(said)?.[0]
+  const why = begins === undefined ? 'it does not say of which kind' : `${begins} is no kind`
+  throw new Refusal('invalid', `LEASEHOLD_STORE is not a store: ${why}`, {
     next: 'Use sqlite:PATH, file:FOLDER or postgres://…, or unset it for the default.',
   })
 }

@@ -187,6 +187,8 @@ export interface Machine {
   wallMs(): number
   process(ref: ProcessRef): Fact
   group(ref: GroupRef): Fact
+  /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
+  leader(ref: GroupRef): Fact
   /** Stops a process group and waits until it is gone. False when it could not be stopped. */
   stop(group: GroupRef): Promise<boolean>
 }

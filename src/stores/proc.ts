@@ -17,6 +17,7 @@ export interface Stat {
   state: string
   parent: number
   group: number
+  session: number
   start: number
 }
 
@@ -59,6 +60,7 @@ function parsed(text: string): Stat {
     state: fields[0]!,
     parent: Number(fields[1]),
     group: Number(fields[2]),
+    session: Number(fields[3]),
     start: Number(fields[19]),
   }
 }
@@ -66,6 +68,19 @@ function parsed(text: string): Stat {
 /** Zombies answer signals but run nothing. */
 export function isOver({ state }: Stat): boolean {
   return state === 'Z' || state === 'X'
+}
+
+const LINEAGE_MAX = 64
+
+/** A process, its parent, and so on upward: as far as they can be seen, and the look that fails. */
+export function* lineage(from: number): Generator<{ pid: number; stat: Stat | Unseen }> {
+  let pid = from
+  for (let i = 0; i < LINEAGE_MAX && pid > 0; i += 1) {
+    const stat = lookAt(pid)
+    yield { pid, stat }
+    if (typeof stat === 'string') return
+    pid = stat.parent
+  }
 }
 
 /** Whether there is a process of this number, or with a minus before it a group. */
@@ -115,23 +130,42 @@ function pids(): (number | undefined)[] {
 export const hidesOthers = () => lookAt(1) === 'hidden'
 
 /**
- * Whether `entry` is in the environment of a process. What another login runs, or what keeps its
- * memory to itself, cannot be read by anybody like us, and is not ours; any other look that fails
- * may have missed it.
+ * Whether `name` in the environment of a process is `value`, or a list (with `:` between) that has
+ * it. What another login runs, or what keeps its memory to itself, cannot be read by anybody like
+ * us, and is not ours; any other look that fails may have missed it, and so does one at a process
+ * that is just becoming another program, which has no environment for a moment.
  */
-export function carries(pid: number, entry: Buffer): Fact {
-  let environment: Buffer
+export function carries(pid: number, name: string, value: string): Fact {
+  let environment: string
   try {
-    environment = readFileSync(`/proc/${pid}/environ`)
+    environment = readFileSync(`/proc/${pid}/environ`, 'latin1')
   } catch (error) {
     const code = systemCode(error) ?? ''
     return PROVES_ABSENCE.has(code) || FORBIDS.has(code) ? 'dead' : 'unknown'
   }
-  const end = entry.length
-  for (let at = environment.indexOf(entry); at !== -1; at = environment.indexOf(entry, at + 1)) {
-    const begins = at === 0 || environment[at - 1] === 0
-    const ends = at + end === environment.length || environment[at + end] === 0
-    if (begins && ends) return 'alive'
+  if (environment === '') return 'unknown'
+  // Most processes have nothing of ours: to take every environment apart would cost a lot.
+  if (!environment.includes(`${name}=`)) return 'dead'
+  const said = environment.split('\0').filter((entry) => entry.startsWith(`${name}=`))
+  const wanted = Buffer.from(value).toString('latin1')
+  const has = (entry: string) => {
+    const listed = entry.slice(name.length + 1)
+    return listed === wanted || listed.split(':').includes(wanted)
   }
-  return 'dead'
+  return said.some(has) ? 'alive' : 'dead'
+}
+
+/**
+ * A stopped process does not see TERM until it goes on. False when it is not ours to signal. A 0 or
+ * a 1 would mean our own group, everything on this machine, or what started all of it.
+ */
+export function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+  if (!Number.isSafeInteger(pid) || Math.abs(pid) <= 1) return false
+  try {
+    process.kill(pid, signal)
+    process.kill(pid, 'SIGCONT')
+    return true
+  } catch (error) {
+    return systemCode(error) === 'ESRCH'
+  }
 }

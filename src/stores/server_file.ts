@@ -1,11 +1,16 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { loginOfPort } from './listener.ts'
 import { writePrivate } from './private_file.ts'
+import { host, processFact } from './process.ts'
 
 /** What a running daemon leaves in the state folder, so that this login's programs find it. */
 export interface ServerFile {
   pid: number
+  /** Its start time, and where that means something; files of older servers have neither. */
+  start?: number
+  seat?: string
   url: string
   version: string
   /** Device and inode of the folder that it serves: in a copy of that folder, they are others. */
@@ -47,9 +52,9 @@ export function readServer(folder: string): ServerFile | undefined {
   }
 }
 
-/** A secret goes to this machine only, whatever the file says. */
+/** A secret goes to this machine only, whatever the file says; a name may mean anything. */
 function isLoopback(url: string): boolean {
-  return /^http:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+\/?$/.test(url)
+  return /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\/?$/.test(url)
 }
 
 function readSecret(folder: string): string | undefined {
@@ -77,6 +82,22 @@ function readText(path: string): string | undefined {
   }
 }
 
+/**
+ * The server of this folder, if it lives and its port belongs to this login. One that was killed
+ * leaves its file behind, and another login may have its port by now: it would be sent a secret.
+ */
+export function serverIn(folder: string): ServerFile | undefined {
+  const server = readServer(folder)
+  if (!server) return undefined
+  const { pid, start = -1, seat = '' } = server
+  const fact = processFact({ host, seat, pid, start })
+  if (fact === 'dead') return undefined
+  const login = loginOfPort(server.url)
+  return (login === undefined ? fact === 'alive' : login === process.getuid?.())
+    ? server
+    : undefined
+}
+
 /** A daemon that can be asked: where it is, and with what secret. */
 export interface Daemon {
   url: string
@@ -92,7 +113,7 @@ export interface Daemon {
  * alone, never the admin's secret or the store.
  */
 export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | undefined {
-  const server = readServer(folder)
+  const server = serverIn(folder)
   const token = env['LEASEHOLD_TOKEN']
   if (token) {
     if (!/^[!-~]+$/.test(token)) {

@@ -114,7 +114,7 @@ describe('commands use the daemon that runs', () => {
       await place.ok(['lock', 'list'])
     }
     expect(between.paths).toEqual([])
-    pointTo(place, `http://localhost:${port}`)
+    pointTo(place, `http://127.0.0.1:${port}`)
     await place.ok(['lock', 'list'])
     expect(between.paths).toEqual(['POST /v1/lock.list'])
   })

@@ -22,7 +22,7 @@ test('a dispatcher whose claim the store could not take tries again by itself', 
   const dispatcher = new Dispatcher(store, {
     place: placeOf({ LEASEHOLD_DIR: folder }, folder),
     env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
-    url: () => undefined,
+    url: () => 'http://127.0.0.1:1',
     say: (sentence) => void said.push(sentence),
   })
   onTestFinished(async () => {

@@ -2,13 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { GroupRef } from '../../src/core/rows.ts'
 import { operations } from '../../src/operations/registry.ts'
 import type { Role } from '../../src/operations/operation.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { sha256 } from '../../src/stores/digest.ts'
+import { leaderFact, newMark } from '../../src/stores/group.ts'
 import { processRef } from '../../src/stores/process.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { type Running, Sandbox, until } from '../processes.ts'
+import { isAlive, Sandbox, until } from '../processes.ts'
 import { prepare, samplesFor } from './samples.ts'
 import {
   finish,
@@ -24,14 +26,23 @@ const place = new Sandbox()
 const tokens: Record<string, string> = {}
 let daemon: Served
 let store: Store
-let sleeper: Running
 let samples: ReturnType<typeof samplesFor>
+let asleep: GroupRef | undefined
+
+/** A process group with a mark, as `leasehold run` starts one; another if the last was stopped. */
+async function group(): Promise<GroupRef> {
+  if (asleep && isAlive(asleep.pid)) return asleep
+  const mark = newMark()
+  const env = { LEASEHOLD_MARK: mark }
+  const { pid } = place.start([], { program: ['setsid', 'sleep', '600'], env })
+  await until('it leads a group', () => leaderFact({ ...processRef(pid)!, mark }) === 'alive')
+  return (asleep = { ...processRef(pid)!, mark })
+}
 
 beforeAll(async () => {
   daemon = await startDaemon(place)
   store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
-  sleeper = place.start([], { program: ['setsid', 'sleep', '600'] })
-  samples = samplesFor(await prepare(daemon, processRef(sleeper.pid)!))
+  samples = samplesFor(await prepare(daemon, await group()))
   tokens['viewer'] = await daemon.token('viewer')
   tokens['agent'] = await daemon.token('agent', '--agent', 'ada')
   tokens['admin'] = daemon.secret
@@ -122,14 +133,14 @@ const above = (role: Role) => operations.filter((each) => RANK[each.role] > RANK
 describe('the samples', () => {
   test('succeed when nothing is wrong, so that only what a test changes refuses them', async () => {
     for (const { name } of operations) {
-      const scene = await prepare(daemon, processRef(sleeper.pid) ?? processRef(process.pid)!)
+      const scene = await prepare(daemon, await group())
       if (name === 'lock.name_group') continue
       const input = samplesFor(scene).get(name as never)!
       const reply = await daemon.post(name, { ...input, agent: 'ada' })
       const said = reply.status === 200 ? 'ok' : reply.json.error.code
       expect({ name, said }).toEqual({ name, said: name === 'lock.explain' ? 'not_found' : 'ok' })
     }
-    const scene = await prepare(daemon, processRef(sleeper.pid)!)
+    const scene = await prepare(daemon, await group())
     await daemon.ok('lock.name_group', { ...scene.held, group: scene.group, agent: 'ada' })
   })
 })

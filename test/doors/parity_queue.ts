@@ -2,6 +2,7 @@ import type { Player } from './parity_player.ts'
 
 /** Of a host that nobody here can ask about. */
 const PROCESS = { host: 'elsewhere', seat: 'elsewhere/1', pid: 4242, start: 1 }
+const GROUP = { ...PROCESS, mark: '0'.repeat(32) }
 const ZOE = { project: 'q', user: 'zoë' }
 const YAN = { project: 'q', user: 'yan' }
 
@@ -103,7 +104,7 @@ async function endings(p: Player): Promise<void> {
   const claim = await p.ask('task.claim', 'bob', { id: 'Q-1', queued: true, ttl_seconds: 2000 })
   const run = { id: claim.run.id as string, fence: claim.lease.fence as number }
   await p.ask('queue.release_user', 'cy', { user: 'zoë', task_id: 'Q-1' })
-  const ended = { ...run, process: PROCESS, group: PROCESS }
+  const ended = { ...run, process: PROCESS, group: GROUP }
   await p.ask('run.start', 'bob', ended)
   await p.ask('run.finish', 'bob', run)
   await p.ask('queue.cancel', 'ada', { id: 'Q-2' })
@@ -118,7 +119,7 @@ async function endings(p: Player): Promise<void> {
   await p.ask('queue.cancel', 'bob', { id: 'Q-2', fence: 999_999 })
   await p.ask('queue.cancel', 'ada', { id: 'Q-2', fence: fresh.fence })
   for (const verb of ['start', 'finish'] as const) {
-    const more = verb === 'start' ? { process: PROCESS, group: PROCESS } : { exit_code: 0 }
+    const more = verb === 'start' ? { process: PROCESS, group: GROUP } : { exit_code: 0 }
     await p.ask(`run.${verb}`, 'bob', { ...fresh, ...more, id: 'none.1' })
     await p.ask(`run.${verb}`, 'ada', { ...fresh, ...more })
     await p.ask(`run.${verb}`, 'bob', { ...fresh, ...more, fence: 999_999 })
@@ -129,8 +130,8 @@ async function endings(p: Player): Promise<void> {
   // It goes on holding its task and its user: lists that follow show both.
   const third = await p.ask('task.claim', 'bob', { id: 'Q-3', queued: true, ttl_seconds: 3000 })
   const last = { id: third.run.id as string, fence: third.lease.fence as number }
-  await p.ask('run.start', 'bob', { ...last, process: PROCESS, group: PROCESS })
-  await p.ask('run.start', 'bob', { ...last, process: PROCESS, group: PROCESS })
+  await p.ask('run.start', 'bob', { ...last, process: PROCESS, group: GROUP })
+  await p.ask('run.start', 'bob', { ...last, process: PROCESS, group: GROUP })
   await p.ask('run.finish', 'bob', { ...last, exit_code: 0 })
   await p.ask('run.get', 'ada', { id: last.id })
   await p.ask('run.get', 'ada', { id: 'Q-9.1' })

@@ -1,3 +1,4 @@
+import { seat } from '../../src/stores/process.ts'
 import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import type { Opened } from './parity_doors.ts'
@@ -65,6 +66,8 @@ async function locks(p: Player): Promise<void> {
   }
   const g = await p.ask('lock.acquire', 'cy', { names: ['grouped'] })
   await p.ask('lock.name_group', 'ada', { name: 'grouped', fence: g.fence, group: GROUP })
+  const gone = { ...GROUP, seat, pid: 2 ** 22 - 7 }
+  await p.ask('lock.name_group', 'cy', { name: 'grouped', fence: g.fence, group: gone })
   await p.ask('lock.name_group', 'cy', { name: 'grouped', fence: g.fence, group: GROUP })
   const once = { names: ['once'], request_id: 'r1' }
   const first = await p.ask('lock.acquire', 'ada', once)
@@ -79,7 +82,13 @@ async function locks(p: Player): Promise<void> {
 }
 
 /** Of a host that nobody here can ask about. */
-const GROUP = { host: 'elsewhere', seat: 'elsewhere/1', pid: 4242, start: 1 }
+const GROUP = {
+  host: 'elsewhere',
+  seat: 'elsewhere/1',
+  pid: 4242,
+  start: 1,
+  mark: '0'.repeat(32),
+}
 
 async function waits(p: Player): Promise<void> {
   await p.ask('lock.acquire', 'ada', { names: ['a'] })

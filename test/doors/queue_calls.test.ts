@@ -19,6 +19,8 @@ import {
 const ada = callerOf('ada')
 const bob = callerOf('bob')
 const boss = callerOf('boss', { admin: true })
+/** As a runner makes one. */
+const MARK = '0123456789abcdef0123456789abcdef'
 const WEB = { project: 'web', prompt: 'Mend it' }
 
 function begin(open: Open = openSqlite) {
@@ -33,8 +35,9 @@ function begin(open: Open = openSqlite) {
   const startFor = async (user: string) => {
     const id = await add(user)
     const { run, lease } = await ask(tasks.claim, { id, queued: true, ttl_seconds: 60 })
-    const [process, group] = [machine.spawn(), machine.spawnGroup()]
-    await ask(runs.start, { id: run.id, fence: lease.fence, process, group })
+    const [process, group] = [machine.spawn(), { ...machine.spawnGroup(), mark: MARK }]
+    const start = { id: run.id, fence: lease.fence, process, group }
+    await ask(runs.start, start, { ...ada, admin: true })
     return { id, run: run.id as string, fence: lease.fence as number, process, group }
   }
   return { machine, store, ask, add, startFor }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
-import type { ProcessRef } from '../../src/core/rows.ts'
+import type { GroupRef } from '../../src/core/rows.ts'
 import { sha256 } from '../../src/stores/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/stores/process.ts'
@@ -14,7 +14,7 @@ interface Scene {
   held: { name: string; fence: number }
   task: string
   token: string
-  group: ProcessRef
+  group: GroupRef
   /** A user that is kept busy by a run of ada's, and what waits in its queue. */
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
   /** A note with two versions that disagree. */
@@ -22,7 +22,7 @@ interface Scene {
 }
 
 /** Puts in what the samples need, with ada as the holder. */
-export async function prepare(daemon: Served, group: ProcessRef): Promise<Scene> {
+export async function prepare(daemon: Served, group: GroupRef): Promise<Scene> {
   const mark = randomUUID().slice(0, 8)
   const name = `held-${mark}`
   const ask = { names: [name], agent: 'ada', ttl_seconds: 3600 }

@@ -94,7 +94,8 @@ const here = { id: run, fence, process: pids.like }
 const notes = { scope: 'project:bob-project', key: 'bob-note' }
 const touch = { project: 'bob-project', mode: 'auto' }
 const held = { name: bob.lock, fence: bob.fence }
-const group = (pid) => ({ ...pids.like, pid, start: pids.starts[pid] ?? 0 })
+const mark = process.env.LEASEHOLD_MARK
+const group = (pid) => ({ ...pids.like, pid, start: pids.starts[pid] ?? 0, mark })
 
 /** What is tried, and how. */
 const TRIES = [

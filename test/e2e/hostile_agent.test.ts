@@ -104,7 +104,7 @@ function rowsOf(store: Store): Promise<string> {
       view.get('duplicate', 'bob-pair'),
       view.get('run', 'bob-busy.1'),
       view.get('queue', 'queue'),
-      [...view.scan('limits', '')].filter(({ key }) => !key.includes('mallory')),
+      [...view.scan('limits', '')].filter(({ key }) => !/mallory|^pool$/.test(key)),
       [...view.scan('tokens', '')].filter(({ agent }) => !agent?.includes('mallory')),
       [...view.scan('tickets', '')],
     ]
@@ -133,7 +133,7 @@ async function refusals({ daemon }: Dispatching): Promise<number> {
 }
 
 /** What nothing can be called, so that asking for it is refused as it stands. */
-const NO_NAME = /path|by GET|process|group/
+const NO_NAME = /path|by GET/
 
 interface Result {
   what: string
@@ -149,8 +149,8 @@ async function attacked(env: Record<string, string> = {}, program = BIN) {
   const sleeper = place.start([], { program: ['setsid', 'sleep', '600'] })
   onTestFinished(() => sleeper.kill('SIGKILL'))
   const spared = [daemon.running.pid, sleeper.pid, bob.pid as number]
-  const named = [sleeper.pid]
-  const starts = Object.fromEntries(named.map((pid) => [pid, processRef(pid)?.start]))
+  const named = [...spared, 1, 0, -1]
+  const starts = Object.fromEntries(named.map((pid) => [pid, pid > 0 ? processRef(pid)?.start : 0]))
   const prompt = { bob, bin: BIN, pids: { named, starts, like: ownProcess() } }
   const rows = await rowsOf(store)
   const files = filesOf(place.state)

@@ -13,6 +13,7 @@ import {
 } from '../dispatching.ts'
 
 import { isAlive, stateOf, TEST_CLI, until } from '../processes.ts'
+import { MARK } from '../../src/stores/group.ts'
 import { runFolder } from '../../src/stores/run_output.ts'
 
 const RUNS = { ttl_seconds: 2, grace_seconds: 0.3 }
@@ -175,7 +176,10 @@ describe('at most one start per fence (S12)', () => {
     await all.add('ada-1', 'ada')
     const { run, fence, pid } = (await all.seen('start', 1))[0]!
     const { agent } = await firstRun(all)
-    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean)
+    // As a dispatcher hands it over: every runner makes a mark of its own.
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .filter((entry) => entry !== '' && !entry.startsWith(`${MARK}=`))
     const spec = {
       ...{ run_id: run, task_id: 'ada-1', fence, agent, lock: 'task:ada-1', user: 'ada' },
       ...{ project: 'web', title: 'x', ttl_ms: 60_000, grace_ms: 300, cwd: all.place.folder },

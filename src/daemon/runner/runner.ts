@@ -70,16 +70,13 @@ export class Runner {
 
   /** The command behind its gate, or a sentence that says why it cannot be one. */
   private async prepare(): Promise<Command | string> {
-    const { folder, fence, argv, cwd, env, prompt_file, prompt, grace_ms } = this.spec
+    const { folder, argv, cwd, env, prompt_file, prompt, grace_ms } = this.spec
     try {
       this.notes.made = makeRunFolder(folder)
       if (prompt_file !== null) writeWhole(prompt_file, prompt, false)
       const why = whyNotStartable(argv, env, cwd)
       if (why !== undefined) return why
-      const { pid, start } = ownProcess()
-      // Of all that run in this boot, only what we start carries it.
-      const mark = `${pid}-${start}-${fence}`
-      return await startCommand({ argv, cwd, env, stdio: 'captured', mark, grace_ms })
+      return await startCommand({ argv, cwd, env, stdio: 'captured', grace_ms })
     } catch (error) {
       return (error as Error).message
     }

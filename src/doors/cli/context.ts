@@ -52,6 +52,9 @@ export interface Context {
   close(): Promise<void>
 }
 
+/** Nobody asks for this: `run` says it of the command that it started itself. */
+const OWN = 'lock.name_group'
+
 /** What the configuration of memory has a say in. */
 const WRITES_NOTES = new Set(['memory.put', 'memory.delete'])
 
@@ -74,14 +77,16 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     call: (operation, input, how = {}) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
-      const ask = { operation, input: asked, caller, json: options.json ?? false, ...how }
+      const isRun = env['LEASEHOLD_RUN'] !== undefined
+      const ask = { operation, input: asked, caller, json: options.json ?? false, isRun, ...how }
       const direct = async () => {
         if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
         if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
         return call(store(), operation, ask.input, ask.caller, ask.signal)
       }
       const asking = async () => {
-        if (operation.role === 'admin' || ask.caller.admin) refuseAdmin(family(), operation.name)
+        const isAdmins = operation.role === 'admin' || ask.caller.admin
+        if (isAdmins && operation.name !== OWN) refuseAdmin(family(), operation.name)
         return throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
       }
       return asking().catch((error) => askAgain(error, asking))
@@ -101,7 +106,9 @@ async function meaningOf(store: Store, place: Place, env: NodeJS.ProcessEnv): Pr
 export function refuseWithToken(env: NodeJS.ProcessEnv): void {
   if (!env['LEASEHOLD_TOKEN']) return
   throw new Refusal('forbidden', 'With LEASEHOLD_TOKEN set, the store is not used directly', {
-    next: 'Unset it to work on the store as the login that it belongs to.',
+    next: env['LEASEHOLD_RUN']
+      ? 'Ask the server, by the commands that this token may use; the rest is for your user.'
+      : 'Unset it to work on the store as the login that it belongs to.',
   })
 }
 
@@ -116,6 +123,8 @@ interface Asked {
   input: Record<string, unknown>
   caller: Caller
   json: boolean
+  /** Asked by the agent of a run, whose door is gone when its dispatcher is. */
+  isRun: boolean
   signal?: AbortSignal
   ttl_ms?: number
 }
@@ -126,7 +135,7 @@ interface Asked {
  */
 async function throughDaemon<T>(
   daemon: Daemon | undefined,
-  { operation, input, caller, signal, ttl_ms, json }: Asked,
+  { operation, input, caller, signal, ttl_ms, json, isRun }: Asked,
   direct: () => Promise<T>,
 ): Promise<T> {
   if (!daemon) return direct()
@@ -141,11 +150,15 @@ async function throughDaemon<T>(
       return direct()
     }
     throw new Refusal('unavailable', `No server answers at ${daemon.url}: ${error.message}`, {
-      next:
-        error.next || 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.',
+      next: error.next || (isRun ? WITHOUT_DOOR : WITHOUT_SERVER),
     })
   }
 }
+
+const WITHOUT_SERVER = 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.'
+const WITHOUT_DOOR =
+  'Go on without it: your run is kept and its end is recorded. Its dispatcher, started again, is ' +
+  'at the same address.'
 
 let noted = false
 

@@ -6,11 +6,12 @@ import { oneLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Run } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
+import type { AgentDoor } from '../../daemon/agent_door.ts'
 import { dispatcherId } from '../../daemon/dispatch_plan.ts'
+import type { Dispatcher } from '../../daemon/dispatcher.ts'
 import { startSweeper } from '../../daemon/sweeper.ts'
 import { folderOf } from '../../stores/open.ts'
-import { pidFact } from '../../stores/process.ts'
-import { readServer } from '../../stores/server_file.ts'
+import { serverIn } from '../../stores/server_file.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Context, refuseWithToken } from './context.ts'
 import { print } from './show.ts'
@@ -26,21 +27,41 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   const store = context.store()
   const folder = folderOf(context.place)
   const env = { ...context.env, ...(slots !== undefined && { LEASEHOLD_SLOTS_MAX: slots }) }
-  const url = () => urlOf(folder)
-  const { Dispatcher, outliveRejections } = await import('../../daemon/main.ts')
+  const { Dispatcher, openAgentDoor, outliveRejections } = await import('../../daemon/main.ts')
   outliveRejections()
   await store.write(() => undefined)
   await store.follow(FOLLOW_MS)
   const screen = new Screen(context.json, store, folder)
+  const address = { url: '' }
   const dispatcher = new Dispatcher(store, {
     place: context.place,
     env,
-    url,
+    // Where a daemon serves too, its door stays open when we are gone.
+    url: () => serverIn(folder)?.url ?? address.url,
     say: (text) => screen.say(text),
   })
+  const door = await openAgentDoor(store, folder)
+  address.url = door.url
+  const why = await dispatchUntilStopped(store, dispatcher, door, screen).finally(() =>
+    door.close(),
+  )
+  if (why === undefined) return
+  throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
+    next: 'Start it again when the store is in order: leasehold doctor',
+  })
+}
+
+/** Returns why it had to stop; nothing when a person stopped it. */
+async function dispatchUntilStopped(
+  store: Store,
+  dispatcher: Dispatcher,
+  door: AgentDoor,
+  screen: Screen,
+): Promise<string | undefined> {
   await dispatcher.start().catch((error) => {
     throw error instanceof Refusal && error.code === 'held' ? taken(error) : error
   })
+  door.remember()
   const unsweep = startSweeper(store)
   screen.begin()
   const why = await new Promise<string | undefined>((resolve) => {
@@ -52,15 +73,7 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   screen.end()
   unsweep()
   await dispatcher.stop()
-  if (why === undefined) return
-  throw new Refusal('unavailable', `The dispatcher had to stop: ${why}`, {
-    next: 'Start it again when the store is in order: leasehold doctor',
-  })
-}
-
-function urlOf(folder: string): string | undefined {
-  const server = readServer(folder)
-  return server && pidFact(server.pid) !== 'dead' ? server.url : undefined
+  return why
 }
 
 function taken(refusal: Refusal): Refusal {

@@ -10,8 +10,8 @@ import { checkStore } from '../../stores/care.ts'
 import { ELSEWHERE, fileSystemOf } from '../../stores/file_system.ts'
 import { folderOf, storeExists } from '../../stores/open.ts'
 import { isTracked } from '../../stores/privacy.ts'
-import { isStopped, pidFact } from '../../stores/process.ts'
-import { readServer } from '../../stores/server_file.ts'
+import { isStopped } from '../../stores/process.ts'
+import { serverIn } from '../../stores/server_file.ts'
 import type { Enter } from './commands.ts'
 import type { Context } from './context.ts'
 import { print } from './show.ts'
@@ -138,8 +138,8 @@ const CHECKS: [what: string, check: Check][] = [
   [
     'server',
     ({ place }) => {
-      const server = readServer(folderOf(place))
-      if (!server || pidFact(server.pid) === 'dead') return { ok: true, says: 'none runs' }
+      const server = serverIn(folderOf(place))
+      if (!server) return { ok: true, says: 'none runs' }
       const { pid, url } = server
       const ok = !isStopped(pid)
       const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`

@@ -11,6 +11,8 @@ import { durationOf } from './values.ts'
 
 const LOST = 5
 const GRACE_MS = 10_000
+/** What the command and those it left behind have between TERM and KILL. */
+const STOP_MS = 2_000
 
 export interface RunOptions {
   task?: string
@@ -20,15 +22,21 @@ export interface RunOptions {
   claim?: boolean
 }
 
-/** Holds a lock while a command runs, and answers with the exit code for both. */
+/**
+ * Holds a lock while a command runs, and answers with the exit code for both. A token may not name
+ * what the server is to stop: then nobody but us and our watcher stops the command, and because the
+ * lock is free with our death, the watcher gives the command no time to end by itself.
+ */
 export async function run(context: Context, argv: string[], options: RunOptions): Promise<number> {
   const name = await lockFor(context, options)
   const lease = await take(context, name, options)
   const held = new Held(context, lease)
   const env = held.environment(options)
-  const command = await startCommand({ argv, env, stdio: 'inherit' })
+  const is_named = !context.env['LEASEHOLD_TOKEN']
+  const grace_ms = is_named ? STOP_MS : 0
+  const command = await startCommand({ argv, env, stdio: 'inherit', lets_go: true, grace_ms })
   try {
-    await held.name(command)
+    if (is_named) await held.name(command)
   } catch (error) {
     // Its gate never opens, so nothing has run.
     await command.stop()
@@ -39,7 +47,7 @@ export async function run(context: Context, argv: string[], options: RunOptions)
   command.go()
   held.keepRenewing(() => void command.stop((lease.ttl_seconds * 1000) / 6))
   const exit = await command.exited
-  await command.stop()
+  await command.stop(STOP_MS)
   command.done()
   unhook()
   return held.finish(exit, options)
@@ -144,7 +152,9 @@ class Held {
   /** From here on the lock is free only when the command's group is gone. */
   async name(command: Command): Promise<void> {
     const input = { ...this.proof, group: command.group }
-    await this.context.call(locks.nameGroupOfLock, input)
+    // Only an admin may say what is to be stopped, and this login is one.
+    const caller = { ...this.context.caller, admin: true }
+    await this.context.call(locks.nameGroupOfLock, input, { caller })
   }
 
   /** When the lease is lost, the command is stopped while the rest of the TTL protects it. */

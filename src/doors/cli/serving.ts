@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../core/refusal.ts'
-import { readServer, type ServerFile } from '../../stores/server_file.ts'
+import { serverIn, type ServerFile } from '../../stores/server_file.ts'
 import { VERSION } from '../../daemon/version.ts'
 import { folderOf } from '../../stores/open.ts'
-import { isStopped, pidFact } from '../../stores/process.ts'
+import { isStopped } from '../../stores/process.ts'
 import type { Enter } from './commands.ts'
 import { offerApproval } from './config.ts'
 import { type Context, refuseWithToken } from './context.ts'
@@ -53,8 +53,12 @@ export function addServing(root: Command, enter: Enter): void {
     })
 }
 
-/** Whoever may not make a link is served all the same. */
+/**
+ * Whoever may not make a link is served all the same. A link signs in as an admin, so it is for the
+ * person in front of a terminal, never for a log.
+ */
 async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
+  if (!process.stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))
   const made = await makeLink(context, role).catch(() => undefined)
   if (made) print(`  dashboard  ${pc.bold(made.link)}\n${pc.dim(linkHint(role))}`)
 }
@@ -93,15 +97,14 @@ async function serveHere(context: Context, port: number): Promise<void> {
 
 /** The daemon that serves this store, if its process is there and answers. */
 async function running(context: Context): Promise<ServerFile | undefined> {
-  const server = readServer(folderOf(context.place))
-  if (!server || pidFact(server.pid) === 'dead') return undefined
+  const server = serverIn(folderOf(context.place))
+  if (!server) return undefined
   if (isStopped(server.pid)) {
     throw new Refusal('unavailable', `The server (PID: ${server.pid}) is stopped`, {
       next: `Let it go on: kill -CONT ${server.pid}`,
       details: { pid: server.pid },
     })
   }
-  // A daemon that was killed leaves its file behind, and its pid may be another program's by now.
   const signal = AbortSignal.timeout(HEALTH_MS)
   const answers = fetch(new URL('/healthz', server.url), { signal }).then(({ ok }) => ok)
   return (await answers.catch(() => false)) ? server : undefined

@@ -1,0 +1,133 @@
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, createServer as createBareServer, type Server as Bare } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { Hono } from 'hono'
+import { Refusal } from '../core/refusal.ts'
+import { type Doors, httpApp } from '../doors/http/app.ts'
+import { answerBadRequests, unreadable } from '../doors/http/bad_request.ts'
+import { EventHub } from '../doors/http/events.ts'
+import { loopbackHosts } from '../doors/http/guard.ts'
+import { Strangers } from '../doors/http/strangers.ts'
+import { mcpHandler } from '../doors/mcp/http.ts'
+import { Access } from '../operations/access.ts'
+import type { Store } from '../stores/store.ts'
+
+const HOST = '127.0.0.1'
+const HOST_6 = '::1'
+/** Connections that the system keeps for us while we are busy; beyond these it drops some. */
+const PENDING_MAX = 4_096
+/** How long a client may take to send its headers, and the whole of its request. */
+export const BOUNDS = { headers_ms: 10_000, request_ms: 30_000 }
+/** A client that does not take its answer is cut off when the server has waited this long. */
+const STOP_MS = 3_000
+const IDLE_LOOK_MS = 20
+/** Any port was asked for, and the one that we got is another's at ::1. */
+const TRIES = 20
+
+export interface Door {
+  url: string
+  /** Answers what was asked, and refuses what is new. */
+  close(): Promise<void>
+}
+
+export interface DoorAsk {
+  /** 0 takes any that is free. */
+  port: number
+  version: string
+  /** Whoever has it is an admin. */
+  secret: string
+  bounds?: typeof BOUNDS
+}
+
+/** Opens HTTP and MCP on a store that somebody follows; at loopback only. */
+export async function openDoor(store: Store, ask: DoorAsk): Promise<Door> {
+  const { port, version, secret, bounds = BOUNDS } = ask
+  const hub = new EventHub(store)
+  const stopping = new AbortController()
+  let hosts = new Set<string>()
+  const access = new Access(store, secret)
+  const know: Doors['know'] = (socket) => strangers.know(socket)
+  const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal, know }
+  const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
+  const server = httpServer(app.fetch, bounds)
+  const strangers = new Strangers(server)
+  const servers = await listenTwice(server, port)
+  const bound = (server.address() as AddressInfo).port
+  hosts = loopbackHosts(bound)
+  const close = async () => {
+    stopping.abort(goingAway())
+    hub.close()
+    await closeServers(server, servers)
+  }
+  return { url: `http://${HOST}:${bound}`, close }
+}
+
+function httpServer(fetch: Hono['fetch'], bounds: typeof BOUNDS): Server {
+  const options = {
+    headersTimeout: bounds.headers_ms,
+    requestTimeout: bounds.request_ms,
+    // Left to Node, the answer to a request without a host would say nothing.
+    requireHostHeader: false,
+    // How often Node looks for late clients; left alone, every half minute.
+    connectionsCheckingInterval: Math.min(1_000, bounds.headers_ms),
+  }
+  const server = createServer(options, getRequestListener(fetch, { errorHandler: unreadable }))
+  answerBadRequests(server)
+  return server
+}
+
+/** The waiter's next ask finds another server, or the store; under its request id it goes on. */
+function goingAway(): Refusal {
+  return new Refusal('unavailable', 'The server is stopping', {
+    next: 'Ask again with the same request id.',
+    details: { stopping: true },
+  })
+}
+
+/**
+ * Listens at 127.0.0.1 and, where there is IPv6, at the same port of ::1: `localhost` may mean
+ * either, and what we do not take there another login can, and be sent what is meant for us.
+ */
+async function listenTwice(server: Server, port: number): Promise<Bare[]> {
+  for (let tries = TRIES; ; tries -= 1) {
+    await listen(server, port, HOST)
+    const { port: bound } = server.address() as AddressInfo
+    const options = { allowHalfOpen: true, noDelay: true }
+    const other = createBareServer(options, (socket) => void server.emit('connection', socket))
+    other.maxConnections = server.maxConnections
+    try {
+      await listen(other, bound, HOST_6)
+      return [server, other]
+    } catch (error) {
+      if (!(error instanceof Refusal)) return [server]
+      await new Promise((resolve) => void server.close(resolve))
+      if (port !== 0 || tries === 0) throw error
+    }
+  }
+}
+
+/** Refuses (`unavailable`) when the port is taken. */
+function listen(server: Bare, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE'
+      const next = 'Choose another: leasehold serve --port 0 takes any that is free.'
+      const what = `Port ${port} is in use${host === HOST ? '' : ` at ${host}`}`
+      reject(taken ? new Refusal('unavailable', what, { next }) : error)
+    }
+    server.once('error', fail)
+    server.listen(port, host, PENDING_MAX, () => {
+      server.off('error', fail)
+      resolve()
+    })
+  })
+}
+
+/** New connections are refused, open requests are answered, idle connections are closed. */
+async function closeServers(server: Server, all: Bare[]): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+  const late = setTimeout(() => server.closeAllConnections(), STOP_MS)
+  await Promise.all(all.map((each) => new Promise((resolve) => void each.close(resolve))))
+  clearInterval(idle)
+  clearTimeout(late)
+}
