@@ -139,17 +139,25 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
 
 /**
  * A runner has gone before it let its command go: nothing has run, and the task goes back to the
- * queue. It counts as lost, or one that can never be started would be tried for ever.
+ * queue. It counts as lost, or one that can never be started would be tried for ever; unless no
+ * process could be started, whatever the run.
  */
-export function abandonRun(view: View, ask: { id: string; fence: number }): void {
+export function abandonRun(view: View, ask: AbandonRun): void {
   const run = view.get('run', ask.id)
   if (!run || run.ended_at !== null || run.begun_at !== null) return
   const lease = view.get('lease', lockOf(run.task_id))
   if (!lease || lease.fence !== ask.fence || lease.ended_at !== null) return
   const task = getTask(view, run.task_id)
-  const queue = task.queue && { ...task.queue, lost: task.queue.lost + 1 }
-  putTask(view, task, { ...task, queue })
-  endLease(view, lease, 'died', lease.holder, 'its runner has gone before it began')
+  const lost = (task.queue?.lost ?? 0) + Number(ask.had_runner)
+  putTask(view, task, { ...task, queue: task.queue && { ...task.queue, lost } })
+  const why = ask.had_runner ? 'its runner has gone before it began' : 'it got no runner'
+  endLease(view, lease, 'died', lease.holder, why)
+}
+
+interface AbandonRun {
+  id: string
+  fence: number
+  had_runner: boolean
 }
 
 export interface FinishRun {

@@ -10,6 +10,7 @@ import { applySettings } from '../core/settings.ts'
 import type { Event } from '../core/view.ts'
 import { persist } from '../client/patience.ts'
 import { sha256 } from '../stores/digest.ts'
+import { isRefusal } from '../stores/errors.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, ownProcess } from '../stores/process.ts'
 import type { Store } from '../stores/store.ts'
@@ -209,6 +210,10 @@ export class Dispatcher {
       const runner = startRunner({ claim, config: this.config, place, env, url: url(), secret })
       this.watch(claim, runner)
     } catch (error) {
+      if (isRefusal(error, 'unavailable')) {
+        await this.abandon(claim, false)
+        throw error
+      }
       await this.giveUp(claim, error as Error)
     }
     step('dispatcher:spawned')
@@ -227,13 +232,13 @@ export class Dispatcher {
     })
     runner.once('exit', () => {
       forget()
-      void this.abandon(claim).catch(() => undefined)
+      void this.abandon(claim, true).catch(() => undefined)
     })
   }
 
-  /** A runner has ended. If it had not begun, its task is not kept waiting for the end of a TTL. */
-  private async abandon({ run, lease }: Claim): Promise<void> {
-    const ask = { id: run.id, fence: lease.fence }
+  /** No runner any more. If it had not begun, its task is not kept waiting for the end of a TTL. */
+  private async abandon({ run, lease }: Claim, had_runner: boolean): Promise<void> {
+    const ask = { id: run.id, fence: lease.fence, had_runner }
     const attempt = async () => {
       const begun = await this.store.read((view) => view.get('run', run.id)?.begun_at !== null)
       if (!begun) await this.store.write((view) => abandonRun(view, ask))

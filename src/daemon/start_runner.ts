@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import type { Claim } from '../core/claim.ts'
+import { Refusal } from '../core/refusal.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { RUNNER } from '../stores/process.ts'
 import type { Config } from './config.ts'
@@ -25,7 +26,7 @@ interface RunnerAsk {
 
 /**
  * Starts the runner of a claimed run, apart from us: it outlives this process. Throws when the run
- * cannot be started at all.
+ * cannot be started at all; `unavailable` when nothing can be started just now.
  */
 export function startRunner(ask: RunnerAsk): ChildProcess {
   const spec = specOf(ask)
@@ -36,6 +37,8 @@ export function startRunner(ask: RunnerAsk): ChildProcess {
   })
   // A runner that is gone before it has read this never started anything; its claim is settled.
   runner.on('error', () => undefined)
+  // No process, or no descriptor left for its pipe: no fault of the run.
+  if (runner.pid === undefined) throw new Refusal('unavailable', 'No process could be started')
   runner.stdin.on('error', () => undefined)
   runner.stdin.end(JSON.stringify(spec))
   runner.unref()

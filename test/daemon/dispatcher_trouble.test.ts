@@ -9,8 +9,8 @@ import { FaultyBackend, sqliteBackend, temporaryFolder } from '../helpers.ts'
 import { until } from '../processes.ts'
 import { QueueVerbs } from '../queue_verbs.ts'
 
-/** L4, L5: what the store refused once is tried again without anything happening meanwhile. */
-test('a dispatcher whose claim the store could not take tries again by itself', async () => {
+/** A dispatcher on a store that can be made to fail, and another way to that store. */
+async function begin() {
   const folder = temporaryFolder()
   const agents = { mine: { command: ['true'] } }
   const config = { agents, projects: { web: { agent: 'mine', path: folder } } }
@@ -32,11 +32,31 @@ test('a dispatcher whose claim the store could not take tries again by itself', 
   })
   await dispatcher.start()
   await store.follow(10)
+  const complaints = () => said.filter((each) => each.startsWith('could not dispatch'))
+  return { backend, store, verbs: new QueueVerbs(beside), complaints }
+}
+
+/** L4, L5: what the store refused once is tried again without anything happening meanwhile. */
+test('a dispatcher whose claim the store could not take tries again by itself', async () => {
+  const { backend, store, verbs, complaints } = await begin()
   backend.faults.push('fail', 'fail')
-  await new QueueVerbs(beside).enqueue({ id: '1', project: 'web' })
+  await verbs.enqueue({ id: '1', project: 'web' })
   const claims = async () => (await store.events(0, 1_000)).filter(isClaim)
   await until('the task is claimed', async () => (await claims()).length > 0)
-  expect(said.filter((sentence) => sentence.startsWith('could not dispatch'))).not.toEqual([])
+  expect(complaints()).not.toEqual([])
+})
+
+test('a task is not to blame when no process can be started', async () => {
+  const { store, verbs, complaints } = await begin()
+  // As after an upgrade that removed the program we were started from, or without descriptors.
+  const path = process.execPath
+  onTestFinished(() => void (process.execPath = path))
+  process.execPath = join(temporaryFolder(), 'gone')
+  await verbs.enqueue({ id: '1', project: 'web' })
+  await until('it was tried twice', () => complaints().length > 1)
+  expect(complaints()[0]).toContain('No process could be started')
+  const task = await store.read((view) => view.get('task', '1'))
+  expect(task).toMatchObject({ status: 'todo', queue: { lost: 0 } })
 })
 
 const isClaim = ({ type }: { type: string }) => type === 'task.claimed'

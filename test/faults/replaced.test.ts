@@ -117,7 +117,7 @@ describe('fences after the WAL of a killed server was lost', () => {
     expect(problems.join()).toMatch(/has lost what was committed/)
   })
 
-  test('are given again by a bug planted in S3 witness, which does not ask the witness', async () => {
+  test('are given again by a bug planted in S3, which does not ask the witness', async () => {
     const { next } = await lose([process.execPath, TEST_CLI], { LEASEHOLD_PLANT: 'S3 witness' })
     expect(next.code).not.toBe(76)
   })

@@ -170,7 +170,7 @@ describe('a database that lost what was committed', () => {
     expect(last).toBe(40)
   })
 
-  test('is caught by a bug planted in S3 witness: without a witness fences come again', async () => {
+  test('is caught by a bug planted: without a witness fences come again', async () => {
     const { open, last } = await loseSideFile(LOSSES[2]![1])
     plant('S3 witness')
     expect((await open().take('more', bob)).fence).toBeLessThanOrEqual(last)
