@@ -89,6 +89,9 @@ async function furnish({ daemon }: Dispatching, store: Store): Promise<Json> {
 /** Leases that a holder renews go on; who holds what, and under which fence, does not change. */
 const standing = ({ name, holder, fence, ended_at }: Json) => ({ name, holder, fence, ended_at })
 
+/** What a run of mallory's own moves, its clock and how long runs take, is left out. */
+const settingsOf = ({ vclock: _, run_ms: __, ...queue }: Json) => queue
+
 /** All rows that are not mallory’s, as they are kept. */
 function rowsOf(store: Store): Promise<string> {
   const isOthers = ({ user }: { user: string | null }) => user !== 'mallory'
@@ -103,7 +106,7 @@ function rowsOf(store: Store): Promise<string> {
       [...view.scan('conflicts', 'open')],
       view.get('duplicate', 'bob-pair'),
       view.get('run', 'bob-busy.1'),
-      view.get('queue', 'queue'),
+      settingsOf(view.get('queue', 'queue')),
       [...view.scan('limits', '')].filter(({ key }) => !/mallory|^pool$/.test(key)),
       [...view.scan('tokens', '')].filter(({ agent }) => !agent?.includes('mallory')),
       [...view.scan('tickets', '')],
