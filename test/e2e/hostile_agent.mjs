@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers'
 const { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: token, OUT } = process.env
 const { LEASEHOLD_TASK: task, LEASEHOLD_RUN: run } = process.env
 const fence = Number(process.env.LEASEHOLD_FENCE)
-const { bob, bin, pids } = JSON.parse(await text(process.stdin))
+const { bob, bin, pids, count } = JSON.parse(await text(process.stdin))
 
 /** How long a stream that should say nothing is listened to. */
 const LISTEN_MS = 300
@@ -267,8 +267,8 @@ const LOOKS = [
 
 const results = { tries: [], looks: [] }
 for (const [name, table] of [
-  ['tries', TRIES],
-  ['looks', LOOKS],
+  ['tries', TRIES.slice(0, count)],
+  ['looks', count === undefined ? LOOKS : []],
 ]) {
   for (const [what, how] of table) {
     const { refused, said } = await how().catch((error) => ({ refused: true, said: `${error}` }))

@@ -145,7 +145,7 @@ interface Result {
 }
 
 /** Lets mallory try everything against bob; tells how things stood before, and what came of it. */
-async function attacked(env: Record<string, string> = {}, program = BIN) {
+async function attacked(env: Record<string, string> = {}, program = BIN, count?: number) {
   const { all, store } = await served(env, program)
   const { place, daemon } = all
   const bob = await furnish(all, store)
@@ -154,7 +154,7 @@ async function attacked(env: Record<string, string> = {}, program = BIN) {
   const spared = [daemon.running.pid, sleeper.pid, bob.pid as number]
   const named = [...spared, 1, 0, -1]
   const starts = Object.fromEntries(named.map((pid) => [pid, pid > 0 ? processRef(pid)?.start : 0]))
-  const prompt = { bob, bin: BIN, pids: { named, starts, like: ownProcess() } }
+  const prompt = { bob, bin: BIN, count, pids: { named, starts, like: ownProcess() } }
   const rows = await rowsOf(store)
   const files = filesOf(place.state)
   const counted = await refusals(all)
@@ -185,7 +185,7 @@ describe('an agent with the token of its run', () => {
     const sent = tries.filter(isSent).length
     expect((await refusals(all)) - before.counted).toBeGreaterThanOrEqual(sent)
     expect(daemon.running.err).toMatch(
-      /refused \/v1\/lock\.force_release to mallory:mallory-1\.1 \(forbidden\)/,
+      /refused \/v1\/lock\.force_release to mallory:mallory-1\.1: /,
     )
     // Nor does anything change when its run ends.
     await daemon.ok('queue.cancel', { id: 'mallory-1' })
@@ -195,7 +195,7 @@ describe('an agent with the token of its run', () => {
   })
 
   test('planted: without the check of what a write touches, it gets at bob’s', async () => {
-    const { store, before, tries } = await attacked({ LEASEHOLD_PLANT: 'R48' }, TEST_CLI)
+    const { store, before, tries } = await attacked({ LEASEHOLD_PLANT: 'R48' }, TEST_CLI, 20)
     expect(tries.filter(({ refused }) => !refused).length).toBeGreaterThan(5)
     expect(await rowsOf(store)).not.toBe(before.rows)
   })
