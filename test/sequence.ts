@@ -5,13 +5,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * beside hundreds of processes that race there had better be none that are timed.
  */
 const LONG = [
-  'e2e/race.test.ts',
   'simulation/simulation.test.ts',
-  'stores/postgres.test.ts',
   'doors/parity.test.ts',
+  'stores/postgres.test.ts',
+  'e2e/race.test.ts',
   'faults/dispatch_crash.test.ts',
+  'faults/rig.test.ts',
   'simulation/differential.test.ts',
   'stores/stores.test.ts',
+  'faults/dispatch_crash_pause.test.ts',
+  'e2e/dispatch.test.ts',
+  'e2e/postgres_hosts.test.ts',
+  'e2e/run.test.ts',
+  'faults/crash.test.ts',
+  'doors/mcp.test.ts',
+  'e2e/dispatch_fair.test.ts',
 ]
 
 /** The order of vitest (the largest file first), behind those that take longest. */

@@ -6,19 +6,10 @@ import { Refusal } from '../core/refusal.ts'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import { groupFact, MARK, newMark, noteStarted, stopGroup } from '../stores/group.ts'
 import { processRef } from '../stores/process.ts'
+import { pipeOf, Watcher } from './watcher.ts'
 
 /** Waits for a line on a pipe, then becomes the command. End of the pipe: nothing was started. */
 const GATE = 'IFS= read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
-
-/**
- * Outlives us by a moment: when the pipe ends without a word we died, and the command's whole group
- * goes too. TERM first, then KILL; CONT so that a stopped process hears the first.
- */
-const WATCH = `IFS= read -r done <&3 && exit 0
-kill -s TERM -- "-$1" && kill -s CONT -- "-$1"
-n=0
-while kill -s 0 -- "-$1" && [ "$n" -lt "$2" ]; do sleep 0.1; n=$((n + 1)); done
-kill -s KILL -- "-$1"`
 
 const GRACE_MS_DEFAULT = 2_000
 /** Starting the watcher takes as long as asking the store: at once, the ask on its way first. */
@@ -40,6 +31,8 @@ export interface CommandAsk {
   lets_go?: boolean
   /** How long it has between TERM and KILL. */
   grace_ms?: number
+  /** One that was started before; else it gets a new one. */
+  watcher?: Watcher | undefined
 }
 
 /**
@@ -82,8 +75,8 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
   if (!leader) throw notStarted(ask.argv, new Error('it ended at once'))
   const group: GroupRef = { ...leader, mark, grace_ms, ...(lets_go && { lets_go }) }
   const forget = noteStarted(group)
-  let watcher: ChildProcess | undefined
-  const watchIt = () => (watcher ??= watch(group.pid, grace_ms))
+  let { watcher } = ask
+  const watchIt = () => (watcher ??= new Watcher(grace_ms))
   // Needed from the moment of `go` on; before that there is time while the group is written down.
   const soon = setTimeout(watchIt, WATCH_SOON_MS)
   return {
@@ -92,7 +85,7 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
     stdout: child.stdout,
     stderr: child.stderr,
     go: () => {
-      watchIt()
+      watchIt().watch(group.pid)
       gate.end('go\n')
     },
     signal: (name) => signalGroup(group, name),
@@ -101,7 +94,7 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
     done: () => {
       forget()
       clearTimeout(soon)
-      if (watcher?.pid !== undefined) pipeOf(watcher).end('done\n')
+      watcher?.done()
     },
   }
 }
@@ -173,25 +166,6 @@ function look(at: () => boolean): boolean {
   } catch {
     return false
   }
-}
-
-function watch(group: number, grace_ms: number): ChildProcess {
-  const tenths = String(Math.ceil(grace_ms / 100))
-  const watcher = spawn('/bin/sh', ['-c', WATCH, 'leasehold-watch', String(group), tenths], {
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  })
-  // Without a watcher the command ends with its lease all the same, only later.
-  watcher.on('error', () => undefined)
-  watcher.unref()
-  return watcher
-}
-
-function pipeOf(child: ChildProcess): Writable {
-  const pipe = child.stdio[3] as Writable
-  // The other end may be gone already; that is told by `exited`, not by a write error.
-  pipe.on('error', () => undefined)
-  return pipe
 }
 
 function signalGroup(group: GroupRef, name: NodeJS.Signals): void {

@@ -107,7 +107,7 @@ function overWire(
 }
 
 /** The command line's words for an input; undefined where it has none. */
-function argvOf({ command, input: fields }: Operation, input: Json): string[] | undefined {
+export function argvOf({ command, input: fields }: Operation, input: Json): string[] | undefined {
   if (!command) return undefined
   const [noun, verb, ...words] = command.split(' ') as [string, string | undefined, ...string[]]
   const positional = words.map((word) => word.replaceAll(/[[\]…]/g, ''))

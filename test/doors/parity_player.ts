@@ -10,17 +10,12 @@ export type Name = Registered['name']
 export interface Step {
   asked: string
   name: Name
-  /** The fields that were given. */
-  fields: string[]
+  input: Json
   outcome: Outcome | undefined
 }
 
-/** Which steps a door is asked for. */
-export interface Choice {
-  isDue(at: number): boolean
-  /** The door could be asked. */
-  done(at: number): void
-}
+/** Which steps a door is asked for, by their places in the script. */
+export type Choice = ReadonlySet<number>
 
 /** Lists stand in the order of time: no two calls are of one millisecond, however fast a door. */
 function passMillisecond(): void {
@@ -50,11 +45,10 @@ export class Player {
     passMillisecond()
     const operation = operationNamed.get(name)!
     const asked = `${agent} ${name} ${JSON.stringify(input).slice(0, 120)}`
-    const step: Step = { asked, name, fields: Object.keys(input), outcome: undefined }
+    const step: Step = { asked, name, input, outcome: undefined }
     const at = this.steps.push(step) - 1
-    const isDue = this.choice?.isDue(at) ?? true
+    const isDue = this.choice?.has(at) ?? true
     const through = isDue ? this.door.ask(operation, agent, input) : undefined
-    if (through) this.choice?.done(at)
     const outcome = (await through) ?? (await this.direct.ask(operation, agent, input)!)
     if (through) step.outcome = outcome
     return 'answer' in outcome ? outcome.answer : outcome.refused

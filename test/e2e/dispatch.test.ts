@@ -1,27 +1,30 @@
 import { describe, expect, test } from 'vitest'
 import { BRIEF, dispatching, HELD, most, script, userOf } from '../dispatching.ts'
-import { TEST_CLI, until } from '../processes.ts'
+import { ROUNDS, TEST_CLI, until } from '../processes.ts'
 
 const USERS = ['ada', 'ben', 'cem']
+/** How many tasks each of them has; every run takes two processes. */
+const EACH = ROUNDS > 1 ? 10 : 5
+const TOTAL = EACH * USERS.length
 const UNSERIALIZED = { per_user_serialization: { enabled: false } }
 
-/** Enqueues `count` tasks for each user, all of one before the next, then waits for them all. */
-async function through(config: object, count = 10) {
+/** Enqueues the tasks of each user, all of one before the next, then waits for them all. */
+async function through(config: object) {
   const all = dispatching({ agents: { brief: script(BRIEF) }, ...config })
   await all.serve()
   await all.daemon.ok('queue.pause')
   for (const user of USERS) {
-    for (let i = 0; i < count; i += 1) await all.add(`${user}-${i}`, user)
+    for (let i = 0; i < EACH; i += 1) await all.add(`${user}-${i}`, user)
   }
   await all.daemon.ok('queue.resume')
-  const lines = await all.seen('end', count * USERS.length)
+  const lines = await all.seen('end', TOTAL)
   const status = await all.idle()
-  expect(lines).toHaveLength(count * USERS.length)
+  expect(lines).toHaveLength(TOTAL)
   expect(all.wrong()).toEqual([])
   return { all, lines: all.lines(), status }
 }
 
-describe('three users with ten tasks each', () => {
+describe(`three users with ${EACH} tasks each`, () => {
   test('never two of one user, never more than the slots, and all are done', async () => {
     const { lines, status, all } = await through({ slots: { max: 4 } })
     const at_once = most(lines, userOf)
@@ -29,14 +32,14 @@ describe('three users with ten tasks each', () => {
     expect(at_once.all).toBeLessThanOrEqual(3)
     expect(status).toMatchObject({ active: { slots_used: 0, by_user: {} }, pool: { used: 0 } })
     const { items } = await all.daemon.ok('task.list', { limit: 100, status: 'done' })
-    expect(items).toHaveLength(30)
+    expect(items).toHaveLength(TOTAL)
   })
 
   test('with fewer slots than users these take turns', async () => {
     const { lines } = await through({ slots: { max: 2 } })
     expect(most(lines, userOf).all).toBeLessThanOrEqual(2)
     const starts = lines.filter(({ what }) => what === 'start').map(userOf)
-    for (let end = 1; end <= 30; end += 1) {
+    for (let end = 1; end <= TOTAL; end += 1) {
       const counts = USERS.map(
         (user) => starts.slice(0, end).filter((each) => each === user).length,
       )

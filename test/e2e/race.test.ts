@@ -20,9 +20,13 @@ function on(store: (typeof STORES)[number]): Sandbox {
   return place
 }
 
+/** A hundred on one store, once; what else they race for is shown by fewer. */
+const COMMANDS =
+  ROUNDS > 1 ? { sqlite: 100, file: 100, task: 100 } : { sqlite: 100, file: 30, task: 30 }
+
 /** As from a shell: `for i in $(seq 100); do ./bin/leasehold … --agent a$i & done`. */
-function hundred(place: Sandbox, args: string[]): Promise<Ended[]> {
-  const agents = Array.from({ length: 100 }, (_, i) => `a${i}`)
+function atOnce(count: number, place: Sandbox, args: string[]): Promise<Ended[]> {
+  const agents = Array.from({ length: count }, (_, i) => `a${i}`)
   const asked = agents.map((agent) => {
     return place.cli([...args, '--agent', agent], { program: [process.execPath, BIN] })
   })
@@ -32,7 +36,7 @@ function hundred(place: Sandbox, args: string[]): Promise<Ended[]> {
 function expectOneWinner(ended: Ended[], says: RegExp): void {
   const [winners, losers] = [0, 5].map((code) => ended.filter((each) => each.code === code))
   expect(ended.filter((each) => each.code !== 0 && each.code !== 5)).toEqual([])
-  expect([winners!.length, losers!.length]).toEqual([1, 99])
+  expect([winners!.length, losers!.length]).toEqual([1, ended.length - 1])
   const holder = / for (a\d+),/.exec(winners![0]!.out)?.[1]
   for (const { out, err } of losers!) {
     expect(out).toBe('')
@@ -45,28 +49,28 @@ function expectOneWinner(ended: Ended[], says: RegExp): void {
   expect(new Set(losers!.map(({ err }) => says.exec(err)![1])).size).toBe(1)
 }
 
-describe('a hundred commands at once', PATIENT, () => {
+describe('many commands at once', PATIENT, () => {
   for (const store of STORES) {
-    test(`of 100 that acquire a lock on ${store}, one gets it, 99 are told who`, async () => {
+    test(`one of ${COMMANDS[store]} gets a lock on ${store}, the others are told who`, async () => {
       const place = on(store)
-      const ended = await hundred(place, ['lock', 'acquire', 'build'])
+      const ended = await atOnce(COMMANDS[store], place, ['lock', 'acquire', 'build'])
       expectOneWinner(ended, /^error: build is held by (\S+) until (\S+)$/m)
       expect(await place.ok(['lock', 'list'])).toMatchObject({ items: [{ name: 'build' }] })
       expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true })
     })
   }
 
-  test('of 100 that claim a task, one gets it and 99 are told who has it', async () => {
+  test('of those who claim a task, one gets it and the others are told who has it', async () => {
     const place = on('sqlite')
     await place.ok(['task', 'add', 'Only one', '--id', '42'])
-    const ended = await hundred(place, ['task', 'claim', '42'])
+    const ended = await atOnce(COMMANDS.task, place, ['task', 'claim', '42'])
     expectOneWinner(ended, /^error: Task is locked by (\S+) until (\S+)$/m)
     const task = await place.ok(['task', 'show', '42'])
     expect(task).toMatchObject({ status: 'in_progress', attempts: 1 })
   })
 })
 
-const CROWD = 50
+const CROWD = ROUNDS > 1 ? 50 : 20
 
 /** Starts participants, lets them all begin at once, and returns what each has said. */
 async function crowd(place: Sandbox, args: string[], size = CROWD): Promise<Said[][]> {
@@ -89,7 +93,7 @@ const TURNS = ROUNDS > 1 ? { sqlite: 40, file: 20 } : { sqlite: 2, file: 1 }
 /** A file store writes its whole document with every claim, so it gets fewer. */
 const TASKS = ROUNDS > 1 ? { sqlite: 1_000, file: 200 } : { sqlite: 300, file: 100 }
 
-describe.for(STORES)('fifty processes on %s', PATIENT, (store) => {
+describe.for(STORES)('many processes on %s', PATIENT, (store) => {
   test('take one lock in turns, never two at a time, with fences that only rise', async () => {
     const place = on(store)
     const turns = TURNS[store]

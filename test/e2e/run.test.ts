@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { daemonOn } from '../daemons.ts'
 import { isAlive, sandbox, type Sandbox, TEST_CLI, until } from '../processes.ts'
 import { Commands, DEAF } from './commands.ts'
 
@@ -120,6 +121,23 @@ describe('the lock is free after every kind of end', () => {
     expect(await second.ended).toMatchObject({ code: 0, err: '' })
     commands.expectNeverTwo()
     expect([...commands.pids(), deaf].some(isAlive)).toBe(false)
+    await expectFree(place)
+  })
+
+  test('kill -9 of the wrapper with a token: the lock is free when the group is gone', async () => {
+    const { place, commands } = await prepared()
+    const { url } = await daemonOn(place)
+    const tokens = ['ada', 'bob'].map(async (agent) => {
+      const { token } = await place.ok(['token', 'create', '--role', 'agent', '--agent', agent])
+      return { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: token as string }
+    })
+    const [ada, bob] = await Promise.all(tokens)
+    const deaf = 'trap "" TERM; forever'
+    const first = await commands.begun(['--task', '42', ...LONG], deaf, ada)
+    const second = commands.run(['--task', '42', '--wait', '30s'], 'exit 0', bob)
+    first.kill('SIGKILL')
+    expect(await second.ended).toMatchObject({ code: 0, err: '' })
+    commands.expectNeverTwo()
     await expectFree(place)
   })
 

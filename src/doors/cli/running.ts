@@ -3,6 +3,7 @@ import { lockOf } from '../../core/lease.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../daemon/command.ts'
 import { keepRenewing } from '../../daemon/renewing.ts'
+import { Watcher } from '../../daemon/watcher.ts'
 import * as locks from '../../operations/locks.ts'
 import * as tasks from '../../operations/tasks.ts'
 import { ownProcess } from '../../stores/process.ts'
@@ -23,20 +24,20 @@ export interface RunOptions {
 }
 
 /**
- * Holds a lock while a command runs, and answers with the exit code for both. A token may not name
- * what the server is to stop: then nobody but us and our watcher stops the command, and because the
- * lock is free with our death, the watcher gives the command no time to end by itself.
+ * Holds a lock while a command runs, and answers with the exit code for both. With a token nobody
+ * may name a group that the server is to stop. The lease then names our watcher instead of us: it
+ * outlives us until it has stopped the command, and only then the lock is free.
  */
 export async function run(context: Context, argv: string[], options: RunOptions): Promise<number> {
   const name = await lockFor(context, options)
-  const lease = await take(context, name, options)
+  const watcher = context.env['LEASEHOLD_TOKEN'] ? new Watcher(STOP_MS) : undefined
+  const lease = await take(context, name, options, watcher?.process)
   const held = new Held(context, lease)
   const env = held.environment(options)
-  const is_named = !context.env['LEASEHOLD_TOKEN']
-  const grace_ms = is_named ? STOP_MS : 0
-  const command = await startCommand({ argv, env, stdio: 'inherit', lets_go: true, grace_ms })
+  const ask = { argv, env, stdio: 'inherit', lets_go: true, grace_ms: STOP_MS, watcher } as const
+  const command = await startCommand(ask)
   try {
-    if (is_named) await held.name(command)
+    if (!watcher) await held.name(command)
   } catch (error) {
     // Its gate never opens, so nothing has run.
     await command.stop()
@@ -48,9 +49,11 @@ export async function run(context: Context, argv: string[], options: RunOptions)
   held.keepRenewing(() => void command.stop((lease.ttl_seconds * 1000) / 6))
   const exit = await command.exited
   await command.stop(STOP_MS)
-  command.done()
   unhook()
-  return held.finish(exit, options)
+  const code = await held.finish(exit, options)
+  // Not before: with the watcher the lease that names it would end.
+  command.done()
+  return code
 }
 
 async function lockFor(context: Context, options: RunOptions): Promise<string> {
@@ -69,16 +72,14 @@ async function lockFor(context: Context, options: RunOptions): Promise<string> {
   return lockOf(task.id)
 }
 
-/** Takes the lock for this very process, or says who has it and who could free it. */
+/** Takes the lock for a process, this one by default, or says who has it and who could free it. */
 async function take(
   context: Context,
   name: string,
   options: RunOptions,
+  holder = ownProcess(),
 ): Promise<locks.ShownLease> {
-  const ask = {
-    ttl_seconds: durationOf(options.ttl, '--ttl'),
-    process: ownProcess(),
-  }
+  const ask = { ttl_seconds: durationOf(options.ttl, '--ttl'), process: holder }
   try {
     if (options.claim && options.wait === undefined) {
       const input = { id: options.task, ...ask }
