@@ -12,8 +12,8 @@ let since_ms = Number.NEGATIVE_INFINITY
 /**
  * Counts a refusal for /metrics. Where an agent tried what it may not, the log of this server tells
  * who and what, a line a second at most; of strangers without a token there is only the count, so
- * that they cannot crowd out the others. No event is recorded: an agent that may change nothing must
- * not be able to make the store grow.
+ * that they cannot crowd out the others. No event is recorded: an agent that may change nothing
+ * must not be able to make the store grow.
  */
 export function noteRefusal(
   { meter }: Store,
