@@ -3,15 +3,28 @@ import { keyOf, type Ticket } from './rows.ts'
 import { isFree } from './standing.ts'
 import type { View } from './view.ts'
 
+const LOOK_STEP_MS = 60_000
+
 /** The only way a ticket is written: keeps true where it is looked at for being gone, and when. */
-export function putTicket(view: View, ticket: Omit<Ticket, 'seat' | 'due_ms'>): Ticket {
+export function putTicket(view: View, ticket: Kept): Ticket {
   const kept = { ...ticket, seat: ticket.process?.seat ?? null, due_ms: dueOf(ticket) }
   view.put('ticket', kept)
   return kept
 }
 
+type Kept = Omit<Ticket, 'seat' | 'due_ms'>
+
+/**
+ * When to look whether it is gone. Somebody speaks for it sooner, unless its process is gone with a
+ * whole machine: nobody else asks about that one. In steps, or the index would change each time.
+ */
+function dueOf(ticket: Kept): number {
+  const look_ms = Math.ceil((ticket.seen_ms + TICKET_MS) / LOOK_STEP_MS) * LOOK_STEP_MS
+  return Math.min(endOf(ticket) ?? look_ms, look_ms)
+}
+
 /** When a ticket is gone whatever becomes of its process; null: it lives with that. */
-function dueOf({ process, called_ms, seen_ms, cycle }: Omit<Ticket, 'seat' | 'due_ms'>) {
+function endOf({ process, called_ms, seen_ms, cycle }: Kept): number | null {
   const silent_ms = seen_ms + TICKET_MS
   // Kept only for its waiter to find the cycle, which it does at its next look.
   if (cycle) return silent_ms
@@ -94,8 +107,8 @@ export function disownTicket(view: View, id: string): void {
 
 /** A waiter that died, fell silent or let its call lapse holds up nobody. */
 export function isGone(view: View, ticket: Ticket): boolean {
-  const due_ms = dueOf(ticket)
-  if (due_ms !== null && view.now > due_ms) return true
+  const end_ms = endOf(ticket)
+  if (end_ms !== null && view.now > end_ms) return true
   // Without a process silence alone tells, and one that was let go has no other end.
   if (ticket.cycle || ticket.process === null) return false
   const fact = view.process(ticket.process)

@@ -211,7 +211,7 @@ export interface Ticket {
   /** It is gone this long after anybody last spoke for it, unless `process` lives. */
   seen_ms: number
   called_ms: number | null
-  /** `seat` of `process`, and when it is gone unless somebody speaks for it: see `putTicket`. */
+  /** `seat` of `process`, and when to look whether it is gone: see `putTicket`. */
   seat: string | null
   due_ms: number | null
   /** Set when the waiter was chosen to break a deadlock: the cycle, spelled out. */

@@ -8,6 +8,8 @@ import { type Cursor, type Fact, NeedsKill, type View } from './view.ts'
 export interface Progress {
   /** Among leases whose time is up: behind those that could not be settled. */
   due?: Cursor | undefined
+  /** Among waiters that fell silent: behind those whose process lives. */
+  tickets_due?: Cursor | undefined
   /** Among what processes of this seat have; null: all of them were looked at. */
   leases?: Cursor | null | undefined
   tickets?: Cursor | null | undefined
@@ -47,11 +49,11 @@ export function sweep(
   const orphaned: Lease[] = []
   const left = { ...bounds }
   const clear = (lease: Lease) => settleQuietly(view, lease, orphaned)
-  const due = sweepOverdue(view, from.due, left, clear)
-  for (const ticket of view.due('tickets_due', '', view.now - 1)) {
-    if (left.clears <= 0) break
-    if (clearTicket(view, ticket)) left.clears -= 1
-  }
+  const overdue = (after?: Cursor) => view.due('leases_by_expiry', '', view.now, after)
+  const due = sweepOverdue(overdue, from.due, left, clear, expiryOf)
+  const silent = (after?: Cursor) => view.due('tickets_due', '', view.now - 1, after)
+  const clearSilent = (ticket: Ticket) => clearTicket(view, ticket)
+  const tickets_due = sweepOverdue(silent, from.tickets_due, left, clearSilent, dueOf)
   const at = (cursor: Cursor | null | undefined, look: (after?: Cursor) => Cursor | null) =>
     seat === null || cursor === null ? cursor : look(cursor)
   const leases = at(from.leases, (after) =>
@@ -67,22 +69,26 @@ export function sweep(
     ),
   )
   const more = left.clears <= 0 || left.looks <= 0
-  return { orphaned, progress: { due, leases, tickets }, more }
+  return { orphaned, progress: { due, tickets_due, leases, tickets }, more }
 }
 
-/** Leases whose time is up. Undefined at the end: the next sweep begins with the first again. */
-function sweepOverdue(
-  view: View,
+const expiryOf = ({ expires_ms, name }: Lease): Cursor => ({ order: expires_ms, key: name })
+const dueOf = ({ due_ms, id }: Ticket): Cursor => ({ order: due_ms!, key: id })
+
+/** What is up by time. Undefined at the end: the next sweep begins with the first again. */
+function sweepOverdue<Row>(
+  rowsBehind: (after: Cursor | undefined) => Iterable<Row>,
   after: Cursor | undefined,
   left: Bounds,
-  clear: (lease: Lease) => boolean,
+  clear: (row: Row) => boolean,
+  placeOf: (row: Row) => Cursor,
 ): Cursor | undefined {
   let at = after
-  for (const lease of view.due('leases_by_expiry', '', view.now, after)) {
+  for (const row of rowsBehind(after)) {
     if (left.clears <= 0 || left.looks <= 0) return at
-    if (clear(lease)) left.clears -= 1
+    if (clear(row)) left.clears -= 1
     else left.looks -= 1
-    at = { order: lease.expires_ms, key: lease.name }
+    at = placeOf(row)
   }
   return undefined
 }

@@ -168,7 +168,7 @@ export const INDEXES = {
     order: (row) => row.path!.base,
   }),
   tickets: index({ table: 'ticket', group: () => '', order: (row) => row.rank }),
-  /** Those who are gone at a time that is known. */
+  /** Those who may be gone, by when to look. */
   tickets_due: index({
     table: 'ticket',
     group: (row) => (row.due_ms === null ? null : ''),

@@ -7,13 +7,14 @@ import { checkFileStore } from './file/check.ts'
 import { readNewest } from './file/folder.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './moved.ts'
-import { openStore, type Place } from './open.ts'
+import { openStore, type Place, storeExists } from './open.ts'
 import type { Head, Sizes } from './port.ts'
 import { type Forgotten, forgetOld } from './prune.ts'
 import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
 import { checkSqlite } from './sqlite/check.ts'
 import { compactSqlite } from './sqlite/compact.ts'
+import { Witness } from './witness.ts'
 
 /** What `db check` found. */
 export interface Report {
@@ -23,6 +24,12 @@ export interface Report {
   head: Head | undefined
   /** Nothing is wrong but a setting of the server. */
   isUnsafe?: boolean
+}
+
+/** Whether nothing was ever committed here, which is not the same as that nothing is here. */
+export function isUnused(place: Place): boolean {
+  if (storeExists(place)) return false
+  return place.kind !== 'sqlite' || new Witness(place.path).read().committed === undefined
 }
 
 /** Looking after a store, whichever kind it is. */

@@ -14,9 +14,9 @@ export class Rounds {
 
   /** Where the next sweep begins. */
   next(now: number): Progress {
-    const { due, leases, tickets } = this.progress
+    const { due, tickets_due, leases, tickets } = this.progress
     const isOver = leases === null && tickets === null
-    return isOver && now - this.began_ms >= ROUND_MS ? { due } : this.progress
+    return isOver && now - this.began_ms >= ROUND_MS ? { due, tickets_due } : this.progress
   }
 
   /** Whether a sweep from here begins a round. */

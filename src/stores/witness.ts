@@ -57,7 +57,7 @@ export class Witness {
   }
 
   /** What `check` would say. */
-  faultOf(head: Numbers, { committed }: Kept): string | undefined {
+  faultOf(head: Numbers, { committed } = this.read()): string | undefined {
     if (!committed || !isBehind(head, committed) || planted('S3 witness')) return undefined
     return (
       `The store has lost what was committed: ${told(committed)}; ` +

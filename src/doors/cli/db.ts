@@ -9,6 +9,7 @@ import {
   restoreLastGoodState,
   restoreStore,
   sizeStore,
+  isUnused,
   type StoreSizes,
   takeBack,
 } from '../../stores/care.ts'
@@ -44,7 +45,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .description('Verify the store: its pages, its chain of events, and that its rows agree.')
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      if (!storeExists(context.place)) {
+      if (isUnused(context.place)) {
         say(
           context,
           { ok: true, problems: [], events: 0 },

@@ -48,7 +48,9 @@ export function checkSqlite(path: string): Report {
 export function inspectSqlite(path: string): Report & { isDamaged: boolean } {
   const report: Report = { ok: false, problems: [], events: 0, head: undefined }
   if (!existsSync(path)) {
-    return { ...report, problems: [`There is no database at ${path}`], isDamaged: false }
+    const lost = new Witness(path).faultOf(EMPTY_HEAD)
+    const problems = [lost ?? `There is no database at ${path}`]
+    return { ...report, problems, isDamaged: lost !== undefined }
   }
   let isDamaged = true
   let db: Database | undefined
