@@ -4,7 +4,7 @@ import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
 import { isInside, realpathOf } from '../stores/checkout.ts'
 import { loginState, STATE_NAME } from '../stores/place.ts'
-import { ADMIN } from '../stores/server_file.ts'
+import { isServed } from '../stores/server_file.ts'
 import type { Effects, Target } from './shell/effects.ts'
 
 /**
@@ -53,7 +53,7 @@ function stateIn(path: string): string | undefined {
   const at = parts.findIndex(isStateName)
   if (at !== -1) return parts.slice(0, at + 1).join(sep)
   for (let here = path; dirname(here) !== here; here = dirname(here)) {
-    if (existsSync(join(here, ADMIN))) return here
+    if (isServed(here)) return here
   }
   return undefined
 }

@@ -124,7 +124,7 @@ describe('the state folder', () => {
     )
     const served = place.path('elsewhere')
     mkdirSync(join(served, 'runs'), { recursive: true })
-    writeFileSync(join(served, 'admin.token'), 'x')
+    for (const name of ['admin.token', 'server.json']) writeFileSync(join(served, name), 'x')
     expect(
       expectDenied(await a.before('Write', { file_path: join(served, 'runs/meta.json') })),
     ).toMatch(WHY)
