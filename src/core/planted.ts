@@ -26,6 +26,10 @@ export type Promised =
   | 'R8'
   | 'R27'
   | 'L3'
+  /** What a write touches is not held to the scope of its token. */
+  | 'R48'
+  /** Programs count without a person's approval, and hooks let edits of state folders pass. */
+  | 'R50'
   | 'R53'
 
 let active: string | undefined

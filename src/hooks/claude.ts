@@ -2,6 +2,7 @@ import {
   type Answer,
   type Fields,
   fieldsIn,
+  filesIn,
   type HookCall,
   type HookEvent,
   numberIn,
@@ -48,14 +49,16 @@ export const claude: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const file = Object.hasOwn(WRITING, tool) ? textIn(given, WRITING[tool]!) : undefined
+    const isEdit = meant === 'before' && Object.hasOwn(WRITING, tool)
+    const files = isEdit ? filesIn(given, WRITING[tool]!) : []
     return {
       event: meant,
       name,
       session: textIn(input, 'session_id'),
       subagent: textIn(input, 'agent_id'),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
-      files: meant === 'before' && file !== undefined ? [file] : [],
+      files,
+      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
       ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
       busy: isBusy(input),
       source: textIn(input, 'source') ?? '',

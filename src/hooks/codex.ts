@@ -27,14 +27,16 @@ export const codex: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const command = textIn(fieldsIn(input['tool_input']), 'command', 'input', 'patch')
-    const isPatch = tool === 'apply_patch' && command !== undefined
+    const isPatch = meant === 'before' && tool === 'apply_patch'
+    const files = isPatch ? pathsInEnvelope(command ?? '') : []
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id', 'thread-id'),
       subagent: textIn(input, 'agent_id'),
       cwd: textIn(input, 'cwd') ?? process.cwd(),
-      files: meant === 'before' && isPatch ? pathsInEnvelope(command) : [],
+      files,
+      ...(isPatch && files.length === 0 && { unread: 'this patch names no file' }),
       ...(meant === 'before' && tool === 'Bash' && command !== undefined && { command }),
     }
   },

@@ -1,7 +1,9 @@
+import { pathsInEnvelope } from './patches.ts'
 import {
   type Answer,
   type Fields,
   fieldsIn,
+  filesIn,
   type HookEvent,
   plainName,
   type Protocol,
@@ -31,6 +33,7 @@ const EVENTS: Record<string, HookEvent> = {
 /** Tools that write; the documentation shows no input but the shell's, so every name is tried. */
 const WRITING = /^(?:Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite)$/
 const PATHS = ['file_path', 'path', 'target_file', 'filePath', 'notebook_path', 'target_notebook']
+const PATCHES = ['patch', 'input', 'command', 'diff']
 
 export const cursor: Protocol = {
   // One editor, many conversations.
@@ -71,8 +74,9 @@ const says = (output: object): Answer => ({ ...SILENT, out: `${JSON.stringify(ou
 function filesOf(event: string, tool: string, input: Fields, given: Fields): string[] {
   const isEdited = event === 'afterfileedit' || event === 'aftertabfileedit'
   const file = isEdited ? textIn(input, 'file_path') : undefined
-  const written = event === 'pretooluse' && WRITING.test(tool) ? textIn(given, ...PATHS) : undefined
-  return [file, written].filter((each) => each !== undefined)
+  if (file !== undefined) return [file]
+  if (event !== 'pretooluse' || !WRITING.test(tool)) return []
+  return [...filesIn(given, ...PATHS), ...pathsInEnvelope(textIn(given, ...PATCHES) ?? '')]
 }
 
 function cwdOf(input: Fields, given: Fields, env: NodeJS.ProcessEnv): string {

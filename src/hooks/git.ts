@@ -5,8 +5,9 @@ import { loginName } from '../stores/login.ts'
 import { host } from '../stores/process.ts'
 import { sessionHere } from '../stores/sessions.ts'
 import { letPast } from './bypass.ts'
+import { isState } from './kept.ts'
 import { type Conflict, conflictsIn, type HookContext, NAMES_MAX } from './context.ts'
-import { stagedPaths, unpushedPaths } from './git_facts.ts'
+import { keptPaths, stagedPaths, unpushedPaths } from './git_facts.ts'
 import { type Answer, plainName, SILENT, type Verdict } from './protocol.ts'
 import { conflictText } from './wording.ts'
 
@@ -33,21 +34,28 @@ export async function guardHistory(
 ): Promise<Verdict> {
   const { cwd } = context.around
   const names = verb === 'commit' ? stagedPaths(cwd) : pushedPaths(cwd, input)
+  const isAsked = verb === 'commit' && names.some(isState)
+  const state = isAsked ? keptPaths(cwd).filter(isState) : []
   const stale = await staleFence(context)
   const found = await conflictsIn(context, checkoutAt(cwd, context.around), names)
   const conflicts = found.filter(({ holder }) => !isRelated(holder, context.caller.agent))
-  const text = [stale, conflicts.length > 0 ? refusalText(verb, conflicts) : undefined]
+  const text = [
+    state.length > 0 ? stateText(state[0]!) : undefined,
+    stale,
+    conflicts.length > 0 ? refusalText(verb, conflicts) : undefined,
+  ]
   const denial = text.filter(Boolean).join('\n')
   const notice =
     names.length > NAMES_MAX ? `Leasehold looked at the first ${NAMES_MAX} paths only` : undefined
   if (denial === '') return notice === undefined ? {} : { notice }
-  if (context.settings.mode === 'warn') return { notice: denial }
-  return letPast(
-    context,
-    denial,
-    conflicts.map(({ path }) => path),
-  )
+  if (context.settings.mode === 'warn' && state.length === 0) return { notice: denial }
+  return letPast(context, denial, [...state, ...conflicts.map(({ path }) => path)])
 }
+
+/** What is in a state folder is nobody's to share: whoever unpacked it would run what it names. */
+const stateText = (path: string) =>
+  `Leasehold: this commit contains ${word(path)}, which is in a state folder\n` +
+  '  next: Take it out (git rm -r --cached .leasehold) and commit the rest; .gitignore names it.'
 
 /** git does not say which subagent it works for: what one has, all of its family may commit. */
 function isRelated(holder: string, agent: string): boolean {

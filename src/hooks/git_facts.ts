@@ -33,6 +33,10 @@ const NAMES = ['--name-only', '-z', '--no-renames']
 
 export const stagedPaths = (dir: string) => askGit(dir, ['diff', '--cached', ...NAMES])
 
+/** The same without what is taken out. */
+export const keptPaths = (dir: string) =>
+  askGit(dir, ['diff', '--cached', '--diff-filter=d', ...NAMES])
+
 /** What a commit would contain that is about to be made, relative to the top of the checkout. */
 export function committedPaths({ dir, all, paths, added }: Commit): string[] {
   if (paths.length > 0) return askGit(dir, ['diff', ...NAMES, 'HEAD', '--', ...paths])

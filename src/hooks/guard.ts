@@ -1,15 +1,13 @@
-import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
-import { homeFolder } from '../stores/login.ts'
 import { type Checkout, checkoutAt } from '../stores/checkout.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import type { HookCall, Verdict } from './protocol.ts'
-import { type Effects, noEffects } from './shell/effects.ts'
-import { effectsOf } from './shell/script.ts'
-import { isFolder, type Named, namedTargets, patchTargets } from './targets.ts'
-import { conflictText, denialOf } from './wording.ts'
+import { otherNames } from './hard_links.ts'
+import type { Effects } from './shell/effects.ts'
+import { type Named, namedTargets } from './targets.ts'
+import { conflictText, denialOf, nameText } from './wording.ts'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
 const MARGIN_SECONDS = 60
@@ -17,12 +15,11 @@ const KEEP_SECONDS_MAX = 24 * 3600
 const NAMES_AT_ONCE = 100
 
 /** Before a tool runs: may it write what it is about to write? */
-export async function guardTool(context: HookContext, call: HookCall): Promise<Verdict> {
-  const effects = call.command === undefined ? noEffects() : effectsIn(call.command, call.cwd)
-  for (const file of call.files) {
-    effects.writes.push({ path: resolve(call.cwd, file), kind: 'file' })
-  }
-  for (const patch of effects.patches) effects.writes.push(...patchTargets(patch))
+export async function guardTool(
+  context: HookContext,
+  call: HookCall,
+  effects: Effects,
+): Promise<Verdict> {
   const blocked = await guardGit(context, effects)
   if (blocked && context.settings.mode !== 'warn') {
     return letPast(context, blocked.text, blocked.names)
@@ -32,18 +29,13 @@ export async function guardTool(context: HookContext, call: HookCall): Promise<V
   return { ...touched, context: [blocked.text, touched.context].filter(Boolean).join('\n') }
 }
 
-function effectsIn(command: string, cwd: string): Effects {
-  const home = homeFolder(process.env, '/')
-  return effectsOf(command, { cwd, home, isFolder })
-}
-
 /** A sign of life: all that the agent holds lives on. Says what is in the way of none. */
-export function giveSign(context: HookContext, call: HookCall): Promise<Verdict> {
-  const targets = call.files.map((file) => ({
-    path: resolve(call.cwd, file),
-    kind: 'file' as const,
-  }))
-  return touchAll(context, namedTargets(targets, context.around), call)
+export function giveSign(
+  context: HookContext,
+  call: HookCall,
+  { writes }: Effects,
+): Promise<Verdict> {
+  return touchAll(context, namedTargets(writes, context.around), call)
 }
 
 async function touchAll(context: HookContext, named: Named[], call: HookCall): Promise<Verdict> {
@@ -53,16 +45,44 @@ async function touchAll(context: HookContext, named: Named[], call: HookCall): P
   for (const { checkout, names } of named.length > 0 ? named : [here]) {
     for (let at = 0; at === 0 || at < names.length; at += NAMES_AT_ONCE) {
       const some = names.slice(at, at + NAMES_AT_ONCE)
-      try {
-        told.push(...(await touch(context, checkout, some, call, 'auto')))
-      } catch (error) {
-        if (!(error instanceof Refusal) || !isNo(error)) throw error
-        if (settings.mode !== 'warn') return letPast(context, denialOf(error), some)
-        told.push(...(await touch(context, checkout, some, call, 'warn')))
-      }
+      const no = await touchSome(context, checkout, some, call, told)
+      if (no === undefined) continue
+      if (settings.mode !== 'warn') return letPast(context, no, some)
+      told.push(no)
     }
   }
   return told.length === 0 ? {} : { context: `Leasehold: ${told.join('; ')}` }
+}
+
+/** Why `names` must not be written; undefined: nothing is in the way. Adds what is to be `told`. */
+async function touchSome(
+  context: HookContext,
+  checkout: Checkout,
+  names: string[],
+  call: HookCall,
+  told: string[],
+): Promise<string | undefined> {
+  try {
+    told.push(...(await touch(context, checkout, names, call, 'auto')))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // One name that cannot be reserved must not leave the others without a guard.
+    if (error.code === 'invalid' && names.length > 0) {
+      if (names.length === 1) return nameText(names[0]!, error)
+      const found: (string | undefined)[] = []
+      for (const name of names) {
+        found.push(await touchSome(context, checkout, [name], call, told))
+      }
+      return found.find((each) => each !== undefined)
+    }
+    if (!isNo(error)) throw error
+    if (context.settings.mode !== 'warn') return denialOf(error)
+    told.push(...(await touch(context, checkout, names, call, 'warn')))
+  }
+  // After the touch: of two agents that come at once, one at least sees the other.
+  const { held, note } = await otherNames(context, checkout, names)
+  if (note !== undefined) told.push(note)
+  return held
 }
 
 /** Refusals that say something about the path; any other says something about the store. */

@@ -4,9 +4,13 @@ import { Refusal } from '../core/refusal.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { dropSession, keepSession } from '../stores/sessions.ts'
 import { briefFor } from './brief.ts'
+import { letPast } from './bypass.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
 import { giveSign, guardTool } from './guard.ts'
+import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
+import type { Effects } from './shell/effects.ts'
+import { unreadText } from './wording.ts'
 
 const LISTED_MAX = 1_000
 const PAGES_MAX = 10
@@ -16,9 +20,16 @@ const PATHS_AT_ONCE = 100
 export async function handle(
   context: HookContext,
   call: HookCall,
+  effects: Effects,
   isAlone: boolean,
 ): Promise<Verdict> {
-  const { caller, around } = context
+  const { caller, around, env, settings } = context
+  // First of all, because nothing has to be asked for it.
+  const kept = keptAmong(effects, around.folder, env)
+  if (kept) return letPast(context, kept.text, [kept.path])
+  if (call.unread !== undefined && settings.mode !== 'warn') {
+    return letPast(context, unreadText(call.unread), [call.cwd])
+  }
   if (call.event === 'session_end') return endSession(context)
   if (caller.process) {
     // A subagent's commands cannot be told from its parent's: the process is the parent.
@@ -28,7 +39,7 @@ export async function handle(
   }
   switch (call.event) {
     case 'before':
-      return guardTool(context, call)
+      return guardTool(context, call, effects)
     case 'session_start':
       return beginSession(context)
     case 'subagent_start':
@@ -37,12 +48,12 @@ export async function handle(
       // Of a protocol that does not say which one ended, nothing is known to be over; nor of a
       // token, in whose name all of them have what they have.
       return call.subagent === undefined || !caller.given
-        ? giveSign(context, call)
+        ? giveSign(context, call, effects)
         : releaseAll(context, false)
     case 'stop':
-      return call.busy ? giveSign(context, call) : endTurn(context)
+      return call.busy ? giveSign(context, call, effects) : endTurn(context)
     case 'alive':
-      return giveSign(context, call)
+      return giveSign(context, call, effects)
   }
 }
 

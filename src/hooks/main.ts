@@ -1,4 +1,4 @@
-import { existsSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { Asking } from './asking.ts'
 import { bypassReason } from './bypass.ts'
 import { claude } from './claude.ts'
@@ -17,6 +17,7 @@ import {
   SILENT,
   type Verdict,
 } from './protocol.ts'
+import { isInUse, rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { type HookSettings, readSettings } from './settings.ts'
 import { unreachableText } from './wording.ts'
 
@@ -46,21 +47,40 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const call = asker.read(event, input ?? {}, env)
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
-  const asking = new Asking(env, call.cwd)
-  if (!isInUse(asking, env)) return protocol.answer(call, {})
-  const settings = readSettings(asking.folder, env)
-  if (settings.mode === 'off') return protocol.answer(call, {})
-  const around = { cwd: call.cwd, folder: asking.folder, isShared: asking.isShared }
-  const work = async (): Promise<Verdict> => {
-    if (!input)
-      throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-    const agent = agentId(who, call.session, call.subagent, env)
-    const caller = callerFor(agent, agentProcess(), env)
-    return handle({ env, settings, caller, around, asking }, call, asker.isAlone)
+  const scenes = scenesOf(env, call)
+  const own = agentProcess()
+  if (call.event === 'before') rememberScenes(env, own, call.cwd, scenes)
+  else scenes.push(...scenesBefore(env, own, scenes))
+  const verdicts: Verdict[] = []
+  for (const { effects, ...scene } of scenes) {
+    if (scene.settings.mode === 'off') continue
+    const work = async (): Promise<Verdict> => {
+      if (!input)
+        throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
+      const agent = agentId(who, call.session, call.subagent, env)
+      const caller = callerFor(agent, own, env)
+      return handle({ env, caller, ...scene }, call, effects, asker.isAlone)
+    }
+    verdicts.push(await decide(work, scene.settings, env, call.event === 'before'))
+    await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
+    if (verdicts.at(-1)?.deny !== undefined) break
   }
-  const verdict = await decide(work, settings, env, call.event === 'before')
-  await within(asking.close(), CLOSE_MS).catch(() => undefined)
-  return protocol.answer(call, verdict)
+  return protocol.answer(call, together(verdicts))
+}
+
+/** What several stores said: a no of one counts; who the agent is, the first one says. */
+function together(verdicts: readonly Verdict[]): Verdict {
+  const joined = (part: 'context' | 'notice') => {
+    const text = verdicts.map((each) => each[part]).filter(Boolean)
+    return text.length > 0 ? { [part]: text.join('\n') } : {}
+  }
+  const { deny } = verdicts.at(-1) ?? {}
+  return {
+    ...verdicts[0],
+    ...joined('context'),
+    ...joined('notice'),
+    ...(deny !== undefined && { deny }),
+  }
 }
 
 /**
@@ -69,10 +89,6 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
  */
 const isCursor = (kind: string, input: Fields | undefined) =>
   kind === 'claude' && input?.['cursor_version'] !== undefined
-
-/** There is a state folder, or a server elsewhere that we were given a token for. */
-const isInUse = ({ folder }: Asking, env: NodeJS.ProcessEnv) =>
-  existsSync(folder) || Boolean(env['LEASEHOLD_TOKEN'])
 
 async function hookGit(event: string, env: NodeJS.ProcessEnv): Promise<Answer> {
   const verb = gitVerb(event)

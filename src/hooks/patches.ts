@@ -1,8 +1,29 @@
-const ENVELOPE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$/gm
+/** Blanks as tools that apply patches know them: Unicode's, and what JavaScript takes for one. */
+const BLANK = String.raw`[\s\u0085]`
+const ENVELOPE = new RegExp(
+  `^${BLANK}*\\*{3}${BLANK}*(?:(?:add|update|delete)${BLANK}+file|move${BLANK}+to)${BLANK}*:(.*)$`,
+  'is',
+)
+const CONTROL = /\p{Cc}/u
+const ENDS = new RegExp(`^${BLANK}+|${BLANK}+$`, 'g')
 
-/** The files that a patch in the format of `apply_patch` names, both sides of a move included. */
+/**
+ * The files that a patch in the format of `apply_patch` names, both sides of a move included. Tools
+ * differ in which blanks around a marker and a name they take off, so a padded name is given in
+ * every way that one of them may read it: to reserve one name too many hurts nobody.
+ */
 export function pathsInEnvelope(text: string): string[] {
-  return [...new Set([...text.matchAll(ENVELOPE)].map(([, path]) => path!))]
+  const found = new Set<string>()
+  for (const line of [...text.split('\n'), ...text.split(/[\r\u0085\u2028\u2029]/)]) {
+    const named = ENVELOPE.exec(line)?.[1]
+    if (named === undefined) continue
+    const bare = named.replaceAll(ENDS, '')
+    const asIs = named.replace(/^ /, '').replace(/\r$/, '')
+    const ways = [bare, asIs, asIs.replace(new RegExp(`${BLANK}+$`), '')]
+    // Only blanks make a name that others have: with a tab behind it, it would be a new one.
+    for (const path of ways) if (path === bare || !CONTROL.test(path)) found.add(path)
+  }
+  return [...found].filter((path) => path.replaceAll(ENDS, '') !== '')
 }
 
 const NONE = '/dev/null'

@@ -9,6 +9,8 @@ export interface HookCall {
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
   files: string[]
+  /** Why it cannot be told what the tool would write, although it would write something. */
+  unread?: string | undefined
   /** A shell command that is about to run. */
   command?: string
   /** How long that command may take. */
@@ -84,4 +86,11 @@ export function fieldsIn(value: unknown): Fields {
 export function numberIn(fields: Fields, name: string): number | undefined {
   const value = fields[name]
   return typeof value === 'number' && value > 0 ? value : undefined
+}
+
+/** The file that a tool's input names under one of `names`, and those of the edits in it. */
+export function filesIn(given: Fields, ...names: string[]): string[] {
+  const edits: unknown[] = Array.isArray(given['edits']) ? given['edits'] : []
+  const found = [given, ...edits.map(fieldsIn)].map((each) => textIn(each, ...names))
+  return found.filter((file) => file !== undefined)
 }

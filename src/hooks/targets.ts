@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { type Checkout, checkoutAt, pathIn } from '../stores/checkout.ts'
+import { type Checkout, checkoutAt, pathIn, realpathOf } from '../stores/checkout.ts'
 import { pathsInDiff, pathsInEnvelope } from './patches.ts'
 import type { Patch, Target } from './shell/effects.ts'
 
@@ -39,8 +39,9 @@ export function namedTargets(targets: readonly Target[], around: Surroundings): 
     known.set(dir, checkout)
     return checkout
   }
-  for (const { path, kind } of targets.flatMap(expand)) {
-    const nearest = at(nearestFolder(dirname(path)))
+  for (const { path, kind } of targets) {
+    // An edit follows links, also those that lead to another checkout.
+    const nearest = at(nearestFolder(dirname(realpathOf(path))))
     const checkout = nearest.repository === null ? at(around.cwd) : nearest
     const name = pathIn(checkout, around.cwd, path)
     if (name === undefined || isKept(name) || isBelow(path, around.folder)) continue
@@ -58,14 +59,14 @@ function isBelow(path: string, folder: string): boolean {
   return !relative(folder, resolve(path)).startsWith('..')
 }
 
-function nearestFolder(path: string): string {
+export function nearestFolder(path: string): string {
   let at = path
   while (!isFolder(at) && dirname(at) !== at) at = dirname(at)
   return at
 }
 
 /** Files that the shell would find; where it finds none, it would write none. */
-function expand(target: Target): Target[] {
+export function expand(target: Target): Target[] {
   if (target.kind !== 'glob') return [target]
   const parts = target.path.split('/').slice(1)
   let found = ['/']
@@ -74,7 +75,8 @@ function expand(target: Target): Target[] {
       ? found.flatMap((folder) => matches(folder, part)).slice(0, FOUND_MAX)
       : found.map((folder) => join(folder, part))
   }
-  return found.map((path) => ({ path, kind: isFolder(path) ? 'tree' : 'file' }))
+  const { removes = false } = target
+  return found.map((path) => ({ path, kind: isFolder(path) ? 'tree' : 'file', removes }))
 }
 
 function matches(folder: string, part: string): string[] {

@@ -5,7 +5,7 @@ import type { Conflict } from './context.ts'
 const SHOWN_MAX = 5
 
 /** What a refused agent should do. It will look for a way round: say there is none. */
-const INSTEAD =
+export const INSTEAD =
   'Work on other files and come back to this one then, or tell your user. ' +
   'Do not write it in another way: that is refused too.'
 
@@ -29,6 +29,15 @@ export function conflictText(what: string, conflicts: readonly Conflict[]): stri
   const more = conflicts.length > SHOWN_MAX ? ` and ${conflicts.length - SHOWN_MAX} more` : ''
   return `Leasehold: ${what} ${lines.join(', ')}${more}`
 }
+
+/** Why a file must not be written whose name no reservation can have. */
+export const nameText = (name: string, { message }: Refusal) =>
+  `Leasehold: ${word(name)} cannot be reserved: ${message}. Next: Give the file another name.`
+
+/** Why an edit is refused of which nobody can say what it changes. */
+export const unreadText = (why: string) =>
+  `Leasehold: ${why} that could be looked up, so nobody can say whether it is free. ` +
+  'Next: Write it in the form that the tool documents, with the name of the file on its own line.'
 
 export const unreachableText = (error: unknown) => {
   const why = error instanceof Error ? error.message : String(error)

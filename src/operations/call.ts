@@ -1,6 +1,7 @@
 import { seeAgent } from '../core/agent.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/lock.ts'
+import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { sightOf } from '../core/sight.ts'
@@ -101,7 +102,7 @@ function withinScope<F extends Fields, O>(
   caller: Scoped,
   ask: () => O,
 ): O {
-  if (typeof touches === 'function') refuseOutside(view, touches(input), caller)
+  if (typeof touches === 'function' && !planted('R48')) refuseOutside(view, touches(input), caller)
   try {
     return ask()
   } catch (error) {

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { literalGlob } from '../core/glob.ts'
 import { Refusal } from '../core/refusal.ts'
@@ -124,18 +124,32 @@ function outside(path: string, top: string): Refusal {
   })
 }
 
-function isInside(top: string, path: string): boolean {
+export function isInside(top: string, path: string): boolean {
   const way = relative(top, path)
   return way !== '..' && !way.startsWith(`..${sep}`) && resolve(top, way) === path
 }
 
-/** The real path, as far as it exists. */
-function realpathOf(path: string): string {
+/** As many links as Linux follows. */
+const LINKS_MAX = 40
+
+/** The real path, as far as it exists. A link to what does not exist yet leads there too. */
+export function realpathOf(path: string, links = LINKS_MAX): string {
   try {
     return realpathSync.native(path)
   } catch {
     const parent = dirname(path)
-    return parent === path ? path : join(realpathOf(parent), basename(path))
+    if (parent === path) return path
+    const named = join(realpathOf(parent, links), basename(path))
+    const to = links > 0 ? linkAt(named) : undefined
+    return to === undefined ? named : realpathOf(resolve(dirname(named), to), links - 1)
+  }
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
   }
 }
 

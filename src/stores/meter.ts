@@ -16,7 +16,8 @@ export class Meter {
   /** Batches by how many asks each answered, those without an event among them. */
   readonly batches = emptyAsks()
   asks = 0
-  readonly refusals = new Map<string, number>()
+  /** What doors of this process refused, reads too and before the store was asked, by code. */
+  readonly turnedAway = new Map<string, number>()
   /** Refused since the last commit with events. They join the next: a refusal costs no sync. */
   unwritten: RefusedWrite[] = []
 
@@ -58,10 +59,13 @@ export class Meter {
     for (const watcher of this.watchers) watcher()
   }
 
+  turnAway(code: string): void {
+    this.turnedAway.set(code, (this.turnedAway.get(code) ?? 0) + 1)
+  }
+
   answered(asks: number, refused: RefusedWrite[], written: boolean): void {
     countIn(this.batches, ASK_BOUNDS, asks)
     this.asks += asks
-    for (const { code } of refused) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1)
     if (written) this.unwritten = []
     else if (this.unwritten.length < UNWRITTEN_MAX) this.unwritten.push(...refused)
   }

@@ -4,7 +4,7 @@ import { Refusal } from '../core/refusal.ts'
 import { ELSEWHERE, fileSystemOf } from './file_system.ts'
 import { homeFolder } from './login.ts'
 
-const FOLDER = '.leasehold'
+export const STATE_NAME = '.leasehold'
 export const CONFIG_FILE = 'config.json'
 
 /**
@@ -13,13 +13,23 @@ export const CONFIG_FILE = 'config.json'
  */
 export function stateFolder(env: NodeJS.ProcessEnv, cwd: string): string {
   if (env['LEASEHOLD_DIR']) return resolve(cwd, env['LEASEHOLD_DIR'])
+  return nearestState(cwd) ?? join(homeFolder(env), STATE_NAME)
+}
+
+/** The state folder of the checkout around `cwd`, or of one further up. */
+export function nearestState(cwd: string): string | undefined {
   for (let here = resolve(cwd); ; here = dirname(here)) {
     const main = mainCheckout(here)
-    const shared = main && join(main, FOLDER)
+    const shared = main && join(main, STATE_NAME)
     if (shared && isFolder(shared)) return shared
-    if (isFolder(join(here, FOLDER))) return join(here, FOLDER)
-    if (dirname(here) === here) return join(homeFolder(env), FOLDER)
+    if (isFolder(join(here, STATE_NAME))) return join(here, STATE_NAME)
+    if (dirname(here) === here) return undefined
   }
+}
+
+/** What this login keeps outside of every checkout: what a person approved, first of all. */
+export function loginState(env: NodeJS.ProcessEnv): string {
+  return join(env['XDG_STATE_HOME'] || join(homeFolder(env), '.local', 'state'), 'leasehold')
 }
 
 /** In a linked worktree `.git` is a file that names a folder inside the main checkout's `.git`. */

@@ -20,6 +20,10 @@ export interface ServerFile {
 const SERVER = 'server.json'
 const ADMIN = 'admin.token'
 
+/** Whether a server has left both here: then this is a state folder, whatever its name. */
+export const isServed = (folder: string) =>
+  [SERVER, ADMIN].every((name) => fs.existsSync(join(folder, name)))
+
 type Announced = Omit<ServerFile, 'folder'>
 
 export function announce(folder: string, server: Announced, secret: string): void {

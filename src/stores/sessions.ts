@@ -14,6 +14,8 @@ interface SessionFile {
   seat: string
   /** Several where one process has many conversations: then nobody can tell whose child asks. */
   agents: string[]
+  /** The process has one conversation at a time, so that all it starts is that conversation's. */
+  alone: boolean
 }
 
 export interface Session {
@@ -31,34 +33,56 @@ const FILES_MAX = 1000
 const fileOf = (folder: string, { pid, start }: ProcessRef) =>
   join(folder, FOLDER, `${pid}-${start}.json`)
 
-/** Refuses (`unavailable`) when a file that may be there cannot be read. */
-function read(folder: string, process: ProcessRef): string[] {
+const NOBODY: Omit<SessionFile, 'seat'> = { agents: [], alone: false }
+
+/** What is kept of a process. Refuses (`unavailable`) a file that is there and cannot be read. */
+function read(folder: string, process: ProcessRef): Omit<SessionFile, 'seat'> {
   const path = fileOf(folder, process)
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return []
+    if (systemCode(error) === 'ENOENT') return NOBODY
     throw fileRefusal(error, path)
   }
   try {
-    const file = JSON.parse(text) as SessionFile
-    if (file.seat !== seat || !Array.isArray(file.agents)) return []
-    return file.agents.filter((agent) => typeof agent === 'string')
+    const file = JSON.parse(text) as Omit<SessionFile, 'alone'> & { alone?: boolean }
+    if (file.seat !== seat || !Array.isArray(file.agents)) return NOBODY
+    const agents = file.agents.filter((agent) => typeof agent === 'string')
+    return { agents, alone: file.alone ?? false }
   } catch {
-    return []
+    return NOBODY
   }
+}
+
+/** The names that are kept of a process. */
+export const namesKept = (folder: string, process: ProcessRef) => read(folder, process).agents
+
+/** Whose child this process is, as far as hooks have said: the nearest ancestor that they know. */
+export interface Family {
+  /** None: of nobody that is known. Several: of one of these. */
+  agents: string[]
+  alone: boolean
+  process: ProcessRef | null
+}
+
+export function familyHere(folder: string): Family {
+  if (existsSync(join(folder, FOLDER))) {
+    for (const { ref } of ancestors()) {
+      const { agents, alone } = read(folder, ref)
+      if (agents.length > 0) return { agents, alone, process: ref }
+    }
+  }
+  return { ...NOBODY, process: null }
 }
 
 /** The agent that this process was started by, if one of its ancestors is known to be one. */
 export function sessionHere(folder: string): Session | undefined {
-  if (!existsSync(join(folder, FOLDER))) return undefined
-  for (const { ref } of ancestors()) {
-    const agents = read(folder, ref)
-    if (agents.length === 1) return { agent: agents[0]!, process: ref }
-    if (agents.length > 1) return undefined
-  }
-  return undefined
+  return sessionOf(familyHere(folder))
+}
+
+export function sessionOf({ agents, process }: Family): Session | undefined {
+  return process && agents.length === 1 ? { agent: agents[0]!, process } : undefined
 }
 
 /**
@@ -71,7 +95,7 @@ export function keepSession(
   agent: string,
   how: 'alone' | 'among',
 ): void {
-  const known = read(folder, process)
+  const known = namesKept(folder, process)
   if (known.includes(agent) && (how === 'among' || known.length === 1)) return
   const others = how === 'among' ? known.filter((each) => each !== agent) : []
   const agents = [...others.slice(1 - AGENTS_MAX), agent]
@@ -79,20 +103,20 @@ export function keepSession(
   if (!existsSync(folder)) return
   mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 })
   if (known.length === 0) removeStale(folder)
-  write(folder, process, agents)
+  write(folder, process, { agents, alone: how === 'alone' })
 }
 
 /** The conversation is over; the process may go on with others. */
 export function dropSession(folder: string, process: ProcessRef, agent: string): void {
   const known = read(folder, process)
-  const agents = known.filter((each) => each !== agent)
-  if (agents.length === known.length) return
-  if (agents.length > 0) write(folder, process, agents)
+  const agents = known.agents.filter((each) => each !== agent)
+  if (agents.length === known.agents.length) return
+  if (agents.length > 0) write(folder, process, { ...known, agents })
   else rmSync(fileOf(folder, process), { force: true })
 }
 
-function write(folder: string, { pid, start }: ProcessRef, agents: string[]): void {
-  const file: SessionFile = { seat, agents }
+function write(folder: string, { pid, start }: ProcessRef, known: Omit<SessionFile, 'seat'>): void {
+  const file: SessionFile = { seat, ...known }
   writePrivate(join(folder, FOLDER), `${pid}-${start}.json`, `${JSON.stringify(file)}\n`)
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/daemon/config.ts'
 import { finish, startDaemon } from '../doors/serving.ts'
-import { type Sandbox, sandbox, until } from '../processes.ts'
+import { type Sandbox, sandbox, TEST_CLI, until } from '../processes.ts'
 
 /** A place where nothing is trusted that nobody approved. */
 function untrusting(): { place: Sandbox; env: NodeJS.ProcessEnv; witness: string } {
@@ -94,4 +94,15 @@ test('a server starts nothing that nobody approved, says so, and begins when it 
   expect(why.sentence).toContain('no dispatcher serves project web')
   expect(existsSync(evil)).toBe(false)
   expect(existsSync(alert)).toBe(false)
+})
+
+test('planted: a server that asks nobody is caught by what its agent leaves', async () => {
+  const { place, witness } = untrusting()
+  write(place, agent(witness))
+  const program = [process.execPath, TEST_CLI]
+  const daemon = await startDaemon(place, { program, env: { LEASEHOLD_PLANT: 'R50' } })
+  onTestFinished(() => finish(place))
+  await daemon.ok('queue.add', { prompt: 'x', project: 'web', user: 'u' })
+  await until('the agent ran', () => existsSync(witness))
+  expect(readConfig(place.state, { HOME: place.home }).waiting).not.toEqual([])
 })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { BIN, type Running, type Sandbox, sandbox, until } from '../processes.ts'
+import { BIN, type Running, type Sandbox, sandbox, TEST_CLI, until } from '../processes.ts'
 
 /** Runs each line's command in a shell, as agents run their hooks, and says what came of it. */
 const PROGRAM = `
@@ -25,7 +25,9 @@ export interface Said {
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
-const LEASEHOLD = `${quoted(process.execPath)} ${quoted(BIN)}`
+export const LEASEHOLD = `${quoted(process.execPath)} ${quoted(BIN)}`
+/** The same with bugs to switch on. */
+export const TEST_LEASEHOLD = `${quoted(process.execPath)} ${quoted(TEST_CLI)}`
 
 type Fields = Record<string, unknown>
 type Env = Record<string, string>
@@ -172,3 +174,17 @@ export function repository(config?: object): Repo {
   const agent = (session: string) => new Claude(place, repo, session)
   return { place, repo, git, a: agent(SESSIONS.a), b: agent(SESSIONS.b) }
 }
+
+/** How an MCP client of 2025 begins. */
+export const MCP_HELLO = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    },
+  },
+  { method: 'notifications/initialized' },
+]

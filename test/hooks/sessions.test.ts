@@ -2,19 +2,18 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN } from '../processes.ts'
-import { AgentProcess, Claude, expectDenied, expectSilent, repository, SESSIONS } from './agents.ts'
+import {
+  AgentProcess,
+  Claude,
+  expectDenied,
+  expectSilent,
+  MCP_HELLO,
+  repository,
+  SESSIONS,
+} from './agents.ts'
 
 const MCP = [
-  {
-    id: 1,
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-06-18',
-      capabilities: {},
-      clientInfo: { name: 'test', version: '1' },
-    },
-  },
-  { method: 'notifications/initialized' },
+  ...MCP_HELLO,
   {
     id: 2,
     method: 'tools/call',

@@ -6,6 +6,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { CONFIG_FILE, folderOf } from '../../stores/open.ts'
 import type { Enter } from './commands.ts'
 import { type Context, refuseWithToken } from './context.ts'
+import { refuseAdmin } from './family.ts'
 import { print } from './show.ts'
 
 /** `config approve`: a person looks at the programs that config.json names, and lets them count. */
@@ -34,6 +35,7 @@ async function approveHere(context: Context, yes: boolean): Promise<void> {
   const { env } = context
   refuseWithToken(env)
   if (env['LEASEHOLD_RUN']) throw forPeople()
+  refuseAdmin(context.family(), 'config approve')
   const { approve, approvedFor, readPrograms } = await import('../../daemon/main.ts')
   const folder = folderOf(context.place)
   const [before, after] = [approvedFor(folder, env), readPrograms(folder, env)]

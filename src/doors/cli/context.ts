@@ -9,10 +9,11 @@ import { loginName } from '../../stores/login.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../stores/process.ts'
 import { type Daemon, findDaemon } from '../../stores/server_file.ts'
-import { sessionHere } from '../../stores/sessions.ts'
+import { type Family, familyHere, sessionOf } from '../../stores/sessions.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/store.ts'
 import { Unanswered } from '../../stores/silence.ts'
+import { refuseAdmin, refuseStranger } from './family.ts'
 import { settleMemory } from './memory_config.ts'
 import { askDaemon } from './remote.ts'
 
@@ -37,6 +38,8 @@ export interface Context {
   caller: Caller
   /** The same, found anew: the hooks of our agent may have said who it is since. */
   callerNow(): Caller
+  /** The agents that this command may speak for, as far as hooks have said. */
+  family(): Family
   place: Place
   /** Calls an operation: through the daemon if one runs, else on the store itself. */
   call<F extends Fields, O>(
@@ -49,12 +52,16 @@ export interface Context {
   close(): Promise<void>
 }
 
+/** Nobody asks for this: `run` says it of the command that it started itself. */
+const OWN = 'lock.name_group'
+
 /** What the configuration of memory has a say in. */
 const WRITES_NOTES = new Set(['memory.put', 'memory.delete'])
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
-  const caller = callerOf(options, env, folderOf(place))
+  const family = () => (env['LEASEHOLD_TOKEN'] ? NONE : familyHere(folderOf(place)))
+  const caller = callerOf(options, env, family())
   let opened: Store | undefined
   const store = () => {
     refuseWithToken(env)
@@ -64,7 +71,8 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     env,
     json: options.json ?? false,
     caller,
-    callerNow: () => callerOf(options, env, folderOf(place)),
+    callerNow: () => callerOf(options, env, family()),
+    family,
     place,
     call: (operation, input, how = {}) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
@@ -76,7 +84,11 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
         if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
         return call(store(), operation, ask.input, ask.caller, ask.signal)
       }
-      const asking = async () => throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
+      const asking = async () => {
+        const isAdmins = operation.role === 'admin' || ask.caller.admin
+        if (isAdmins && operation.name !== OWN) refuseAdmin(family(), operation.name)
+        return throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
+      }
       return asking().catch((error) => askAgain(error, asking))
     },
     store,
@@ -94,7 +106,9 @@ async function meaningOf(store: Store, place: Place, env: NodeJS.ProcessEnv): Pr
 export function refuseWithToken(env: NodeJS.ProcessEnv): void {
   if (!env['LEASEHOLD_TOKEN']) return
   throw new Refusal('forbidden', 'With LEASEHOLD_TOKEN set, the store is not used directly', {
-    next: 'Unset it to work on the store as the login that it belongs to.',
+    next: env['LEASEHOLD_RUN']
+      ? 'Ask the server, by the commands that this token may use; the rest is for your user.'
+      : 'Unset it to work on the store as the login that it belongs to.',
   })
 }
 
@@ -155,14 +169,20 @@ function noteOnce({ message, next }: Unanswered): void {
   process.stderr.write(`leasehold: ${message}; the store itself was asked\n  next: ${next}\n`)
 }
 
+/** A token says who it stands for, whatever hooks have said. */
+const NONE: Family = { agents: [], alone: false, process: null }
+
 /**
  * `--agent`, else what a person or runner set, else the agent whose hooks said that we descend from
  * it, else an id that every terminal shares.
  */
-function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, folder: string): Caller {
+function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, family: Family): Caller {
   const said = options.agent ?? env['LEASEHOLD_AGENT']
-  if (said !== undefined) parseInput({ agent: agentId }, { agent: said })
-  const session = env['LEASEHOLD_TOKEN'] ? undefined : sessionHere(folder)
+  if (said !== undefined) {
+    parseInput({ agent: agentId }, { agent: said })
+    refuseStranger(family, said)
+  }
+  const session = sessionOf(family)
   const isOurs = session && (said === undefined || admits(session.agent, said))
   const agent = said ?? session?.agent
   return {

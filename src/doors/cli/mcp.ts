@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Refusal } from '../../core/refusal.ts'
 import { VERSION } from '../../daemon/version.ts'
 import type { Enter } from './commands.ts'
+import { refuseStranger } from './family.ts'
 
 /** `leasehold mcp`: what an agent's program starts to reach leasehold through a pipe. */
 export function addMcp(root: Command, enter: Enter): void {
@@ -13,7 +14,8 @@ export function addMcp(root: Command, enter: Enter): void {
       if (tools !== 'core' && tools !== 'all') throw noChoice(tools)
       const context = enter(self.optsWithGlobals())
       const { serveMcp } = await import('../mcp/main.ts')
-      await serveMcp(context, VERSION, tools)
+      const refuse = (agent: string) => refuseStranger(context.family(), agent)
+      await serveMcp({ ...context, refuseStranger: refuse }, VERSION, tools)
     })
 }
 

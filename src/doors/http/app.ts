@@ -22,6 +22,7 @@ import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
+import { noteRefusal } from '../note_refusal.ts'
 import { askedWith, callerHeader } from './caller.ts'
 import type { EventHub } from './events.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
@@ -53,8 +54,8 @@ export function httpApp(doors: Doors): Hono {
   const app = new Hono()
   let open = 0
   app.use('*', guard(doors.hosts))
-  app.onError((error, c) => answerRefusal(c, error))
-  app.notFound((c) => answerRefusal(c, noRoute(c)))
+  app.onError((error, c) => answerRefusal(c, doors, error))
+  app.notFound((c) => answerRefusal(c, doors, noRoute(c)))
   app.get('/healthz', (c) => {
     const { damage } = doors.store
     if (damage) throw new Refusal('damaged', damage.message, { next: MEND })
@@ -120,6 +121,7 @@ function warnOfDamage(c: Context, { damage }: Store): void {
 async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {
   const bearer = await doors.access.bearerOf(secret)
   doors.know(outgoingOf(c).socket)
+  c.set('agent', bearer.agent)
   return bearer
 }
 
@@ -140,7 +142,7 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    const bearer = await doors.access.bearerOf(askedWith(c))
+    const bearer = await bearerOf(c, doors, askedWith(c))
     if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
     const text = await metricsText(store, {
@@ -190,8 +192,9 @@ function inputOf(c: Context, operation: Operation): Promise<Record<string, unkno
   return Promise.resolve(c.req.query())
 }
 
-function answerRefusal(c: Context, error: unknown): Response {
+function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : broken(error)
+  noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
   return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
 }
 

@@ -131,6 +131,11 @@ function addProcess(out: Exposition, { meter, damage }: Store, door: DoorState):
   const trouble = meter.trouble === undefined ? 0 : 1
   out.gauge('leasehold_store_trouble', 'Whether the store cannot be used.', trouble)
   out.gauge('leasehold_store_damaged', 'Whether the store was found damaged.', damage ? 1 : 0)
+  out.counter(
+    'leasehold_doors_refusals_total',
+    'Refusals that doors of this process gave, of reads too and of who may not come in.',
+    [...meter.turnedAway].map(([code, value]) => ({ value, labels: { code } })),
+  )
   out.gauge('leasehold_event_listeners', 'Open event streams.', door.listeners)
   out.gauge('leasehold_http_requests_open', 'Requests under way.', door.requests)
   const { user, system } = process.cpuUsage()

@@ -5,6 +5,7 @@ import { call } from '../../operations/call.ts'
 import { ownProcess } from '../../stores/process.ts'
 import type { Store } from '../../stores/store.ts'
 import { toolBodyMax } from '../body_bound.ts'
+import { noteRefusal } from '../note_refusal.ts'
 import { type Ask, mcpServer } from './server.ts'
 
 /** Calls that may be under way at once: each may wait for a lock. */
@@ -46,15 +47,17 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   }
 }
 
+type Asking = (bearer: Bearer, wait: Waiter) => Ask
+
 /**
  * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, when its
  * token stops counting, or when the server stops. A 2025 client that cancels and keeps its
  * connection cannot be heard: its cancellation is a request of its own, and nothing says which one
  * it belongs to.
  */
-function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer, wait: Waiter) => Ask {
+function askingFor(store: Store, stopping: AbortSignal): Asking {
   let open = 0
-  return (bearer, wait) => async (operation, input, agent, cancelled) => {
+  const asking: Asking = (bearer, wait) => async (operation, input, agent, cancelled) => {
     refuseRole(bearer, operation)
     const caller = callerFor(bearer, agent, { waiter: ownProcess() })
     if (open >= OPEN_MAX) {
@@ -71,4 +74,9 @@ function askingFor(store: Store, stopping: AbortSignal): (bearer: Bearer, wait: 
       open -= 1
     }
   }
+  return (bearer, wait) => (operation, input, agent, cancelled) =>
+    asking(bearer, wait)(operation, input, agent, cancelled).catch((error: unknown) => {
+      if (error instanceof Refusal) noteRefusal(store, error, operation.name, bearer.agent)
+      throw error
+    })
 }

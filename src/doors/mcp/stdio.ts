@@ -1,5 +1,5 @@
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import type { Caller } from '../../core/caller.ts'
+import { admits, type Caller } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
@@ -17,6 +17,8 @@ interface Reach {
   env: NodeJS.ProcessEnv
   /** Asked for every call: we are started before the first hook of our agent runs. */
   callerNow(): Caller
+  /** Refuses (`forbidden`) a name that the agent which started us may not use. */
+  refuseStranger(agent: string): void
   place: Place
   call(
     operation: Operation,
@@ -57,6 +59,9 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
   const ask: Ask = (operation, input, agent, signal) => {
     const own = callerOf(reach)
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
+    if (caller.agent !== own.agent && !admits(own.agent, caller.agent)) {
+      reach.refuseStranger(caller.agent)
+    }
     const asked = placePaths(operation, filled(operation, input, caller, fences), reach.place)
     const end = fences.begin(caller.agent)
     const answer = reach

@@ -1,6 +1,8 @@
 /** What a command would change on disk, as far as its text says. Paths are absolute. */
 export interface Effects {
   writes: Target[]
+  /** What would be given another name, by a link: what is written to that is written to these. */
+  links: string[]
   /** What `git add` would stage. */
   added: string[]
   /** Commits that would be made. */
@@ -16,6 +18,8 @@ export interface Target {
   path: string
   /** `tree` is a folder with all that is in it; a `glob` is what the shell would look for. */
   kind: 'file' | 'tree' | 'glob'
+  /** It would be gone, with all that is in it. */
+  removes?: boolean
 }
 
 export interface Commit {
@@ -47,7 +51,7 @@ export interface Patch {
 }
 
 export function noEffects(): Effects {
-  return { writes: [], added: [], commits: [], pushes: [], discards: [], patches: [] }
+  return { writes: [], links: [], added: [], commits: [], pushes: [], discards: [], patches: [] }
 }
 
 /** Where a command stands while a script is read. */

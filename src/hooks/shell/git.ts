@@ -1,5 +1,5 @@
 import type { Argument, Effects, Invocation, Place } from './effects.ts'
-import { addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
+import { addRemoved, addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
 import { addPatch } from './writers.ts'
 
 /** Options before the subcommand that take the next word. */
@@ -29,7 +29,7 @@ const VERBS: Record<string, Verb> = {
   },
   rm: (args, place, effects) => {
     const { options } = readOptions(args)
-    if (!has(options, 'n', 'dry-run', 'cached')) addWrites(effects, place, operands(args))
+    if (!has(options, 'n', 'dry-run', 'cached')) addRemoved(effects, place, operands(args))
   },
   checkout: (args, place, effects) => {
     const { options, afterDashes } = readOptions(args, { valued: 'bB' })

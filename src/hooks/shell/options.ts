@@ -86,3 +86,9 @@ export function targetsOf(place: Place, args: readonly Argument[]): Target[] {
 export function addWrites(effects: Effects, place: Place, args: readonly Argument[]): void {
   effects.writes.push(...targetsOf(place, args))
 }
+
+export function addRemoved(effects: Effects, place: Place, args: readonly Argument[]): void {
+  for (const { path, kind } of targetsOf(place, args)) {
+    effects.writes.push({ path, kind, removes: true })
+  }
+}

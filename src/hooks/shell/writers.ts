@@ -1,6 +1,6 @@
-import { basename, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Argument, Effects, Invocation } from './effects.ts'
-import { addWrites, has, pathOf, readOptions, targetsOf, valueOf } from './options.ts'
+import { addRemoved, addWrites, has, pathOf, readOptions, targetsOf, valueOf } from './options.ts'
 
 type Writer = (call: Invocation, effects: Effects) => void
 
@@ -27,7 +27,7 @@ export const WRITERS: Record<string, Writer> = {
   truncate: operandsOf('rs', ['reference', 'size']),
   unlink: operandsOf(''),
   shred: operandsOf('ns', ['iterations', 'size']),
-  rm: operandsOf(''),
+  rm: ({ args, place }, effects) => addRemoved(effects, place, readOptions(args).operands),
   sed: writeSed,
   gsed: writeSed,
   perl: writePerl,
@@ -75,7 +75,8 @@ function copy(call: Invocation, effects: Effects, moves: boolean, valued = 'St')
   const into = valueOf(options, 't', 'target-directory')
   const sources = into === undefined ? operands.slice(0, -1) : operands
   const to = into === undefined ? operands.at(-1) : { text: into, glob: false }
-  if (moves) addWrites(effects, place, sources)
+  if (moves) addRemoved(effects, place, sources)
+  if (has(options, 'l', 'link', 's', 'symbolic-link')) addLinked(call, effects, sources)
   if (to?.text === undefined) return
   const target = pathOf(place, to.text)
   if (target === undefined) return
@@ -102,14 +103,40 @@ function addNamed(
   }
 }
 
-function link({ args, place }: Invocation, effects: Effects): void {
-  const { operands } = readOptions(args, { valued: 'St', long: ['target-directory', 'suffix'] })
-  const [source, to] = operands
-  if (source?.text === undefined) return
-  const target = pathOf(place, to?.text ?? basename(source.text))
+function link(call: Invocation, effects: Effects): void {
+  const { args, place } = call
+  const { options, operands } = readOptions(args, {
+    valued: 'St',
+    long: ['target-directory', 'suffix'],
+  })
+  const into = valueOf(options, 't', 'target-directory')
+  const [first, second] = operands
+  const sources = into === undefined && second ? operands.slice(0, -1) : operands
+  const to = into ?? (second ? operands.at(-1)!.text : basename(first?.text ?? '.'))
+  const target = to === undefined ? undefined : pathOf(place, to)
+  addLinked(call, effects, sources, target)
   if (target === undefined) return
-  const isInto = to !== undefined && place.isFolder(target)
-  effects.writes.push({ path: isInto ? join(target, basename(source.text)) : target, kind: 'file' })
+  const isInto = into !== undefined || sources.length > 1 || (second && place.isFolder(target))
+  for (const { text } of sources) {
+    if (text === undefined) continue
+    effects.writes.push({ path: isInto ? join(target, basename(text)) : target, kind: 'file' })
+  }
+}
+
+/** What a symbolic link says begins where the link is; that of others, where the command stands. */
+function addLinked(
+  { place }: Invocation,
+  effects: Effects,
+  sources: Argument[],
+  made?: string,
+): void {
+  for (const { text } of sources) {
+    const path = text === undefined ? undefined : pathOf(place, text)
+    if (path !== undefined) effects.links.push(path)
+    if (text !== undefined && made !== undefined) {
+      effects.links.push(resolve(dirname(made), text), resolve(made, text))
+    }
+  }
 }
 
 function writeDd({ args, place }: Invocation, effects: Effects): void {

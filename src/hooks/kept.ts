@@ -1,0 +1,82 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
+import { planted } from '../core/planted.ts'
+import { word } from '../core/quote.ts'
+import { isInside, realpathOf } from '../stores/checkout.ts'
+import { loginState, STATE_NAME } from '../stores/place.ts'
+import { isServed } from '../stores/server_file.ts'
+import type { Effects, Target } from './shell/effects.ts'
+
+/**
+ * What Leasehold keeps for itself: state folders, whoever uses them, and what a person approved. A
+ * file there decides which programs are started and who holds what, so that an agent which may edit
+ * files could otherwise do anything. Told from the path alone: no store is asked.
+ */
+export function keptAmong(
+  effects: Pick<Effects, 'writes' | 'links'>,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): { text: string; path: string } | undefined {
+  if (planted('R50')) return undefined
+  const own = loginState(env)
+  const kept = [folder, own, join(own, 'approved')].flatMap((each) => [
+    resolve(each),
+    realpathOf(each),
+  ])
+  const linked = effects.links.map((path): Target => ({ path, kind: 'file' }))
+  for (const target of [...effects.writes, ...linked]) {
+    const where = keptFolder(target, kept)
+    if (where !== undefined) return { path: target.path, text: textOf(target.path, where) }
+  }
+  return undefined
+}
+
+/** Whether a name in a checkout leads to a state folder: none is ever committed. */
+export const isState = (path: string) => path.split('/').some(isStateName)
+
+/** The state folder (or the like) that a write would reach; undefined: none. */
+function keptFolder({ path, removes }: Target, kept: readonly string[]): string | undefined {
+  for (const way of new Set([resolve(path), realpathOf(path)])) {
+    const found = stateIn(way) ?? kept.find((folder) => isInside(folder, way))
+    if (found !== undefined) return found
+    if (removes) {
+      const inner = [...kept, join(way, STATE_NAME)].find((each) => isInside(way, each))
+      if (inner !== undefined && existsSync(inner)) return inner
+    }
+  }
+  return kept.find((folder) => isLinkedFrom(folder, path))
+}
+
+/** The part of a path that is a state folder, by its name or by what a server left in it. */
+function stateIn(path: string): string | undefined {
+  const parts = path.split(sep)
+  const at = parts.findIndex(isStateName)
+  if (at !== -1) return parts.slice(0, at + 1).join(sep)
+  for (let here = path; dirname(here) !== here; here = dirname(here)) {
+    if (isServed(here)) return here
+  }
+  return undefined
+}
+
+/** On some disks case, and marks that nobody sees, make no other name. */
+const isStateName = (part: string) =>
+  part
+    .normalize('NFC')
+    .replaceAll(/\p{Cf}/gu, '')
+    .toLowerCase() === STATE_NAME
+
+/** Whether a file has another name (a hard link) directly in `folder`. */
+function isLinkedFrom(folder: string, path: string): boolean {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (!file?.isFile() || file.nlink < 2 || !existsSync(folder)) return false
+  return readdirSync(folder).some((name) => {
+    const other = statSync(join(folder, name), { throwIfNoEntry: false })
+    return other?.ino === file.ino && other.dev === file.dev
+  })
+}
+
+const textOf = (path: string, folder: string) =>
+  `Leasehold: ${word(path)} is not for agents to change: it leads into ${word(folder)}, where ` +
+  'Leasehold keeps its state and what a person approved. Next: Leave it as it is; all that you ' +
+  'need is done by commands (leasehold --help). A change of config.json is for your user to make ' +
+  'and to approve: leasehold config approve'
