@@ -23,7 +23,7 @@ const AGENTS = 50
 /** Of each process: all agents together have 40. */
 const CONNECTIONS = 2
 const CONNECTIONS_MAX = 50
-const EVENTS = ROUNDS === 1 ? 5_000 : 100_000
+const EVENTS = ROUNDS === 1 ? 2_000 : 100_000
 const ada = callerOf('ada')
 
 /** Daemons on one database, each with a state folder of its own. */

@@ -1,28 +1,34 @@
 import { describe, expect, test } from 'vitest'
 import { openFile, openForgetful, openMemory, openSqlite } from '../helpers.ts'
 import { openPostgres } from '../postgres.ts'
+import { ROUNDS } from '../processes.ts'
 import { play } from './differential.ts'
 
 const STEPS = 150
+const PATIENT = { timeout: 60_000 * ROUNDS }
 
 const STORES = {
-  'forgetful memory': { open: openForgetful, seeds: 20 },
-  SQLite: { open: openSqlite, seeds: 8 },
-  file: { open: openFile, seeds: 4 },
-  PostgreSQL: { open: openPostgres, seeds: 4 },
+  'forgetful memory': { open: openForgetful, seeds: 10 * ROUNDS },
+  SQLite: { open: openSqlite, seeds: 4 * ROUNDS },
+  file: { open: openFile, seeds: 2 * ROUNDS },
+  PostgreSQL: { open: openPostgres, seeds: 2 * ROUNDS },
 }
 
 describe('the same history', () => {
-  test.each(Object.entries(STORES))('has the same answers on %s', async (_, { open, seeds }) => {
-    for (let seed = 1; seed <= seeds; seed += 1) {
-      const expected = await play(openMemory, seed, STEPS)
-      const played = await play(open, seed, STEPS)
-      expect(expected.answers.length).toBeGreaterThan(STEPS)
-      const at = played.answers.findIndex((answer, i) => answer !== expected.answers[i])
-      expect(`seed ${seed}, ${at}: ${played.answers[at]}`).toBe(
-        `seed ${seed}, -1: ${expected.answers[-1]}`,
-      )
-      expect(played.end).toBe(expected.end)
-    }
-  })
+  test.each(Object.entries(STORES))(
+    'has the same answers on %s',
+    PATIENT,
+    async (_, { open, seeds }) => {
+      for (let seed = 1; seed <= seeds; seed += 1) {
+        const expected = await play(openMemory, seed, STEPS)
+        const played = await play(open, seed, STEPS)
+        expect(expected.answers.length).toBeGreaterThan(STEPS)
+        const at = played.answers.findIndex((answer, i) => answer !== expected.answers[i])
+        expect(`seed ${seed}, ${at}: ${played.answers[at]}`).toBe(
+          `seed ${seed}, -1: ${expected.answers[-1]}`,
+        )
+        expect(played.end).toBe(expected.end)
+      }
+    },
+  )
 })
