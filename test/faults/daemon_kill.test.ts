@@ -12,7 +12,7 @@ import {
 import { ROUNDS, type Sandbox, TEST_CLI, until } from '../processes.ts'
 
 const CLIENTS = 6
-const KILLS = 20 * ROUNDS
+const KILLS = 8 * ROUNDS
 
 type Ask = (name: string, input: object) => Promise<Json>
 

@@ -11,7 +11,7 @@ import { ROUNDS } from '../processes.ts'
 import { checkCounts } from '../simulation/counts.ts'
 import { countsAt, openAt, Writers } from './postgres_writers.ts'
 
-const KILLS = ROUNDS === 1 ? 4 : 20
+const KILLS = ROUNDS === 1 ? 2 : 20
 const BACK_MS = 5_000
 const PATIENT = { interval: 10, timeout: 30_000 }
 const ada = callerOf('ada')
