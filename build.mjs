@@ -37,27 +37,31 @@ const lean = {
 const OWN_URL =
   "const __own={get url(){return require('node:url').pathToFileURL(__filename).href}};"
 
-/** What only some commands need is a file of its own, so that the others do not load it. */
+/** What only some commands need is a bundle of its own, named by its first source file. */
+const BUNDLES = {
+  daemon: 'src/daemon/main.ts',
+  mcp: 'src/doors/mcp/main.ts',
+  init: 'src/doors/cli/init/main.ts',
+  demo: 'src/doors/cli/demo/main.ts',
+  demo_agent: 'src/doors/cli/demo/agent.ts',
+  runner: 'src/daemon/runner/main.ts',
+  runner_direct: 'src/daemon/runner/direct.ts',
+  postgres: 'src/stores/postgres/driver.ts',
+  embedder: 'src/daemon/embedding/embedder.ts',
+  hook: 'src/hooks/entry.ts',
+  hook_direct: 'src/hooks/direct_store.ts',
+  cli: 'src/doors/cli/main.ts',
+}
+const bundleOf = new Map(Object.entries(BUNDLES).map(([name, path]) => [resolve(path), name]))
+
+/** An `import()` of the first source of another bundle loads that bundle. */
 const apart = {
   name: 'apart',
   setup({ onResolve }) {
-    onResolve({ filter: /\/(daemon|mcp|init|demo)\/main\.ts$/ }, ({ kind, path }) =>
-      kind === 'dynamic-import'
-        ? { path: `./${path.split('/').at(-2)}.cjs`, external: true }
-        : undefined,
-    )
-    onResolve({ filter: /^\.\/driver\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './postgres.cjs', external: true } : undefined,
-    )
-    onResolve({ filter: /^\.\/direct_store\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './hook_direct.cjs', external: true } : undefined,
-    )
-    onResolve({ filter: /hooks\/entry\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './hook.cjs', external: true } : undefined,
-    )
-    onResolve({ filter: /^\.\/direct\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './runner_direct.cjs', external: true } : undefined,
-    )
+    onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+      const name = kind === 'dynamic-import' && bundleOf.get(resolve(resolveDir, path))
+      return name ? { path: `./${name}.cjs`, external: true } : undefined
+    })
   },
 }
 
@@ -66,20 +70,7 @@ const fresh = `${out}/fresh-${process.pid}`
 mkdirSync(fresh, { recursive: true })
 try {
   await build({
-    entryPoints: {
-      daemon: 'src/daemon/main.ts',
-      mcp: 'src/doors/mcp/main.ts',
-      init: 'src/doors/cli/init/main.ts',
-      demo: 'src/doors/cli/demo/main.ts',
-      demo_agent: 'src/doors/cli/demo/agent.ts',
-      runner: 'src/daemon/runner/main.ts',
-      runner_direct: 'src/daemon/runner/direct.ts',
-      postgres: 'src/stores/postgres/driver.ts',
-      embedder: 'src/daemon/jobs/embedder.ts',
-      hook: 'src/hooks/entry.ts',
-      hook_direct: 'src/hooks/direct_store.ts',
-      cli: 'src/doors/cli/main.ts',
-    },
+    entryPoints: BUNDLES,
     outdir: fresh,
     outExtension: { '.js': '.cjs' },
     bundle: true,

@@ -1,14 +1,14 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { seeAgent } from '../src/core/agent.ts'
+import { seeAgent } from '../src/core/locks/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
-import { type Claim, claimNext } from '../src/core/claim.ts'
-import { moveTask } from '../src/core/move.ts'
-import { createTask } from '../src/core/task.ts'
+import { type Claim, claimNext } from '../src/core/tasks/claim.ts'
+import { moveTask } from '../src/core/tasks/move.ts'
+import { createTask } from '../src/core/tasks/task.ts'
 import type { View } from '../src/core/view.ts'
-import { machine } from '../src/stores/machine.ts'
+import { machine } from '../src/machine/machine.ts'
 import { SqliteBackend } from '../src/stores/sqlite/backend.ts'
-import { Store } from '../src/stores/store.ts'
+import { Store } from '../src/stores/writer/store.ts'
 
 const TTL_MS = 60_000
 const CREATED_AT_ONCE = 2_000

@@ -1,9 +1,9 @@
 import { keyOf } from '../src/core/rows.ts'
-import { putMemory } from '../src/core/memory.ts'
-import type { Provider } from '../src/daemon/jobs/provider.ts'
-import { pack, toHex } from '../src/daemon/jobs/vector.ts'
+import { putMemory } from '../src/core/memory/memory.ts'
+import type { Provider } from '../src/daemon/embedding/provider.ts'
+import { pack, toHex } from '../src/daemon/embedding/vector.ts'
 import { textTools } from '../src/operations/text_merge.ts'
-import type { Store } from '../src/stores/store.ts'
+import type { Store } from '../src/stores/writer/store.ts'
 import { callerOf } from './claims.ts'
 
 const DIMENSIONS = 512

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Client } from 'pg'
-import { startPostgres } from '../test/postgres_server.ts'
+import { startPostgres } from '../test/support/postgres_server.ts'
 
 /** What a process did: how many jobs it completed, and when it began and ended, by one clock. */
 export interface Drained {

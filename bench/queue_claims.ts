@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { seeAgent } from '../src/core/agent.ts'
+import { seeAgent } from '../src/core/locks/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
-import { acquireLocks } from '../src/core/lock.ts'
-import { claimQueued, enqueueTask } from '../src/core/queue.ts'
+import { acquireLocks } from '../src/core/locks/lock.ts'
+import { claimQueued, enqueueTask } from '../src/core/queue/queue.ts'
 import type { View } from '../src/core/view.ts'
 import { callerOf, openStore } from './claims.ts'
 

@@ -1,4 +1,4 @@
-import { startPostgres } from './postgres_server.ts'
+import { startPostgres } from './support/postgres_server.ts'
 
 /** Once per run of the tests: a server for all files, unless `DATABASE_URL` names one. */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {

@@ -83,8 +83,10 @@ export function importsOf(file: TreeFile): Import[] {
 
 type Room =
   | 'core'
+  | 'machine'
   | 'stores'
   | 'operations'
+  | 'reach'
   | 'doors'
   | 'client'
   | 'daemon'
@@ -92,30 +94,29 @@ type Room =
   | 'web'
   | 'root'
 
+type Below = Partial<Record<Room, 'all' | 'types'>>
+
+const BELOW_MACHINE: Below = { core: 'all' }
+const BELOW_STORES: Below = { machine: 'all', ...BELOW_MACHINE }
+const BELOW_REACH: Below = { operations: 'all', stores: 'all', ...BELOW_STORES }
+const BELOW_DOORS: Below = { reach: 'all', ...BELOW_REACH }
+
 /** `types`: only what the compiler takes away again may be imported from there. */
-const WALLS: Record<Room, Partial<Record<Room, 'all' | 'types'>>> = {
+const WALLS: Record<Room, Below> = {
   core: {},
-  stores: { core: 'all' },
-  operations: { core: 'all', stores: 'types' },
-  doors: { operations: 'all', stores: 'all', core: 'all' },
-  client: { operations: 'all', stores: 'all', core: 'all' },
-  hooks: { operations: 'all', stores: 'all', core: 'all' },
-  daemon: {
-    doors: 'all',
-    client: 'all',
-    hooks: 'all',
-    operations: 'all',
-    stores: 'all',
-    core: 'all',
-  },
+  machine: BELOW_MACHINE,
+  stores: BELOW_STORES,
+  operations: { ...BELOW_STORES, stores: 'types' },
+  reach: BELOW_REACH,
+  doors: BELOW_DOORS,
+  client: BELOW_DOORS,
+  hooks: BELOW_DOORS,
+  daemon: { doors: 'all', client: 'all', hooks: 'all', ...BELOW_DOORS },
   // Runs in a browser: the server is asked over HTTP, and known by its types.
   web: { client: 'all', operations: 'types', core: 'all' },
   // What the package exports by name: src/index.ts and its like.
-  root: { client: 'all', operations: 'all', stores: 'all', core: 'all' },
+  root: { client: 'all', ...BELOW_DOORS },
 }
-
-/** Hashes and ids: not a store, but stores need them and may not look upward. */
-const DIGEST = 'src/stores/digest.ts'
 
 /** Packages that only one place may name: easy to replace, and off everybody else's path. */
 const HOMES: Record<string, RegExp> = {
@@ -148,7 +149,7 @@ function mayImport(from: TreeFile, { target, typeOnly }: Import & { target: stri
     const [mine, theirs] = [from.path, target].map((path) => path.split('/').slice(2, -1)[0])
     return theirs === undefined || mine === theirs
   }
-  const allowed = room === other || target === DIGEST ? 'all' : WALLS[room][other]
+  const allowed = room === other ? 'all' : WALLS[room][other]
   return allowed === 'all' || (allowed === 'types' && typeOnly)
 }
 

@@ -57,7 +57,7 @@ function misnamed(text: string): { word: string; say: string } | undefined {
 }
 
 /** The room for background jobs may say job and worker: there they mean nothing else. */
-const JOBS = /^src\/daemon\/jobs/
+const JOBS = /^src\/daemon\/embedding/
 
 const glossary: Rule = {
   says: 'one word, one thing: the words of the glossary',

@@ -1,4 +1,4 @@
-import type { Waiting } from '../core/lock.ts'
+import type { Waiting } from '../core/locks/lock.ts'
 import type { RawInput } from '../operations/operation.ts'
 import type { Registered } from '../operations/registry.ts'
 

@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events'
 import type { Caller } from '../core/caller.ts'
 import { call } from '../operations/call.ts'
-import { eventId, eventPlace } from '../stores/event_place.ts'
+import { eventId, eventPlace } from '../stores/writer/event_place.ts'
 import { openStore, type Place } from '../stores/open.ts'
-import { ownProcess } from '../stores/process.ts'
-import type { Store } from '../stores/store.ts'
+import { ownProcess } from '../machine/process.ts'
+import type { Store } from '../stores/writer/store.ts'
 import type { Question, Told, Transport, Who } from './transport.ts'
 
 const PAGE = 500

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../core/refusal.ts'
-import { Unanswered } from '../stores/silence.ts'
+import { Unanswered } from '../reach/silence.ts'
 
 const FIRST_MS = 25
 const LAST_MS = 1_000

@@ -1,12 +1,12 @@
 import { cursorOf, isBefore } from './cursor.ts'
-import { lockOf } from './lease.ts'
-import { REQUEST_MEMORY_MS } from './limits.ts'
-import { forgetNote } from './memory_prune.ts'
-import type { MemoryConflict } from './memory_rows.ts'
+import { lockOf } from './locks/lease.ts'
+import { REQUEST_MEMORY_MS } from './bounds.ts'
+import { forgetNote } from './memory/prune.ts'
+import type { MemoryConflict } from './memory/rows.ts'
 import { type Bound, DAY_MS, type Retention } from './retention.ts'
-import { rankOf } from './ready.ts'
+import { rankOf } from './tasks/ready.ts'
 import { keyOf, KEYS, type Run, type TableName, type Tables, type Task } from './rows.ts'
-import type { Vector } from './search_rows.ts'
+import type { Vector } from './memory/search_rows.ts'
 import { type Cursor, INDEXES, type IndexName, type View } from './view.ts'
 
 /** Rows that one step looks at, or takes away: a few milliseconds in which others wait. */

@@ -57,3 +57,8 @@ export class Refusal extends Error {
     return { error: { code, message, next, details } }
   }
 }
+
+/** Whether this is a refusal with that code. */
+export function isRefusal(error: unknown, code: Refusal['code']): boolean {
+  return error instanceof Refusal && error.code === code
+}

@@ -10,10 +10,10 @@ import type {
   MemoryText,
   MemoryUsage,
   MemoryVersion,
-} from './memory_rows.ts'
-import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue_rows.ts'
-import type { Alert, Stat } from './stat_rows.ts'
-import type { BackgroundJob, Duplicate, Embedding, Vector } from './search_rows.ts'
+} from './memory/rows.ts'
+import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue/rows.ts'
+import type { Alert, Stat } from './stats/rows.ts'
+import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
 export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
 

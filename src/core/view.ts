@@ -1,6 +1,6 @@
 import type { Details } from './refusal.ts'
 import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
-import type { Lane } from './queue_rows.ts'
+import type { Lane } from './queue/rows.ts'
 import type { ProcessRef, TableName, Tables } from './rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'

@@ -10,7 +10,7 @@ import { loopbackHosts } from '../doors/http/guard.ts'
 import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
 import { Access } from '../operations/access.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 const HOST = '127.0.0.1'
 const HOST_6 = '::1'

@@ -1,6 +1,6 @@
 import type { Refusal } from '../core/refusal.ts'
-import { isRefusal } from '../stores/errors.ts'
-import type { Store } from '../stores/store.ts'
+import { isRefusal } from '../core/refusal.ts'
+import type { Store } from '../stores/writer/store.ts'
 import type { Role } from './role.ts'
 
 /** What only the holder of a role does. */

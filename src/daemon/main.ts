@@ -2,13 +2,13 @@ import { plant, type Promised } from '../core/planted.ts'
 
 /** What `leasehold serve` and `dispatch` load: everything that other commands do without. */
 export { serve, type Served } from './serve.ts'
-export { openAgentDoor } from './agent_door.ts'
-export { Dispatcher } from './dispatcher.ts'
-export { approve, approvedFor, waitingText } from './approval.ts'
-export { readConfig, readPrograms } from './config.ts'
+export { openAgentDoor } from './dispatch/agent_door.ts'
+export { Dispatcher } from './dispatch/dispatcher.ts'
+export { approve, approvedFor, waitingText } from './config/approval.ts'
+export { readConfig, readPrograms } from './config/config.ts'
 export { outliveRejections } from './rejections.ts'
 // reason: the room for background jobs
-export { DirectMeaning } from './jobs/direct.ts'
+export { DirectMeaning } from './embedding/direct.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 

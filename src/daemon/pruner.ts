@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout as pause } from 'node:timers/promises'
 import { folderOf, type Place, retentionIn } from '../stores/open.ts'
-import { forgetOld } from '../stores/prune.ts'
-import type { Store } from '../stores/store.ts'
-import { pruneRuns } from './run_care.ts'
+import { forgetOld } from '../stores/writer/prune.ts'
+import type { Store } from '../stores/writer/store.ts'
+import { pruneRuns } from './dispatch/run_care.ts'
 
 /** A daemon has other things to do as it starts. */
 const FIRST_MS = 60_000

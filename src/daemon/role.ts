@@ -1,12 +1,12 @@
 import type { Caller } from '../core/caller.ts'
-import { checkFence, isEnding } from '../core/lease.ts'
-import { acquireLocks, releaseLock, renewLock } from '../core/lock.ts'
+import { checkFence, isEnding } from '../core/locks/lease.ts'
+import { acquireLocks, releaseLock, renewLock } from '../core/locks/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
-import { ownProcess } from '../stores/process.ts'
+import { ownProcess } from '../machine/process.ts'
 import type { Event } from '../core/view.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 const TTL_MS = 30_000
 

@@ -1,9 +1,9 @@
 import { Refusal } from '../core/refusal.ts'
-import { sha256 } from '../stores/digest.ts'
+import { sha256 } from '../machine/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
-import { host, isStopped } from '../stores/process.ts'
-import { readServer } from '../stores/server_file.ts'
-import type { Store } from '../stores/store.ts'
+import { host, isStopped } from '../machine/process.ts'
+import { readServer } from '../reach/server_file.ts'
+import type { Store } from '../stores/writer/store.ts'
 import { Role } from './role.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 /** Half of what is promised: a look that just missed it is followed by one in time. */
 const LOOK_MS = 500

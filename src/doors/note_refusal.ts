@@ -1,6 +1,6 @@
 import { quoted, word } from '../core/quote.ts'
 import type { Refusal } from '../core/refusal.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 /** A door that is knocked at all night must not fill the disk with lines. */
 const LINES_MAX = 60

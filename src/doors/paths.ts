@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import type { Operation } from '../operations/operation.ts'
-import { type Checkout, checkoutAt, globIn, pathIn } from '../stores/checkout.ts'
+import { type Checkout, checkoutAt, globIn, pathIn } from '../machine/checkout.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 
 type Input = Record<string, unknown>

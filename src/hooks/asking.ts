@@ -1,10 +1,10 @@
 import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
-import { uniqueId } from '../stores/digest.ts'
-import { stateFolder } from '../stores/place.ts'
-import { type Daemon, findDaemon } from '../stores/server_file.ts'
-import { Unanswered } from '../stores/silence.ts'
-import { askBare } from '../stores/wire.ts'
+import { uniqueId } from '../machine/digest.ts'
+import { stateFolder } from '../machine/place.ts'
+import { type Daemon, findDaemon } from '../reach/server_file.ts'
+import { Unanswered } from '../reach/silence.ts'
+import { askBare } from '../reach/wire.ts'
 
 /** These change nothing: they may be done twice, now and when a paused daemon goes on. */
 const READS = /\.(?:check|list|status)$/

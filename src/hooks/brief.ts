@@ -1,7 +1,7 @@
 import type { ShownReservation } from '../operations/reservations.ts'
 import { admits } from '../core/caller.ts'
 import { quoted, word } from '../core/quote.ts'
-import { checkoutAt, isHere } from '../stores/checkout.ts'
+import { checkoutAt, isHere } from '../machine/checkout.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
 
 interface Listed<T> {

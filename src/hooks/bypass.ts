@@ -1,5 +1,5 @@
 import { shortLine } from '../core/one_line.ts'
-import { uniqueId } from '../stores/digest.ts'
+import { uniqueId } from '../machine/digest.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../core/caller.ts'
-import type { Checkout } from '../stores/checkout.ts'
+import type { Checkout } from '../machine/checkout.ts'
 import type { ShownCheck, ShownReservation } from '../operations/reservations.ts'
 import type { Asking } from './asking.ts'
 import type { HookSettings } from './settings.ts'

@@ -1,5 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
-import { type Checkout, checkoutAt } from '../stores/checkout.ts'
+import { type Checkout, checkoutAt } from '../machine/checkout.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { quoted, word } from '../core/quote.ts'
-import { type Checkout, isHere } from '../stores/checkout.ts'
+import { type Checkout, isHere } from '../machine/checkout.ts'
 import { type HookContext, isOwn } from './context.ts'
 import { INSTEAD } from './wording.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Caller, leaseUnder } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
-import { type Ancestor, ancestors } from '../stores/process.ts'
+import { type Ancestor, ancestors } from '../machine/process.ts'
 
 /** What may stand between an agent and its hook: a shell, or what starts programs for it. */
 const WRAPPERS = new Set(

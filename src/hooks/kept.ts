@@ -2,9 +2,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
-import { isInside, realpathOf } from '../stores/checkout.ts'
-import { loginState, STATE_NAME } from '../stores/place.ts'
-import { isServed } from '../stores/server_file.ts'
+import { isInside, realpathOf } from '../machine/checkout.ts'
+import { loginState, STATE_NAME } from '../machine/place.ts'
+import { isServed } from '../reach/server_file.ts'
 import type { Effects, Target } from './shell/effects.ts'
 
 /**

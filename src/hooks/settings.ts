@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { RESERVATION_TTL_MS, TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
-import { MODES, type Mode } from '../core/touch.ts'
-import { CONFIG_FILE } from '../stores/place.ts'
+import { RESERVATION_TTL_MS, TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
+import { MODES, type Mode } from '../core/paths/touch.ts'
+import { CONFIG_FILE } from '../machine/place.ts'
 
 export interface HookSettings {
   mode: Mode | 'off'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { type Checkout, checkoutAt, pathIn, realpathOf } from '../stores/checkout.ts'
+import { type Checkout, checkoutAt, pathIn, realpathOf } from '../machine/checkout.ts'
 import { pathsInDiff, pathsInEnvelope } from './patches.ts'
 import type { Patch, Target } from './shell/effects.ts'
 

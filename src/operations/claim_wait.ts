@@ -1,5 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 /** Where nobody tells us of other processes' commits, we look this often. */
 const LOOK_MS = 1_000

@@ -1,4 +1,4 @@
-import { PRIORITY_DEFAULT, TTL_MS_DEFAULT } from '../core/limits.ts'
+import { PRIORITY_DEFAULT, TTL_MS_DEFAULT } from '../core/bounds.ts'
 import { RUN_STATUSES, STATUSES } from '../core/rows.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'

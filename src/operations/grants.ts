@@ -1,4 +1,4 @@
-import { lockOf } from '../core/lease.ts'
+import { lockOf } from '../core/locks/lease.ts'
 import type { ShownLease } from './locks.ts'
 import type { Operation } from './operation.ts'
 

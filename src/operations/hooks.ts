@@ -1,4 +1,4 @@
-import { recordBypass } from '../core/bypass.ts'
+import { recordBypass } from '../core/paths/bypass.ts'
 import * as answers from './answers/locks.ts'
 import { field, operation } from './operation.ts'
 import * as f from './fields.ts'

@@ -1,14 +1,20 @@
-import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/lease.ts'
-import { explainWaiter } from '../core/explain.ts'
-import { handOff } from '../core/handoff.ts'
-import { firstInLine, isGone } from '../core/line.ts'
-import { acquireLocks, nameGroup, releaseLock, renewLock, type Waiting } from '../core/lock.ts'
+import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/locks/lease.ts'
+import { explainWaiter } from '../core/tasks/explain.ts'
+import { handOff } from '../core/locks/handoff.ts'
+import { firstInLine, isGone } from '../core/locks/line.ts'
+import {
+  acquireLocks,
+  nameGroup,
+  releaseLock,
+  renewLock,
+  type Waiting,
+} from '../core/locks/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
-import { busyTask, freeLock } from '../core/settle.ts'
-import { getTask } from '../core/task.ts'
-import { userOf } from '../core/share.ts'
-import { busyLease, holdingLease, liveLease } from '../core/standing.ts'
+import { busyTask, freeLock } from '../core/queue/cancel.ts'
+import { getTask } from '../core/tasks/task.ts'
+import { userOf } from '../core/queue/share.ts'
+import { busyLease, holdingLease, liveLease } from '../core/locks/standing.ts'
 import type { Cursor, View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { NOTE_BYTES_MAX } from '../core/limits.ts'
+import { NOTE_BYTES_MAX } from '../core/bounds.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 

@@ -1,4 +1,4 @@
-import { RESERVATION_TTL_MS } from '../core/limits.ts'
+import { RESERVATION_TTL_MS } from '../core/bounds.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 

@@ -1,14 +1,20 @@
-import { limitOf } from '../core/limit.ts'
-import { memoryInForce } from '../core/memory_settings.ts'
+import { limitOf } from '../core/queue/limit.ts'
+import { memoryInForce } from '../core/memory/settings.ts'
 import { oneLine } from '../core/one_line.ts'
-import { enqueueTask, positionOf } from '../core/queue.ts'
-import { wholeStatus } from '../core/queue_status.ts'
+import { enqueueTask, positionOf } from '../core/queue/queue.ts'
+import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
-import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/settle.ts'
-import { limitKey, pauseQueue, queueSettings, setLimit, type SetLimit } from '../core/settings.ts'
-import { maxOf, shareOf } from '../core/share.ts'
-import { getTask, showTask } from '../core/task.ts'
+import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'
+import {
+  limitKey,
+  pauseQueue,
+  queueSettings,
+  setLimit,
+  type SetLimit,
+} from '../core/queue/settings.ts'
+import { maxOf, shareOf } from '../core/queue/share.ts'
+import { getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'

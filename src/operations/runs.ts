@@ -1,5 +1,5 @@
-import { finishRun, getRun, startRun } from '../core/dispatch.ts'
-import { lockOf } from '../core/lease.ts'
+import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
+import { lockOf } from '../core/locks/lease.ts'
 import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
-import { GLOB_MAX } from '../core/glob.ts'
-import { TTL_MS_MAX, TTL_MS_MIN } from '../core/limits.ts'
-import { MODES } from '../core/touch.ts'
+import { GLOB_MAX } from '../core/paths/glob.ts'
+import { TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
+import { MODES } from '../core/paths/touch.ts'
 import { MARK_FORM, PID_MAX, RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
 
 /**

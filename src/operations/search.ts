@@ -1,8 +1,8 @@
 import type { Caller } from '../core/caller.ts'
-import { getTask } from '../core/task.ts'
-import { shownHead } from '../core/memory_history.ts'
-import { textOf } from '../core/memory_version.ts'
-import type { Memory } from '../core/memory_rows.ts'
+import { getTask } from '../core/tasks/task.ts'
+import { shownHead } from '../core/memory/history.ts'
+import { textOf } from '../core/memory/version.ts'
+import type { Memory } from '../core/memory/rows.ts'
 import { Refusal } from '../core/refusal.ts'
 import {
   excerptOf,
@@ -12,8 +12,8 @@ import {
   type Narrow,
   termsOf,
   tokensOf,
-} from '../core/search.ts'
-import { sightOf } from '../core/sight.ts'
+} from '../core/memory/search.ts'
+import { sightOf } from '../core/access/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import { writtenAs } from './memory_show.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { DUPLICATE_ACTIONS } from '../core/duplicate.ts'
+import { DUPLICATE_ACTIONS } from '../core/memory/duplicate.ts'
 import * as m from './memory_fields.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'

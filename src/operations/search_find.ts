@@ -1,7 +1,7 @@
 import { Refusal } from '../core/refusal.ts'
-import { fuse, type Hit, termsOf } from '../core/search.ts'
+import { fuse, type Hit, termsOf } from '../core/memory/search.ts'
 import type { Meant } from '../stores/port.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 export const MODES = ['fused', 'text', 'meaning'] as const
 export type Mode = (typeof MODES)[number]

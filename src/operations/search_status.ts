@@ -1,5 +1,5 @@
-import { retryDead } from '../core/background.ts'
-import type { BackgroundJob } from '../core/search_rows.ts'
+import { retryDead } from '../core/memory/background.ts'
+import type { BackgroundJob } from '../core/memory/search_rows.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import { operation } from './operation.ts'

@@ -1,5 +1,5 @@
 import type { Task } from '../core/rows.ts'
-import { showTask } from '../core/task.ts'
+import { showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'

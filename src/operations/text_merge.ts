@@ -1,6 +1,6 @@
 import { diff3Merge, diffComm, diffIndices } from 'node-diff3'
-import type { TextTools } from '../core/memory_merge.ts'
-import { sha256 } from '../stores/digest.ts'
+import type { TextTools } from '../core/memory/merge.ts'
+import { sha256 } from '../machine/digest.ts'
 
 /**
  * Comparing takes this many steps at most, about 50 ms: others wait meanwhile, and the number of

@@ -1,9 +1,9 @@
-import { isEnding } from '../core/lease.ts'
+import { isEnding } from '../core/locks/lease.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Token } from '../core/rows.ts'
-import { validToken } from '../core/token.ts'
+import { validToken } from '../core/access/token.ts'
 import type { Event } from '../core/view.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 /** Ends what was opened with a token that does not count any more. */
 export type End = (reason: Refusal) => void

@@ -1,11 +1,11 @@
 import type { Caller } from '../core/caller.ts'
-import { disownTicket } from '../core/line.ts'
-import { giveUp, type Waiting } from '../core/lock.ts'
+import { disownTicket } from '../core/locks/line.ts'
+import { giveUp, type Waiting } from '../core/locks/lock.ts'
 import { Refusal } from '../core/refusal.ts'
-import { toldTo } from '../core/touched.ts'
+import { toldTo } from '../core/access/touched.ts'
 import type { View } from '../core/view.ts'
-import { uniqueId } from '../stores/digest.ts'
-import type { Store } from '../stores/store.ts'
+import { uniqueId } from '../machine/digest.ts'
+import type { Store } from '../stores/writer/store.ts'
 import { roomOf } from './waiting_room.ts'
 
 interface Patience {

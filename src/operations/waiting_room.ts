@@ -1,8 +1,8 @@
-import { keepTickets } from '../core/line.ts'
-import { CALL_MS, TICKET_MS } from '../core/limits.ts'
-import { type Turn, turnOf } from '../core/lock.ts'
+import { keepTickets } from '../core/locks/line.ts'
+import { CALL_MS, TICKET_MS } from '../core/bounds.ts'
+import { type Turn, turnOf } from '../core/locks/lock.ts'
 import type { Event, View } from '../core/view.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/writer/store.ts'
 
 /** Where nobody tells of other processes' commits, heads look this often, the others less often. */
 const HEAD_LOOKS_MS = 100

@@ -1,4 +1,4 @@
-import { GENESIS } from './chain.ts'
+import { GENESIS } from './writer/chain.ts'
 import type { Head } from './port.ts'
 
 /** A store in which nothing has happened yet. */

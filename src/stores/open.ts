@@ -10,21 +10,22 @@ import {
 import { join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type Retention, retentionOf } from '../core/retention.ts'
-import { fileRefusal } from './errors.ts'
+import { fileRefusal } from '../machine/errors.ts'
 import { FileBackend } from './file/backend.ts'
-import { machine } from './machine.ts'
-import { CONFIG_FILE, refuseUnsafeFolder, stateFolder } from './place.ts'
-import { makePrivateFolder, refuseLaxStore } from './privacy.ts'
-import type { Backend, Machine } from './port.ts'
+import { machine } from '../machine/machine.ts'
+import { CONFIG_FILE, refuseUnsafeFolder, stateFolder } from '../machine/place.ts'
+import { makePrivateFolder, refuseLaxStore } from '../machine/privacy.ts'
+import type { Backend } from './port.ts'
+import type { Machine } from '../machine/machine.ts'
 import { addressOf, isPostgres } from './postgres/address.ts'
 import { PostgresBackend } from './postgres/backend.ts'
-import { readOutput } from './run_output.ts'
+import { readOutput } from '../machine/run_output.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
-import { Store } from './store.ts'
+import { Store } from './writer/store.ts'
 
 const DATABASE = 'leasehold.db'
 const BUSY_TIMEOUT_MS = 5_000
-export { CONFIG_FILE } from './place.ts'
+export { CONFIG_FILE } from '../machine/place.ts'
 
 /** Which store is meant, before anything is opened. */
 export interface Place {

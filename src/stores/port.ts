@@ -1,6 +1,6 @@
-import type { Changes, GroupRef, ProcessRef, TableName, Tables } from '../core/rows.ts'
-import type { Hit } from '../core/search.ts'
-import type { Cursor, Event, EventPlace, Fact, IndexName, Need } from '../core/view.ts'
+import type { Changes, TableName, Tables } from '../core/rows.ts'
+import type { Hit } from '../core/memory/search.ts'
+import type { Cursor, Event, EventPlace, IndexName, Need } from '../core/view.ts'
 import type { Damage } from './damage.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
@@ -174,21 +174,4 @@ export class NotBegun extends Error {
   constructor(cause: unknown) {
     super('no transaction could be begun', { cause })
   }
-}
-
-/** What the operating system knows: time, and which processes live. */
-export interface Machine {
-  readonly host: string
-  /** Identifies this boot of this machine. */
-  readonly boot: string
-  /** Boot and pid namespace: where the facts below can be proved. */
-  readonly seat: string
-  monotonicMs(): number
-  wallMs(): number
-  process(ref: ProcessRef): Fact
-  group(ref: GroupRef): Fact
-  /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
-  leader(ref: GroupRef): Fact
-  /** Stops a process group and waits until it is gone. False when it could not be stopped. */
-  stop(group: GroupRef): Promise<boolean>
 }

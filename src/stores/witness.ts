@@ -2,9 +2,9 @@ import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
-import { fileRefusal, systemCode } from './errors.ts'
+import { fileRefusal, systemCode } from '../machine/errors.ts'
 import type { Head } from './port.ts'
-import { boot } from './process.ts'
+import { boot } from '../machine/process.ts'
 
 /** How many fences are reserved at a time: one fsync for so many grants. */
 const BLOCK = 16_384

@@ -1,4 +1,4 @@
-import type { Hit } from '../core/search.ts'
+import type { Hit } from '../core/memory/search.ts'
 
 /** Notes looked at for one word: of one that more have, the newest. It bounds the cost. */
 export const NOTES_MAX = 2_000

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { finish, type Served, startDaemon } from '../doors/serving.ts'
-import { Sandbox, until } from '../processes.ts'
+import { Sandbox, until } from '../support/processes.ts'
 import { launch } from './browser.ts'
 import { expectSeen, linkFrom, openWindow, signIn, visit } from './signed_in.ts'
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
-import type { Sandbox } from '../processes.ts'
+import type { Sandbox } from '../support/processes.ts'
 import { LOOKS } from './browser.ts'
 
 /** A page of the dashboard, and whatever its console complained about. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Client, Refusal, retryOnConflict } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn, killAndRestart } from '../daemons.ts'
-import { sandbox } from '../processes.ts'
-import { expectRefusal } from '../helpers.ts'
+import { agentClient, clientOf, daemonOn, killAndRestart } from '../support/daemons.ts'
+import { sandbox } from '../support/processes.ts'
+import { expectRefusal } from '../support/helpers.ts'
 
 /** What differs between two stores that were asked the same: times and fences. */
 function alike(answer: unknown): unknown {

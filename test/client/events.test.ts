@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Client, EventStream } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn, killAndRestart } from '../daemons.ts'
-import { expectRefusal } from '../helpers.ts'
-import { type Sandbox, sandbox } from '../processes.ts'
+import { agentClient, clientOf, daemonOn, killAndRestart } from '../support/daemons.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { type Sandbox, sandbox } from '../support/processes.ts'
 
 /** The tasks that a stream says were created, until all of `count` were. */
 async function createdIn(stream: EventStream, count: number): Promise<[string[], number[]]> {

@@ -3,9 +3,9 @@ import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Client, Refusal } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn, killAndRestart } from '../daemons.ts'
-import { expectRefusal } from '../helpers.ts'
-import { type Sandbox, sandbox } from '../processes.ts'
+import { agentClient, clientOf, daemonOn, killAndRestart } from '../support/daemons.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { type Sandbox, sandbox } from '../support/processes.ts'
 
 /** Work that ends only when it is told to: resolves with the reason. */
 async function untilAborted(signal: AbortSignal): Promise<unknown> {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn } from '../daemons.ts'
-import { expectRefusal } from '../helpers.ts'
-import { sandbox } from '../processes.ts'
+import { agentClient, clientOf, daemonOn } from '../support/daemons.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { sandbox } from '../support/processes.ts'
 
 /** A task from enqueuing to its end, by typed calls. */
 async function story(client: Client, admin: Client): Promise<void> {

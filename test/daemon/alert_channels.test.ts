@@ -9,13 +9,13 @@ import {
   settleAlerts,
   showAlert,
   tellAlert,
-} from '../../src/core/alert.ts'
-import { Courier } from '../../src/daemon/alert_courier.ts'
-import { type Channels, type Notice, sendersOf } from '../../src/daemon/alert_sender.ts'
+} from '../../src/core/stats/alert.ts'
+import { Courier } from '../../src/daemon/alerts/courier.ts'
+import { type Channels, type Notice, sendersOf } from '../../src/daemon/alerts/sender.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { type Json, servingPlace, startDaemon } from '../doors/serving.ts'
-import { MachineSim, openMemory, temporaryFolder, Verbs } from '../helpers.ts'
-import { until } from '../processes.ts'
+import { MachineSim, openMemory, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { until } from '../support/processes.ts'
 import { configure, keeper, receiver } from './alert_receivers.ts'
 
 const lockRules = { agent_lost: false, wait_seconds: 1, recover_seconds: 600 }

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Sandbox } from '../processes.ts'
+import type { Sandbox } from '../support/processes.ts'
 
 export interface Posted {
   headers: IncomingHttpHeaders

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../src/daemon/config.ts'
+import { readConfig } from '../../src/daemon/config/config.ts'
 import { finish, startDaemon } from '../doors/serving.ts'
-import { type Sandbox, sandbox, TEST_CLI, until } from '../processes.ts'
+import { type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
 
 /** A place where nothing is trusted that nobody approved. */
 function untrusting(): { place: Sandbox; env: NodeJS.ProcessEnv; witness: string } {

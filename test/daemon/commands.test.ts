@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { send, servingPlace, type Served, startDaemon, unseen } from '../doors/serving.ts'
-import { type Sandbox, until } from '../processes.ts'
+import { type Sandbox, until } from '../support/processes.ts'
 
 /** Stands between commands and the daemon, and keeps what passes. */
 class Between {

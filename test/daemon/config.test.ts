@@ -3,8 +3,8 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { RETENTION } from '../../src/core/retention.ts'
-import { readConfig } from '../../src/daemon/config.ts'
-import { expectRefusal } from '../helpers.ts'
+import { readConfig } from '../../src/daemon/config/config.ts'
+import { expectRefusal } from '../support/helpers.ts'
 import { fileOf, stateFolder } from './config_file.ts'
 
 /** What is approved is another test's matter: here everything counts as it is written. */

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers.ts'
+import { temporaryFolder } from '../support/helpers.ts'
 
 /** A state folder inside a project, as `init` makes it, with this in its config file. */
 export function stateFolder(said?: unknown): string {

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readConfig } from '../../src/daemon/config.ts'
-import { expectRefusal, temporaryFolder } from '../helpers.ts'
+import { readConfig } from '../../src/daemon/config/config.ts'
+import { expectRefusal, temporaryFolder } from '../support/helpers.ts'
 
 function read(memory: unknown) {
   const folder = join(temporaryFolder(), '.leasehold')

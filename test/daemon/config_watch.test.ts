@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Refusal } from '../../src/core/refusal.ts'
-import type { Config } from '../../src/daemon/config.ts'
-import { watchConfig } from '../../src/daemon/config_watch.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { until } from '../processes.ts'
+import type { Config } from '../../src/daemon/config/config.ts'
+import { watchConfig } from '../../src/daemon/config/watch.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { until } from '../support/processes.ts'
 import { fileOf, stateFolder, write } from './config_file.ts'
 
 describe('a watched config', () => {
@@ -96,7 +96,7 @@ describe('a watched config', () => {
 
   test('keeps no process alive', async () => {
     const folder = stateFolder({})
-    const module = fileURLToPath(new URL('../../src/daemon/config_watch.ts', import.meta.url))
+    const module = fileURLToPath(new URL('../../src/daemon/config/watch.ts', import.meta.url))
     const script = `
       import { writeFileSync } from 'node:fs'
       import { watchConfig } from ${JSON.stringify(module)}

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { finish, send, servingPlace, startDaemon, startedInTime, unseen } from '../doors/serving.ts'
-import { isAlive, type Sandbox, until } from '../processes.ts'
+import { isAlive, type Sandbox, until } from '../support/processes.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 const serverFile = (place: Sandbox) => join(place.state, 'server.json')

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Dispatcher } from '../../src/daemon/dispatcher.ts'
-import { machine } from '../../src/stores/machine.ts'
+import { Dispatcher } from '../../src/daemon/dispatch/dispatcher.ts'
+import { machine } from '../../src/machine/machine.ts'
 import { placeOf } from '../../src/stores/open.ts'
-import { Store } from '../../src/stores/store.ts'
-import { FaultyBackend, sqliteBackend, temporaryFolder } from '../helpers.ts'
-import { until } from '../processes.ts'
-import { QueueVerbs } from '../queue_verbs.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { FaultyBackend, sqliteBackend, temporaryFolder } from '../support/helpers.ts'
+import { until } from '../support/processes.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
 
 /** A dispatcher on a store that can be made to fail, and another way to that store. */
 async function begin() {

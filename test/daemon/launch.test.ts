@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RefusalCode } from '../../src/core/refusal.ts'
-import type { AgentConfig } from '../../src/daemon/config.ts'
-import { type Launch, planLaunch } from '../../src/daemon/launch.ts'
-import { expectRefusal } from '../helpers.ts'
+import type { AgentConfig } from '../../src/daemon/config/config.ts'
+import { type Launch, planLaunch } from '../../src/daemon/dispatch/launch.ts'
+import { expectRefusal } from '../support/helpers.ts'
 
 const PROMPT_PATH = '/state/runs/1f/prompt.md'
 const LEASEHOLD = { LEASEHOLD_TASK: '42', LEASEHOLD_FENCE: '7' }

@@ -9,11 +9,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { OutputLog } from '../../src/daemon/output_log.ts'
-import { makeRunFolder, readMeta, writeWhole } from '../../src/daemon/run_folder.ts'
-import { temporaryFolder } from '../helpers.ts'
+import { OutputLog } from '../../src/daemon/runner/output_log.ts'
+import { makeRunFolder, readMeta, writeWhole } from '../../src/daemon/runner/run_folder.ts'
+import { temporaryFolder } from '../support/helpers.ts'
 import { runners } from './runner_agent.ts'
-import { runFolder } from '../../src/stores/run_output.ts'
+import { runFolder } from '../../src/machine/run_output.ts'
 
 const sizeIn = (folder: string) =>
   readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)

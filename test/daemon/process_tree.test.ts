@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { GroupRef } from '../../src/core/rows.ts'
-import { groupFact, newMark, noteStarted, stopGroup } from '../../src/stores/group.ts'
-import { processRef } from '../../src/stores/process.ts'
-import { isAlive, sandbox, type Sandbox, until } from '../processes.ts'
+import { groupFact, newMark, noteStarted, stopGroup } from '../../src/machine/group.ts'
+import { processRef } from '../../src/machine/process.ts'
+import { isAlive, sandbox, type Sandbox, until } from '../support/processes.ts'
 import { DEAF, FOREVER } from './runner_agent.ts'
 
 /** A script in a group of its own, marked or not, as a runner would start it. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isAlive, TEST_CLI, until } from '../processes.ts'
+import { isAlive, TEST_CLI, until } from '../support/processes.ts'
 import { DEAF, FOREVER, runners, type Runners } from './runner_agent.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777

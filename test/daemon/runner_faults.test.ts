@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { servingPlace, startDaemon } from '../doors/serving.ts'
-import { isAlive, TEST_CLI, until } from '../processes.ts'
+import { isAlive, TEST_CLI, until } from '../support/processes.ts'
 import { type Claimed, DEAF, FOREVER, runners, type Runners } from './runner_agent.ts'
 
 /** The files that a process has loaded as code. */

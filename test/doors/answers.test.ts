@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type * as z from 'zod/mini'
-import type { Waiting } from '../../src/core/lock.ts'
+import type { Waiting } from '../../src/core/locks/lock.ts'
 import { openApi } from '../../src/doors/http/openapi.ts'
 import { operations, type Registered } from '../../src/operations/registry.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
 import { understood } from '../../src/operations/spelling.ts'
-import { Sandbox, until } from '../processes.ts'
+import { Sandbox, until } from '../support/processes.ts'
 import { Raw } from './raw.ts'
 import { finish, type Reply, send, type Sending, type Served, startDaemon } from './serving.ts'
 

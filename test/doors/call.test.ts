@@ -4,7 +4,13 @@ import { call } from '../../src/operations/call.ts'
 import { acquire, handOffLock, lockStatus, release, renew } from '../../src/operations/locks.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { plant } from '../../src/core/planted.ts'
-import { callerOf, expectRefusal, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
+import {
+  callerOf,
+  expectRefusal,
+  MachineSim,
+  openSqlite,
+  temporaryFolder,
+} from '../support/helpers.ts'
 
 const DAY_MS = 24 * 3_600_000
 const ada = callerOf('ada')

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { call } from '../../src/operations/call.ts'
 import * as tasks from '../../src/operations/tasks.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import {
+  callerOf,
+  expectRefusal,
+  MachineSim,
+  openSqlite,
+  temporaryFolder,
+} from '../support/helpers.ts'
 
 const open = () => openSqlite(temporaryFolder(), new MachineSim())
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Sandbox, until } from '../processes.ts'
+import { type Sandbox, until } from '../support/processes.ts'
 import { send, servingPlace, type Served, startDaemon, unseen } from './serving.ts'
 
 const ESTABLISHED = '01'

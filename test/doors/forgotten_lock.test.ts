@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Fences } from '../../src/doors/mcp/fences.ts'
 import { call } from '../../src/operations/call.ts'
 import * as locks from '../../src/operations/locks.ts'
-import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
+import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
 
 const TTL_MS = 1_000
 const SILENCE_MS = 1_200

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Sandbox } from '../processes.ts'
+import { Sandbox } from '../support/processes.ts'
 import { finish, send, type Served, startDaemon } from './serving.ts'
 
 const place = new Sandbox()

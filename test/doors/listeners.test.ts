@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 import { type Served, servingPlace, startDaemon } from './serving.ts'
 
 const LISTENERS = 300

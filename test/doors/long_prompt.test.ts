@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 import { overHttp, serving } from './mcp_agent.ts'
 import { Raw } from './raw.ts'
 

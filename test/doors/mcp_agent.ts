@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished } from 'vitest'
-import { BIN, sandbox, type Sandbox } from '../processes.ts'
+import { BIN, sandbox, type Sandbox } from '../support/processes.ts'
 import { finish, type Json, type Served, startDaemon } from './serving.ts'
 
 /** `2025` opens with a handshake; of `2026` every request stands alone. */

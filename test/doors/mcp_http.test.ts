@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 import { overHttp, serving } from './mcp_agent.ts'
 import type { Reply, Served, Sending } from './serving.ts'
 import { send } from './serving.ts'

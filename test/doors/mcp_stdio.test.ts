@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdirSync, realpathSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { isAlive, sandbox, until } from '../processes.ts'
+import { isAlive, sandbox, until } from '../support/processes.ts'
 import { overStdio, serving } from './mcp_agent.ts'
 
 describe('leasehold mcp', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { argument, quoted, word } from '../../src/core/quote.ts'
 import { harmless, printable, safeJson, SafeOutput } from '../../src/doors/unseen.ts'
 import { overHttp } from './mcp_agent.ts'
-import { sandbox } from '../processes.ts'
+import { sandbox } from '../support/processes.ts'
 import { finish, startDaemon } from './serving.ts'
 
 /** What a hostile text does to a terminal that shows it. */

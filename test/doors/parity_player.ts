@@ -1,6 +1,6 @@
 import { operationNamed, type Registered } from '../../src/operations/registry.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { until } from '../processes.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { until } from '../support/processes.ts'
 import { directly, type Door, type Opened, type Outcome } from './parity_doors.ts'
 import type { Json } from './serving.ts'
 

@@ -1,6 +1,6 @@
-import { seat } from '../../src/stores/process.ts'
+import { seat } from '../../src/machine/process.ts'
 import { operations } from '../../src/operations/registry.ts'
-import { sha256 } from '../../src/stores/digest.ts'
+import { sha256 } from '../../src/machine/digest.ts'
 import type { Opened } from './parity_doors.ts'
 import { past } from './parity_past.ts'
 import { paths } from './parity_paths.ts'

@@ -14,7 +14,7 @@ import {
   openFile,
   openSqlite,
   temporaryFolder,
-} from '../helpers.ts'
+} from '../support/helpers.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

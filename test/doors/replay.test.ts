@@ -6,7 +6,13 @@ import type { Operation } from '../../src/operations/operation.ts'
 import * as reservations from '../../src/operations/reservations.ts'
 import * as runs from '../../src/operations/runs.ts'
 import * as tasks from '../../src/operations/tasks.ts'
-import { callerOf, expectRefusal, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
+import {
+  callerOf,
+  expectRefusal,
+  MachineSim,
+  openSqlite,
+  temporaryFolder,
+} from '../support/helpers.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import type { GroupRef } from '../../src/core/rows.ts'
-import { sha256 } from '../../src/stores/digest.ts'
+import { sha256 } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { ownProcess } from '../../src/stores/process.ts'
+import { ownProcess } from '../../src/machine/process.ts'
 import type { Served } from './serving.ts'
 
 type Name = Registered['name']

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { expectAnswer } from './answer_check.ts'
-import { sha256, uniqueId } from '../../src/stores/digest.ts'
-import { isAlive, type Running, sandbox, type Sandbox, until } from '../processes.ts'
+import { sha256, uniqueId } from '../../src/machine/digest.ts'
+import { isAlive, type Running, sandbox, type Sandbox, until } from '../support/processes.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a server answers has any shape
 export type Json = any

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sha256 } from '../../src/stores/digest.ts'
-import { Sandbox } from '../processes.ts'
+import { sha256 } from '../../src/machine/digest.ts'
+import { Sandbox } from '../support/processes.ts'
 import { finish, type Reply, send, type Sending, type Served, startDaemon } from './serving.ts'
 
 let place: Sandbox

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Sandbox } from '../processes.ts'
+import { Sandbox } from '../support/processes.ts'
 import { type McpAgent, overHttp } from './mcp_agent.ts'
 import { finish, type Json, type Served, send, startDaemon } from './serving.ts'
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../src/daemon/serve.ts'
 import { placeOf } from '../../src/stores/open.ts'
-import { sandbox, until } from '../processes.ts'
+import { sandbox, until } from '../support/processes.ts'
 import { Raw } from './raw.ts'
 import { send } from './serving.ts'
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { call } from '../../src/operations/call.ts'
 import * as locks from '../../src/operations/locks.ts'
 import * as tasks from '../../src/operations/tasks.ts'
-import { machine } from '../../src/stores/machine.ts'
-import { ownProcess } from '../../src/stores/process.ts'
-import { Store } from '../../src/stores/store.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { ownProcess } from '../../src/machine/process.ts'
+import { Store } from '../../src/stores/writer/store.ts'
 import {
   callerOf,
   expectRefusal,
@@ -13,9 +13,9 @@ import {
   MemoryBackend,
   openSqlite,
   temporaryFolder,
-} from '../helpers.ts'
-import { QueueVerbs } from '../queue_verbs.ts'
-import { until } from '../processes.ts'
+} from '../support/helpers.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
+import { until } from '../support/processes.ts'
 
 const here = (agent: string) => callerOf(agent, { process: ownProcess() })
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { BIN, type Ended, type Options, type Running, type Sandbox } from '../processes.ts'
+import { BIN, type Ended, type Options, type Running, type Sandbox } from '../support/processes.ts'
 
 interface ScriptedAgent {
   running: Running

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { BIN, isAlive, type Running, type Sandbox, until } from '../processes.ts'
+import { BIN, isAlive, type Running, type Sandbox, until } from '../support/processes.ts'
 
 /** Every command says its pid, and finds any command before it that still runs. */
 const WITNESS = `

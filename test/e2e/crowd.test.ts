@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Client, ShownEvent, ShownLease } from '../../src/index.ts'
 import { Refusal } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn } from '../daemons.ts'
-import { ROUNDS, type Sandbox, sandbox } from '../processes.ts'
+import { agentClient, clientOf, daemonOn } from '../support/daemons.ts'
+import { ROUNDS, type Sandbox, sandbox } from '../support/processes.ts'
 
 const CROWD = ROUNDS === 1 ? 300 : 1_000
 const PATIENT = { timeout: 240_000 }

@@ -2,11 +2,11 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { daemonOn } from '../daemons.ts'
-import { callerOf, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { type Sandbox, sandbox, until } from '../processes.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { daemonOn } from '../support/daemons.ts'
+import { callerOf, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { type Sandbox, sandbox, until } from '../support/processes.ts'
 
 const ada = callerOf('ada')
 /** Enough that a copy takes a moment. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sandbox, until } from '../processes.ts'
+import { sandbox, until } from '../support/processes.ts'
 
 test('without Leasehold edits are lost and tasks done twice; with it neither', async () => {
   const place = sandbox()

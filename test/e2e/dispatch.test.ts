@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { BRIEF, dispatching, HELD, most, script, userOf } from '../dispatching.ts'
-import { ROUNDS, TEST_CLI, until } from '../processes.ts'
+import { BRIEF, dispatching, HELD, most, script, userOf } from '../support/dispatching.ts'
+import { ROUNDS, TEST_CLI, until } from '../support/processes.ts'
 
 const USERS = ['ada', 'ben', 'cem']
 /** How many tasks each of them has; every run takes two processes. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../dispatching.ts'
+import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
 import { overHttp } from '../doors/mcp_agent.ts'
 import { send } from '../doors/serving.ts'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 
 /** Calls an operation as the agent of a run does, with what its environment gives it. */
 const CALLER = `

@@ -1,12 +1,12 @@
 // reason: setImmediate lets go of the loop between two looks, and waits for nothing
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { holdingLease } from '../../src/core/standing.ts'
+import { holdingLease } from '../../src/core/locks/standing.ts'
 import type { Event } from '../../src/core/view.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../dispatching.ts'
-import { isAlive, ROUNDS, TEST_CLI, until } from '../processes.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
+import { isAlive, ROUNDS, TEST_CLI, until } from '../support/processes.ts'
 
 /** Deaf to all but KILL, with a child, a grandchild, and a grandchild in another session. */
 const DEAF = `

@@ -1,11 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { freeLock } from '../../src/core/settle.ts'
+import { freeLock } from '../../src/core/queue/cancel.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { BRIEF, type Dispatching, dispatching, HELD, killAll, script } from '../dispatching.ts'
-import { callerOf } from '../helpers.ts'
-import { isAlive, until } from '../processes.ts'
+import {
+  BRIEF,
+  type Dispatching,
+  dispatching,
+  HELD,
+  killAll,
+  script,
+} from '../support/dispatching.ts'
+import { callerOf } from '../support/helpers.ts'
+import { isAlive, until } from '../support/processes.ts'
 
 const AGENTS = { held: script(HELD), brief: script(BRIEF) }
 

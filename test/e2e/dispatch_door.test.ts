@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { dispatching, type Dispatching, HELD, script } from '../dispatching.ts'
+import { dispatching, type Dispatching, HELD, script } from '../support/dispatching.ts'
 import { send } from '../doors/serving.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { BIN, until } from '../processes.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { BIN, until } from '../support/processes.ts'
 
 const ENVIRON = `env > "$OUT/env.new"; mv "$OUT/env.new" "$OUT/env"; ${HELD}`
 

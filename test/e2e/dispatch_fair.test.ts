@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { dispatching, most, script, userOf } from '../dispatching.ts'
-import { ROUNDS } from '../processes.ts'
+import { dispatching, most, script, userOf } from '../support/dispatching.ts'
+import { ROUNDS } from '../support/processes.ts'
 
 /** Many more than the others have; every run takes two processes. */
 const HEAVY = ROUNDS > 1 ? 60 : 20

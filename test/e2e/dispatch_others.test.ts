@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { dispatching, type Dispatching, eventually } from '../dispatching.ts'
-import { isAlive, type Running, until } from '../processes.ts'
+import { dispatching, type Dispatching, eventually } from '../support/dispatching.ts'
+import { isAlive, type Running, until } from '../support/processes.ts'
 
 /** A program of somebody else's that works on a task: no runner of ours. */
 function stranger(all: Dispatching): Running {

@@ -4,9 +4,9 @@ import { Refusal } from '../../src/core/refusal.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { pause } from '../../src/stores/file/lockfile.ts'
 import type { Step } from '../../src/stores/file/publish.ts'
-import { machine } from '../../src/stores/machine.ts'
-import { Store } from '../../src/stores/store.ts'
-import { Verbs } from '../verbs.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { Verbs } from '../support/verbs.ts'
 
 /**
  * A process of its own on a file store:

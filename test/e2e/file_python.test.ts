@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { checkFileStore } from '../../src/stores/file/check.ts'
-import { machine } from '../../src/stores/machine.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../helpers.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../support/helpers.ts'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const PYTHON = ['python3', here('python_participant.py')]

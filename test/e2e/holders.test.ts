@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PARTICIPANT, sandbox, type Sandbox, stateOf, until } from '../processes.ts'
+import { PARTICIPANT, sandbox, type Sandbox, stateOf, until } from '../support/processes.ts'
 
 const A = ['--agent', 'agent-A']
 const B = ['--agent', 'agent-B']

@@ -13,13 +13,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { ownProcess, processRef } from '../../src/stores/process.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { dispatching, type Dispatching, script } from '../dispatching.ts'
+import { ownProcess, processRef } from '../../src/machine/process.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { dispatching, type Dispatching, script } from '../support/dispatching.ts'
 import { type Json, send } from '../doors/serving.ts'
-import { daemonOn } from '../daemons.ts'
+import { daemonOn } from '../support/daemons.ts'
 import { LEASEHOLD, repository } from '../hooks/agents.ts'
-import { BIN, isAlive, TEST_CLI, until } from '../processes.ts'
+import { BIN, isAlive, TEST_CLI, until } from '../support/processes.ts'
 
 const AGENT = fileURLToPath(new URL('hostile_agent.mjs', import.meta.url))
 /** Stands in all that bob wrote: nobody else may ever read it. */

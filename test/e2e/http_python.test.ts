@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/index.ts'
-import { agentClient, clientOf, daemonOn } from '../daemons.ts'
-import { linesOf, type Running, sandbox } from '../processes.ts'
+import { agentClient, clientOf, daemonOn } from '../support/daemons.ts'
+import { linesOf, type Running, sandbox } from '../support/processes.ts'
 
 const SCRIPT = fileURLToPath(new URL('http_agent.py', import.meta.url))
 const TASKS = 300

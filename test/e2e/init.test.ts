@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
-import { sandbox } from '../processes.ts'
+import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
 const ALL = ['--yes', '--agent', 'claude,codex,cursor']

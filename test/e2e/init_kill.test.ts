@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ROUNDS, sandbox, stateOf, TEST_CLI, until } from '../processes.ts'
+import { ROUNDS, sandbox, stateOf, TEST_CLI, until } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
 const program = [process.execPath, TEST_CLI]

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { argvOf, type Dispatching, dispatching, environ } from '../dispatching.ts'
+import { argvOf, type Dispatching, dispatching, environ } from '../support/dispatching.ts'
 import type { Json } from '../doors/serving.ts'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 
 /** Prompts that mean something to a shell, an option parser, a terminal or a template. */
 const CORPUS: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { chownSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { expect, test, type TestContext } from 'vitest'
-import { because, sandbox } from '../processes.ts'
+import { because, sandbox } from '../support/processes.ts'
 
 /** No entry in passwd has this number: so it is with `docker run --user 12345`. */
 const NAMELESS = 12_345

@@ -6,9 +6,9 @@ import { put } from '../../src/operations/memory.ts'
 import { overStdio } from '../doors/mcp_agent.ts'
 import { storeOf } from '../doors/parity_doors.ts'
 import { servingPlace, startDaemon } from '../doors/serving.ts'
-import { callerOf } from '../helpers.ts'
-import { MemoryVerbs } from '../memory_verbs.ts'
-import { sandbox } from '../processes.ts'
+import { callerOf } from '../support/helpers.ts'
+import { MemoryVerbs } from '../support/memory_verbs.ts'
+import { sandbox } from '../support/processes.ts'
 
 const ESC = '\u001b'
 

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { clientOf, daemonOn } from '../daemons.ts'
+import { clientOf, daemonOn } from '../support/daemons.ts'
 import { overStdio } from '../doors/mcp_agent.ts'
-import { expectRefusal } from '../helpers.ts'
+import { expectRefusal } from '../support/helpers.ts'
 import { Endpoint } from '../memory/endpoint.ts'
-import { sandbox, type Sandbox, until } from '../processes.ts'
+import { sandbox, type Sandbox, until } from '../support/processes.ts'
 
 test('a command finds notes by words alone, and by meaning once they are embedded', async () => {
   const place = sandbox()

@@ -1,9 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { expectRefusal } from '../helpers.ts'
-import { sandbox, stateOf, TEST_CLI, until } from '../processes.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { sandbox, stateOf, TEST_CLI, until } from '../support/processes.ts'
 import { Notes } from './notes.ts'
 
 const WEB = { scope: 'project:web' }

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Json } from '../doors/serving.ts'
-import { because } from '../processes.ts'
+import { because } from '../support/processes.ts'
 import { Notes } from './notes.ts'
 
 /** Programs of the system, where it has them; no package brings them. */

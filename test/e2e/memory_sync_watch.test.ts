@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { daemonOn } from '../daemons.ts'
+import { daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
-import { type Running, until } from '../processes.ts'
+import { type Running, until } from '../support/processes.ts'
 import { Notes } from './notes.ts'
 
 /** Starts it, and waits until it has looked at everything once. */

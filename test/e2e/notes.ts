@@ -4,8 +4,8 @@ import { call } from '../../src/operations/call.ts'
 import { operationNamed } from '../../src/operations/registry.ts'
 import { storeOf } from '../doors/parity_doors.ts'
 import type { Json } from '../doors/serving.ts'
-import { callerOf } from '../helpers.ts'
-import { type Sandbox, sandbox } from '../processes.ts'
+import { callerOf } from '../support/helpers.ts'
+import { type Sandbox, sandbox } from '../support/processes.ts'
 
 /** A folder of notes beside a store, and the commands that tests are made of. */
 export class Notes {

@@ -6,7 +6,7 @@ import { call } from '../../src/operations/call.ts'
 import { acquire, release, renew, type ShownLease } from '../../src/operations/locks.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { ownProcess } from '../../src/stores/process.ts'
+import { ownProcess } from '../../src/machine/process.ts'
 
 /**
  * A process of its own on the store that its environment names:

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { sandbox, type Sandbox } from '../processes.ts'
+import { sandbox, type Sandbox } from '../support/processes.ts'
 
 /** Where a call from `cwd` finds the state, with nothing but the folders to go by. */
 async function placeSeenFrom(place: Sandbox, cwd: string, env: Record<string, string> = {}) {

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import { openAt } from '../faults/postgres_writers.ts'
-import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { ROUNDS, Running, stateOf, until } from '../processes.ts'
+import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { ROUNDS, Running, stateOf, until } from '../support/processes.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/test/postgres_participant.mjs', import.meta.url))
 const ada = callerOf('ada')

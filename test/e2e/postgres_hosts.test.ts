@@ -1,10 +1,10 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, type TestContext } from 'vitest'
-import { Dispatching, eventually, type Line, most, userOf } from '../dispatching.ts'
+import { Dispatching, eventually, type Line, most, userOf } from '../support/dispatching.ts'
 import type { Json } from '../doors/serving.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { because } from '../processes.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { because } from '../support/processes.ts'
 import { type Host, hosts, isApart } from './postgres_hosts.ts'
 
 const TTL_MS = 3_000

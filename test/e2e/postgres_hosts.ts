@@ -2,11 +2,11 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { environ, killAll } from '../dispatching.ts'
+import { environ, killAll } from '../support/dispatching.ts'
 import { type Json, type Served, startDaemon } from '../doors/serving.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { BIN, isAlive, Sandbox, until } from '../processes.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { BIN, isAlive, Sandbox, until } from '../support/processes.ts'
 
 // Of util-linux and iproute2. Named here: in place, knip takes them for programs of packages.
 const [UNSHARE, NSENTER, IP, BRIDGE] = ['unshare', 'nsenter', 'ip', 'bridge'] as const

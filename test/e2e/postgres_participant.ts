@@ -1,11 +1,11 @@
-import { seeAgent } from '../../src/core/agent.ts'
-import { claimNext } from '../../src/core/claim.ts'
-import { acquireLocks } from '../../src/core/lock.ts'
-import { moveTask } from '../../src/core/move.ts'
-import { machine } from '../../src/stores/machine.ts'
+import { seeAgent } from '../../src/core/locks/agent.ts'
+import { claimNext } from '../../src/core/tasks/claim.ts'
+import { acquireLocks } from '../../src/core/locks/lock.ts'
+import { moveTask } from '../../src/core/tasks/move.ts'
+import { machine } from '../../src/machine/machine.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
-import { Store } from '../../src/stores/store.ts'
+import { Store } from '../../src/stores/writer/store.ts'
 
 /**
  * A process of its own on a PostgreSQL store, at `LEASEHOLD_STORE`. Waits for a line, then:

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { daemonOn } from '../daemons.ts'
-import { sandbox, type Sandbox } from '../processes.ts'
+import { daemonOn } from '../support/daemons.ts'
+import { sandbox, type Sandbox } from '../support/processes.ts'
 
 const MB = 1024 * 1024
 const ALICE = ['--project', 'web', '--user', 'alice']

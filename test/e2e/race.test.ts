@@ -7,7 +7,7 @@ import {
   linesOf,
   sandbox,
   type Sandbox,
-} from '../processes.ts'
+} from '../support/processes.ts'
 
 const STORES = ['sqlite', 'file'] as const
 

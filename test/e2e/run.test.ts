@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { daemonOn } from '../daemons.ts'
-import { isAlive, sandbox, type Sandbox, TEST_CLI, until } from '../processes.ts'
+import { daemonOn } from '../support/daemons.ts'
+import { isAlive, sandbox, type Sandbox, TEST_CLI, until } from '../support/processes.ts'
 import { Commands, DEAF } from './commands.ts'
 
 /** A lease so long that nothing here can be explained by its end. */

@@ -3,9 +3,9 @@ import { createServer, request, type Server } from 'node:http'
 import { type AddressInfo, createServer as createBareServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, type TestContext } from 'vitest'
-import { clientOf, type Daemon, daemonOn } from '../daemons.ts'
-import { processRef } from '../../src/stores/process.ts'
-import { because, sandbox, type Sandbox, until } from '../processes.ts'
+import { clientOf, type Daemon, daemonOn } from '../support/daemons.ts'
+import { processRef } from '../../src/machine/process.ts'
+import { because, sandbox, type Sandbox, until } from '../support/processes.ts'
 
 const NOBODY = 65_534
 

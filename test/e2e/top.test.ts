@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { servingPlace, startDaemon, unseen } from '../doors/serving.ts'
-import { CLI, type Running, type Sandbox, until } from '../processes.ts'
+import { CLI, type Running, type Sandbox, until } from '../support/processes.ts'
 
 const TERMINAL = fileURLToPath(new URL('terminal.py', import.meta.url))
 const ESC = '\u001b'

@@ -11,8 +11,8 @@ import {
   openFile,
   openSqlite,
   temporaryFolder,
-} from '../helpers.ts'
-import { because, BIN, CLI, type Options, sandbox, until } from '../processes.ts'
+} from '../support/helpers.ts'
+import { because, BIN, CLI, type Options, sandbox, until } from '../support/processes.ts'
 
 const HOUR_MS = 3_600_000
 const a = callerOf('a')

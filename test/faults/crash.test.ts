@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { machine } from '../../src/stores/machine.ts'
-import { openSqlite } from '../helpers.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { openSqlite } from '../support/helpers.ts'
 import { checkCounts } from '../simulation/counts.ts'
-import { PARTICIPANT, ROUNDS, type Running, sandbox, type Sandbox } from '../processes.ts'
+import { PARTICIPANT, ROUNDS, type Running, sandbox, type Sandbox } from '../support/processes.ts'
 
 const STORES = { sqlite: undefined, file: 'file:files' }
 const PROGRAM = [process.execPath, PARTICIPANT]

@@ -9,7 +9,7 @@ import {
   startDaemon,
   startedInTime,
 } from '../doors/serving.ts'
-import { ROUNDS, type Sandbox, TEST_CLI, until } from '../processes.ts'
+import { ROUNDS, type Sandbox, TEST_CLI, until } from '../support/processes.ts'
 
 const CLIENTS = 6
 const KILLS = 8 * ROUNDS

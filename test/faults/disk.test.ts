@@ -7,11 +7,18 @@ import { call } from '../../src/operations/call.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { callerOf } from '../helpers.ts'
-import { readMeta } from '../../src/daemon/run_folder.ts'
-import { runFolder } from '../../src/stores/run_output.ts'
-import { daemonOn } from '../daemons.ts'
-import { because, isAlive, type Running, sandbox, type Sandbox, until } from '../processes.ts'
+import { callerOf } from '../support/helpers.ts'
+import { readMeta } from '../../src/daemon/runner/run_folder.ts'
+import { runFolder } from '../../src/machine/run_output.ts'
+import { daemonOn } from '../support/daemons.ts'
+import {
+  because,
+  isAlive,
+  type Running,
+  sandbox,
+  type Sandbox,
+  until,
+} from '../support/processes.ts'
 
 /** Programs of the system, where it has them; no package brings them. */
 const [MOUNT, UMOUNT] = ['mount', 'umount'] as const

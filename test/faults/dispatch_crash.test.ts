@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ROUNDS } from '../processes.ts'
+import { ROUNDS } from '../support/processes.ts'
 import { type Cell, labelOf, survive } from './dispatch_crash.ts'
 
 type Killed = Cell['victims'][]

@@ -6,11 +6,17 @@ import * as queue from '../../src/operations/queue.ts'
 import * as runs from '../../src/operations/runs.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { dispatching, type Dispatching, eventually, killAll, script } from '../dispatching.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import {
+  dispatching,
+  type Dispatching,
+  eventually,
+  killAll,
+  script,
+} from '../support/dispatching.ts'
 import type { Json } from '../doors/serving.ts'
-import { callerOf } from '../helpers.ts'
-import { type Running, TEST_CLI, until } from '../processes.ts'
+import { callerOf } from '../support/helpers.ts'
+import { type Running, TEST_CLI, until } from '../support/processes.ts'
 
 /** One way to go wrong: who is killed, at which step, and in what order things go on. */
 export interface Cell {

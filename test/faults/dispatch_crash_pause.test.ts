@@ -10,11 +10,11 @@ import {
   killAll,
   script,
   signal,
-} from '../dispatching.ts'
+} from '../support/dispatching.ts'
 
-import { isAlive, stateOf, TEST_CLI, until } from '../processes.ts'
-import { MARK } from '../../src/stores/group.ts'
-import { runFolder } from '../../src/stores/run_output.ts'
+import { isAlive, stateOf, TEST_CLI, until } from '../support/processes.ts'
+import { MARK } from '../../src/machine/group.ts'
+import { runFolder } from '../../src/machine/run_output.ts'
 
 const RUNS = { ttl_seconds: 2, grace_seconds: 0.3 }
 /** Deaf to TERM, and with a child in another session. */

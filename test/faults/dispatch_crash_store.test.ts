@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../dispatching.ts'
-import { because, isAlive, until } from '../processes.ts'
+import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
+import { because, isAlive, until } from '../support/processes.ts'
 
 const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
 

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Run } from '../../src/core/rows.ts'
-import { dispatching, type Dispatching, eventually, killAll, script } from '../dispatching.ts'
-import { ROUNDS, until } from '../processes.ts'
+import {
+  dispatching,
+  type Dispatching,
+  eventually,
+  killAll,
+  script,
+} from '../support/dispatching.ts'
+import { ROUNDS, until } from '../support/processes.ts'
 import { Random } from '../simulation/random.ts'
 import { Looking } from './dispatch_crash.ts'
 

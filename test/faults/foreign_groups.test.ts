@@ -4,14 +4,21 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { plant } from '../../src/core/planted.ts'
 import type { GroupRef } from '../../src/core/rows.ts'
-import { groupFact, leaderFact, newMark, stopGroup } from '../../src/stores/group.ts'
+import { groupFact, leaderFact, newMark, stopGroup } from '../../src/machine/group.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { ownProcess, processRef } from '../../src/stores/process.ts'
-import { runFolder } from '../../src/stores/run_output.ts'
-import { dispatching, HELD, script } from '../dispatching.ts'
+import { ownProcess, processRef } from '../../src/machine/process.ts'
+import { runFolder } from '../../src/machine/run_output.ts'
+import { dispatching, HELD, script } from '../support/dispatching.ts'
 import { servingPlace, startDaemon } from '../doors/serving.ts'
 import { Commands } from '../e2e/commands.ts'
-import { isAlive, type Running, sandbox, type Sandbox, TEST_CLI, until } from '../processes.ts'
+import {
+  isAlive,
+  type Running,
+  sandbox,
+  type Sandbox,
+  TEST_CLI,
+  until,
+} from '../support/processes.ts'
 
 /** Another program of this login, in a group and session of its own: with a mark, or without. */
 async function bystander(place: Sandbox, mark?: string): Promise<Running> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Options, sandbox } from '../processes.ts'
+import { type Options, sandbox } from '../support/processes.ts'
 
 const LONG = 'x'.repeat(10_240)
 const NEGATIVE = '--ttl=-5'

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { Endpoint } from '../memory/endpoint.ts'
 import { Notes } from '../memory/scene.ts'
-import { postgresUrl } from '../postgres.ts'
-import { sandbox, type Sandbox, stateOf, TEST_CLI, until } from '../processes.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { sandbox, type Sandbox, stateOf, TEST_CLI, until } from '../support/processes.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 
 const STEPS = [

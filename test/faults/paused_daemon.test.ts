@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { clientOf, daemonOn } from '../daemons.ts'
+import { clientOf, daemonOn } from '../support/daemons.ts'
 import type { Client } from '../../src/index.ts'
-import { expectRefusal } from '../helpers.ts'
-import { sandbox, until } from '../processes.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { sandbox, until } from '../support/processes.ts'
 
 /** With a busy machine in mind. Without one patience for all calls, these took 20 s and more. */
 const SOON_MS = 6_000

@@ -1,11 +1,11 @@
-import { seeAgent } from '../../src/core/agent.ts'
-import { moveTask } from '../../src/core/move.ts'
-import { claimQueued } from '../../src/core/queue.ts'
+import { seeAgent } from '../../src/core/locks/agent.ts'
+import { moveTask } from '../../src/core/tasks/move.ts'
+import { claimQueued } from '../../src/core/queue/queue.ts'
 import type { View } from '../../src/core/view.ts'
-import { machine } from '../../src/stores/machine.ts'
+import { machine } from '../../src/machine/machine.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
-import { Store } from '../../src/stores/store.ts'
+import { Store } from '../../src/stores/writer/store.ts'
 
 /**
  * A process that claims from the queue and completes, with so many callers at once, until nothing

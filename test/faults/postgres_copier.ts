@@ -1,4 +1,4 @@
-import { copyStore } from '../../src/stores/copy.ts'
+import { copyStore } from '../../src/stores/copy/copy.ts'
 import { PostgresSide } from '../../src/stores/copy/postgres.ts'
 import { placeOf } from '../../src/stores/open.ts'
 

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { copyStore } from '../../src/stores/copy.ts'
+import { copyStore } from '../../src/stores/copy/copy.ts'
 import { openStore, type Place, placeOf } from '../../src/stores/open.ts'
-import { callerOf, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { Running } from '../processes.ts'
+import { callerOf, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { Running } from '../support/processes.ts'
 
 const TASKS = 1_200
 const ada = callerOf('ada')

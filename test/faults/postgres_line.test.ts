@@ -1,13 +1,13 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { machine } from '../../src/stores/machine.ts'
+import { machine } from '../../src/machine/machine.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { isAway } from '../../src/stores/postgres/errors.ts'
 import { statementsFor } from '../../src/stores/postgres/statements.ts'
-import { Store } from '../../src/stores/store.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
 
 const BUSY_MS = 400
 const WRITERS = 8

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Reply } from '../doors/serving.ts'
 import { type Host, hosts } from '../e2e/postgres_hosts.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { ROUNDS, until } from '../processes.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { ROUNDS, until } from '../support/processes.ts'
 
 const TTL_SECONDS = 4
 const TTL_MS = TTL_SECONDS * 1000

@@ -1,11 +1,11 @@
 import { Refusal } from '../../src/core/refusal.ts'
 import { call } from '../../src/operations/call.ts'
 import { create } from '../../src/operations/tasks.ts'
-import { machine } from '../../src/stores/machine.ts'
+import { machine } from '../../src/machine/machine.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf } from '../helpers.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf } from '../support/helpers.ts'
 
 /** Opens a store of its own, as another process would. */
 export function openAt(url: string, make = PostgresBackend): Store {

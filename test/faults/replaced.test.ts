@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { SCHEMA_VERSION } from '../../src/stores/sqlite/migrate.ts'
-import { clientOf, daemonOn } from '../daemons.ts'
-import { sandbox, type Sandbox, TEST_CLI } from '../processes.ts'
+import { clientOf, daemonOn } from '../support/daemons.ts'
+import { sandbox, type Sandbox, TEST_CLI } from '../support/processes.ts'
 
 const SIDES = ['', '-wal', '-shm']
 

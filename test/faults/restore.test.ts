@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { type Options, sandbox, type Sandbox, TEST_CLI } from '../processes.ts'
+import { type Options, sandbox, type Sandbox, TEST_CLI } from '../support/processes.ts'
 
 const STORES = { sqlite: undefined, file: 'file:files' }
 

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isNetworkType, mountType, networkName } from '../../src/stores/file_system.ts'
-import { refuseUnsafeFolder } from '../../src/stores/place.ts'
+import { isNetworkType, mountType, networkName } from '../../src/machine/file_system.ts'
+import { refuseUnsafeFolder } from '../../src/machine/place.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import {
   because,
@@ -20,7 +20,7 @@ import {
   sandbox,
   type Sandbox,
   TEST_CLI,
-} from '../processes.ts'
+} from '../support/processes.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0

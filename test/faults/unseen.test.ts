@@ -5,11 +5,11 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, type TestContext } from 'vitest'
-import { newMark } from '../../src/stores/group.ts'
-import { processRef } from '../../src/stores/process.ts'
-import { type Daemon, clientOf, daemonOn } from '../daemons.ts'
-import { expectRefusal } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
+import { newMark } from '../../src/machine/group.ts'
+import { processRef } from '../../src/machine/process.ts'
+import { type Daemon, clientOf, daemonOn } from '../support/daemons.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
 import {
   because,
   isAlive,
@@ -18,7 +18,7 @@ import {
   type Sandbox,
   TEST_CLI,
   until,
-} from '../processes.ts'
+} from '../support/processes.ts'
 
 /** Programs of the system, where it has them; no package brings them. */
 const [PRLIMIT, UNSHARE] = ['prlimit', 'unshare'] as const

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { BIN, type Running, type Sandbox, sandbox, TEST_CLI, until } from '../processes.ts'
+import { BIN, type Running, type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
 
 /** Runs each line's command in a shell, as agents run their hooks, and says what came of it. */
 const PROGRAM = `

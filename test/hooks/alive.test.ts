@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 import { Claude, expectDenied, expectSilent, type Repo, repository } from './agents.ts'
 
 interface Listed {

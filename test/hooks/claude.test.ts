@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { daemonOn } from '../daemons.ts'
+import { daemonOn } from '../support/daemons.ts'
 import { Claude, expectDenied, expectSilent, repository } from './agents.ts'
 
 describe('two Claude Codes in one repository', () => {

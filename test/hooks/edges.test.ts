@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN, type Sandbox } from '../processes.ts'
+import { BIN, type Sandbox } from '../support/processes.ts'
 import {
   AgentProcess,
   Claude,

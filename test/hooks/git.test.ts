@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN } from '../processes.ts'
+import { BIN } from '../support/processes.ts'
 import { Claude, expectSilent, type Repo, repository } from './agents.ts'
 
 /** Puts our hooks into the repository, as `init` does. */

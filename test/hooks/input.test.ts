@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { until } from '../processes.ts'
+import { until } from '../support/processes.ts'
 import { expectSilent, repository, SESSIONS } from './agents.ts'
 
 /** Whether a process waits for what comes in: its event loop looks at that file. */

@@ -142,7 +142,7 @@ describe('the state folder', () => {
   test('is not committed, but may be taken out', async () => {
     const { place, repo, git } = checkouts()
     const hook = join(repo, '.git/hooks/pre-commit')
-    const { BIN } = await import('../processes.ts')
+    const { BIN } = await import('../support/processes.ts')
     const text = `#!/bin/sh\nexec '${process.execPath}' '${BIN}' hook git pre-commit "$@"\n`
     writeFileSync(hook, text, { mode: 0o755 })
     git('add', '-f', '.leasehold/config.json')

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN } from '../processes.ts'
+import { BIN } from '../support/processes.ts'
 import { Claude, expectDenied, expectSilent, repository, type Said, SESSIONS } from './agents.ts'
 
 const spoken = (said: Said) =>

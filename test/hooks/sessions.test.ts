@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN } from '../processes.ts'
+import { BIN } from '../support/processes.ts'
 import {
   AgentProcess,
   Claude,

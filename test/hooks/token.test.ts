@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Daemon, daemonOn } from '../daemons.ts'
+import { type Daemon, daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
-import { temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
 import { expectDenied, expectSilent, type Repo, repository } from './agents.ts'
 
 async function tokenOf({ place }: Repo, role: string, ...more: string[]): Promise<string> {

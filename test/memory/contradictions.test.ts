@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { LocalProvider } from '../../src/daemon/jobs/local.ts'
+import { LocalProvider } from '../../src/daemon/embedding/local.ts'
 import { answerOf } from '../../src/doors/mcp/answers.ts'
 import { Notes, STORES } from './scene.ts'
 

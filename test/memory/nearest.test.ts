@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Nearest } from '../../src/daemon/jobs/nearest.ts'
+import { Nearest } from '../../src/daemon/embedding/nearest.ts'
 import {
   cosine,
   fromBytes,
@@ -8,7 +8,7 @@ import {
   type Packed,
   toBytes,
   toHex,
-} from '../../src/daemon/jobs/vector.ts'
+} from '../../src/daemon/embedding/vector.ts'
 
 const DIMENSIONS = 64
 

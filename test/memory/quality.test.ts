@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { contradicts } from '../../src/core/contradiction.ts'
-import { LocalProvider } from '../../src/daemon/jobs/local.ts'
-import { cosine, pack } from '../../src/daemon/jobs/vector.ts'
+import { contradicts } from '../../src/core/memory/contradiction.ts'
+import { LocalProvider } from '../../src/daemon/embedding/local.ts'
+import { cosine, pack } from '../../src/daemon/embedding/vector.ts'
 import { FACTS, judge, measure, NOTES, PAIRS, precisionOf, QUERIES, UNANSWERED } from './held.ts'
 import { Notes, STORES } from './scene.ts'
 

@@ -1,16 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { NoteKeeper } from '../../src/daemon/jobs/keeper.ts'
-import type { Provider } from '../../src/daemon/jobs/provider.ts'
+import { NoteKeeper } from '../../src/daemon/embedding/keeper.ts'
+import type { Provider } from '../../src/daemon/embedding/provider.ts'
 import { call } from '../../src/operations/call.ts'
 import { operationNamed } from '../../src/operations/registry.ts'
 import { openStore, type Place, placeOf } from '../../src/stores/open.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import type { Json } from '../doors/serving.ts'
-import { callerOf, temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { until } from '../processes.ts'
+import { callerOf, temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { until } from '../support/processes.ts'
 
 export const STORES = ['sqlite', 'postgres'] as const
 

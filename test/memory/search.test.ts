@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expectRefusal } from '../helpers.ts'
+import { expectRefusal } from '../support/helpers.ts'
 import { Notes, STORES } from './scene.ts'
 
 describe.each(STORES)('finding notes on %s', (kind) => {

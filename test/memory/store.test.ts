@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { checkStore } from '../../src/stores/care.ts'
-import { copyStore } from '../../src/stores/copy.ts'
+import { copyStore } from '../../src/stores/copy/copy.ts'
 import { openStore, type Place } from '../../src/stores/open.ts'
-import { expectRefusal } from '../helpers.ts'
-import { MemoryVerbs } from '../memory_verbs.ts'
+import { expectRefusal } from '../support/helpers.ts'
+import { MemoryVerbs } from '../support/memory_verbs.ts'
 import { ada, bob, type Kind, placeFor, runSql, wholeOf } from '../stores/copy_scene.ts'
 
 async function withMemory<T>(place: Place, use: (memory: MemoryVerbs) => Promise<T>): Promise<T> {

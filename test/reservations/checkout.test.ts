@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { checkoutAt, globIn, pathIn } from '../../src/stores/checkout.ts'
-import { temporaryFolder } from '../helpers.ts'
+import { checkoutAt, globIn, pathIn } from '../../src/machine/checkout.ts'
+import { temporaryFolder } from '../support/helpers.ts'
 
 function git(cwd: string, ...args: string[]): void {
   const who = ['-c', 'user.name=t', '-c', 'user.email=t@t']

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { literalGlob, overlaps, parseGlob } from '../../src/core/glob.ts'
-import { oracleOf } from '../glob_oracle.ts'
+import { literalGlob, overlaps, parseGlob } from '../../src/core/paths/glob.ts'
+import { oracleOf } from '../support/glob_oracle.ts'
 
 const RUNS = process.env['FAULTS'] === 'long' ? 20_000 : 1_000
 

@@ -1,4 +1,4 @@
-import type { Claim } from '../../src/core/claim.ts'
+import type { Claim } from '../../src/core/tasks/claim.ts'
 import type { Outcome, SimAgent, World } from './world.ts'
 
 export const TASKS_MAX = 24

@@ -1,6 +1,6 @@
 import type { Backend } from '../../src/stores/port.ts'
-import { fileBackend, MemoryBackend, sqliteBackend } from '../helpers.ts'
-import { WholePostgres } from '../postgres.ts'
+import { fileBackend, MemoryBackend, sqliteBackend } from '../support/helpers.ts'
+import { WholePostgres } from '../support/postgres.ts'
 
 /** Where a simulation can keep its rows. Opened twice on one folder, two writers share it. */
 export const BACKENDS = {

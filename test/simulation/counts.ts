@@ -1,7 +1,7 @@
-import { sumOf } from '../../src/core/histogram.ts'
-import { allCounts } from '../../src/core/stat.ts'
+import { sumOf } from '../../src/core/stats/histogram.ts'
+import { allCounts } from '../../src/core/stats/stat.ts'
 import type { Event } from '../../src/core/view.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import { Broken } from './broken.ts'
 
 /** Counts events anew, one by one, in the plainest way. */

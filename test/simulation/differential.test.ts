@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { openFile, openForgetful, openMemory, openSqlite } from '../helpers.ts'
-import { openPostgres } from '../postgres.ts'
-import { ROUNDS } from '../processes.ts'
+import { openFile, openForgetful, openMemory, openSqlite } from '../support/helpers.ts'
+import { openPostgres } from '../support/postgres.ts'
+import { ROUNDS } from '../support/processes.ts'
 import { play } from './differential.ts'
 
 const STEPS = 150

@@ -1,7 +1,7 @@
 import { Refusal } from '../../src/core/refusal.ts'
 import { STATUSES, type Task } from '../../src/core/rows.ts'
-import { callerOf, MachineSim, type Open, temporaryFolder } from '../helpers.ts'
-import { QueueVerbs } from '../queue_verbs.ts'
+import { callerOf, MachineSim, type Open, temporaryFolder } from '../support/helpers.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
 import { Random } from './random.ts'
 
 const LOCKS = ['a', 'b', 'c', 'ä\u{1F512}']

@@ -1,10 +1,10 @@
-import { dispatchNext, finishRun, registerDispatcher } from '../../src/core/dispatch.ts'
-import { enqueueTask } from '../../src/core/queue.ts'
+import { dispatchNext, finishRun, registerDispatcher } from '../../src/core/queue/dispatch.ts'
+import { enqueueTask } from '../../src/core/queue/queue.ts'
 import type { Run, Task } from '../../src/core/rows.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import type { View } from '../../src/core/view.ts'
-import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../helpers.ts'
-import { ADMIN, enqueueAsk, type EnqueueOptions, QueueVerbs } from '../queue_verbs.ts'
+import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
+import { ADMIN, enqueueAsk, type EnqueueOptions, QueueVerbs } from '../support/queue_verbs.ts'
 
 interface Running {
   run: Run

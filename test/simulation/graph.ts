@@ -1,6 +1,6 @@
 import type { ProcessRef, Ticket } from '../../src/core/rows.ts'
 import type { Base } from '../../src/stores/port.ts'
-import type { MachineSim } from '../machine_sim.ts'
+import type { MachineSim } from '../support/machine_sim.ts'
 
 const CALL_MS = 2_000
 const TICKET_MS = 10_000

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { plant } from '../../src/core/planted.ts'
-import { ROUNDS } from '../processes.ts'
+import { ROUNDS } from '../support/processes.ts'
 import { Broken } from './broken.ts'
 import { simulateMemory } from './memory_world.ts'
 

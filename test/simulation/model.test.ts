@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { plant } from '../../src/core/planted.ts'
-import { type Open, openMemory, openSqlite } from '../helpers.ts'
+import { type Open, openMemory, openSqlite } from '../support/helpers.ts'
 import { Model } from './model.ts'
 import { Real, steps } from './model_steps.ts'
 

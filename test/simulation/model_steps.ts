@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect } from 'vitest'
-import type { Claim } from '../../src/core/claim.ts'
+import type { Claim } from '../../src/core/tasks/claim.ts'
 import { Refusal } from '../../src/core/refusal.ts'
 import { type Lease, type Status, STATUSES } from '../../src/core/rows.ts'
-import { callerOf, MachineSim, type Open, temporaryFolder, Verbs } from '../helpers.ts'
+import { callerOf, MachineSim, type Open, temporaryFolder, Verbs } from '../support/helpers.ts'
 import type { Model, Verdict } from './model.ts'
 
 /** The store that is compared with the model. */

@@ -1,6 +1,6 @@
 import { admits } from '../../src/core/caller.ts'
-import { oracleOf } from '../glob_oracle.ts'
-import { PathVerbs } from '../path_verbs.ts'
+import { oracleOf } from '../support/glob_oracle.ts'
+import { PathVerbs } from '../support/path_verbs.ts'
 import type { Refusal } from '../../src/core/refusal.ts'
 import type { Action } from './actions.ts'
 import { mustHold } from './broken.ts'

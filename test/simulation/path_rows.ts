@@ -1,6 +1,6 @@
 import type { Lease } from '../../src/core/rows.ts'
 import type { Base } from '../../src/stores/port.ts'
-import { oracleOf } from '../glob_oracle.ts'
+import { oracleOf } from '../support/glob_oracle.ts'
 import { mustHold } from './broken.ts'
 
 const NAMES = ['a', 'b', 'c']

@@ -1,5 +1,5 @@
 import type { Run, Status } from '../../src/core/rows.ts'
-import { callerOf } from '../helpers.ts'
+import { callerOf } from '../support/helpers.ts'
 import { anyTask, learnClaim, sends, TASKS_MAX } from './action_parts.ts'
 import { LIMITS_CHANGED } from './queue_rows.ts'
 import { GROUPS, QUEUE_PROJECTS, USERS } from './rows.ts'

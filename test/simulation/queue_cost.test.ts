@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { dispatchNext } from '../../src/core/dispatch.ts'
+import { dispatchNext } from '../../src/core/queue/dispatch.ts'
 import type { Cursor, IndexName, View } from '../../src/core/view.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { callerOf, MachineSim, openMemory, temporaryFolder } from '../helpers.ts'
-import { type EnqueueOptions, QueueVerbs } from '../queue_verbs.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, MachineSim, openMemory, temporaryFolder } from '../support/helpers.ts'
+import { type EnqueueOptions, QueueVerbs } from '../support/queue_verbs.ts'
 
 const opened: Store[] = []
 

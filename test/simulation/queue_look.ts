@@ -1,5 +1,5 @@
 import { keyOf, type Lease, type TableName, type Tables, type Task } from '../../src/core/rows.ts'
-import type { Lane, Limit, Queue, Share } from '../../src/core/queue_rows.ts'
+import type { Lane, Limit, Queue, Share } from '../../src/core/queue/rows.ts'
 import type { IndexName, View } from '../../src/core/view.ts'
 import type { Base } from '../../src/stores/port.ts'
 

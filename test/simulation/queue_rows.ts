@@ -1,5 +1,5 @@
 import { keyOf, type Ready, type Task } from '../../src/core/rows.ts'
-import type { Lane, Share } from '../../src/core/queue_rows.ts'
+import type { Lane, Share } from '../../src/core/queue/rows.ts'
 import { mustHold } from './broken.ts'
 import { byRank, countersOf, laneKey, type Look, QueueRows } from './queue_look.ts'
 

@@ -1,7 +1,7 @@
 import type { Task } from '../../src/core/rows.ts'
-import type { Dispatcher } from '../../src/core/queue_rows.ts'
+import type { Dispatcher } from '../../src/core/queue/rows.ts'
 import type { View } from '../../src/core/view.ts'
-import { lineOf } from '../../src/core/line.ts'
+import { lineOf } from '../../src/core/locks/line.ts'
 import { countersOf, lookInto, QueueRows } from './queue_look.ts'
 
 export interface Who {

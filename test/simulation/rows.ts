@@ -4,7 +4,7 @@ import type { Base, Head } from '../../src/stores/port.ts'
 import { mustHold } from './broken.ts'
 import { standingCycle } from './graph.ts'
 import type { History } from './history.ts'
-import type { MachineSim } from '../machine_sim.ts'
+import type { MachineSim } from '../support/machine_sim.ts'
 
 export const PROJECTS = ['web', 'api']
 export const LABELS = ['ui', 'db']

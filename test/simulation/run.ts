@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { removeTemporaryFolders } from '../helpers.ts'
-import { ensurePostgres } from '../postgres.ts'
+import { removeTemporaryFolders } from '../support/helpers.ts'
+import { ensurePostgres } from '../support/postgres.ts'
 import { BACKENDS, type StoreName } from './backends.ts'
 import { simulate } from './simulate.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ROUNDS } from '../processes.ts'
+import { ROUNDS } from '../support/processes.ts'
 import { type Plan, simulate } from './simulate.ts'
 
 /**

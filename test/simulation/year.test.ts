@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { seeAgent } from '../../src/core/agent.ts'
+import { seeAgent } from '../../src/core/locks/agent.ts'
 import { plant } from '../../src/core/planted.ts'
 import { DAY_MS, RETENTION, type Retention } from '../../src/core/retention.ts'
-import { createToken } from '../../src/core/token.ts'
-import { forgetOld } from '../../src/stores/prune.ts'
+import { createToken } from '../../src/core/access/token.ts'
+import { forgetOld } from '../../src/stores/writer/prune.ts'
 import {
   callerOf,
   MachineSim,
@@ -12,7 +12,7 @@ import {
   openSqlite,
   temporaryFolder,
   Verbs,
-} from '../helpers.ts'
+} from '../support/helpers.ts'
 
 const LONG = process.env['FAULTS'] === 'long'
 const DAYS = 365

@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { Backend } from '../../src/stores/port.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, FaultyBackend, fileBackend, MachineSim } from '../helpers.ts'
-import { MemoryBackend, sqliteBackend, temporaryFolder, Verbs } from '../helpers.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import {
+  callerOf,
+  expectRefusal,
+  FaultyBackend,
+  fileBackend,
+  MachineSim,
+  MemoryBackend,
+  sqliteBackend,
+  temporaryFolder,
+  Verbs,
+} from '../support/helpers.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

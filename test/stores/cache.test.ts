@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/core/refusal.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, MachineSim, sqliteBackend, temporaryFolder, Verbs } from '../helpers.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, MachineSim, sqliteBackend, temporaryFolder, Verbs } from '../support/helpers.ts'
 import { Random } from '../simulation/random.ts'
 import { Mirror } from './mirror.ts'
 

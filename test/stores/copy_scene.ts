@@ -9,13 +9,13 @@ import { readNewest } from '../../src/stores/file/folder.ts'
 import { openStore, type Place, placeOf } from '../../src/stores/open.ts'
 import type { AnyRow, Head } from '../../src/stores/port.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
-import { ownProcess } from '../../src/stores/process.ts'
+import { ownProcess } from '../../src/machine/process.ts'
 import { CODECS } from '../../src/stores/sqlite/codec.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { callerOf, temporaryFolder } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
-import { PathVerbs } from '../path_verbs.ts'
-import { QueueVerbs } from '../queue_verbs.ts'
+import { callerOf, temporaryFolder } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
+import { PathVerbs } from '../support/path_verbs.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
 
 export const ada = callerOf('ada')
 export const bob = callerOf('bob')

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { checkStore, takeBack } from '../../src/stores/care.ts'
-import { copyStore } from '../../src/stores/copy.ts'
-import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
+import { copyStore } from '../../src/stores/copy/copy.ts'
+import { FENCES_PER_EPOCH } from '../../src/stores/writer/layer.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { expectRefusal, Verbs } from '../helpers.ts'
+import { expectRefusal, Verbs } from '../support/helpers.ts'
 import { ada, bob, type Kind, placeFor, runSql, withVerbs } from './copy_scene.ts'
 
 describe('the source of a copy', () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
-import { MachineSim, type Open, temporaryFolder, Verbs } from '../helpers.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { MachineSim, type Open, temporaryFolder, Verbs } from '../support/helpers.ts'
 import { exerciseAgents } from './exercise/agents.ts'
 import { exerciseClaims } from './exercise/claims.ts'
 import { exerciseClocks } from './exercise/clocks.ts'

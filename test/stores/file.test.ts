@@ -1,16 +1,27 @@
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
+import { FENCES_PER_EPOCH } from '../../src/stores/writer/layer.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { checkFileStore } from '../../src/stores/file/check.ts'
 import { backupFileStore } from '../../src/stores/file/backup.ts'
 import { restoreFileStore, restoreLastGood } from '../../src/stores/file/restore.ts'
-import { machine } from '../../src/stores/machine.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../support/helpers.ts'
 
 const me = callerOf('me')
 const other = callerOf('other')

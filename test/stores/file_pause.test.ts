@@ -2,14 +2,14 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { plant } from '../../src/core/planted.ts'
-import { putTask } from '../../src/core/ready.ts'
+import { putTask } from '../../src/core/tasks/ready.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { checkFileStore } from '../../src/stores/file/check.ts'
 import { list } from '../../src/stores/file/folder.ts'
 import type { Pause, Step } from '../../src/stores/file/publish.ts'
-import { machine } from '../../src/stores/machine.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../helpers.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../support/helpers.ts'
 
 const me = callerOf('me')
 const sleeper = callerOf('sleeper')

@@ -8,7 +8,7 @@ import {
   openMemory,
   openSqlite,
   temporaryFolder,
-} from '../helpers.ts'
+} from '../support/helpers.ts'
 
 const ada = callerOf('ada')
 

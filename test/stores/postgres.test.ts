@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
-import { EmptiedPostgres } from '../postgres.ts'
+import { EmptiedPostgres } from '../support/postgres.ts'
 import { exerciseStore } from './exercise.ts'
 
 const emptied = new EmptiedPostgres()

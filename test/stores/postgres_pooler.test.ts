@@ -4,9 +4,9 @@ import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import type { Connection } from '../../src/stores/postgres/driver.ts'
 import { refuseShared } from '../../src/stores/postgres/pooled.ts'
 import { Sessions } from '../../src/stores/postgres/session.ts'
-import { Store } from '../../src/stores/store.ts'
-import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresUrl } from '../postgres.ts'
+import { Store } from '../../src/stores/writer/store.ts'
+import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { postgresUrl } from '../support/postgres.ts'
 
 const ada = callerOf('ada')
 

@@ -7,14 +7,14 @@ import { type Address, addressOf, channelOf } from '../../src/stores/postgres/ad
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { raisePostgresEpoch, checkPostgres } from '../../src/stores/postgres/care.ts'
 import type { Connection } from '../../src/stores/postgres/driver.ts'
-import { FENCES_PER_EPOCH } from '../../src/stores/layer.ts'
+import { FENCES_PER_EPOCH } from '../../src/stores/writer/layer.ts'
 import { raiseEpoch } from '../../src/stores/care.ts'
-import { forgetOld } from '../../src/stores/prune.ts'
-import { Store } from '../../src/stores/store.ts'
+import { forgetOld } from '../../src/stores/writer/prune.ts'
+import { Store } from '../../src/stores/writer/store.ts'
 import { KEEP_ALL } from './retention_scene.ts'
-import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../helpers.ts'
-import { postgresBackend, postgresUrl } from '../postgres.ts'
-import { until } from '../processes.ts'
+import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../support/helpers.ts'
+import { postgresBackend, postgresUrl } from '../support/postgres.ts'
+import { until } from '../support/processes.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { expectRefusal, temporaryFolder } from '../helpers.ts'
+import { expectRefusal, temporaryFolder } from '../support/helpers.ts'
 
 const KINDS = ['sqlite', 'file'] as const
 

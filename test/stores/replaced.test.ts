@@ -13,8 +13,15 @@ import { backupSqlite, restoreSqlite } from '../../src/stores/sqlite/care.ts'
 import { checkSqlite } from '../../src/stores/sqlite/check.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { SCHEMA_VERSION } from '../../src/stores/sqlite/migrate.ts'
-import { callerOf, expectRefusal, MachineSim, openFile, openSqlite } from '../helpers.ts'
-import { temporaryFolder, Verbs } from '../helpers.ts'
+import {
+  callerOf,
+  expectRefusal,
+  MachineSim,
+  openFile,
+  openSqlite,
+  temporaryFolder,
+  Verbs,
+} from '../support/helpers.ts'
 
 const ada = callerOf('ada')
 const bob = callerOf('bob')

@@ -1,8 +1,8 @@
 import { RETENTION, type Retention } from '../../src/core/retention.ts'
 import type { TableName } from '../../src/core/rows.ts'
 import { openStore, type Place } from '../../src/stores/open.ts'
-import { forgetOld } from '../../src/stores/prune.ts'
-import type { Store } from '../../src/stores/store.ts'
+import { forgetOld } from '../../src/stores/writer/prune.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 
 /** Nothing ever leaves. */
 export const KEEP_ALL = Object.fromEntries(

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
-import { memoryInForce } from '../../src/core/memory_settings.ts'
+import { memoryInForce } from '../../src/core/memory/settings.ts'
 import { plant } from '../../src/core/planted.ts'
-import { MachineSim, openMemory, openSqlite, temporaryFolder } from '../helpers.ts'
-import { MemoryVerbs } from '../memory_verbs.ts'
-import { QueueVerbs } from '../queue_verbs.ts'
+import { MachineSim, openMemory, openSqlite, temporaryFolder } from '../support/helpers.ts'
+import { MemoryVerbs } from '../support/memory_verbs.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
 
 afterEach(() => plant(undefined))
 

@@ -1,4 +1,4 @@
-import { openFile, openForgetful, openMemory, openSqlite } from '../helpers.ts'
+import { openFile, openForgetful, openMemory, openSqlite } from '../support/helpers.ts'
 import { exerciseStore } from './exercise.ts'
 
 exerciseStore('memory', openMemory)

@@ -1,12 +1,11 @@
 import type { Caller } from '../../core/caller.ts'
-import { Refusal, type RefusalCode } from '../../core/refusal.ts'
+import { Refusal, type RefusalCode, isRefusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
-import { isRefusal } from '../../stores/errors.ts'
-import { stateFolder } from '../../stores/place.ts'
-import { ownProcess } from '../../stores/process.ts'
-import { findDaemon } from '../../stores/server_file.ts'
-import { Unanswered } from '../../stores/silence.ts'
-import { askBare } from '../../stores/wire.ts'
+import { stateFolder } from '../../machine/place.ts'
+import { ownProcess } from '../../machine/process.ts'
+import { findDaemon } from '../../reach/server_file.ts'
+import { Unanswered } from '../../reach/silence.ts'
+import { askBare } from '../../reach/wire.ts'
 
 const PAUSE_MS = 50
 const PAUSE_MS_MAX = 5_000

@@ -1,7 +1,7 @@
 import type { ShownRun } from '../../operations/runs.ts'
-import { host, ownProcess } from '../../stores/process.ts'
-import type { Exit } from '../command.ts'
-import { readMeta, type RunMeta, writeMeta } from '../run_folder.ts'
+import { host, ownProcess } from '../../machine/process.ts'
+import type { Exit } from './command.ts'
+import { readMeta, type RunMeta, writeMeta } from './run_folder.ts'
 import type { RunSpec } from './spec.ts'
 
 /** What `meta.json` says of the run, stage by stage. */

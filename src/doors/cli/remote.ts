@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Caller } from '../../core/caller.ts'
-import { refuseStopped, Unanswered, type Watched, watchSilence } from '../../stores/silence.ts'
-import { answerOf, letterOf } from '../../stores/wire.ts'
+import { refuseStopped, Unanswered, type Watched, watchSilence } from '../../reach/silence.ts'
+import { answerOf, letterOf } from '../../reach/wire.ts'
 
 /** Calls an operation over HTTP. Throws `Unanswered` when there is no answer at all. */
 export async function askDaemon(

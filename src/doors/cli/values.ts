@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { readSync } from 'node:fs'
 import { Refusal } from '../../core/refusal.ts'
-import { systemCode } from '../../stores/errors.ts'
-import { processRef } from '../../stores/process.ts'
+import { systemCode } from '../../machine/errors.ts'
+import { processRef } from '../../machine/process.ts'
 
 const UNITS: Record<string, number> = { '': 1, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
 

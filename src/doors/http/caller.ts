@@ -5,7 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Bearer } from '../../operations/access.ts'
 import { field, parseInput } from '../../operations/operation.ts'
 import * as s from '../../operations/schemas.ts'
-import { ownProcess } from '../../stores/process.ts'
+import { ownProcess } from '../../machine/process.ts'
 
 const KNOWN = {
   given: field(s.yesOrNo, 'Whether the agent id was given, not defaulted.'),

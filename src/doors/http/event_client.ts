@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Event } from '../../core/view.ts'
-import { eventId } from '../../stores/event_place.ts'
+import { eventId } from '../../stores/writer/event_place.ts'
 
 /** A client that lags behind by more than this is let go; it resumes where it was. */
 const BUFFER_MAX = 1024 * 1024

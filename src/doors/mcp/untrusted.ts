@@ -1,4 +1,4 @@
-import { uniqueId } from '../../stores/digest.ts'
+import { uniqueId } from '../../machine/digest.ts'
 
 /**
  * What people and agents wrote, between marks that it cannot forge: it tells what it tells, and

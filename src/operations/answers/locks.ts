@@ -1,7 +1,20 @@
 import * as z from 'zod/mini'
 import { REASON_CODES } from '../../core/reason.ts'
-import { all, count, details, maybe, orNull, page, seconds, shape } from './shape.ts'
-import { strings, text, time, unnamed, yes } from './shape.ts'
+import {
+  all,
+  count,
+  details,
+  maybe,
+  orNull,
+  page,
+  seconds,
+  shape,
+  strings,
+  text,
+  time,
+  unnamed,
+  yes,
+} from './shape.ts'
 
 const leaseFields = () => ({
   name: text(),

@@ -1,6 +1,17 @@
 import * as z from 'zod/mini'
-import { count, maybe, orNull, page, seconds, shape, strings } from './shape.ts'
-import { text, time, unnamed, yes } from './shape.ts'
+import {
+  count,
+  maybe,
+  orNull,
+  page,
+  seconds,
+  shape,
+  strings,
+  text,
+  time,
+  unnamed,
+  yes,
+} from './shape.ts'
 
 const named = () => ({ scope: text(), key: text() })
 const kind = () => z.enum(['put', 'delete', 'merge', 'resolve'])

@@ -1,8 +1,21 @@
 import * as z from 'zod/mini'
 import { RUN_STATUSES, STATUSES } from '../../core/rows.ts'
 import { lease } from './locks.ts'
-import { all, count, counts, details, orNull, page, seconds, shape } from './shape.ts'
-import { strings, text, time, unnamed, yes } from './shape.ts'
+import {
+  all,
+  count,
+  counts,
+  details,
+  orNull,
+  page,
+  seconds,
+  shape,
+  strings,
+  text,
+  time,
+  unnamed,
+  yes,
+} from './shape.ts'
 
 const briefFields = () => ({
   id: text(),

@@ -1,7 +1,7 @@
 import { Refusal } from '../../core/refusal.ts'
 import type { Lease } from '../../core/rows.ts'
-import { instantOf } from '../clock.ts'
-import { machine } from '../machine.ts'
+import { instantOf } from '../writer/clock.ts'
+import { machine } from '../../machine/machine.ts'
 import type { Side } from './side.ts'
 
 /** Locks of our own begin so, and names are read in the order of their bytes. */

@@ -1,7 +1,7 @@
 import type { TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/view.ts'
 import { COLUMNS, EVENT_COLUMNS } from '../columns.ts'
-import { sha256 } from '../digest.ts'
+import { sha256 } from '../../machine/digest.ts'
 import type { AnyRow } from '../port.ts'
 
 /** How many rows were seen, and a digest over all of their fields, in the order seen. */

@@ -1,7 +1,7 @@
-import { readyKey } from '../../core/ready.ts'
+import { readyKey } from '../../core/tasks/ready.ts'
 import type { Lease, Ready, TableName, Terms } from '../../core/rows.ts'
-import { instantOf } from '../clock.ts'
-import { machine } from '../machine.ts'
+import { instantOf } from '../writer/clock.ts'
+import { machine } from '../../machine/machine.ts'
 import type { AnyRow, Head } from '../port.ts'
 import type { Side } from './side.ts'
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../../core/refusal.ts'
-import { fileRefusal, systemCode } from '../errors.ts'
+import { fileRefusal, systemCode } from '../../machine/errors.ts'
 
 /** What the system said, as a typed refusal; that links cannot be made means something here. */
 export function refusalFor(error: unknown, dir: string): Error {

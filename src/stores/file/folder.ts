@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readEpoch } from '../epoch.ts'
 import { emptyState, type State } from './document.ts'
-import { systemCode } from '../errors.ts'
+import { systemCode } from '../../machine/errors.ts'
 import { Damage, parse } from './layout.ts'
 
 const STATE_NAME = /^state\.([1-9]\d{0,14})\.json$/

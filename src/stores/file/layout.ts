@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readyKey } from '../../core/ready.ts'
+import { readyKey } from '../../core/tasks/ready.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
 import { MemoryTables } from '../memory.ts'

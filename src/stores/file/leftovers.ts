@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { host, ownProcess, processFact, seat } from '../process.ts'
+import { host, ownProcess, processFact, seat } from '../../machine/process.ts'
 import { type Listing, statePath } from './folder.ts'
 
 /** States that stay: what a damaged newest one falls back on, and what slow readers still open. */

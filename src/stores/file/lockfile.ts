@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProcessRef } from '../../core/rows.ts'
-import { ownProcess, processFact } from '../process.ts'
-import { systemCode } from '../errors.ts'
+import { ownProcess, processFact } from '../../machine/process.ts'
+import { systemCode } from '../../machine/errors.ts'
 
 /** A lock file that stays the same for so long is in nobody's way but ours. */
 const PATIENCE_MS = 500

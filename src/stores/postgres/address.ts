@@ -1,5 +1,5 @@
 import { Refusal } from '../../core/refusal.ts'
-import { sha256 } from '../digest.ts'
+import { sha256 } from '../../machine/digest.ts'
 
 /** Which database and schema are meant, and what to call them where others may read along. */
 export interface Address {

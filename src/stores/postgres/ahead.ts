@@ -1,9 +1,9 @@
-import { scopeOfLane } from '../../core/lane.ts'
-import { lockOf } from '../../core/lease.ts'
-import { projectLimit } from '../../core/limit.ts'
+import { scopeOfLane } from '../../core/queue/lane.ts'
+import { lockOf } from '../../core/locks/lease.ts'
+import { projectLimit } from '../../core/queue/limit.ts'
 import { keyOf, type TableName } from '../../core/rows.ts'
-import type { Lane, Parking, Share } from '../../core/queue_rows.ts'
-import { userLock } from '../../core/share.ts'
+import type { Lane, Parking, Share } from '../../core/queue/rows.ts'
+import { userLock } from '../../core/queue/share.ts'
 import type { Need } from '../../core/view.ts'
 
 /**

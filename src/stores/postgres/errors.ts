@@ -1,5 +1,5 @@
 import { Refusal } from '../../core/refusal.ts'
-import { diskFull, systemCode, unanswered } from '../errors.ts'
+import { diskFull, systemCode, unanswered } from '../../machine/errors.ts'
 import { pooled } from './pooled.ts'
 
 /** What PostgreSQL calls an error: five characters. EPIPE is one of the system's. */

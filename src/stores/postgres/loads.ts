@@ -1,4 +1,4 @@
-import { lockOf } from '../../core/lease.ts'
+import { lockOf } from '../../core/locks/lease.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
 import { INDEXES } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'

@@ -1,6 +1,6 @@
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { COLUMNS } from '../columns.ts'
-import { sha256 } from '../digest.ts'
+import { sha256 } from '../../machine/digest.ts'
 import type { AnyRow, Changes } from '../port.ts'
 import { CODECS } from './codec.ts'
 import type { Change } from './known.ts'

@@ -1,10 +1,10 @@
-import { scopeOfLane } from '../../core/lane.ts'
-import { lockOf } from '../../core/lease.ts'
+import { scopeOfLane } from '../../core/queue/lane.ts'
+import { lockOf } from '../../core/locks/lease.ts'
 import { planted } from '../../core/planted.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, type Event, INDEXES, type IndexName, type Need } from '../../core/view.ts'
 import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
-import { isRefusal } from '../errors.ts'
+import { isRefusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
 import {

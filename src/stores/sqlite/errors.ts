@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
-import { diskFull, fileRefusal, systemCode, unanswered, unwritable } from '../errors.ts'
+import { diskFull, fileRefusal, systemCode, unanswered, unwritable } from '../../machine/errors.ts'
 import { Unreadable } from './codec.ts'
 import { damaged } from '../damage.ts'
 import { isShortRead, RESULT, resultCode } from './driver.ts'

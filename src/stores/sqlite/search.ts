@@ -1,4 +1,4 @@
-import type { Hit } from '../../core/search.ts'
+import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
 import type { Look, Statements } from './statements.ts'

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
 import type { ShownEvent } from '../../client/transport.ts'
 import { follow } from '../ask.ts'
-import { isRefusal, who } from '../session.ts'
+import { who } from '../session.ts'
+import { isRefusal } from '../../core/refusal.ts'
 
 export type { ShownEvent }
 

@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { checkCounter, checkDurable, checkRequests, checkTasks } from './check_effects.ts'
 import type { Final } from './check_effects.ts'
-import { checkFences, checkGaps, checkRobbed, checkStaleWrites } from './check_fences.ts'
-import { checkTogether, type Violation } from './check_fences.ts'
+import {
+  checkFences,
+  checkGaps,
+  checkRobbed,
+  checkStaleWrites,
+  checkTogether,
+  type Violation,
+} from './check_fences.ts'
 import { checkWaits, waitsIn } from './check_waits.ts'
 import { checkRuns, checkWitness, seenIn } from './check_witness.ts'
 import { checkCodes } from './check_codes.ts'

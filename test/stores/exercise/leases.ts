@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Placed } from '../../verbs.ts'
+import type { Placed } from '../../support/verbs.ts'
 import type { ProcessRef } from '../../../src/core/rows.ts'
-import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,7 +1,7 @@
 import { afterEach, expect } from 'vitest'
-import type { Store } from '../../../src/stores/store.ts'
-import { memoryFaults } from '../../memory_check.ts'
-import { MemoryVerbs } from '../../memory_verbs.ts'
+import type { Store } from '../../../src/stores/writer/store.ts'
+import { memoryFaults } from '../../support/memory_check.ts'
+import { MemoryVerbs } from '../../support/memory_verbs.ts'
 import { lookInto } from '../../simulation/queue_look.ts'
 import type { Begin } from './scene.ts'
 

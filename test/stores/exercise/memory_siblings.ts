@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Strategy } from '../../../src/core/memory_rows.ts'
-import { callerOf } from '../../helpers.ts'
-import type { MemoryVerbs } from '../../memory_verbs.ts'
+import type { Strategy } from '../../../src/core/memory/rows.ts'
+import { callerOf } from '../../support/helpers.ts'
+import type { MemoryVerbs } from '../../support/memory_verbs.ts'
 import { memoryScenes } from './memory_scene.ts'
 import type { Begin } from './scene.ts'
 

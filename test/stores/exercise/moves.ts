@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../../src/core/caller.ts'
 import type { RefusalCode } from '../../../src/core/refusal.ts'
 import { type Status, STATUSES } from '../../../src/core/rows.ts'
-import { callerOf, expectRefusal, type Verbs } from '../../helpers.ts'
+import { callerOf, expectRefusal, type Verbs } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { GRACE_MS } from '../../../src/core/limits.ts'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { GRACE_MS } from '../../../src/core/bounds.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import type { Begin, Scene } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
-import { callerOf } from '../../helpers.ts'
-import { ADMIN } from '../../queue_verbs.ts'
+import { callerOf } from '../../support/helpers.ts'
+import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 

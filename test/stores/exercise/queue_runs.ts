@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import type { Run } from '../../../src/core/rows.ts'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { expectRefusal } from '../../helpers.ts'
+import { expectRefusal } from '../../support/helpers.ts'
 import { ada, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
-import { callerOf, expectRefusal } from '../../helpers.ts'
-import { ADMIN } from '../../queue_verbs.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
+import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, bob, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { callerOf, expectRefusal } from '../../helpers.ts'
-import { PathVerbs } from '../../path_verbs.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
+import { PathVerbs } from '../../support/path_verbs.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { heldRows, KEEP_ALL } from '../retention_scene.ts'
-import { seeAgent } from '../../../src/core/agent.ts'
+import { seeAgent } from '../../../src/core/locks/agent.ts'
 import { plant } from '../../../src/core/planted.ts'
 import { DAY_MS, RETENTION, type Retention } from '../../../src/core/retention.ts'
-import { createToken, revokeToken } from '../../../src/core/token.ts'
-import { forgetOld } from '../../../src/stores/prune.ts'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { createToken, revokeToken } from '../../../src/core/access/token.ts'
+import { forgetOld } from '../../../src/stores/writer/prune.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import type { Begin, Scene } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,5 +1,5 @@
-import type { Store } from '../../../src/stores/store.ts'
-import type { MachineSim, Verbs } from '../../helpers.ts'
+import type { Store } from '../../../src/stores/writer/store.ts'
+import type { MachineSim, Verbs } from '../../support/helpers.ts'
 
 /** Where a test of a store begins: an empty place, and a machine that stands still. */
 export interface Scene {

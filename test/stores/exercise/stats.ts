@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { allCounts } from '../../../src/core/stat.ts'
-import { reportStats } from '../../../src/core/stat_report.ts'
-import type { Store } from '../../../src/stores/store.ts'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { allCounts } from '../../../src/core/stats/stat.ts'
+import { reportStats } from '../../../src/core/stats/report.ts'
+import type { Store } from '../../../src/stores/writer/store.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { queueTests } from './queue_scene.ts'
 import type { Begin, Scene } from './scene.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callerOf, type Verbs } from '../../helpers.ts'
+import { callerOf, type Verbs } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
 /** More than one write clears away. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/core/refusal.ts'
-import { putTask } from '../../../src/core/ready.ts'
-import { chainFault, GENESIS } from '../../../src/stores/chain.ts'
-import { callerOf, expectRefusal } from '../../helpers.ts'
+import { putTask } from '../../../src/core/tasks/ready.ts'
+import { chainFault, GENESIS } from '../../../src/stores/writer/chain.ts'
+import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import type { Begin, Scene } from './scene.ts'
 
 const ada = callerOf('ada')

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { step } from '../../../daemon/steps.ts'
-import { makePrivateFolder } from '../../../stores/privacy.ts'
+import { makePrivateFolder } from '../../../machine/privacy.ts'
 import { isSame, lookAt, putFile } from './files.ts'
 import { Manifest } from './manifest.ts'
 import { pendingIn, type Plan, refuseReadOnly } from './plan.ts'

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import { homeFolder } from '../../../stores/login.ts'
-import { mainCheckout } from '../../../stores/place.ts'
+import { homeFolder } from '../../../machine/login.ts'
+import { mainCheckout } from '../../../machine/place.ts'
 import { isInside } from './files.ts'
 
 /** Where we are: what is to be set up, and how its git hooks are run. */

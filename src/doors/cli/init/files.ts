@@ -15,8 +15,8 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import { uniqueId } from '../../../stores/digest.ts'
-import { systemCode } from '../../../stores/errors.ts'
+import { uniqueId } from '../../../machine/digest.ts'
+import { systemCode } from '../../../machine/errors.ts'
 
 /** What stands at a path: nothing, a file with its bytes, or a symbolic link. */
 export type FileState =

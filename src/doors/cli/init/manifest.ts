@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import { sha256 } from '../../../stores/digest.ts'
+import { sha256 } from '../../../machine/digest.ts'
 import { type FileState, isSame, putFile } from './files.ts'
 import type { Change } from './plan.ts'
 

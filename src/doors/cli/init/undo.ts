@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { step } from '../../../daemon/steps.ts'
-import { systemCode } from '../../../stores/errors.ts'
+import { systemCode } from '../../../machine/errors.ts'
 import { AGENTS } from './agents.ts'
 import { type Checkout, shownPath } from './checkout.ts'
 import { type FileState, isInside, isSame, lookAt, putFile } from './files.ts'

@@ -1,7 +1,7 @@
 import { keyOf } from '../../../core/rows.ts'
 import * as memory from '../../../operations/memory.ts'
 import type { ShownMemory, ShownVersion } from '../../../operations/memory_show.ts'
-import { sha256 } from '../../../stores/digest.ts'
+import { sha256 } from '../../../machine/digest.ts'
 import { create, replace } from './files.ts'
 import type { Folder, Notes } from './folder.ts'
 import { type Note, render } from './front.ts'

@@ -2,10 +2,10 @@ import { constants, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from
 import { link, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isUtf8 } from 'node:buffer'
-import { NOTE_BYTES_MAX } from '../../../core/limits.ts'
+import { NOTE_BYTES_MAX } from '../../../core/bounds.ts'
 import { step } from '../../../daemon/steps.ts'
-import { sha256, uniqueId } from '../../../stores/digest.ts'
-import { systemCode } from '../../../stores/errors.ts'
+import { sha256, uniqueId } from '../../../machine/digest.ts'
+import { systemCode } from '../../../machine/errors.ts'
 import { writeDurably } from '../../../stores/file/durable.ts'
 import { isOurs } from './names.ts'
 

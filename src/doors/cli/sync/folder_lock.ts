@@ -1,8 +1,8 @@
 import { Refusal } from '../../../core/refusal.ts'
 import { keepRenewing } from '../../../daemon/renewing.ts'
 import * as locks from '../../../operations/locks.ts'
-import { sha256 } from '../../../stores/digest.ts'
-import { host, ownProcess } from '../../../stores/process.ts'
+import { sha256 } from '../../../machine/digest.ts'
+import { host, ownProcess } from '../../../machine/process.ts'
 import type { Context } from '../context.ts'
 
 const TTL_SECONDS = 60

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import { uniqueId } from '../../../stores/digest.ts'
+import { uniqueId } from '../../../machine/digest.ts'
 import { writeDurably } from '../../../stores/file/durable.ts'
 import { isOurs } from './names.ts'
 

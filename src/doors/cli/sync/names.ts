@@ -1,4 +1,4 @@
-import { sha256 } from '../../../stores/digest.ts'
+import { sha256 } from '../../../machine/digest.ts'
 
 /**
  * Names of files for scopes and keys: `project/web/build.md`. What is not a plain letter, digit,

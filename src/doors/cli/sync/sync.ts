@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Refusal } from '../../../core/refusal.ts'
 import { step } from '../../../daemon/steps.ts'
-import { systemCode } from '../../../stores/errors.ts'
+import { systemCode } from '../../../machine/errors.ts'
 import { exportNotes } from './exports.ts'
 import { list, readNamed, recover } from './files.ts'
 import { Folder, type Synced, type SyncPlan } from './folder.ts'

@@ -1,6 +1,6 @@
 import pc from 'picocolors'
-import type { Now } from '../../../core/now.ts'
-import { span } from '../table.ts'
+import type { Now } from '../../../core/stats/now.ts'
+import { span } from '../show/table.ts'
 import { clean, fit, gauge } from './text.ts'
 
 /** What can be chosen: a running task, or a lock. */

@@ -1,4 +1,4 @@
-import { readOutput } from '../../../stores/run_output.ts'
+import { readOutput } from '../../../machine/run_output.ts'
 
 /** The end of what a run has printed, as lines; none if it runs elsewhere or was silent. */
 export function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {

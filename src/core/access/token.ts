@@ -1,0 +1,93 @@
+import type { Caller } from '../caller.ts'
+import { Refusal } from '../refusal.ts'
+import type { Lease, Task, Token, TokenScope } from '../rows.ts'
+import type { View } from '../view.ts'
+
+export interface CreateToken {
+  hash: string
+  role: Token['role']
+  agent: string | null
+  scope: TokenScope | null
+  ttl_ms: number | null
+}
+
+/** Writes down who a secret stands for. The secret itself is never kept, only its hash. */
+export function createToken(view: View, ask: CreateToken, caller: Caller): Token {
+  if (ask.role === 'agent' && ask.agent === null) {
+    throw new Refusal('invalid', 'A token of the role agent must name its agent', {
+      next: 'leasehold token create --role agent --agent builder-1',
+    })
+  }
+  if (ask.role === 'admin' && ask.scope !== null) {
+    throw new Refusal('invalid', 'A token of the role admin is bound to nothing', {
+      next: 'Leave out users and projects, or make a token of the role agent or viewer.',
+    })
+  }
+  if (view.get('token', ask.hash)) {
+    // Also a revoked one: making it again would bring it back.
+    throw new Refusal('conflict', 'A token with this secret exists already', {
+      next: 'Make a new secret: leasehold token create does.',
+    })
+  }
+  const token: Token = {
+    hash: ask.hash,
+    id: ask.hash.slice(0, 12),
+    role: ask.role,
+    agent: ask.agent,
+    scope: ask.scope,
+    created_by: caller.agent,
+    created_at: view.at,
+    expires_at: ask.ttl_ms === null ? null : new Date(view.wall + ask.ttl_ms).toISOString(),
+    expires_ms: ask.ttl_ms === null ? null : view.now + ask.ttl_ms,
+    revoked_at: null,
+  }
+  view.put('token', token)
+  const data = { token: token.id, role: token.role, for: token.agent }
+  view.record({ type: 'token.created', agent: caller.agent, lock: null, task: null, data })
+  return token
+}
+
+/** Makes a token worthless at once. Doing it twice is as good as once. */
+export function revokeToken(view: View, id: string, caller: Caller): Token {
+  for (const token of view.scan('tokens', '')) {
+    if (token.id !== id) continue
+    if (token.revoked_at !== null) return token
+    // From now on it counts as one that has ended: retention finds it by that time.
+    const expires_ms = Math.min(token.expires_ms ?? view.now, view.now)
+    const revoked = { ...token, revoked_at: view.at, expires_ms }
+    view.put('token', revoked)
+    const data = { token: id }
+    view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })
+    return revoked
+  }
+  throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+}
+
+/**
+ * A secret for the agent of one run, bound to the run's own task, user and project; it is gone when
+ * the lease of that run ends.
+ */
+export function bindToken(view: View, lease: Lease, task: Task, hash: string): Lease {
+  const bound = { ...lease, terms: { ...lease.terms!, token_hash: hash } }
+  view.put('lease', bound)
+  view.put('token', {
+    hash,
+    id: hash.slice(0, 12),
+    role: 'agent',
+    agent: lease.holder,
+    scope: { users: [task.user ?? ''], projects: [task.project ?? ''], task: task.id },
+    created_by: 'leasehold',
+    created_at: view.at,
+    expires_at: null,
+    expires_ms: null,
+    revoked_at: null,
+  })
+  return bound
+}
+
+/** The token whose secret has this hash, if it still counts. */
+export function validToken(view: View, hash: string): Token | undefined {
+  const token = view.get('token', hash)
+  if (!token || token.revoked_at !== null) return undefined
+  return token.expires_ms === null || view.now < token.expires_ms ? token : undefined
+}

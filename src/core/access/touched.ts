@@ -1,0 +1,122 @@
+import type { Caller } from '../caller.ts'
+import { getDuplicate } from '../memory/duplicate.ts'
+import { taskOf } from '../locks/lease.ts'
+import { getConflict } from '../memory/resolve.ts'
+import { Refusal, type RefusalCode } from '../refusal.ts'
+import { lockSeen, notesSeen, Sight, STRANGER } from './sight.ts'
+import type { TokenScope } from '../rows.ts'
+import { getTask } from '../tasks/task.ts'
+import { hasProject, hasUser, isScoped, mayChange, type Scoped } from './token_scope.ts'
+import type { View } from '../view.ts'
+
+/**
+ * What an operation touches, so that one place can hold it to the scope of a token:
+ * - `rows`: it only looks, at what its caller may see (`Sight`);
+ * - `contended`: the same, and it also has to know that a stranger is in the way;
+ * - `own`: only what the caller itself has, which the rules check by holder and fence;
+ * - `whole`: what belongs to everybody at once, and so is not for a token with a scope;
+ * - or the things that its input names.
+ */
+export type Touches<Input> = 'rows' | 'contended' | 'own' | 'whole' | Naming<Input>['of']
+
+/** A method, as `decide` is one: operations are also handled without their inputs' types. */
+interface Naming<Input> {
+  of(input: Input): Touched[]
+}
+
+export type Touched =
+  /** `changes`: the ask changes the task, or takes its lock. */
+  | { task: string; changes: boolean }
+  /** Where a task is about to be. */
+  | { user: string | null }
+  | { project: string | null }
+  | { lock: string }
+  /** Shared memory: notes of a scope, a conflict or a pair of them. */
+  | { notes: string }
+  | { conflict: string }
+  | { duplicate: string }
+  /** An id that the caller chose for a new task. */
+  | { chosen_id: string }
+
+/**
+ * Refuses an ask that touches anything outside of its caller's scope: as `not_found`, in the words
+ * of what does not exist, where the thing may not be known; else as `forbidden`.
+ */
+export function refuseOutside(view: View, touched: Touched[], caller: Scoped): void {
+  const sight = new Sight(view, caller)
+  const { scope } = caller
+  for (const each of touched) {
+    if ('task' in each) {
+      const task = getTask(sight, each.task)
+      if (each.changes && !mayChange(task, caller))
+        throw outside(`This token is for task ${scope.task}`)
+    } else if ('user' in each) {
+      if (!hasUser(scope, each.user)) throw outside(bound('user', scope.users))
+    } else if ('project' in each) {
+      if (!hasProject(scope, each.project)) throw outside(bound('project', scope.projects))
+    } else if ('lock' in each) refuseLock(view, each.lock, caller)
+    else if ('notes' in each) refuseNotes(view, each.notes, caller)
+    else if ('conflict' in each) refuseNotes(view, getConflict(sight, each.conflict).scope, caller)
+    else if ('duplicate' in each) {
+      const { a, b } = getDuplicate(sight, each.duplicate)
+      for (const id of [a, b]) refuseNotes(view, id.slice(0, id.indexOf('\n')), caller)
+    } else throw outside('A token that is bound cannot choose the id of a task')
+  }
+}
+
+const bound = (what: 'user' | 'project', names: TokenScope['users']) =>
+  `This token is bound to the ${what} ${names!.map((name) => JSON.stringify(name)).join(', ')}`
+
+function refuseLock(view: View, name: string, caller: Scoped): void {
+  const task = taskOf(name)
+  if (task !== undefined) refuseOutside(view, [{ task, changes: true }], caller)
+  else if (lockSeen(view, name, caller) === false) {
+    throw outside(`${name} is outside of the users and projects that this token is bound to`)
+  }
+}
+
+/** A note for everybody is read by every user's agents: only a token without a scope writes it. */
+function refuseNotes(view: View, notes: string, caller: Scoped): void {
+  if (notes !== 'global' && notesSeen(view, notes, caller)) return
+  throw outside(`This token may not write notes in the scope ${notes}`)
+}
+
+function outside(message: string): Refusal {
+  return new Refusal('forbidden', message, {
+    next: 'Stay within what this token is for, or ask an admin for a token that is bound to more.',
+  })
+}
+
+/** `forbidden`: what the operation tells or changes belongs to everybody at once. */
+export function wholeOnly(name: string): Refusal {
+  return outside(`${name} is about all users and projects, and this token is bound to some`)
+}
+
+/** Refusals that may name who is in the way, and what they say when that is a stranger. */
+const UNNAMED: Partial<Record<RefusalCode, string>> = {
+  held: 'is held by another agent, or has to wait for a limit',
+  deadlock: 'would never come free: you and others would wait for each other',
+  fence_stale: 'has a newer lease than the fence that was sent',
+  lease_expired: 'is not held any more: its lease has ended',
+}
+
+/** A refusal as its caller may read it: one that may name a stranger says the same without. */
+export function toldTo(view: View, refusal: Refusal, caller: Caller): Refusal {
+  const said = UNNAMED[refusal.code]
+  if (said === undefined || !isScoped(caller)) return refusal
+  const { name, busy_with, path, position, by_you, expires_at, expires_in_seconds } =
+    refusal.details
+  const locks = [name, busy_with].filter((each) => typeof each === 'string')
+  const isKnown = (lock: string) => {
+    const lease = new Sight(view, caller).get('lease', lock)
+    return lease ? lease.holder !== STRANGER : lockSeen(view, lock, caller) === true
+  }
+  if (by_you === true || (locks.length > 0 && locks.every(isKnown))) return refusal
+  const what = [path, name].find((each) => typeof each === 'string') ?? 'What was asked for'
+  const kept = { name, path, position, expires_at, expires_in_seconds, by_you: false }
+  return new Refusal(refusal.code, `${what} ${said}`, {
+    next: 'Take other work, or ask again later.',
+    details: Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)),
+    ...(refusal.leaves && { leaves: refusal.leaves }),
+  })
+}

@@ -1,0 +1,341 @@
+import { admits, type Caller, sameProcess } from '../caller.ts'
+import { returnLimits, returnUser } from '../queue/limit.ts'
+import { LOST_MAX } from '../bounds.ts'
+import { argument, word } from '../quote.ts'
+import { putTask } from '../tasks/ready.ts'
+import { Refusal } from '../refusal.ts'
+import type { GroupRef, Lease, PathTerms, ProcessRef, Task } from '../rows.ts'
+import { closeRun, loseRun, outcomeOf } from '../tasks/run.ts'
+import { putShare, shareOf, userOf } from '../queue/share.ts'
+import { expiryOf, holdingLease, standing } from './standing.ts'
+import { planted } from '../planted.ts'
+import { NeedsKill, type View } from '../view.ts'
+
+export interface Grant {
+  ttl_ms: number
+  process: ProcessRef | null
+  /** What is reserved, where the lease is a reservation. */
+  path?: PathTerms
+}
+
+/** Locks of this kind are taken by reserving paths, and in no other way. */
+export const isPathLock = (name: string) => name.startsWith('path:')
+
+/** `task:42` → `42`; undefined for any other lock. */
+export function taskOf(name: string): string | undefined {
+  return name.startsWith('task:') ? name.slice(5) : undefined
+}
+
+export const lockOf = (task_id: string) => `task:${task_id}`
+
+/** Writes a new lease of `name`. The caller has made sure that the lock may be taken. */
+export function grantLease(view: View, name: string, caller: Caller, ask: Grant): Lease {
+  const last = view.get('lease', name)
+  // The same claim under a new fence counts as before, and ends when it was to end.
+  const terms = last?.ended_at === null ? last.terms : null
+  const lease: Lease = {
+    name,
+    fence: nextFence(view, last),
+    holder: caller.agent,
+    holder_given: caller.given,
+    process: ask.process,
+    // A holder that asks again may still have its command running.
+    group: last?.ended_at === null ? last.group : null,
+    seat: ask.process?.seat ?? null,
+    acquired_at: view.at,
+    acquired_ms: view.now,
+    ttl_ms: ask.ttl_ms,
+    expires_ms: expiryOf(view.now, ask.ttl_ms, terms),
+    ended_at: null,
+    reason: null,
+    terms,
+    path: ask.path ?? null,
+  }
+  view.put('lease', lease)
+  countUser(view, lease)
+  tieTask(view, name, lease.fence)
+  return lease
+}
+
+/** From the store's counter, never from the lock's last lease: that is forgotten one day. */
+function nextFence(view: View, last: Lease | undefined): number {
+  if (planted('S3')) return last?.fence ?? 1
+  return planted('R53') ? (last?.fence ?? 0) + 1 : view.nextFence()
+}
+
+/** A task row knows whether its lock is held, so that held tasks are not among the ready ones. */
+function tieTask(view: View, name: string, lock_fence: number | null): Task | undefined {
+  const id = taskOf(name)
+  const task = id === undefined ? undefined : view.get('task', id)
+  return task && putTask(view, task, { ...task, lock_fence })
+}
+
+/** The lock of a user, taken by hand, counts as one of its tasks while the lease lives. */
+function countUser(view: View, lease: Lease): void {
+  const user = userOf(lease.name)
+  if (user === undefined) return
+  const share = shareOf(view, user)
+  if (share.running.includes(lease.name)) return
+  putShare(view, { ...share, running: [...share.running, lease.name] })
+}
+
+const ENDINGS = ['released', 'force_released', 'cancelled', 'overdue', 'expired', 'died'] as const
+export type Ending = (typeof ENDINGS)[number]
+
+/** Whether an event of this type says that a lease has ended. */
+export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.${how}`)
+
+/**
+ * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
+ * closed.
+ */
+export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
+  view.record({
+    type: `lease.${how}`,
+    agent,
+    lock: lease.name,
+    task: taskOf(lease.name) ?? null,
+    data: {
+      fence: lease.fence,
+      holder: lease.holder,
+      ...(reason && { reason }),
+      ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
+      ...heldFor(view, lease),
+    },
+  })
+  closeLease(view, lease, how)
+  if (how === 'expired') noticeLoss(view, lease)
+}
+
+/** How long a lease was held, and for which user it ran. An event that says so ends a hold. */
+export function heldFor(view: View, { acquired_ms, terms }: Lease) {
+  const user = terms?.limits.map(userOf).find((each) => each !== undefined)
+  return { held_ms: view.now - acquired_ms, ...(user !== undefined && { user }) }
+}
+
+/** The same without an event of its own, for a change whose event says it all. */
+export function closeLease(view: View, lease: Lease, how: Ending): void {
+  view.put('lease', { ...lease, ended_at: view.at, reason: how })
+  const task = tieTask(view, lease.name, null)
+  if (task?.status === 'in_progress') returnTask(view, task, how)
+  else if (task?.run_id) endRun(view, task, how)
+  returnLimits(view, lease)
+  const user = userOf(lease.name)
+  if (user !== undefined) returnUser(view, user, lease.name)
+}
+
+/** The task was moved while its command still ran; now that the command is gone, the run ends. */
+function endRun(view: View, task: Task, how: Ending): void {
+  closeRun(view, task.run_id, outcomeOf(task.status), how)
+  putTask(view, task, { ...task, run_id: null })
+}
+
+function returnTask(view: View, task: Task, how: Ending): void {
+  if (planted('S6')) return
+  const lost = how === 'expired' || how === 'died' || how === 'overdue'
+  const queue = lost ? loseRun(view, task) : task.queue
+  closeRun(view, task.run_id, how === 'released' ? 'cancelled' : 'lost', how)
+  const poison = queue && queue.lost >= LOST_MAX
+  if (poison) quarantine(view, task)
+  putTask(view, task, {
+    ...task,
+    queue: queue ?? null,
+    status: poison ? 'failed' : 'todo',
+    assignee: null,
+    assigned_at: null,
+    run_id: null,
+    version: task.version + 1,
+    updated_at: view.at,
+  })
+}
+
+/** L6: what keeps killing those who run it is put aside, for a person to look at. */
+function quarantine(view: View, task: Task): void {
+  const data = { lost: LOST_MAX, run: task.run_id }
+  view.record({ type: 'task.quarantined', agent: 'leasehold', lock: null, task: task.id, data })
+}
+
+/** An agent is lost when the last lease it held expired. */
+function noticeLoss(view: View, lease: Lease): void {
+  for (const other of view.scan('leases_held_by', lease.holder)) {
+    if (other.name !== lease.name) return
+  }
+  const data = { lock: lease.name, fence: lease.fence }
+  view.record({ type: 'agent.lost', agent: lease.holder, lock: null, task: null, data })
+}
+
+/**
+ * Clears away a lease that is over, so that what follows sees the truth.
+ * Stops the ask (`NeedsKill`) while a command we started under it still runs.
+ */
+export function settleLease(view: View, name: string): Lease | undefined {
+  const lease = view.get('lease', name)
+  if (!lease) return undefined
+  switch (standing(view, lease)) {
+    case 'live':
+    case 'lingering':
+      return lease
+    case 'ended':
+      return undefined
+    case 'orphaned':
+      throw new NeedsKill(lease, lease.group!)
+    case 'expired':
+      // A revoked lease bears its reason already; all others simply ran out.
+      endLease(view, lease, (lease.reason as Ending | null) ?? 'expired', lease.holder)
+      return undefined
+    case 'dead':
+      endLease(view, lease, 'died', lease.holder)
+      return undefined
+  }
+}
+
+/**
+ * Everything done under a lease begins here, in the transaction of the write itself.
+ * Returns the live lease, or refuses: `fence_stale` for a fence older than the lock's latest,
+ * `held` when another holds it, `lease_expired` when nobody does.
+ */
+export function checkFence(
+  view: View,
+  name: string,
+  fence: number | undefined,
+  caller: Caller,
+): Lease {
+  const last = view.get('lease', name)
+  if (last && planted('S2')) return last
+  if (fence !== undefined && fence !== last?.fence) throw staleFence(name, fence, last, caller)
+  const lease = holdingLease(view, name)
+  if (!lease) throw expiredLease(name, last)
+  const itself = admits(lease.holder, caller.agent)
+  const theirs = fence === undefined && lease.process !== null
+  if (!itself || (theirs && !sameProcess(lease.process, caller.process))) {
+    throw heldBy(view, lease, caller)
+  }
+  if (standing(view, lease) !== 'live') throw expiredLease(name, last)
+  return lease
+}
+
+function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
+  const current = last
+    ? `the latest is ${last.fence}, of ${word(last.holder)}`
+    : 'it was never granted, or so long ago that its lease is forgotten'
+  return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
+    next: `Stop this work: it is no longer yours. Acquire ${word(name)} again to go on.`,
+    details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
+    leaves: {
+      type: 'write.fenced_off',
+      lock: name,
+      data: { fence, current_fence: last?.fence ?? null, by: caller.agent },
+    },
+  })
+}
+
+/** Nobody holds `name` any more, so nothing can be written under a lease of it. */
+export function expiredLease(name: string, last: Lease | undefined): Refusal {
+  const reason = last ? (last.reason ?? 'expired') : 'never held'
+  const why = last ? `the lease ${last.fence} of ${word(last.holder)} ended (${reason})` : reason
+  const message =
+    taskOf(name) === undefined
+      ? `Nobody holds ${word(name)}: ${why}`
+      : `Task must be locked by agent to update status: ${why}`
+  return new Refusal('lease_expired', message, {
+    next: isPathLock(name)
+      ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
+      : `Acquire ${word(name)} again; that works if nobody else took it.`,
+    details: { name, reason, last_fence: last?.fence ?? null },
+  })
+}
+
+/** `held`, with who holds it, since when, until when, and the process where it is known. */
+export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
+  const task = taskOf(lease.name)
+  const by_you = lease.holder === caller.agent
+  const what = task === undefined ? `${word(lease.name)} is held` : 'Task is locked'
+  const pid = lease.process?.pid
+  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const times = timesOf(view, lease)
+  return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
+    next: by_you
+      ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
+      : `Wait for it (--wait 30s), or take other work. An admin can free it: ${freeing(lease)}`,
+    details: {
+      name: lease.name,
+      holder: lease.holder,
+      fence: lease.fence,
+      since: lease.acquired_at,
+      ...times,
+      ...(pid !== undefined && { pid, host: lease.process?.host }),
+      by_you,
+    },
+  })
+}
+
+const freeing = (lease: Lease) => `leasehold lock force-release ${argument(lease.name)}`
+
+/** Whether the command started under this lease may still run. */
+export function isRunning(view: View, lease: Lease): boolean {
+  return lease.group !== null && view.group(lease.group) !== 'dead'
+}
+
+/**
+ * Takes a lease back while its command still runs: nothing more is accepted under it from now on,
+ * and the lock is free when the command is gone. What was decided is committed before the kill.
+ */
+export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
+  // One that is overdue already stays so: its grace is counted from there.
+  const expires_ms = Math.min(lease.expires_ms, view.now)
+  const revoked = { ...lease, expires_ms, reason: how }
+  view.put('lease', revoked)
+  if (view.group(lease.group!) === 'alive') throw new NeedsKill(lease, lease.group!, true)
+  return revoked
+}
+
+/**
+ * What a lease names is stopped when the lease ends, so it has to be what a program of ours has
+ * started for that, whoever names it: refuses what runs here and does not carry its mark.
+ */
+export function refuseForeign(view: View, group: GroupRef): void {
+  if (view.leader(group) !== 'dead') return
+  const { pid } = group
+  throw new Refusal('illegal_move', `Process ${pid} is not a command that leasehold started`, {
+    next: 'Let leasehold start it: leasehold run --lock NAME -- COMMAND',
+    details: { pid },
+  })
+}
+
+/** A lock under a running command goes back when the command has ended, not before. */
+export function refuseWhileRunning(view: View, lease: Lease): void {
+  if (!isRunning(view, lease)) return
+  throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
+    next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
+    details: { name: lease.name, pid: lease.group?.pid },
+  })
+}
+
+/**
+ * When a lease ends, on the clock that people read: the store's clock is for comparing only. Whole
+ * seconds of difference between the two are made up for; less is not, or the same lease would seem
+ * to end at a slightly other time in every answer.
+ */
+export function timesOf(view: View, lease: Lease) {
+  const left_ms = Math.max(0, lease.expires_ms - view.now)
+  const apart_ms = Math.round((view.wall - view.now) / 1000) * 1000
+  return {
+    expires_at: new Date(lease.expires_ms + apart_ms).toISOString(),
+    expires_in_seconds: Math.ceil(left_ms / 1000),
+  }
+}
+
+/** A lease as doors show it. */
+export function showLease(view: View, lease: Lease) {
+  const { name, holder, fence, acquired_at } = lease
+  return {
+    name,
+    holder,
+    fence,
+    lock_id: `${name}#${fence}`,
+    acquired_at,
+    ...timesOf(view, lease),
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...(lease.process && { pid: lease.process.pid, host: lease.process.host }),
+  }
+}

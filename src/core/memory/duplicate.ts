@@ -1,0 +1,165 @@
+import { askInBackground, checkDuty, type Duty } from './background.ts'
+import type { Caller } from '../caller.ts'
+import { deleteMemory, putMemory } from './memory.ts'
+import type { TextTools } from './merge.ts'
+import type { Memory } from './rows.ts'
+import { isExpired } from './version.ts'
+import { word } from '../quote.ts'
+import { Refusal } from '../refusal.ts'
+import { keyOf } from '../rows.ts'
+import type { Duplicate, Label } from './search_rows.ts'
+import type { View } from '../view.ts'
+
+/** Two notes that were found to be alike. `labelled`: a model is to say how. */
+export interface Alike {
+  other: string
+  similarity: number
+  /** From here on it is a duplicate; below it is only for a model to look at. */
+  is_duplicate: boolean
+  /** They state different things in the same words: no duplicate, but worth a look. */
+  contradicts: boolean
+}
+
+/** A pair as it is known, whichever of the two comes first. */
+function pairOf(tools: TextTools, one: string, other: string) {
+  const [a, b] = one < other ? [one, other] : [other, one]
+  return { a, b, id: tools.measure(keyOf(a, b)).hash.slice(0, 12) }
+}
+
+/** Whether a note is there to be compared. */
+export function isThere(view: View, id: string): Memory | undefined {
+  const memory = view.get('memory', id)
+  return memory && memory.live && !isExpired(view, memory) ? memory : undefined
+}
+
+/**
+ * Records what a note was found to be alike. A pair is reported once; an open one whose notes have
+ * grown apart is withdrawn, one that somebody has resolved stays so. Refuses as `checkFence` does.
+ */
+export function recordAlike(
+  view: View,
+  subject: string,
+  found: Alike[],
+  { duty, tools, labels }: { duty: Duty; tools: TextTools; labels: boolean },
+): void {
+  checkDuty(view, duty)
+  const kept = new Set<string>()
+  for (const { other, similarity, is_duplicate, contradicts } of found) {
+    if (!isThere(view, subject) || !isThere(view, other)) continue
+    const { a, b, id } = pairOf(tools, subject, other)
+    const known = view.get('duplicate', id)
+    // A model knows better; without one, what was said of older contents is not said of these.
+    const said = labels ? (known?.label ?? null) : null
+    const label = said ?? (contradicts ? 'contradicts' : null)
+    if (labels && said === null) askInBackground(view, 'label', keyOf(a, b))
+    if (!is_duplicate && said === null) continue
+    kept.add(id)
+    if (known) {
+      if (known.status === 'open') view.put('duplicate', { ...known, similarity, label })
+      continue
+    }
+    putFound(view, { id, a, b, similarity, label }, duty.caller)
+  }
+  const known = [...view.scan('duplicates_of', subject), ...view.scan('duplicates_to', subject)]
+  for (const { id, status } of known) {
+    if (status === 'open' && !kept.has(id)) view.remove('duplicate', id)
+  }
+}
+
+type Found = Pick<Duplicate, 'id' | 'a' | 'b' | 'similarity' | 'label'>
+
+function putFound(view: View, found: Found, { agent }: Caller): void {
+  view.put('duplicate', {
+    ...found,
+    status: 'open',
+    action: null,
+    found_at: view.at,
+    resolved_by: null,
+    resolved_at: null,
+  })
+  const { id, similarity, label } = found
+  const data = { id, similarity: Math.round(similarity * 1000) / 1000, label }
+  view.record({ type: 'duplicate.found', agent, lock: null, task: null, data })
+}
+
+/** What a model made of a pair. One that is below a duplicate is reported for its label only. */
+export function recordLabel(
+  view: View,
+  pair: { one: string; other: string; similarity: number; label: Label | null },
+  { duty, tools }: { duty: Duty; tools: TextTools },
+): void {
+  checkDuty(view, duty)
+  const { one, other, similarity, label } = pair
+  if (!isThere(view, one) || !isThere(view, other)) return
+  const { a, b, id } = pairOf(tools, one, other)
+  const known = view.get('duplicate', id)
+  if (known) view.put('duplicate', { ...known, label })
+  else if (label) putFound(view, { id, a, b, similarity, label }, duty.caller)
+}
+
+export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] as const
+export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
+
+/** A pair by its id, or `not_found`. */
+export function getDuplicate(view: View, id: string): Duplicate {
+  const found = view.get('duplicate', id)
+  if (found) return found
+  throw new Refusal('not_found', `There is no pair ${id}`, {
+    next: 'See which there are: leasehold memory duplicates',
+    details: { id },
+  })
+}
+
+/**
+ * Settles a pair: both stay, one is deleted, or `content` takes the place of the first and the
+ * second is deleted. Refuses `conflict` when it was settled before, or when a note to be changed
+ * has versions that disagree; `invalid` for a merge without a content, or a content without one.
+ */
+export function resolveDuplicate(
+  view: View,
+  ask: { id: string; action: DuplicateAction; content?: string | undefined },
+  caller: Caller,
+  tools: TextTools,
+): Duplicate {
+  const { id, action, content } = ask
+  const pair = getDuplicate(view, id)
+  if (pair.status !== 'open') {
+    throw new Refusal('conflict', `${id} was settled by ${pair.resolved_by}: ${pair.action}`, {
+      next: 'Nothing is left to do. To undo it, put the note again.',
+      details: { id, action: pair.action },
+    })
+  }
+  if ((content !== undefined) !== (action === 'merge')) {
+    throw new Refusal('invalid', 'A content belongs to merge, and merge needs one', {
+      next: 'Say --action merge --content TEXT, or another action without a content.',
+    })
+  }
+  const [a, b] = [isThere(view, pair.a), isThere(view, pair.b)]
+  if (action === 'merge' && a && content !== undefined) {
+    refuseDisputed(a)
+    const { scope, key } = a
+    putMemory(view, { scope, key, content, based_on: a.heads[0] }, caller, tools)
+  }
+  const gone = action === 'delete_a' ? a : action === 'keep_both' ? undefined : b
+  if (gone) deleteMemory(view, { scope: gone.scope, key: gone.key }, caller, tools)
+  const settled: Duplicate = {
+    ...pair,
+    status: 'resolved',
+    action,
+    resolved_by: caller.agent,
+    resolved_at: view.at,
+  }
+  view.put('duplicate', settled)
+  const { agent } = caller
+  const data = { id, action }
+  view.record({ type: 'duplicate.resolved', agent, lock: null, task: null, data })
+  return settled
+}
+
+function refuseDisputed({ scope, key, heads }: Memory): void {
+  if (heads.length < 2) return
+  throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
+    next: 'Resolve that first: leasehold memory conflicts',
+    details: { scope, key, heads },
+  })
+}

@@ -1,0 +1,94 @@
+import { admits, type Caller, sameProcess } from '../caller.ts'
+import { type Glob, overlaps, parseGlob } from './glob.ts'
+import { settleLease } from '../locks/lease.ts'
+import { collide, familyOf, scopeOf, type Where } from './path_terms.ts'
+import { planted } from '../planted.ts'
+import type { Lease, PathTerms } from '../rows.ts'
+import type { View } from '../view.ts'
+
+/** A lease that is a reservation. */
+export type Reservation = Lease & { path: PathTerms }
+
+export const isReservation = (lease: Lease): lease is Reservation => Boolean(lease.path)
+
+type ByBase = 'reservations_in' | 'reservations_of' | 'reservations_beside'
+
+/** The reservations in force that have a path in common with `glob`, whoever holds them. */
+export function* overlapping(view: View, glob: Glob, where: Where): Generator<Reservation> {
+  const wide = scopeOf({ ...where, checkout: null })
+  const near: [ByBase, string][] =
+    where.checkout === null
+      ? [['reservations_of', where.project]]
+      : [
+          ['reservations_in', scopeOf(where)],
+          ['reservations_in', wide],
+        ]
+  for (const [index, group] of near) {
+    for (const found of candidates(view, index, group, glob)) {
+      if (!collide(found.path, where) || !meets(found, glob)) continue
+      const lease = settleLease(view, found.name)
+      if (lease && isReservation(lease)) yield lease
+    }
+  }
+}
+
+/** The same in other checkouts of one repository: what they do there has to be merged one day. */
+export function* overlappingBeside(view: View, glob: Glob, where: Where): Generator<Reservation> {
+  const { checkout, repository } = where
+  if (checkout === null || repository === null) return
+  for (const found of candidates(view, 'reservations_beside', familyOf(repository), glob)) {
+    const { path } = found
+    const isBeside = path.repository === repository && path.checkout !== checkout
+    if (!isBeside || collide(path, where) || !meets(found, glob)) continue
+    const lease = settleLease(view, found.name)
+    if (lease && isReservation(lease)) yield lease
+  }
+}
+
+function meets({ path }: Reservation, glob: Glob): boolean {
+  if (path.glob === glob.text) return true
+  // The planted bug of R27: only what is written the same is taken for the same.
+  return !planted('R27') && overlaps(parseGlob(path.glob), glob)
+}
+
+/**
+ * Globs whose leading folders are above those of `glob`, the same, or below: no other can have a
+ * path in common with it. Found by a few looks into an index, however many reservations there are.
+ */
+function candidates(view: View, index: ByBase, group: string, glob: Glob): Reservation[] {
+  const found: Lease[] = []
+  const collect = (base: string, isIn: (path: PathTerms) => boolean) => {
+    for (const lease of view.scan(index, group, { order: base, key: '' })) {
+      if (!isIn(lease.path!)) break
+      found.push(lease)
+    }
+  }
+  for (let end = 0; end < glob.base.length; end = glob.base.indexOf('/', end) + 1) {
+    const above = glob.base.slice(0, end)
+    collect(above, ({ base }) => base === above)
+  }
+  collect(glob.base, ({ base }) => base.startsWith(glob.base))
+  return found as Reservation[]
+}
+
+/**
+ * Who asks for paths. A process that is named speaks for itself: the hook of an agent is another
+ * process than the agent.
+ */
+export function askerOf(caller: Caller, process: Caller['process']): Caller {
+  return { ...caller, process: process ?? caller.process }
+}
+
+/**
+ * Whether a reservation is the asker's own. As with locks: two processes with one agent id are two,
+ * and a defaulted id, which every terminal has, is nobody's unless the process is the same.
+ */
+export function isOwn({ holder, process }: Lease, asker: Caller): boolean {
+  if (holder !== asker.agent) return false
+  return process === null ? asker.given : sameProcess(process, asker.process)
+}
+
+/** Held by an agent that the asker is nested under. */
+export function isParents({ holder }: Lease, asker: Caller): boolean {
+  return holder !== asker.agent && admits(holder, asker.agent)
+}

@@ -1,0 +1,204 @@
+import type { Caller } from '../caller.ts'
+import { type Glob, parseGlob } from './glob.ts'
+import { endLease, type Grant, grantLease, settleLease, timesOf } from '../locks/lease.ts'
+import { extend, releaseLock } from '../locks/lock.ts'
+import {
+  askerOf,
+  isOwn,
+  isParents,
+  isReservation,
+  overlapping,
+  overlappingBeside,
+  type Reservation,
+} from './overlap.ts'
+import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
+import { argument, quoted, word } from '../quote.ts'
+import { Refusal } from '../refusal.ts'
+import type { Lease, PathTerms } from '../rows.ts'
+import { sightOf } from '../access/sight.ts'
+import type { View } from '../view.ts'
+
+export interface Reserve extends Grant, Where {
+  globs: string[]
+  shared: boolean
+  reason: string | null
+}
+
+/**
+ * Reserves all of `globs` for the caller, or none: refuses with `held` what has a path in common
+ * with a reservation of another agent, unless both are shared. What an agent holds admits those
+ * nested under it, and not the other way round. Asking again for what one has renews it under the
+ * same fence; a shared one becomes exclusive, or an exclusive one shared, under a new fence.
+ */
+export function reservePaths(
+  view: View,
+  ask: Reserve,
+  caller: Caller,
+): { leases: Reservation[]; warnings: string[] } {
+  const asker = askerOf(caller, ask.process)
+  const globs = distinct(ask.globs)
+  for (const glob of globs) {
+    for (const lease of overlapping(view, glob, ask)) {
+      if (blocks(lease, ask.shared, asker)) throw heldPath(view, glob.text, lease, asker)
+    }
+  }
+  const warnings = globs.flatMap((glob) => worktreeWarnings(view, glob, ask, asker))
+  return { leases: globs.map((glob) => take(view, glob, ask, asker)), warnings }
+}
+
+function distinct(globs: string[]): Glob[] {
+  const parsed = globs.map((glob) => parseGlob(glob))
+  return [...new Map(parsed.map((glob) => [glob.text, glob])).values()]
+}
+
+function blocks(lease: Reservation, shared: boolean, asker: Caller): boolean {
+  if (isOwn(lease, asker) || isParents(lease, asker)) return false
+  return !(shared && lease.path.shared && lease.holder !== asker.agent)
+}
+
+/** Nobody is in the way: renews what the asker has, or grants it. */
+function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation {
+  const { shared, ttl_ms } = ask
+  const mine = ownOf(view, glob.text, ask, asker)
+  const same = mine.find(({ path }) => path.shared === shared)
+  const reason = ask.reason ?? same?.path.reason ?? null
+  const path = termsOf(glob, ask, { shared, reason })
+  if (same) {
+    const process = ask.process ?? same.process
+    const spoken = { ...same, path, process, seat: process?.seat ?? null }
+    return extend(view, spoken, ttl_ms) as Reservation
+  }
+  for (const other of mine) endLease(view, other, 'released', asker.agent)
+  const name = freeName(view, glob, ask, asker)
+  const lease = grantLease(view, name, asker, { ttl_ms, process: ask.process, path })
+  const { project, checkout } = path
+  const data = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: path.glob }
+  view.record({
+    type: 'lease.granted',
+    agent: asker.agent,
+    lock: name,
+    task: null,
+    data: { ...data, checkout, shared, ...(project && { project }) },
+  })
+  return lease as Reservation
+}
+
+/** What the asker has of exactly this glob: under the glob's own lock, or one with its name. */
+export function ownOf(view: View, text: string, where: Where, asker: Caller): Reservation[] {
+  const isSame = ({ glob, scope }: PathTerms) => glob === text && scope === scopeOf(where)
+  const names = [pathLock(where, text), pathLock(where, text, asker.agent)]
+  return names.flatMap((name) => {
+    const lease = settleLease(view, name)
+    if (!lease || !isReservation(lease)) return []
+    return isSame(lease.path) && isOwn(lease, asker) ? [lease] : []
+  })
+}
+
+/** Those who share have a lock each, and so has a subagent where its parent has the glob's own. */
+function freeName(view: View, { text }: Glob, ask: Reserve, asker: Caller): string {
+  const names = [...(ask.shared ? [] : [pathLock(ask, text)]), pathLock(ask, text, asker.agent)]
+  const free = names.find((name) => settleLease(view, name) === undefined)
+  if (free !== undefined) return free
+  const lease = settleLease(view, names.at(-1)!) as Reservation
+  throw heldPath(view, text, lease, asker)
+}
+
+/** `held`, with who holds it, until when, why, and what to do instead. */
+export function heldPath(view: View, asked: string, lease: Reservation, asker: Caller): Refusal {
+  const { glob, shared, reason } = lease.path
+  const by_you = lease.holder === asker.agent
+  const pid = lease.process?.pid
+  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
+  const theirs = word(glob)
+  const what =
+    asked === glob ? `${theirs} is reserved` : `${word(asked)} overlaps ${theirs}, reserved`
+  const why = reason === null ? '' : `, for: ${quoted(reason)}`
+  const times = timesOf(view, lease)
+  return new Refusal('held', `${what} by ${whose} until ${times.expires_at}${why}`, {
+    next: by_you
+      ? 'Another process or terminal with your agent id has it: release it there, or use --agent.'
+      : `Work on other files, or ask again then: leasehold reserve list. ${freeing(lease)}`,
+    details: {
+      path: asked,
+      name: lease.name,
+      holder: lease.holder,
+      fence: lease.fence,
+      reserved: glob,
+      shared,
+      reason,
+      since: lease.acquired_at,
+      ...times,
+      ...(pid !== undefined && { pid, host: lease.process?.host }),
+      by_you,
+    },
+  })
+}
+
+const freeing = ({ name }: Reservation) =>
+  `An admin can free it: leasehold lock force-release ${argument(name)}`
+
+function worktreeWarnings(view: View, glob: Glob, ask: Reserve, asker: Caller): string[] {
+  const warnings: string[] = []
+  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask)) {
+    if (!blocks(lease, ask.shared, asker)) continue
+    const { checkout } = lease.path
+    const until = timesOf(view, lease).expires_at
+    const whose = `reserved by ${word(lease.holder)} in another checkout of this repository`
+    const what = `${word(glob.text)} overlaps ${word(lease.path.glob)}`
+    warnings.push(`${what}, ${whose}: ${word(checkout ?? '')}, until ${until}`)
+    if (warnings.length === WARNINGS_MAX) break
+  }
+  return warnings
+}
+
+const WARNINGS_MAX = 5
+
+export interface Release extends Omit<Where, 'repository'> {
+  globs: string[]
+  fence?: number | undefined
+  process: Caller['process']
+}
+
+/**
+ * Gives reservations back, all or none. Refuses as the release of a lock does: what is not held
+ * any more, or by another, is never silently accepted.
+ */
+export function releasePaths(view: View, ask: Release, caller: Caller): Lease[] {
+  const asker = { ...askerOf(caller, ask.process), given: true }
+  const globs = distinct(ask.globs)
+  if (ask.fence !== undefined && globs.length > 1) {
+    throw new Refusal('invalid', 'A fence speaks for one reservation, not for several', {
+      next: 'Release them one by one, or leave the fence out.',
+    })
+  }
+  const where = { ...ask, repository: null }
+  return globs.map((glob) => {
+    const [own] = ownOf(view, glob.text, where, asker)
+    const name = own?.name ?? pathLock(where, glob.text)
+    return releaseLock(view, { name, fence: ask.fence }, asker)
+  })
+}
+
+/** Gives back all that the caller has reserved, here or everywhere (`undefined`). */
+export function releaseAll(
+  view: View,
+  ask: { here: Partial<Where>; nested: boolean; process: Caller['process'] },
+  caller: Caller,
+): Lease[] {
+  const asker = { ...askerOf(caller, ask.process), given: true }
+  const { checkout, project } = ask.here
+  const isHere = ({ path }: Reservation) =>
+    (checkout === undefined || path.checkout === checkout) &&
+    (project === undefined || path.project === project)
+  const isTheirs = (lease: Lease) =>
+    isOwn(lease, asker) || (ask.nested && lease.holder.startsWith(`${asker.agent}/`))
+  const rows = ask.nested ? view.scan('reservations', '') : view.scan('leases_held_by', asker.agent)
+  const found = [...rows].filter((lease): lease is Reservation => isReservation(lease))
+  return found
+    .filter((lease) => isHere(lease) && isTheirs(lease))
+    .flatMap(({ name }) => {
+      const lease = settleLease(view, name)
+      if (lease) endLease(view, lease, 'released', asker.agent)
+      return lease ? [lease] : []
+    })
+}

@@ -1,0 +1,243 @@
+import type { Caller } from '../caller.ts'
+import { type Claim, type ClaimAsk, claimNext, type Filter, startTask } from '../tasks/claim.ts'
+import { parkLane, scopeOfLane, wakeLanes } from './lane.ts'
+import { type Grant, lockOf } from '../locks/lease.ts'
+import { fullCounter, hasRoom, limitOf, POOL, putLimit, unserved } from './limit.ts'
+import { HIGH_STREAK_MAX } from '../bounds.ts'
+import { headOf } from '../locks/line.ts'
+import { blockedBy } from '../locks/lock.ts'
+import { isPending } from '../tasks/ready.ts'
+import { Refusal } from '../refusal.ts'
+import type { Queued, Task, TaskFields } from '../rows.ts'
+import type { Lane, Share } from './rows.ts'
+import { queueOf, shareOf, userLock } from './share.ts'
+import { liveLease } from '../locks/standing.ts'
+import { createTask, getTask } from '../tasks/task.ts'
+import { isScoped } from '../access/token_scope.ts'
+import type { View } from '../view.ts'
+
+/**
+ * The queue: start-time fair queueing between users.
+ *
+ * Every user has a share with a virtual time: the run time it was charged, divided by its weight.
+ * The share that is furthest behind is served next, at the start tag max(its time, the queue's
+ * clock). The clock is where the one furthest behind stood at the last start; so whoever was idle
+ * gets its turn at once but no credit for the past. A start is charged an estimate, which is
+ * corrected when the run has ended.
+ *
+ * High priority goes before others, but takes at most three of four starts that both want. Within a
+ * share tasks come by rank, in which waiting counts as much as priority.
+ */
+
+/** Adds a task to the queue of its user. Refuses what `createTask` refuses. */
+export function enqueueTask(
+  view: View,
+  ask: TaskFields & { id?: string | undefined; queue: Queued },
+  caller: Caller,
+): { task: Task; position: number } {
+  const task = createTask(view, ask, caller)
+  return { task, position: positionOf(view, task) }
+}
+
+/** The place of a waiting task in the queue of its user, from 1; 0 if it does not wait there. */
+export function positionOf(view: View, task: Task): number {
+  if (!isPending(task)) return 0
+  const user = task.user ?? ''
+  const ahead = view.scan('queue_of', user)[Symbol.iterator]()
+  const cursor = { order: task.rank, key: task.id }
+  const behind = view.scan('queue_of', user, cursor)[Symbol.iterator]()
+  // From both ends: the newest task is usually the last, an urgent one near the front.
+  for (let steps = 0; ; steps += 1) {
+    const first = ahead.next()
+    if (first.done || first.value.id === task.id) return steps + 1
+    if (behind.next().done) return shareOf(view, user).pending - steps
+  }
+}
+
+export interface QueuedAsk extends Grant {
+  /** Who the claim is for; a run's agent is named after its task. */
+  as: (task: Task) => Caller
+  /** Projects that the caller can run; undefined: any. */
+  projects?: ReadonlySet<string> | undefined
+  /** A dispatcher asks: what none of them serves is out of its way until one does. */
+  dispatches?: boolean
+}
+
+/**
+ * Claims the task whose turn it is, with its lock and all its limits; undefined when there is none
+ * that could start. Costs the same however many tasks or users wait or are blocked: a lane that
+ * meets a full limit is parked there and not looked at again until the limit has room.
+ */
+export function claimQueued(view: View, ask: QueuedAsk): Claim | undefined {
+  if (queueOf(view).paused || !hasRoom(limitOf(view, POOL))) return undefined
+  wake(view, ask)
+  const passed = new Set<string>()
+  for (let turns = new Turns(view, passed); ;) {
+    const turn = turns.next()
+    const claim = turn && serve(view, turn.share, ask)
+    if (turn && claim && claim !== 'again') {
+      advance(view, turn)
+      return claim
+    }
+    if (turn && !claim) {
+      passed.add(turn.share.user)
+      continue
+    }
+    // Lanes that were parked or woken have changed whose turn it is.
+    if (!turn) {
+      if (!wake(view, ask)) return undefined
+      passed.clear()
+    }
+    turns = new Turns(view, passed)
+  }
+}
+
+/**
+ * What an agent gets that names no task: the next ready one and, if it takes enqueued ones too,
+ * whatever is next in the queue. Refuses `invalid` for a filter that the queue does not know.
+ */
+export function claimAny(
+  view: View,
+  filter: Filter,
+  ask: ClaimAsk,
+  caller: Caller,
+): Claim | undefined {
+  const ready = claimNext(view, filter, ask, caller)
+  if (ready || !ask.queued) return ready
+  if (isScoped(caller)) throw byIdOnly()
+  const { project, label, priority } = filter
+  if (label !== undefined || priority !== undefined) throw unfiltered()
+  const projects = project === undefined ? undefined : new Set([project])
+  return claimQueued(view, { ...ask, projects, as: () => caller })
+}
+
+function byIdOnly(): Refusal {
+  const what = 'The queue serves all users in turn, and this token is bound to some'
+  return new Refusal('forbidden', what, { next: 'Claim an enqueued task by its id.' })
+}
+
+function unfiltered(): Refusal {
+  const what = 'The queue decides whose turn it is: it takes no label or priority'
+  return new Refusal('invalid', what, { next: 'Leave them out, or claim a task by its id.' })
+}
+
+/** An agent that asks for itself may also take what no dispatcher serves. */
+function wake(view: View, { dispatches }: QueuedAsk): boolean {
+  const room = wakeLanes(view, 'room')
+  return (!dispatches && wakeLanes(view, 'unserved')) || room
+}
+
+interface Turn {
+  share: Share
+  /** High priority and others both want this start. */
+  contested: boolean
+  /** Virtual time of whoever is furthest behind, of high priority or not. */
+  least_vt: number
+}
+
+/** Whose turn it is, one after the other: those who cannot be served are passed over. */
+class Turns {
+  private readonly high: Iterator<Share>
+  private readonly normal: Iterator<Share>
+  private readonly yields: boolean
+  private readonly passed: ReadonlySet<string>
+  private heads: { high: Share | undefined; normal: Share | undefined }
+
+  constructor(view: View, passed: ReadonlySet<string>) {
+    this.passed = passed
+    this.yields = queueOf(view).high_streak >= HIGH_STREAK_MAX
+    this.high = view.scan('shares_in_turn', 'high')[Symbol.iterator]()
+    this.normal = view.scan('shares_in_turn', 'normal')[Symbol.iterator]()
+    this.heads = { high: this.high.next().value, normal: this.normal.next().value }
+  }
+
+  /** The share furthest behind; of high priority, unless it is the others' turn. */
+  next(): Turn | undefined {
+    for (const band of ['high', 'normal'] as const) {
+      while (this.heads[band] && this.passed.has(this.heads[band].user)) {
+        this.heads[band] = this[band].next().value
+      }
+    }
+    const { high, normal } = this.heads
+    const share = high && normal ? (this.yields ? normal : high) : (high ?? normal)
+    if (!share) return undefined
+    const least_vt = Math.min(high?.vt ?? Infinity, normal?.vt ?? Infinity)
+    return { share, contested: high !== undefined && normal !== undefined, least_vt }
+  }
+}
+
+/**
+ * The clock moves to where the share furthest behind stood. That is the one that was served, unless
+ * a high priority went first: that must not take from the others the time they are behind.
+ */
+function advance(view: View, { share, contested, least_vt }: Turn): void {
+  const queue = queueOf(view)
+  const streak = share.turn === 'high' ? queue.high_streak + 1 : 0
+  const vclock = Math.max(queue.vclock, least_vt)
+  view.put('queue', { ...queue, vclock, high_streak: contested ? streak : queue.high_streak })
+}
+
+/**
+ * Starts the next task of a share. `again` when a lane had to be parked, which may have changed
+ * whose turn it is; undefined when this share cannot be served by the caller now.
+ */
+function serve(view: View, share: Share, ask: QueuedAsk): Claim | 'again' | undefined {
+  // Whoever waits for the lock of this user comes before its tasks.
+  if (share.user !== '' && headOf(view, userLock(share.user))) return undefined
+  const lane = laneFor(view, share, ask)
+  if (lane === 'parked') return 'again'
+  if (!lane) return undefined
+  const full = fullCounter(view, getTask(view, lane.head_task!))
+  if (full !== undefined) {
+    parkLane(view, lane, full)
+    return 'again'
+  }
+  return startIn(view, lane, ask) ?? startBeside(view, lane, ask)
+}
+
+/** All tasks of a lane are promised to others: the next lane of the same user that has room. */
+function startBeside(view: View, lane: Lane, ask: QueuedAsk): Claim | undefined {
+  for (const other of view.scan('lanes_of', lane.user)) {
+    if (other.key === lane.key || !isServed(other, ask)) continue
+    const full = fullCounter(view, getTask(view, other.head_task!))
+    const claim = full === undefined ? startIn(view, other, ask) : undefined
+    if (claim) return claim
+  }
+  return undefined
+}
+
+/** Starts the first task of a lane whose own lock is not promised to one who waits for it. */
+function startIn(view: View, lane: Lane, ask: QueuedAsk): Claim | undefined {
+  for (const { task_id } of view.scan('ready_in_lane', scopeOfLane(lane.key))) {
+    const task = getTask(view, task_id)
+    const caller = ask.as(task)
+    if (blockedBy(view, lockOf(task.id), { takeover: false }, caller)) continue
+    return startTask(view, task, ask, caller, ['todo'])
+  }
+  return undefined
+}
+
+/** The next lane of a share that the caller can run. One that nobody serves is parked. */
+function laneFor(view: View, share: Share, ask: QueuedAsk): Lane | 'parked' | undefined {
+  const next = view.get('lane', share.next_lane!)
+  if (!next || isServed(next, ask)) return next
+  if (ask.dispatches && !isServedElsewhere(view, next)) {
+    const key = unserved(next.project ?? '')
+    putLimit(view, { ...limitOf(view, key), paused: true })
+    parkLane(view, next, key)
+    return 'parked'
+  }
+  for (const lane of view.scan('lanes_of', share.user)) if (isServed(lane, ask)) return lane
+  return undefined
+}
+
+const isServed = (lane: Lane, { projects }: QueuedAsk) =>
+  projects === undefined || projects.has(lane.project ?? '')
+
+function isServedElsewhere(view: View, lane: Lane): boolean {
+  for (const dispatcher of view.scan('dispatchers', '')) {
+    const alive = liveLease(view, dispatcher.id) !== undefined
+    if (alive && dispatcher.projects.includes(lane.project ?? '')) return true
+  }
+  return false
+}

@@ -1,0 +1,115 @@
+import type { Caller } from '../caller.ts'
+import {
+  applyHostSettings,
+  inheritSettings,
+  type SettingRows,
+  settingsInForce,
+} from './host_settings.ts'
+import { LOCK_TIMEOUT_MS } from '../bounds.ts'
+import type { Settings, Share } from './rows.ts'
+import { liveDispatchers } from './status.ts'
+import { groupLimit, limitOf, POOL, projectLimit, putLimit } from './limit.ts'
+import { busyUsers, putShare, queueOf, shareOf } from './share.ts'
+import type { View } from '../view.ts'
+
+/** Settings of the queue, as rules read them: by their path in config.json. */
+const QUEUE_ROWS: SettingRows = {
+  get(view, [section = '', name = '', field]) {
+    if (section === 'users') return shareOf(view, name)[field === 'weight' ? 'weight' : 'max']
+    if (section !== 'per_user_serialization') return limitOf(view, limitIn(section, name)).max
+    const { user_max, lock_timeout_ms } = queueOf(view)
+    return name === 'enabled' ? user_max !== null : lock_timeout_ms / 1000
+  },
+  put(view, [section = '', name = '', field], value) {
+    if (section === 'users') {
+      const changed = field === 'weight' ? { weight: value ?? 1 } : { max: value ?? null }
+      putShare(view, { ...shareOf(view, name), ...(changed as Partial<Share>) })
+    } else if (section !== 'per_user_serialization') {
+      const max = (value ?? null) as number | null
+      putLimit(view, { ...limitOf(view, limitIn(section, name)), max })
+    } else if (name === 'enabled') {
+      view.put('queue', { ...queueOf(view), user_max: value === false ? null : 1 })
+      // Whether a share is busy depends on the queue's own limit too.
+      for (const user of busyUsers(view).keys()) putShare(view, shareOf(view, user))
+    } else {
+      const lock_timeout_ms = value === undefined ? LOCK_TIMEOUT_MS : Number(value) * 1000
+      view.put('queue', { ...queueOf(view), lock_timeout_ms })
+    }
+  },
+}
+
+/** `pool.limit`, `projects.web.limit`, `groups.g.limit`: the counter that it bounds. */
+function limitIn(section: string, name: string): string {
+  if (section === 'pool') return POOL
+  return section === 'projects' ? projectLimit(name) : groupLimit(name)
+}
+
+/** Makes the configuration true: at a dispatcher's start, and when the file has changed. */
+export function applySettings(view: View, source: string, settings: Settings): void {
+  const said = { part: 'queue', source, settings } as const
+  applyHostSettings(view, said, QUEUE_ROWS)
+  inheritSettings(view, said, isGone(view))
+}
+
+/** Settings of the queue that some config.json names, and whose word each is. */
+export const queueSettings = (view: View) =>
+  settingsInForce(view, 'queue', QUEUE_ROWS, isGone(view))
+
+/** Whether a host dispatches no more. */
+function isGone(view: View): (source: string) => boolean {
+  const live = new Set(liveDispatchers(view).map(({ host }) => host))
+  return (source) => !live.has(source)
+}
+
+/** The key of a limit by what it bounds. */
+export const limitKey = { project: projectLimit, group: groupLimit, pool: POOL }
+
+export interface Pause {
+  paused: boolean
+  project?: string | undefined
+  user?: string | undefined
+}
+
+/** Stops starts, or lets them go on: of a project, of a user, of both, or of the whole queue. */
+export function pauseQueue(view: View, ask: Pause, caller: Caller): void {
+  const { paused, project, user } = ask
+  if (project !== undefined) {
+    putLimit(view, { ...limitOf(view, projectLimit(project)), paused })
+  }
+  if (user !== undefined) putShare(view, { ...shareOf(view, user), paused })
+  if (project === undefined && user === undefined) view.put('queue', { ...queueOf(view), paused })
+  const data = { project: project ?? null, user: user ?? null }
+  const type = paused ? 'queue.paused' : 'queue.resumed'
+  view.record({ type, agent: caller.agent, lock: null, task: null, data })
+}
+
+export interface SetLimit {
+  project?: string | undefined
+  group?: string | undefined
+  user?: string | undefined
+  /** Null takes the limit away; undefined leaves it. */
+  max?: number | null | undefined
+  weight?: number | undefined
+}
+
+/** Changes a limit or a weight until the configuration is read again. */
+export function setLimit(view: View, ask: SetLimit, caller: Caller): void {
+  const { project, group, user, max, weight } = ask
+  if (user !== undefined) {
+    const share = shareOf(view, user)
+    putShare(view, {
+      ...share,
+      max: max === undefined ? share.max : max,
+      weight: weight ?? share.weight,
+    })
+  } else if (max !== undefined) {
+    putLimit(view, { ...limitOf(view, keyFor(project, group)), max })
+  }
+  const data = { project, group, user, max, weight }
+  view.record({ type: 'queue.limited', agent: caller.agent, lock: null, task: null, data })
+}
+
+function keyFor(project: string | undefined, group: string | undefined): string {
+  if (project !== undefined) return projectLimit(project)
+  return group === undefined ? POOL : groupLimit(group)
+}

@@ -1,0 +1,185 @@
+import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS } from './histogram.ts'
+import type { Counts, Histogram, Stat } from './rows.ts'
+import { byContention, HOUR_MS, KEPT_MS, MINUTE_MS, noCounts, plus, startOf } from './stat.ts'
+import { shareOf } from '../queue/share.ts'
+import type { View } from '../view.ts'
+
+export interface StatsAsk {
+  /** Wall-clock times. */
+  from_ms: number
+  to_ms: number
+  /** Of locks, waits and users, so many. */
+  limit: number
+}
+
+/**
+ * What happened between two times, from rows of counts: never by looking at events. Times are
+ * those of whole minutes as long as these are kept, else of whole hours; `from` and `to` say which.
+ */
+export function reportStats(view: View, { from_ms, to_ms, limit }: StatsAsk) {
+  const span_ms = from_ms >= view.wall - KEPT_MS.minute ? MINUTE_MS : HOUR_MS
+  const from = startOf(from_ms, span_ms)
+  const to = new Date(to_ms).toISOString()
+  const rows = rowsBetween(view, span_ms, from, to)
+  const all = rows.reduce((sum, row) => plus(sum, row.counts), noCounts())
+  const { events, moves, refusals } = all
+  return {
+    from,
+    to,
+    resolution_seconds: span_ms / 1000,
+    locks: locksOf(all),
+    contended: contendedOf(all, limit),
+    wait: timesOf(all.wait),
+    hold: timesOf(all.hold),
+    longest_waits: longestOf(all, limit),
+    agents: { appeared: events['agent.appeared'] ?? 0, lost: events['agent.lost'] ?? 0 },
+    stale_writes: events['write.fenced_off'] ?? 0,
+    tasks: {
+      created: (events['task.created'] ?? 0) + (events['task.enqueued'] ?? 0),
+      claimed: events['task.claimed'] ?? 0,
+      done: moves['done'] ?? 0,
+      failed: moves['failed'] ?? 0,
+      cancelled: moves['cancelled'] ?? 0,
+      quarantined: events['task.quarantined'] ?? 0,
+    },
+    queue: {
+      enqueued: events['task.enqueued'] ?? 0,
+      started: events['run.started'] ?? 0,
+      depth_now: depthOf(view),
+      /** From enqueued to claimed, of first runs. */
+      wait: timesOf(all.queue),
+      /** From claimed to the command let go. */
+      dispatch: timesOf(all.launch),
+    },
+    fairness: fairnessOf(view, all, limit),
+    commits: commitsOf(all),
+    refusals,
+    events,
+    series: seriesOf(rows, span_ms),
+  }
+}
+
+export type StatsReport = ReturnType<typeof reportStats>
+
+function rowsBetween(view: View, span_ms: number, from: string, to: string): Stat[] {
+  const rows: Stat[] = []
+  const scale = span_ms === MINUTE_MS ? 'minute' : 'hour'
+  for (const row of view.scan('stats_of', scale, { order: from, key: '' })) {
+    if (row.start_at >= to) break
+    rows.push(row)
+  }
+  const open = view.get('stat', 'open')
+  if (open && open.start_at >= from && open.start_at < to) rows.push(open)
+  return rows
+}
+
+function locksOf(counts: Counts) {
+  const { events, refusals } = counts
+  return {
+    acquisitions: counts.grants,
+    refused: refusals['held'] ?? 0,
+    waits: events['ticket.joined'] ?? 0,
+    gave_up: events['ticket.left'] ?? 0,
+    deadlocks: (refusals['deadlock'] ?? 0) + (events['ticket.broken'] ?? 0),
+    handed_off: events['lease.handed_off'] ?? 0,
+    expired: events['lease.expired'] ?? 0,
+    died: events['lease.died'] ?? 0,
+    force_released: (events['lease.force_released'] ?? 0) + (events['lease.revoked'] ?? 0),
+  }
+}
+
+function contendedOf({ locks }: Counts, limit: number) {
+  const most = locks.toSorted(byContention).slice(0, limit)
+  return most.map(([name, refused, waits, waited_ms]) => {
+    return { name, refused, waits, waited_seconds: waited_ms / 1000 }
+  })
+}
+
+function longestOf({ waits }: Counts, limit: number) {
+  return waits.slice(0, limit).map(({ lock, agent, waited_ms, at }) => {
+    return { lock, agent, waited_seconds: waited_ms / 1000, at }
+  })
+}
+
+const inSeconds = (ms: number | null) => (ms === null ? null : Math.round(ms) / 1000)
+
+function timesOf({ buckets, sum_ms }: Histogram) {
+  const count = sumOf(buckets)
+  const at = (p: number) => inSeconds(percentile(buckets, TIME_BOUNDS_MS, p))
+  return {
+    count,
+    mean_seconds: count === 0 ? null : inSeconds(sum_ms / count),
+    p50_seconds: at(0.5),
+    p90_seconds: at(0.9),
+    p99_seconds: at(0.99),
+  }
+}
+
+export type ShownTimes = ReturnType<typeof timesOf>
+
+function commitsOf({ commits, asks }: Counts) {
+  const count = sumOf(commits)
+  const at = (p: number) => {
+    const value = percentile(commits, ASK_BOUNDS, p)
+    return value === null ? null : Math.ceil(value)
+  }
+  const asks_mean = count === 0 ? null : Math.round((asks / count) * 10) / 10
+  return { count, asks_mean, asks_p50: at(0.5), asks_p99: at(0.99) }
+}
+
+function depthOf(view: View): number {
+  let depth = 0
+  for (const { pending } of view.scan('shares_waiting', '')) depth += pending
+  return depth
+}
+
+/**
+ * How run time was shared among users that had any, beside what their weights would give them.
+ * `index` is Jain's: 1 when all had the same by weight, 1/n when one had everything.
+ */
+function fairnessOf(view: View, { users }: Counts, limit: number) {
+  const known = users.map(([user, runs, run_ms]) => {
+    return { user, runs, run_ms, weight: shareOf(view, user).weight }
+  })
+  const run_ms = known.reduce((sum, each) => sum + each.run_ms, 0)
+  const weights = known.reduce((sum, each) => sum + each.weight, 0)
+  const shares = known.map((each) => each.run_ms / each.weight)
+  const squares = shares.reduce((sum, x) => sum + x * x, 0)
+  const sum = shares.reduce((total, x) => total + x, 0)
+  const part = (a: number, b: number) => (b === 0 ? 0 : Math.round((a / b) * 1000) / 1000)
+  const most = known.toSorted((a, b) => b.run_ms - a.run_ms).slice(0, limit)
+  return {
+    index: squares === 0 ? null : part(sum * sum, known.length * squares),
+    users: most.map((each) => ({
+      user: each.user,
+      weight: each.weight,
+      runs: each.runs,
+      run_seconds: each.run_ms / 1000,
+      share: part(each.run_ms, run_ms),
+      fair_share: part(each.weight, weights),
+    })),
+  }
+}
+
+/** The same, time by time: for a chart. The minute that counts now belongs to its hour. */
+function seriesOf(rows: Stat[], span_ms: number) {
+  const by = new Map<string, Counts>()
+  for (const { start_at, counts } of rows) {
+    const at = startOf(Date.parse(start_at), span_ms)
+    by.set(at, plus(by.get(at) ?? noCounts(), counts))
+  }
+  return [...by].map(([at, counts]) => ({
+    at,
+    acquisitions: counts.grants,
+    refused: counts.refusals['held'] ?? 0,
+    waits: counts.events['ticket.joined'] ?? 0,
+    expired: counts.events['lease.expired'] ?? 0,
+    stale_writes: counts.events['write.fenced_off'] ?? 0,
+    enqueued: counts.events['task.enqueued'] ?? 0,
+    started: counts.events['run.started'] ?? 0,
+    done: counts.moves['done'] ?? 0,
+    failed: counts.moves['failed'] ?? 0,
+    wait_p99_seconds: timesOf(counts.wait).p99_seconds,
+    hold_p50_seconds: timesOf(counts.hold).p50_seconds,
+  }))
+}

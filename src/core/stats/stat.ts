@@ -1,0 +1,218 @@
+import {
+  addBuckets,
+  addTimes,
+  ASK_BOUNDS,
+  countIn,
+  countTime,
+  emptyAsks,
+  emptyTimes,
+} from './histogram.ts'
+import type { Counts, Stat } from './rows.ts'
+import type { EventDraft, View } from '../view.ts'
+
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 3600_000
+
+/** How long counts are kept: by the minute, then by the hour; their total for ever. */
+export const KEPT_MS = { minute: 2 * HOUR_MS, hour: 60 * 24 * HOUR_MS }
+
+/** Rows that are forgotten with one minute: more than come, so that none are left behind. */
+const FORGET_MAX = 50
+
+/** Lists are cut to the first of these when they are longer than the second. */
+const LOCKS = { kept: 24, max: 48 }
+const USERS = { kept: 32, max: 64 }
+const WAITS_MAX = 10
+
+/** A write that was refused: why, and which lock it was about. */
+export interface RefusedWrite {
+  code: string
+  lock: string | null
+}
+
+export interface Committed {
+  drafts: readonly EventDraft[]
+  /** How many asks the commit answers. */
+  asks: number
+  refused: readonly RefusedWrite[]
+}
+
+/** Counts of a time in which nothing happened. */
+export const noCounts = (): Counts => ({
+  events: {},
+  grants: 0,
+  moves: {},
+  refusals: {},
+  commits: emptyAsks(),
+  asks: 0,
+  wait: emptyTimes(),
+  hold: emptyTimes(),
+  queue: emptyTimes(),
+  launch: emptyTimes(),
+  locks: [],
+  users: [],
+  waits: [],
+})
+
+/**
+ * Counts a commit in the row of this minute, as part of that commit: what is counted and the counts
+ * are durable together or not at all, so that none is lost or doubled by a crash. Everything comes
+ * from the events themselves, and so agrees with them. When the minute is over, its row is added to
+ * those that are kept, and begins anew.
+ */
+export function countCommit(view: View, committed: Committed): void {
+  const start_at = startOf(view.wall, MINUTE_MS)
+  let open = view.get('stat', 'open')
+  if (open && open.start_at !== start_at) {
+    keep(view, open)
+    open = undefined
+  }
+  const counts = copyOf(open?.counts ?? noCounts())
+  count(counts, committed, view.at)
+  view.put('stat', { key: 'open', scale: 'open', start_at, counts })
+}
+
+/** The beginning of the minute or hour of an instant; one text, for as long as that lasts. */
+export const startOf = (wall_ms: number, span_ms: number) =>
+  new Date(Math.floor(wall_ms / span_ms) * span_ms).toISOString()
+
+/** Sums, so that a clock that was set back adds to a minute that was there before. */
+function keep(view: View, { start_at, counts }: Stat): void {
+  addTo(view, 'minute', start_at, counts)
+  addTo(view, 'hour', startOf(Date.parse(start_at), HOUR_MS), counts)
+  addTo(view, 'total', '', counts)
+  for (const scale of ['minute', 'hour'] as const) {
+    const since = new Date(view.wall - KEPT_MS[scale]).toISOString()
+    let left = FORGET_MAX
+    for (const row of view.scan('stats_of', scale)) {
+      if (row.start_at >= since || left-- === 0) break
+      view.remove('stat', row.key)
+    }
+  }
+}
+
+function addTo(view: View, scale: Stat['scale'], start_at: string, counts: Counts): void {
+  const key = scale === 'total' ? scale : `${scale}:${start_at}`
+  const before = view.get('stat', key)
+  view.put('stat', { key, scale, start_at, counts: before ? plus(before.counts, counts) : counts })
+}
+
+/** Rows never change in place; a copy may. Lists of tuples are copied when they change. */
+function copyOf(counts: Counts): Counts {
+  const { wait, hold, queue, launch } = counts
+  return {
+    ...counts,
+    events: { ...counts.events },
+    moves: { ...counts.moves },
+    refusals: { ...counts.refusals },
+    commits: [...counts.commits],
+    wait: { ...wait, buckets: [...wait.buckets] },
+    hold: { ...hold, buckets: [...hold.buckets] },
+    queue: { ...queue, buckets: [...queue.buckets] },
+    launch: { ...launch, buckets: [...launch.buckets] },
+  }
+}
+
+function count(into: Counts, { drafts, asks, refused }: Committed, at: string): void {
+  const locks: Counts['locks'] = []
+  const users: Counts['users'] = []
+  const waits: Counts['waits'] = []
+  countIn(into.commits, ASK_BOUNDS, asks)
+  into.asks += asks
+  for (const { type, agent, lock, data } of drafts) {
+    into.events[type] = (into.events[type] ?? 0) + 1
+    const { waited_ms, held_ms, queued_ms, launch_ms } = data
+    if (isGrant(type, data)) into.grants += 1
+    if (type === 'task.moved') {
+      const to = String(data['to'])
+      into.moves[to] = (into.moves[to] ?? 0) + 1
+    }
+    if (type === 'ticket.joined') {
+      for (const name of data['names'] as string[]) locks.push([name, 0, 1, 0])
+    }
+    if (typeof waited_ms === 'number' && lock !== null) {
+      countTime(into.wait, waited_ms)
+      locks.push([lock, 0, 0, waited_ms])
+      waits.push({ lock, agent, waited_ms, at })
+    }
+    if (typeof held_ms === 'number') {
+      countTime(into.hold, held_ms)
+      if (typeof data['user'] === 'string') users.push([data['user'], 1, held_ms])
+    }
+    if (typeof queued_ms === 'number') countTime(into.queue, queued_ms)
+    if (typeof launch_ms === 'number') countTime(into.launch, launch_ms)
+  }
+  for (const { code, lock } of refused) {
+    into.refusals[code] = (into.refusals[code] ?? 0) + 1
+    if (code === 'held' && lock !== null) locks.push([lock, 1, 0, 0])
+  }
+  if (locks.length > 0) into.locks = addLocks(into.locks, locks)
+  if (users.length > 0) into.users = addUsers(into.users, users)
+  if (waits.length > 0) into.waits = longest([...into.waits, ...waits])
+}
+
+/** Whoever claims under a lease that it has already gets no new one. */
+const isGrant = (type: string, data: EventDraft['data']) =>
+  type === 'lease.granted' ||
+  type === 'lease.handed_off' ||
+  (type === 'task.claimed' && 'ttl_seconds' in data)
+
+type LockCount = Counts['locks'][number]
+type UserCount = Counts['users'][number]
+
+function addLocks(before: LockCount[], more: LockCount[]): LockCount[] {
+  const by = new Map(before.map((each) => [each[0], each]))
+  for (const [name, refused, waits, waited_ms] of more) {
+    const [, r = 0, w = 0, ms = 0] = by.get(name) ?? []
+    by.set(name, [name, r + refused, w + waits, ms + waited_ms])
+  }
+  if (by.size <= LOCKS.max) return [...by.values()]
+  return [...by.values()].toSorted(byContention).slice(0, LOCKS.kept)
+}
+
+/** Most contended first: by who did not get it at once, then by how long they waited. */
+export const byContention = (a: LockCount, b: LockCount) => b[1] + b[2] - a[1] - a[2] || b[3] - a[3]
+
+function addUsers(before: UserCount[], more: UserCount[]): UserCount[] {
+  const by = new Map(before.map((each) => [each[0], each]))
+  for (const [user, runs, run_ms] of more) {
+    const [, n = 0, ms = 0] = by.get(user) ?? []
+    by.set(user, [user, n + runs, ms + run_ms])
+  }
+  if (by.size <= USERS.max) return [...by.values()]
+  return [...by.values()].toSorted((a, b) => b[2] - a[2]).slice(0, USERS.kept)
+}
+
+const longest = (waits: Counts['waits']) =>
+  waits.toSorted((a, b) => b.waited_ms - a.waited_ms).slice(0, WAITS_MAX)
+
+function addAll(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
+  const sum = { ...a }
+  for (const [name, n] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + n
+  return sum
+}
+
+/** Two counts as one. */
+export function plus(a: Counts, b: Counts): Counts {
+  return {
+    events: addAll(a.events, b.events),
+    grants: a.grants + b.grants,
+    moves: addAll(a.moves, b.moves),
+    refusals: addAll(a.refusals, b.refusals),
+    commits: addBuckets(a.commits, b.commits),
+    asks: a.asks + b.asks,
+    wait: addTimes(a.wait, b.wait),
+    hold: addTimes(a.hold, b.hold),
+    queue: addTimes(a.queue, b.queue),
+    launch: addTimes(a.launch, b.launch),
+    locks: addLocks(a.locks, b.locks),
+    users: addUsers(a.users, b.users),
+    waits: longest([...a.waits, ...b.waits]),
+  }
+}
+
+/** Everything that was ever counted. */
+export function allCounts(view: View): Counts {
+  const rows = [view.get('stat', 'total'), view.get('stat', 'open')]
+  return rows.reduce((sum, row) => (row ? plus(sum, row.counts) : sum), noCounts())
+}

@@ -1,0 +1,183 @@
+import { admits, type Caller } from '../caller.ts'
+import { breakCyclesThrough } from '../locks/deadlock.ts'
+import { followGroup } from '../queue/lane.ts'
+import { type Grant, grantLease, lockOf } from '../locks/lease.ts'
+import { fullLimit, takeLimits } from '../queue/limit.ts'
+import { blockedBy } from '../locks/lock.ts'
+import { word } from '../quote.ts'
+import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready.ts'
+import { Refusal } from '../refusal.ts'
+import type { Lease, Ready, Run, Task } from '../rows.ts'
+import { openRun } from './run.ts'
+import { getTask } from './task.ts'
+import { mayTake } from '../access/token_scope.ts'
+import type { View } from '../view.ts'
+
+export interface Claim {
+  task: Task
+  lease: Lease
+  run: Run
+}
+
+export interface ClaimAsk extends Grant {
+  takeover: boolean
+  /** Whether enqueued tasks may be taken, which are for dispatchers otherwise. */
+  queued?: boolean
+}
+
+/**
+ * Takes a task: a lease on `task:ID`, `in_progress`, a new run and one event, or nothing of it.
+ * Refuses: `not_found`, `forbidden` (assigned to another), `held`, `illegal_move` (not `todo`, or
+ * its dependencies are not done).
+ */
+export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller): Claim {
+  const task = getTask(view, id)
+  refuseAssigned(task, caller)
+  if (!ask.queued) refuseQueued(task)
+  const blocked = blockedBy(view, lockOf(id), ask, caller)
+  if (blocked) throw blocked
+  return startTask(view, getTask(view, id), ask, caller, ['todo', 'in_progress'])
+}
+
+/** A task that is assigned to one agent may be claimed by that agent and its subagents only. */
+export function refuseAssigned(task: Task, caller: Caller): void {
+  if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
+  throw new Refusal('forbidden', `Task ${task.id} is assigned to ${word(task.assigned_to)}`, {
+    next: 'Take another: leasehold task claim',
+    details: { task_id: task.id, assigned_to: task.assigned_to },
+  })
+}
+
+/** An enqueued task waits for its turn; an agent that takes it anyway has to say so. */
+export function refuseQueued(task: Task): void {
+  if (!task.queue || task.status !== 'todo') return
+  throw new Refusal('forbidden', `Task ${task.id} is enqueued: a dispatcher starts it in turn`, {
+    next: `To take it yourself: leasehold task claim ${task.id} --queued`,
+    details: { task_id: task.id, queued: true },
+  })
+}
+
+/** Claims a task whose lock may be taken. `from` says which statuses the caller's verb allows. */
+export function startTask(
+  view: View,
+  task: Task,
+  ask: Grant,
+  caller: Caller,
+  from: readonly Task['status'][],
+): Claim {
+  if (!from.includes(task.status) || task.unmet > 0) throw notClaimable(view, task)
+  const lease = grantLease(view, lockOf(task.id), caller, ask)
+  const claim = beginRun(view, getTask(view, task.id), lease)
+  view.record({
+    type: 'task.claimed',
+    agent: caller.agent,
+    lock: lease.name,
+    task: task.id,
+    data: {
+      fence: lease.fence,
+      run: claim.run.id,
+      ttl_seconds: lease.ttl_ms / 1000,
+      ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
+    },
+  })
+  breakCyclesThrough(view, claim.lease)
+  return claim
+}
+
+/**
+ * Moves a task to `in_progress` under a lease, with all its limits, or refuses with `held`. A
+ * holder that claims again keeps its run.
+ */
+export function beginRun(view: View, task: Task, granted: Lease): Claim {
+  const lease = takeLimits(view, task, granted)
+  const open = task.run_id === null ? undefined : view.get('run', task.run_id)
+  const run = open ? { ...open, fence: lease.fence } : openRun(view, task, lease)
+  if (open) view.put('run', run)
+  const begun: Task = {
+    ...task,
+    status: 'in_progress',
+    assignee: lease.holder,
+    assigned_at: view.at,
+    attempts: open ? task.attempts : task.attempts + 1,
+    run_id: run.id,
+    version: task.version + 1,
+    updated_at: view.at,
+  }
+  const claimed = putTask(view, task, begun)
+  if (task.queue) followGroup(view, task)
+  return { task: claimed, lease, run }
+}
+
+/** `illegal_move`, with what stands in the way. */
+export function notClaimable(view: View, task: Task): Refusal {
+  const waits = task.depends_on.filter((id) => view.get('task', id)?.status !== 'done')
+  const why =
+    task.unmet > 0 ? `it waits for ${waits.join(', ')}` : `it is ${task.status.replace('_', ' ')}`
+  return new Refusal('illegal_move', `Task ${task.id} cannot be claimed: ${why}`, {
+    next:
+      task.unmet > 0
+        ? 'Finish what it waits for first, or claim another task.'
+        : `Only a task in todo can be claimed: leasehold task explain ${task.id}`,
+    details: { task_id: task.id, status: task.status, waits_for: waits },
+  })
+}
+
+export interface Filter {
+  project?: string | undefined
+  label?: string | undefined
+  /** At least this priority. */
+  priority?: number | undefined
+}
+
+/** The best ready task that fits the filter, claimed; undefined when nothing is ready. */
+export function claimNext(
+  view: View,
+  filter: Filter,
+  ask: ClaimAsk,
+  caller: Caller,
+): Claim | undefined {
+  for (const task of readyFor(view, filter, caller.agent)) {
+    if (!mayTake(task, caller) || fullLimit(view, task) !== undefined) continue
+    if (blockedBy(view, lockOf(task.id), ask, caller)) continue
+    return startTask(view, task, ask, caller, ['todo'])
+  }
+  return undefined
+}
+
+/** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */
+export function* readyFor(view: View, filter: Filter, agent: string): Generator<Task> {
+  const open =
+    filter.project !== undefined
+      ? inProject(filter.project)
+      : filter.label !== undefined
+        ? withLabel(filter.label)
+        : ANY
+  const parts = agent.split('/')
+  const own = parts.map((_, i) => forAgent(parts.slice(0, i + 1).join('/')))
+  for (const { task_id } of merged(view, [open, ...own])) {
+    const task = view.get('task', task_id)
+    if (task && fits(task, filter)) yield task
+  }
+}
+
+function fits(task: Task, filter: Filter): boolean {
+  return (
+    (filter.project === undefined || task.project === filter.project) &&
+    (filter.label === undefined || task.labels.includes(filter.label)) &&
+    (filter.priority === undefined || task.priority >= filter.priority)
+  )
+}
+
+/** Several scopes as one, by rank. */
+function* merged(view: View, scopes: string[]): Generator<Ready> {
+  const heads = scopes
+    .map((scope) => view.scan('ready_in', scope)[Symbol.iterator]())
+    .map((rows) => ({ rows, at: rows.next() }))
+  for (;;) {
+    const left = heads.filter((head) => !head.at.done)
+    if (left.length === 0) return
+    const best = left.reduce((a, b) => (b.at.value!.rank < a.at.value!.rank ? b : a))
+    yield best.at.value!
+    best.at = best.rows.next()
+  }
+}

@@ -1,0 +1,96 @@
+import { admits } from '../caller.ts'
+import { fullLimits, queueReasons } from '../queue/explain.ts'
+import { lockOf, timesOf } from '../locks/lease.ts'
+import { lineOf } from '../locks/line.ts'
+import { argument, word } from '../quote.ts'
+import type { Reason } from '../reason.ts'
+import { Refusal } from '../refusal.ts'
+import type { Task } from '../rows.ts'
+import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
+import { getTask } from './task.ts'
+import type { View } from '../view.ts'
+
+export interface Explanation {
+  sentence: string
+  reasons: Reason[]
+}
+
+/** Why a task is not running (or that it is), in one sentence and as data. */
+export function explainTask(view: View, id: string, agent: string): Explanation {
+  const task = getTask(view, id)
+  const reasons = [...endedOrRunning(view, task), ...obstacles(view, task, agent)]
+  if (reasons.length === 0) reasons.push(readiness(task))
+  return { sentence: `Task ${id} ${reasons.map((r) => r.sentence).join('; and ')}.`, reasons }
+}
+
+function* endedOrRunning(view: View, task: Task): Generator<Reason> {
+  if (task.status === 'todo') return
+  if (task.status !== 'in_progress') {
+    const sentence = `is not waiting to run: it is ${task.status}`
+    yield { code: 'ended', sentence, details: { status: task.status } }
+    return
+  }
+  const lease = liveLease(view, lockOf(task.id))
+  const until = lease && ` until ${timesOf(view, lease).expires_at}`
+  yield {
+    code: 'running',
+    sentence: `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`,
+    details: { assignee: task.assignee, run: task.run_id },
+  }
+}
+
+function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
+  if (task.status !== 'todo') return
+  for (const id of task.depends_on) {
+    const other = view.get('task', id)
+    if (other?.status === 'done') continue
+    const sentence = `waits for task ${id}, which is ${other?.status ?? 'gone'}`
+    yield { code: 'dependency', sentence, details: { task_id: id, status: other?.status ?? null } }
+  }
+  const lease = holdingLease(view, lockOf(task.id))
+  if (lease) {
+    const { expires_at } = timesOf(view, lease)
+    const sentence = `is locked by ${word(lease.holder)} until ${expires_at}`
+    yield { code: 'locked', sentence, details: { holder: lease.holder, expires_at } }
+  } else {
+    for (const ticket of lineOf(view, lockOf(task.id))) {
+      const sentence = `has a free lock that is promised to ${word(ticket.agent)}, who waits for it`
+      yield { code: 'promised', sentence, details: { next_holder: ticket.agent } }
+      break
+    }
+  }
+  if (task.assigned_to !== null && !admits(task.assigned_to, agent)) {
+    const sentence = `is assigned to ${word(task.assigned_to)}, so only that agent may claim it`
+    yield { code: 'assigned', sentence, details: { assigned_to: task.assigned_to } }
+  }
+  yield* task.queue ? queueReasons(view, task) : fullLimits(view, task)
+}
+
+function readiness(task: Task): Reason {
+  const sentence = task.queue
+    ? 'is next in turn: a dispatcher is about to start it'
+    : 'is ready, but no agent has claimed it yet'
+  return { code: 'ready', sentence, details: { priority: task.priority } }
+}
+
+/** Why a waiter does not have its lock yet: who holds it, and who comes before. */
+export function explainWaiter(view: View, name: string, agent: string): Explanation {
+  const line = [...lineOf(view, name)]
+  const position = line.findIndex((ticket) => ticket.agent === agent) + 1
+  const lease = holdingLease(view, name) ?? busyLease(view, name)
+  if (position === 0) {
+    throw new Refusal('not_found', `${word(agent)} does not wait for ${word(name)}`, {
+      next: `See who does: leasehold lock status ${argument(name)}`,
+      details: { name, agent, waiters: line.length },
+    })
+  }
+  const held = lease
+    ? `${word(lease.holder)} holds it until ${timesOf(view, lease).expires_at}`
+    : 'it is free and its head has been called'
+  const others = line[position - 1]!.names.filter((each) => each !== name)
+  const also = others.length > 0 ? `; it needs ${others.map(word).join(', ')} at the same time` : ''
+  const place = `number ${position} of ${line.length} in the line for ${word(name)}`
+  const sentence = `${word(agent)} is ${place}; ${held}${also}`
+  const details = { position, waiters: line.length, holder: lease?.holder ?? null }
+  return { sentence: `${sentence}.`, reasons: [{ code: 'waiting', sentence, details }] }
+}

@@ -1,0 +1,185 @@
+import { admits, type Caller } from '../caller.ts'
+import { checkFence, lockOf, timesOf } from '../locks/lease.ts'
+import { planted } from '../planted.ts'
+import { quoted } from '../quote.ts'
+import { putTask, rankOf } from './ready.ts'
+import { Refusal } from '../refusal.ts'
+import { type Dependency, keyOf, type Queued, type Task, type TaskFields } from '../rows.ts'
+import { nextInQueue } from '../queue/share.ts'
+import { isFree, liveLease } from '../locks/standing.ts'
+import type { View } from '../view.ts'
+
+/** The task, or `not_found`. */
+export function getTask(view: View, id: string): Task {
+  const task = view.get('task', id)
+  if (task) return task
+  throw new Refusal('not_found', `There is no task ${id}`, {
+    next: 'See what there is: leasehold task list',
+    details: { task_id: id },
+  })
+}
+
+/** Adds a task. Refuses an id that is taken (`conflict`) and unknown dependencies (`not_found`). */
+export function createTask(
+  view: View,
+  ask: TaskFields & { id?: string | undefined; queue?: Queued },
+  caller: Caller,
+): Task {
+  const { id = freeId(view), queue = null, ...fields } = ask
+  const taken = view.get('task', id)
+  if (taken) {
+    throw new Refusal('conflict', `Task ${id} exists already: ${quoted(taken.title)}`, {
+      next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
+      details: { task: showTask(view, taken) },
+    })
+  }
+  const task: Task = {
+    id,
+    ...fields,
+    depends_on: [...new Set(fields.depends_on)],
+    labels: [...new Set(fields.labels)],
+    status: 'todo',
+    version: 1,
+    assignee: null,
+    assigned_at: null,
+    attempts: 0,
+    created_by: caller.agent,
+    created_at: view.at,
+    updated_at: view.at,
+    rank: rankOf(queue ? nextInQueue(view, fields.user ?? '') : view.now, fields.priority),
+    unmet: 0,
+    lock_fence: liveLease(view, lockOf(id))?.fence ?? null,
+    run_id: null,
+    queue,
+  }
+  putTask(view, undefined, { ...task, unmet: tieDependencies(view, task) })
+  const { title, priority, project, user } = task
+  const data = { title, priority, project, ...(queue && { user }) }
+  const type = queue ? 'task.enqueued' : 'task.created'
+  view.record({ type, agent: caller.agent, lock: null, task: id, data })
+  return getTask(view, id)
+}
+
+function freeId(view: View): string {
+  let id = String(view.nextTaskNumber())
+  while (view.get('task', id)) id = String(view.nextTaskNumber())
+  return id
+}
+
+/** Writes who waits for whom, and counts what is not done yet. */
+function tieDependencies(view: View, task: Task): number {
+  let unmet = 0
+  for (const depends_on of task.depends_on) {
+    if (getTask(view, depends_on).status !== 'done') unmet += 1
+    view.put('dependency', dependency(task.id, depends_on))
+  }
+  return unmet
+}
+
+function dependency(task_id: string, depends_on: string): Dependency {
+  return { key: keyOf(task_id, depends_on), task_id, depends_on }
+}
+
+export interface EditTask {
+  id: string
+  version: number
+  fence?: number | undefined
+  fields: Partial<TaskFields>
+}
+
+/**
+ * Changes what a task says. The edit states the version it read: if the task moved on, it is
+ * refused as `conflict` with the present task. While its lock is held, only the holder edits.
+ */
+export function editTask(view: View, ask: EditTask, caller: Caller): Task {
+  const task = getTask(view, ask.id)
+  const held = !isFree(view, lockOf(ask.id))
+  if (held || ask.fence !== undefined) checkFence(view, lockOf(ask.id), ask.fence, caller)
+  if (task.queue && !held) refuseOthers(task, caller)
+  if (task.version !== ask.version && !planted('S9')) throw versionConflict(view, task, ask.version)
+  if (task.status === 'done' && !caller.admin) throw readOnly(task)
+  const edited: Task = {
+    ...task,
+    ...ask.fields,
+    depends_on: [...new Set(ask.fields.depends_on ?? task.depends_on)],
+    labels: [...new Set(ask.fields.labels ?? task.labels)],
+    version: task.version + 1,
+    updated_at: view.at,
+  }
+  edited.rank = task.rank + (task.priority - edited.priority) * rankOf(0, -1)
+  if (ask.fields.depends_on) edited.unmet = retie(view, task, edited)
+  putTask(view, task, edited)
+  const data = { fields: Object.keys(ask.fields), version: edited.version }
+  view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
+  return edited
+}
+
+/** What is enqueued runs as its user: only that user, its creator or an admin says what it does. */
+function refuseOthers(task: Task, caller: Caller): void {
+  if (caller.admin || admits(task.created_by, caller.agent)) return
+  if (task.user !== null && caller.scope?.users?.includes(task.user)) return
+  throw new Refusal('forbidden', `Task ${task.id} is enqueued by ${task.created_by}`, {
+    next: 'Ask its creator, its user or an admin to change it.',
+    details: { task_id: task.id, created_by: task.created_by },
+  })
+}
+
+function versionConflict(view: View, task: Task, version: number): Refusal {
+  return new Refusal('conflict', 'task was modified by another agent (version mismatch)', {
+    next: `Read it again, put your change on version ${task.version}, and send that.`,
+    details: { version, current_version: task.version, task: showTask(view, task) },
+  })
+}
+
+/** `illegal_move`: done is final until an admin reopens it. */
+export function readOnly(task: Task): Refusal {
+  return new Refusal('illegal_move', `Task ${task.id} is done, and done is read-only`, {
+    next: `An admin can reopen it: leasehold task status ${task.id} todo --force`,
+    details: { task_id: task.id, status: task.status },
+  })
+}
+
+function retie(view: View, before: Task, after: Task): number {
+  for (const old of before.depends_on) view.remove('dependency', keyOf(before.id, old))
+  const unmet = tieDependencies(view, after)
+  const loop = loopThrough(view, after.id, after.depends_on)
+  if (!loop) return unmet
+  throw new Refusal('invalid', `Task ${after.id} would wait for itself: ${loop.join(' → ')}`, {
+    next: 'Leave out one of these dependencies.',
+    details: { loop },
+  })
+}
+
+function loopThrough(view: View, start: string, depends_on: string[]): string[] | undefined {
+  const seen = new Set<string>()
+  const walk = (id: string, path: string[]): string[] | undefined => {
+    if (id === start) return [...path, id]
+    if (seen.has(id)) return undefined
+    seen.add(id)
+    for (const next of view.get('task', id)?.depends_on ?? []) {
+      const loop = walk(next, [...path, id])
+      if (loop) return loop
+    }
+    return undefined
+  }
+  for (const id of depends_on) {
+    const loop = walk(id, [start])
+    if (loop) return loop
+  }
+  return undefined
+}
+
+/** A task as doors show it, with the end of its lock where one is held. */
+export function showTask(view: View, task: Task) {
+  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, queue, ...shown } = task
+  const lease = liveLease(view, lockOf(task.id))
+  const lock_until = lease ? timesOf(view, lease).expires_at : null
+  return { ...shown, queue: queue ? showQueued(queue) : null, lock_until }
+}
+
+/** How an enqueued task is to be run; `failed` and `lost` count the runs that ended that way. */
+function showQueued({ time_limit_ms, ...queue }: Queued) {
+  const { agent_command, retries, failed, lost } = queue
+  const time_limit_seconds = time_limit_ms === null ? null : time_limit_ms / 1000
+  return { agent_command, time_limit_seconds, retries, failed, lost }
+}

@@ -1,0 +1,93 @@
+import type { Condition } from '../../core/stats/alert.ts'
+import type { Event } from '../../core/view.ts'
+import { headerText } from '../../reach/header_text.ts'
+import type { Config } from '../config/config.ts'
+
+type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
+
+/** Locks of ours: whoever serves next takes them, and nobody has to know. */
+const OWN = /^leasehold:/
+
+export interface Seen {
+  raised: Condition[]
+  cleared: string[]
+}
+
+/** In ids that others see and headers carry, a name of any script is percent-encoded. */
+const named = (name: string) => headerText(name.replaceAll('%', '%25'))
+const lockKey = (lock: string) => `lock_expired:${named(lock)}`
+const agentKey = (agent: string) => `agent_lost:${named(agent)}`
+export const waitKey = (ticket: string) => `long_wait:${named(ticket)}`
+export const QUEUE_KEY = 'queue_age'
+
+/** What events by themselves say: a lock expired, an agent was lost, or either is back. */
+export function conditionsIn(events: Event[], rules: Rules): Seen {
+  const seen: Seen = { raised: [], cleared: [] }
+  // Counted from the commit that writes it.
+  const quiet_ms = rules.recover_seconds * 1000
+  for (const { type, agent, lock, data } of events) {
+    if (type === 'lease.expired' && lock !== null && rules.lock_expired && !OWN.test(lock)) {
+      const message = `${lock} expired: ${String(data['holder'])} neither renewed nor released it`
+      const key = lockKey(lock)
+      seen.raised.push({ key, rule: 'lock_expired', subject: lock, message, quiet_ms })
+    } else if (type === 'agent.lost' && rules.agent_lost && !OWN.test(String(data['lock']))) {
+      const message = `agent ${agent} was lost: its last lease, ${String(data['lock'])}, expired`
+      const key = agentKey(agent)
+      seen.raised.push({ key, rule: 'agent_lost', subject: agent, message, quiet_ms })
+    } else if (type === 'lease.granted' || type === 'task.claimed') {
+      seen.cleared.push(agentKey(agent), lockKey(lock ?? ''))
+    }
+  }
+  return seen
+}
+
+/** Waiters, and when each has waited too long. They come in the order in which they asked. */
+export class Waits {
+  private readonly due = new Map<string, { at_ms: number; agent: string; lock: string }>()
+
+  join(ticket: string, agent: string, lock: string, at_ms: number): void {
+    this.due.set(ticket, { at_ms, agent, lock })
+  }
+
+  has(ticket: string): boolean {
+    return this.due.has(ticket)
+  }
+
+  clear(): void {
+    this.due.clear()
+  }
+
+  /** Tickets of these events that wait no more. */
+  hear(events: Event[], now_ms: number, bound_ms: number): string[] {
+    const left: string[] = []
+    for (const { type, agent, lock, data } of events) {
+      const { ticket } = data
+      if (typeof ticket !== 'string') continue
+      if (type === 'ticket.joined') this.join(ticket, agent, lock ?? '', now_ms + bound_ms)
+      else if (type !== 'ticket.called') {
+        this.due.delete(ticket)
+        left.push(ticket)
+      }
+    }
+    return left
+  }
+
+  /** When the first of them has waited too long. */
+  get next_ms(): number {
+    const [first] = this.due.values()
+    return first?.at_ms ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Those who have waited too long; each is told once. */
+  overdue(now_ms: number, bound_seconds: number): Condition[] {
+    const found: Condition[] = []
+    for (const [ticket, { at_ms, agent, lock }] of this.due) {
+      if (at_ms > now_ms) break
+      this.due.delete(ticket)
+      const message = `${agent} has waited for ${lock} for over ${bound_seconds} s`
+      const subject = `${agent} for ${lock}`
+      found.push({ key: waitKey(ticket), rule: 'long_wait', subject, message, quiet_ms: null })
+    }
+    return found
+  }
+}

@@ -1,0 +1,45 @@
+import { settingKey } from '../../core/queue/host_settings.ts'
+import type { Settings, SettingValue } from '../../core/queue/rows.ts'
+import { host } from '../../machine/process.ts'
+import type { Config } from './config.ts'
+
+/**
+ * Whose word a setting is that counts for all who use a store: where other hosts may use it too,
+ * that of the host; else there is one config.json, whatever the host is called today.
+ */
+export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host : 'config.json')
+
+/** Limits and weights that a config.json names. What it does not name is left to others. */
+export function queueSettingsOf(config: Config): Settings {
+  const { per_user_serialization, pool, projects, groups, users } = config
+  const limits = Object.entries(projects).map(([name, { limit }]) => [name, { limit }] as const)
+  return flat({
+    per_user_serialization,
+    pool,
+    projects: Object.fromEntries(limits),
+    groups,
+    users,
+  })
+}
+
+export const memorySettingsOf = ({
+  memory: { strategies, quotas },
+}: {
+  memory: { strategies: object; quotas: object }
+}) => flat({ memory: { strategies, quotas } as Tree })
+
+interface Tree {
+  [name: string]: Tree | SettingValue | undefined
+}
+
+function flat(tree: Tree): Settings {
+  return Object.fromEntries(leavesOf(tree, []))
+}
+
+function* leavesOf(tree: Tree, path: string[]): Generator<[string, SettingValue]> {
+  for (const [name, value] of Object.entries(tree)) {
+    const here = [...path, name]
+    if (typeof value === 'object' && value !== null) yield* leavesOf(value, here)
+    else if (value !== undefined) yield [settingKey(...here), value]
+  }
+}

@@ -1,0 +1,264 @@
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import type { Claim } from '../../core/tasks/claim.ts'
+import { isEnding } from '../../core/locks/lease.ts'
+import {
+  abandonRun,
+  dispatchNext,
+  finishRun,
+  registerDispatcher,
+} from '../../core/queue/dispatch.ts'
+import type { Task } from '../../core/rows.ts'
+import { shortLine } from '../../core/one_line.ts'
+import { applyMemorySettings } from '../../core/memory/settings.ts'
+import { applySettings } from '../../core/queue/settings.ts'
+import type { Event } from '../../core/view.ts'
+import { persist } from '../../client/patience.ts'
+import { sha256 } from '../../machine/digest.ts'
+import { isRefusal } from '../../core/refusal.ts'
+import { folderOf, type Place } from '../../stores/open.ts'
+import { host, ownProcess } from '../../machine/process.ts'
+import type { Store } from '../../stores/writer/store.ts'
+import { waitingText } from '../config/approval.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { watchConfig } from '../config/watch.ts'
+import { agentNameFor, dispatcherId } from './plan.ts'
+import { Elected } from '../elected.ts'
+import { Role } from '../role.ts'
+import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
+import { memorySettingsOf, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
+import { slackOf, startRunner } from './start_runner.ts'
+import { step } from '../steps.ts'
+
+export interface DispatcherOptions {
+  /** The store; `config.json` and `runs/` are in its folder. */
+  place: Place
+  env: NodeJS.ProcessEnv
+  /** Where agents come in. */
+  url: () => string
+  /** Told what a person may want to know: a configuration that was refused, say. */
+  say: (sentence: string) => void
+}
+
+const RETRY_MS = 1_000
+/** After trouble of the store it tries again by itself, less and less often. */
+const FILL_AGAIN_MS = 200
+const FILL_AGAIN_MS_MAX = 2_000
+
+/**
+ * Starts agents on enqueued tasks, one runner per run, as slots and limits allow. It looks when
+ * something may start that could not before. It may die at any time: what it claimed and had not
+ * started is free again at once, and what runs goes on under its runner and is counted again by the
+ * next one.
+ */
+export class Dispatcher {
+  private readonly store: Store
+  private readonly options: DispatcherOptions
+  private readonly elected: Elected
+  private readonly folder: string
+  private config: Config
+  private stopWatching = () => {}
+  private forget: (() => void)[] = []
+  private stopping = new AbortController()
+  private fill_again_ms = FILL_AGAIN_MS
+  private active = false
+  private filling: Promise<void> | undefined
+  private again = false
+
+  constructor(store: Store, options: DispatcherOptions) {
+    this.store = store
+    this.options = options
+    const role = new Role(store, dispatcherId, 'dispatcher')
+    const duty = { begin: () => this.begin(), end: () => this.end() }
+    this.elected = new Elected(store, role, duty, options.say)
+    this.folder = folderOf(options.place)
+    this.config = readConfig(this.folder, options.env)
+  }
+
+  /** Takes the role of this host's dispatcher, or refuses with `held` while another has it. */
+  start(): Promise<void> {
+    return this.elected.start()
+  }
+
+  /** In a daemon: dispatches as soon as no other process does so on this host. */
+  startOrStandBy(): Promise<void> {
+    return this.elected.startOrStandBy()
+  }
+
+  /** Starts nothing more. Runs go on: whoever dispatches next counts them as its own. */
+  stop(): Promise<void> {
+    return this.elected.stop()
+  }
+
+  private async begin(): Promise<void> {
+    const { env, say } = this.options
+    const { folder } = this
+    this.active = true
+    this.stopping = new AbortController()
+    this.stopWatching = watchConfig(folder, env, {
+      changed: (config) => void this.reloadPatiently(config),
+      failed: (refusal) => say(`kept the former configuration: ${refusal.message}`),
+    })
+    this.forget = [
+      this.store.onCommit((events) => this.hear(events)),
+      this.store.onOpening(() => this.fill()),
+    ]
+    await this.reload(readConfig(folder, env))
+    this.settle('old runs', () => settleFolders(this.store, folder))
+  }
+
+  private async end(): Promise<void> {
+    this.active = false
+    this.stopWatching()
+    for (const forget of this.forget) forget()
+    this.stopping.abort()
+    await this.filling
+  }
+
+  /** A store in trouble gets over it, and the new configuration counts then. */
+  private async reloadPatiently(config: Config): Promise<void> {
+    try {
+      await this.reload(config)
+    } catch (error) {
+      this.options.say(`the new configuration has to wait: ${(error as Error).message}`)
+      const again = () => this.active && this.config === config && void this.reloadPatiently(config)
+      setTimeout(again, RETRY_MS).unref()
+    }
+  }
+
+  private async reload(config: Config): Promise<void> {
+    this.config = config
+    if (config.waiting.length > 0) this.options.say(waitingText(config.waiting))
+    const dispatcher = {
+      id: dispatcherId,
+      host,
+      pid: process.pid,
+      slots_max: config.slots.max,
+      projects: Object.keys(config.projects),
+      started_at: new Date().toISOString(),
+    }
+    const source = sourceOn(this.store)
+    await this.store.write((view) => {
+      applySettings(view, source, queueSettingsOf(config))
+      applyMemorySettings(view, source, memorySettingsOf(config))
+      registerDispatcher(view, dispatcher)
+    })
+    this.fill()
+  }
+
+  private hear(events: Event[]): void {
+    for (const { type, task } of events) {
+      if (task === null) continue
+      // Its runner may not have been there to tell.
+      if (isEnding(type)) this.settleTask(task)
+      // Its runner wrote that down itself, unless it died or had no room.
+      if (type === 'run.ended') setTimeout(() => this.settleTask(task), RUNNER_MS).unref()
+    }
+  }
+
+  private settleTask(task: string): void {
+    this.settle(`the runs of task ${task}`, () => settleRun(this.store, this.folder, task))
+  }
+
+  /** A folder that cannot be written (a full disk, say) is settled as soon as it can be. */
+  private settle(what: string, settling: () => Promise<void>, isAgain = false): void {
+    settling().catch((error: Error) => {
+      if (!isAgain) this.options.say(`${what} could not be settled yet: ${error.message}`)
+      const again = () => this.active && this.settle(what, settling, true)
+      setTimeout(again, RETRY_MS).unref()
+    })
+  }
+
+  /** Fills free slots. What happens meanwhile makes it look once more. */
+  private fill(): void {
+    this.again = true
+    this.filling ??= this.fillSlots().finally(() => (this.filling = undefined))
+  }
+
+  private async fillSlots(): Promise<void> {
+    while (this.active && this.again) {
+      this.again = false
+      try {
+        while (this.active && (await this.startOne()));
+        this.fill_again_ms = FILL_AGAIN_MS
+      } catch (error) {
+        this.options.say(`could not dispatch: ${(error as Error).message}`)
+        this.fillLater()
+      }
+    }
+  }
+
+  /** A store in trouble may get over it without any event that would tell us. */
+  private fillLater(): void {
+    setTimeout(() => this.active && this.fill(), this.fill_again_ms).unref()
+    this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
+  }
+
+  /** Claims the task whose turn it is, then starts its runner. False when there is none. */
+  private async startOne(): Promise<boolean> {
+    const secret = randomBytes(32).toString('base64url')
+    step('dispatcher:idle')
+    const claim = await this.store.write((view) =>
+      dispatchNext(view, {
+        dispatcher: dispatcherId,
+        ttl_ms: this.config.runs.ttl_seconds * 1000,
+        process: ownProcess(),
+        agentFor: (task: Task) => agentNameFor(this.config, task),
+        token_hash: sha256(secret),
+        slack_ms: slackOf(this.config),
+      }),
+    )
+    if (!claim) return false
+    step('dispatcher:claimed')
+    try {
+      const { place, env, url } = this.options
+      const runner = startRunner({ claim, config: this.config, place, env, url: url(), secret })
+      this.watch(claim, runner)
+    } catch (error) {
+      if (isRefusal(error, 'unavailable')) {
+        await this.abandon(claim, false)
+        throw error
+      }
+      await this.giveUp(claim, error as Error)
+    }
+    step('dispatcher:spawned')
+    return true
+  }
+
+  /** A runner that neither begins nor goes is ended when its claim is: it may be stopped. */
+  private watch(claim: Claim, runner: ChildProcess): void {
+    const { task, lease } = claim
+    const forget = this.store.onCommit((events) => {
+      const ended = events.some((event) => {
+        const { fence } = event.data
+        return event.task === task.id && isEnding(event.type) && fence === lease.fence
+      })
+      if (ended) setTimeout(() => runner.kill('SIGKILL'), RUNNER_MS).unref()
+    })
+    runner.once('exit', () => {
+      forget()
+      void this.abandon(claim, true).catch(() => undefined)
+    })
+  }
+
+  /** No runner any more. If it had not begun, its task is not kept waiting for the end of a TTL. */
+  private async abandon({ run, lease }: Claim, had_runner: boolean): Promise<void> {
+    const ask = { id: run.id, fence: lease.fence, had_runner }
+    const attempt = async () => {
+      const begun = await this.store.read((view) => view.get('run', run.id)?.begun_at !== null)
+      if (!begun) await this.store.write((view) => abandonRun(view, ask))
+    }
+    // Its lease names this process, which lives on: only its TTL would end it.
+    await persist(attempt, lease.ttl_ms, undefined)
+  }
+
+  /** What cannot be started at all has failed, and says why. */
+  private async giveUp({ run, lease }: Claim, error: Error): Promise<void> {
+    const { id, agent } = run
+    const reason = shortLine(`could not start: ${error.message}`, 500)
+    const caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
+    const ended = { id, fence: lease.fence, exit_code: null, signal: null, reason }
+    const attempt = () => this.store.write((view) => finishRun(view, ended, caller))
+    await persist(attempt, lease.ttl_ms, this.stopping.signal)
+  }
+}

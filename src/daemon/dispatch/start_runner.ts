@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import type { Claim } from '../../core/tasks/claim.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { folderOf, type Place } from '../../stores/open.ts'
+import { RUNNER } from '../../machine/process.ts'
+import type { Config } from '../config/config.ts'
+import { planOf } from './plan.ts'
+import { planLaunch, withoutStore } from './launch.ts'
+import type { RunSpec } from '../runner/spec.ts'
+import { runFolder } from '../../machine/run_output.ts'
+
+const PROMPT = 'prompt.txt'
+const SLACK_MS = 15_000
+
+interface RunnerAsk {
+  claim: Claim
+  config: Config
+  place: Place
+  env: NodeJS.ProcessEnv
+  url: string
+  /** The secret of the agent's token. It goes through a pipe: arguments can be seen by others. */
+  secret: string
+}
+
+/**
+ * Starts the runner of a claimed run, apart from us: it outlives this process. Throws when the run
+ * cannot be started at all; `unavailable` when nothing can be started just now.
+ */
+export function startRunner(ask: RunnerAsk): ChildProcess {
+  const spec = specOf(ask)
+  const runner = spawn(process.execPath, [fileURLToPath(new URL('runner.cjs', import.meta.url))], {
+    detached: true,
+    env: { ...runnerEnvironment(ask.env), [RUNNER]: spec.folder },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  // A runner that is gone before it has read this never started anything; its claim is settled.
+  runner.on('error', () => undefined)
+  // No process, or no descriptor left for its pipe: no fault of the run.
+  if (runner.pid === undefined) throw new Refusal('unavailable', 'No process could be started')
+  runner.stdin.on('error', () => undefined)
+  runner.stdin.end(JSON.stringify(spec))
+  runner.unref()
+  return runner
+}
+
+/** A runner needs little, and what it has its command could find. */
+function runnerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LEASEHOLD_STOP_AT', 'LEASEHOLD_PLANT']
+  const kept = names.filter((name) => env[name] !== undefined)
+  return Object.fromEntries(kept.map((name) => [name, env[name]]))
+}
+
+function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec {
+  const { task, lease, run } = claim
+  const { cwd, agent } = planOf(config, task)
+  const { ttl_seconds, grace_seconds, log_bytes_max } = config.runs
+  const runs = runFolder(folderOf(place), run.id)
+  const leasehold = {
+    LEASEHOLD_TASK: task.id,
+    LEASEHOLD_RUN: run.id,
+    LEASEHOLD_LOCK: lease.name,
+    LEASEHOLD_FENCE: String(lease.fence),
+    LEASEHOLD_AGENT: run.agent,
+    LEASEHOLD_URL: url,
+    LEASEHOLD_TOKEN: secret,
+  }
+  const prompt_path = join(runs, PROMPT)
+  const launch = planLaunch({ agent, cwd, prompt: task.body, prompt_path, ours: env, leasehold })
+  const seconds = agent.time_limit_seconds
+  const limits = [seconds === null ? null : seconds * 1000, leftOf(claim, config)]
+  return {
+    run_id: run.id,
+    task_id: task.id,
+    fence: lease.fence,
+    agent: run.agent,
+    lock: lease.name,
+    user: task.user,
+    project: task.project,
+    title: task.title,
+    ttl_ms: ttl_seconds * 1000,
+    grace_ms: grace_seconds * 1000,
+    folder: runs,
+    ...launch,
+    env: withoutStore(launch.env, place.url, env['PGPASSWORD']),
+    prompt: task.body,
+    time_limit_ms: limits.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b))),
+    silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
+    log_bytes_max,
+    place: placeIn(place),
+  }
+}
+
+/** How long the claim may be renewed: the task's own limit, or that of a busy user. */
+function leftOf({ lease }: Claim, config: Config): number | null {
+  const { terms } = lease
+  return terms?.until_ms ? terms.until_ms - terms.since_ms - slackOf(config) : null
+}
+
+/** What a runner needs beyond a run's time: to begin, to stop the command, and to tell. */
+export const slackOf = ({ runs }: Config) => runs.grace_seconds * 1000 + SLACK_MS
+
+/** Where the runner finds the daemon, or the store itself; it stands in no folder of ours. */
+function placeIn({ kind, folder, path, url }: Place): Record<string, string> {
+  return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: url ?? `${kind}:${path}` }
+}

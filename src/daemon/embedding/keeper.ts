@@ -1,0 +1,272 @@
+import { claimBackground, type Duty, nextDue, takeBack } from '../../core/memory/background.ts'
+import type { Event } from '../../core/view.ts'
+import { folderOf, type Place } from '../../stores/open.ts'
+import type { Store } from '../../stores/writer/store.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { watchConfig } from '../config/watch.ts'
+import { Elected } from '../elected.ts'
+import { Role } from '../role.ts'
+import { step } from '../steps.ts'
+import { findDuplicates } from './duplicates.ts'
+import { type Desk, embedNotes } from './embed.ts'
+import { labelPair } from './label.ts'
+import { IndexedMeaning } from './meaning.ts'
+import type { Provider } from './provider.ts'
+import { labelModel, openProvider } from './providers.ts'
+import { adoptProvider, askForMore } from './reembed.ts'
+
+/** How long an end waits for what cannot be given up at once. */
+const END_MS = 3_000
+const OPEN_AGAIN_MS = 30_000
+
+const soon = () => new Promise<void>((resolve) => void setTimeout(resolve, END_MS).unref())
+
+/** How many are claimed at once: what a crash makes to be done again. */
+const EMBED_MAX = 16
+const PAIRS_MAX = 16
+const LABEL_MAX = 4
+/** After trouble of the store or the provider; a failure of one job has a pause of its own. */
+const RETRY_MS = 5_000
+
+/** So long after the last note it is quiet; and so long at most is waited for that. */
+const QUIET_MS = 100
+const GIVE_WAY_MS = 1_000
+
+const ROLE = 'leasehold:memory'
+/** Changes that leave something to be done behind them. */
+const LEAVES = /^memory\.(?!embedded)/
+
+export interface KeeperOptions {
+  place: Place
+  env: NodeJS.ProcessEnv
+  say: (sentence: string) => void
+  /** Opens what is configured; tests bring a model from elsewhere. */
+  open?: typeof openProvider
+}
+
+/**
+ * Does what is asked for behind notes: embeds them, finds duplicates, has pairs labelled. One per
+ * store, by a lock of its own; all others only search. It acts on events, and on the clock when
+ * something has to wait. It may die at any time: what it had claimed is done by the next one.
+ */
+export class NoteKeeper {
+  private readonly store: Store
+  private readonly options: KeeperOptions
+  private readonly role: Role
+  private readonly elected: Elected
+  private config: Config
+  private provider: Provider | undefined
+  private meaning: IndexedMeaning | undefined
+  private active = false
+  private isOpen = false
+  private isElecting = false
+  private takenBack: number | undefined
+  private heard_ms = Number.NEGATIVE_INFINITY
+  private again = false
+  private isPaused = false
+  private opening: Promise<void> | undefined
+  private working: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+  private stops: (() => void)[] = []
+
+  constructor(store: Store, options: KeeperOptions) {
+    this.store = store
+    this.options = options
+    this.role = new Role(store, ROLE, 'memory')
+    const duty = { begin: () => this.beginDuty(), end: () => this.endDuty() }
+    this.elected = new Elected(store, this.role, duty, options.say)
+    this.config = readConfig(folderOf(options.place), options.env)
+  }
+
+  /** Searches by meaning from now on, and works as soon as no other process does. */
+  async start(): Promise<void> {
+    const { place, env } = this.options
+    this.isOpen = true
+    this.stops = [
+      this.store.onCommit((events) => this.hear(events)),
+      watchConfig(folderOf(place), env, {
+        changed: (config) => {
+          this.change(config).catch((error: Error) => this.options.say(error.message))
+        },
+        failed: () => undefined,
+      }),
+    ]
+    this.openSoon()
+    await this.elect()
+  }
+
+  async stop(): Promise<void> {
+    this.isOpen = false
+    clearTimeout(this.timer)
+    for (const stop of this.stops) stop()
+    // What is being embedded is given up: whoever comes next does it.
+    await this.closeMeaning()
+    await this.elected.stop()
+  }
+
+  private beginDuty(): Promise<void> {
+    this.active = true
+    this.wake()
+    return Promise.resolve()
+  }
+
+  private async endDuty(): Promise<void> {
+    this.active = false
+    await Promise.race([this.working, soon()])
+  }
+
+  private openMeaning(): Promise<void> {
+    this.opening ??= this.openProvider().finally(() => (this.opening = undefined))
+    return this.opening
+  }
+
+  private async openProvider(): Promise<void> {
+    if (this.provider) return
+    const { config } = this
+    const { env, open = openProvider } = this.options
+    const provider = await open(config, env)
+    if (!provider) return
+    if (!this.isOpen || this.config !== config) return provider.close()
+    this.provider = provider
+    this.meaning = new IndexedMeaning(this.store, provider)
+    this.store.meaning = this.meaning
+  }
+
+  /** In the background: an endpoint may take its time, or be away for a while. */
+  private openSoon(): void {
+    void this.openMeaning().catch((error: Error) => {
+      this.options.say(`embeddings: ${error.message}`)
+      setTimeout(() => this.isOpen && this.openSoon(), OPEN_AGAIN_MS).unref()
+    })
+  }
+
+  private async closeMeaning(): Promise<void> {
+    const { provider } = this
+    this.meaning?.stop()
+    this.store.meaning = undefined
+    this.meaning = undefined
+    this.provider = undefined
+    await provider?.close()
+  }
+
+  /** Another provider: its vectors are made behind the scenes, and found as they come. */
+  private async change(config: Config): Promise<void> {
+    const before = JSON.stringify(this.config.memory)
+    this.config = config
+    if (JSON.stringify(config.memory) === before) return
+    this.isPaused = true
+    await this.closeMeaning()
+    await this.working
+    this.isPaused = false
+    this.openSoon()
+    await this.elect()
+    this.wake()
+  }
+
+  /** Where notes are not embedded there is nothing to be elected for. */
+  private async elect(): Promise<void> {
+    if (this.isElecting || this.config.memory.embeddings.provider === 'off') return
+    this.isElecting = true
+    try {
+      await this.elected.startOrStandBy()
+    } catch (error) {
+      this.isElecting = false
+      this.options.say(`notes are not embedded yet: ${(error as Error).message}`)
+      setTimeout(() => this.isOpen && void this.elect(), RETRY_MS).unref()
+    }
+  }
+
+  private hear(events: Event[]): void {
+    if (!events.some(({ type }) => LEAVES.test(type))) return
+    this.heard_ms = performance.now()
+    this.wake()
+  }
+
+  private wake(): void {
+    this.again = true
+    if (!this.isWorking) return
+    this.working ??= this.work().finally(() => (this.working = undefined))
+  }
+
+  private wakeIn(ms: number): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.wake(), ms).unref()
+  }
+
+  private async work(): Promise<void> {
+    while (this.isWorking && this.again) {
+      this.again = false
+      try {
+        await this.openMeaning()
+        if (!this.provider || !this.meaning) return
+        await this.begin(this.provider)
+        while (this.isWorking && (await this.next(this.provider, this.meaning)));
+        const due = await this.store.read((view) => {
+          const at = nextDue(view)
+          return at === null ? null : Math.max(0, at - view.now)
+        })
+        if (due !== null) this.wakeIn(due)
+      } catch (error) {
+        if (!this.isWorking) return
+        this.options.say(`what is behind notes has to wait: ${(error as Error).message}`)
+        this.wakeIn(RETRY_MS)
+      }
+    }
+  }
+
+  private get isWorking(): boolean {
+    return this.active && !this.isPaused
+  }
+
+  private duty(): Duty {
+    return { name: this.role.name, fence: this.role.fence, caller: this.role.caller }
+  }
+
+  /** What the former one left; and a provider that the store does not know yet. */
+  private async begin(provider: Provider): Promise<void> {
+    const duty = this.duty()
+    if (this.takenBack !== duty.fence) {
+      await this.store.write((view) => takeBack(view, duty))
+      this.takenBack = duty.fence
+    }
+    await this.store.write((view) => adoptProvider(view, provider, duty))
+  }
+
+  /** Whoever writes notes comes first: while they do, only a batch a second is done behind them. */
+  private async giveWay(): Promise<void> {
+    const until_ms = performance.now() + GIVE_WAY_MS
+    for (;;) {
+      const now = performance.now()
+      const wait_ms = Math.min(this.heard_ms + QUIET_MS, until_ms) - now
+      if (wait_ms <= 0 || !this.isWorking) return
+      await new Promise((resolve) => void setTimeout(resolve, wait_ms))
+    }
+  }
+
+  /** Does some of what is due. False when nothing is. */
+  private async next(provider: Provider, meaning: IndexedMeaning): Promise<boolean> {
+    step('worker:idle')
+    await this.giveWay()
+    const { store } = this
+    const isActive = () => this.isWorking
+    const desk: Desk = { store, provider, duty: () => this.duty(), isActive }
+    const claim = (kind: 'embed' | 'duplicates' | 'label', limit: number) =>
+      store.write((view) => claimBackground(view, kind, limit, this.duty()))
+    const notes = await claim('embed', EMBED_MAX)
+    if (notes.length > 0) {
+      await embedNotes(desk, notes)
+      return true
+    }
+    if (await store.write((view) => askForMore(view, provider, this.duty()))) return true
+    const model = labelModel(this.config, this.options.env)
+    const pairs = await claim('duplicates', PAIRS_MAX)
+    if (pairs.length > 0) {
+      await findDuplicates(desk, meaning, pairs, model !== undefined)
+      return true
+    }
+    if (!model) return false
+    const near = await claim('label', LABEL_MAX)
+    for (const each of near) await labelPair(desk, model, each)
+    return near.length > 0
+  }
+}

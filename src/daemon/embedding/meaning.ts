@@ -1,0 +1,162 @@
+import type { Hit } from '../../core/memory/search.ts'
+import type { Event } from '../../core/view.ts'
+import type { Finder, Meaning, Meant, VectorRow } from '../../stores/port.ts'
+import type { Store } from '../../stores/writer/store.ts'
+import { Nearest } from './nearest.ts'
+import type { Provider } from './provider.ts'
+import { fromBytes, pack, type Packed } from './vector.ts'
+
+/** Notes read at once, and vectors put in before others get their turn. */
+const PAGE = 256
+const TURN = 16
+/** How long a search waits for an index that is being built. */
+const PATIENCE_MS = 5_000
+/** What is less alike than this is no answer. */
+const LEAST = 0.15
+
+/** The id of a note, from that of one of its versions. */
+export const memoryOf = (version_id: string) => version_id.slice(0, version_id.lastIndexOf('\n'))
+
+/** Vectors in memory, kept in step with the store by its events, and the model that made them. */
+export class IndexedMeaning implements Meaning {
+  readonly model: Provider
+  private readonly finder: Finder
+  private index: Nearest
+  private readonly versions = new Map<string, string[]>()
+  private readonly changed = new Set<string>()
+  private loading: Promise<void> | undefined
+  private isLoaded = false
+  private settling: Promise<void> | undefined
+  private readonly forget: () => void
+
+  constructor(store: Store, model: Provider) {
+    this.finder = store.finder!
+    this.model = model
+    this.index = new Nearest(model.dimensions)
+    this.forget = store.onCommit(
+      (events) => this.hear(events),
+      () => this.drop(),
+    )
+  }
+
+  get provider(): string {
+    return this.model.name
+  }
+
+  get size(): number {
+    return this.index.size
+  }
+
+  stop(): void {
+    this.forget()
+  }
+
+  async search(
+    query: string,
+    scopes: string[] | undefined,
+    limit: number,
+  ): Promise<Meant | string> {
+    let vector: Packed
+    try {
+      const [embedded] = await Promise.all([this.model.embed([query], true), this.readySoon()])
+      vector = pack(embedded[0]!)
+    } catch (error) {
+      return `${this.provider}: ${(error as Error).message}`
+    }
+    if (!this.isLoaded) return `the index is being built (${this.index.size} so far)`
+    return { hits: this.near(vector, scopes, limit, LEAST), floor: this.model.floor }
+  }
+
+  /** Notes near a vector, each once, the best first. */
+  near(vector: Packed, scopes: string[] | undefined, limit: number, least: number): Hit[] {
+    // A note whose versions disagree is found once for each of them.
+    const asked = (group?: string) => this.index.near(vector, 2 * limit, { group, least })
+    const found = scopes ? scopes.flatMap((scope) => asked(scope)) : asked()
+    const best = new Map<string, number>()
+    for (const { id, similarity } of found) {
+      const note = memoryOf(id)
+      if (similarity > (best.get(note) ?? least)) best.set(note, similarity)
+    }
+    const hits = [...best].map(([id, score]) => ({ id, score }))
+    return hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
+  }
+
+  /** Until all that was embedded is in the index. */
+  async ready(): Promise<void> {
+    this.loading ??= this.load()
+    await this.loading
+    while (this.settling) await this.settling
+  }
+
+  /** Does not keep a search waiting for long; building goes on. */
+  private async readySoon(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS)))
+    await Promise.race([this.ready(), late]).finally(() => clearTimeout(timer))
+  }
+
+  private async load(): Promise<void> {
+    try {
+      for (let after = ''; ;) {
+        const rows = await this.finder.vectors(this.provider, after, PAGE)
+        await this.take(rows)
+        const last = rows.at(-1)
+        if (!last) break
+        after = memoryOf(last.id)
+      }
+      this.isLoaded = true
+    } catch (error) {
+      this.loading = undefined
+      throw error
+    }
+    this.settle()
+  }
+
+  private async take(rows: VectorRow[]): Promise<void> {
+    for (const [i, { id, scope, bytes }] of rows.entries()) {
+      if (!bytes || bytes.length !== this.model.dimensions + 4) continue
+      const note = memoryOf(id)
+      this.versions.set(note, [...(this.versions.get(note) ?? []), id])
+      this.index.put(id, scope, fromBytes(bytes))
+      if (i % TURN === TURN - 1) await new Promise((resolve) => void setImmediate(resolve))
+    }
+  }
+
+  private hear(events: Event[]): void {
+    for (const { type, data } of events) {
+      if (type !== 'memory.embedded' || data['provider'] !== this.provider) continue
+      for (const id of data['ids'] as string[]) this.changed.add(id)
+    }
+    if (this.isLoaded) this.settle()
+  }
+
+  private settle(): void {
+    if (this.settling || this.changed.size === 0) return
+    this.settling = this.bringUpToDate()
+      // A store in trouble: what changed stays marked, and the next event tries again.
+      .catch(() => undefined)
+      .finally(() => (this.settling = undefined))
+  }
+
+  private async bringUpToDate(): Promise<void> {
+    while (this.changed.size > 0) {
+      const ids = [...this.changed].slice(0, PAGE)
+      const rows = await this.finder.vectorsOf(this.provider, ids)
+      for (const id of ids) {
+        this.changed.delete(id)
+        for (const version of this.versions.get(id) ?? []) this.index.remove(version)
+        this.versions.delete(id)
+      }
+      await this.take(rows)
+    }
+  }
+
+  /** The store was put back to an earlier state: nothing that is known holds. */
+  private drop(): void {
+    this.index = new Nearest(this.model.dimensions)
+    this.versions.clear()
+    this.changed.clear()
+    this.isLoaded = false
+    this.loading = undefined
+  }
+}

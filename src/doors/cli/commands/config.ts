@@ -1,0 +1,85 @@
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import pc from 'picocolors'
+import { Refusal } from '../../../core/refusal.ts'
+import { CONFIG_FILE, folderOf } from '../../../stores/open.ts'
+import type { Enter } from './operations.ts'
+import { type Context, refuseWithToken } from '../context.ts'
+import { refuseAdmin } from '../family.ts'
+import { print } from '../show/show.ts'
+
+/** `config approve`: a person looks at the programs that config.json names, and lets them count. */
+export function addConfig(config: Command, enter: Enter): void {
+  config
+    .command('approve')
+    .description('Look at the programs that config.json names, and let them be started.')
+    .option('--yes', 'approve without being asked')
+    .action(async ({ yes = false }: { yes?: boolean }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      await approveHere(context, yes)
+    })
+}
+
+/** On a terminal, before a server is started: asks once about what nobody has approved yet. */
+export async function offerApproval(context: Context): Promise<void> {
+  const { readConfig, waitingText } = await import('../../../daemon/main.ts')
+  const { waiting } = readConfig(folderOf(context.place), context.env)
+  if (waiting.length === 0) return
+  if (process.stdin.isTTY && process.stdout.isTTY && !context.json)
+    await approveHere(context, false)
+  else process.stderr.write(`leasehold: ${waitingText(waiting)}\n`)
+}
+
+async function approveHere(context: Context, yes: boolean): Promise<void> {
+  const { env } = context
+  refuseWithToken(env)
+  if (env['LEASEHOLD_RUN']) throw forPeople()
+  refuseAdmin(context.family(), 'config approve')
+  const { approve, approvedFor, readPrograms } = await import('../../../daemon/main.ts')
+  const folder = folderOf(context.place)
+  const [before, after] = [approvedFor(folder, env), readPrograms(folder, env)]
+  const lines = difference(linesOf(before), linesOf(after))
+  if (lines.length === 0) return say(context, true, 'All programs in config.json are approved.')
+  if (!context.json) print(lines.join('\n'))
+  if (!yes && !(await isConfirmed())) {
+    return say(context, false, 'Nothing was approved.')
+  }
+  approve(folder, env, after)
+  // A running server watches this file: it looks again, and finds what was approved.
+  utimesSync(join(folder, CONFIG_FILE), new Date(), new Date())
+  say(context, true, `${pc.green('approved')} for ${folder}`)
+}
+
+function say({ json }: Context, approved: boolean, text: string): void {
+  print(json ? JSON.stringify({ approved }) : text)
+}
+
+async function isConfirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY) throw forPeople()
+  const { confirm } = await import('@clack/prompts')
+  const answer = await confirm({
+    message: 'May Leasehold start these programs with your rights?',
+    initialValue: false,
+  })
+  return answer === true
+}
+
+function forPeople(): Refusal {
+  return new Refusal('forbidden', 'What Leasehold may start is for a person to approve', {
+    next: 'On a terminal: leasehold config approve. In a script of yours: --yes',
+  })
+}
+
+/** Each program on lines of its own, so that two versions can be compared. */
+const linesOf = (programs: object) =>
+  Object.entries(programs).flatMap(([part, all]) =>
+    Object.entries((all ?? {}) as object).map(
+      ([name, each]) => `${part}.${name} = ${JSON.stringify(each)}`,
+    ),
+  )
+
+const difference = (before: string[], after: string[]) => [
+  ...before.filter((line) => !after.includes(line)).map((line) => pc.red(`- ${line}`)),
+  ...after.filter((line) => !before.includes(line)).map((line) => pc.green(`+ ${line}`)),
+]

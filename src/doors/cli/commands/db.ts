@@ -1,0 +1,180 @@
+import type { Command } from 'commander'
+import pc from 'picocolors'
+import { Refusal } from '../../../core/refusal.ts'
+import {
+  backupStore,
+  checkStore,
+  raiseEpoch,
+  type Report,
+  restoreLastGoodState,
+  restoreStore,
+  sizeStore,
+  isUnused,
+  type StoreSizes,
+  takeBack,
+} from '../../../stores/care.ts'
+import { type Copied, copyStore, type Progress, shownAt } from '../../../stores/copy/copy.ts'
+import { movedTo } from '../../../stores/copy/moved.ts'
+import { type Place, placeOf } from '../../../stores/open.ts'
+import type { Enter } from './operations.ts'
+import { type Context, refuseWithToken } from '../context.ts'
+import { print } from '../show/show.ts'
+import { addPrune, sizesText } from './prune.ts'
+
+/** Care for the store itself. Not operations: they need the files, so they have no other door. */
+export function addDatabase(db: Command, enterAny: Enter): void {
+  const enter: Enter = (options) => {
+    const context = enterAny(options)
+    refuseWithToken(context.env)
+    return context
+  }
+  addPrune(db, enter)
+  addCopy(db, enter)
+  db.command('migrate')
+    .description('Bring the store up to this version; makes it if there is none.')
+    .action(async (_, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      await context.store().write(() => undefined)
+      say(
+        context,
+        { migrated: true, path: context.place.path },
+        `up to date: ${context.place.path}`,
+      )
+    })
+  db.command('check')
+    .description('Verify the store: its pages, its chain of events, and that its rows agree.')
+    .action(async (_, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      if (isUnused(context.place)) {
+        say(
+          context,
+          { ok: true, problems: [], events: 0 },
+          'There is no store yet: nothing to check.',
+        )
+        return
+      }
+      const checked = await checkStore(context.place)
+      report(context, checked, checked.ok ? await sizeStore(context.place) : undefined)
+    })
+  db.command('backup')
+    .description('Write a consistent copy while others go on working, and check it.')
+    .argument('[file]', 'where to (default: backups/ in the state folder)')
+    .action(async (file: string | undefined, _, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const made = await backupStore(context.place, file, new Date())
+      const { head: _head, ...shown } = made
+      say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
+    })
+  db.command('restore')
+    .description('Put a backup in the place of the store. All leases end, and fences rise.')
+    .argument('[backup]', 'a file made by db backup')
+    .option('--last-good', 'file store: go on from the newest state that is not damaged')
+    .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
+    .option('--take-back', 'use a store again that db copy has closed; leases end, fences rise')
+    .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      report(context, await restored(context, from, options))
+    })
+}
+
+function addCopy(db: Command, enter: Enter): void {
+  db.command('copy')
+    .description('Copy a whole store into an empty one of any kind; fences and events stay.')
+    .requiredOption('--from <store>', 'sqlite:PATH, file:FOLDER or postgres://…; nobody uses it')
+    .requiredOption('--to <store>', 'the same; it is empty, or not there yet')
+    .option('--keep-source', 'leave the source in use; else it is closed when all is copied')
+    .action(async (options: { from: string; to: string; keepSource?: true }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const from = storeAt(context, '--from', options.from)
+      const to = storeAt(context, '--to', options.to)
+      const isWatched = process.stderr.isTTY && !context.json
+      const copied = await copyStore(from, to, {
+        ...(isWatched && { progress: showProgress() }),
+        keep_source: options.keepSource ?? false,
+      }).finally(() => isWatched && process.stderr.write(CLEAR))
+      say(context, copied, copiedText(copied, from, to))
+    })
+}
+
+/** Refuses (`invalid`) what is no store, without repeating it: a password may be in it. */
+function storeAt({ env }: Context, option: string, text: string): Place {
+  const isKnown = /^(?:sqlite|file):/.test(text) || URL.canParse(text)
+  if (isKnown && /^(?:sqlite|file|postgres|postgresql):/i.test(text)) {
+    return placeOf({ ...env, LEASEHOLD_STORE: text }, process.cwd())
+  }
+  throw new Refusal('invalid', `${option} is not the address of a store`, {
+    next: 'Use sqlite:PATH, file:FOLDER or postgres://USER:PASSWORD@HOST/DATABASE.',
+  })
+}
+
+const PROGRESS_EVERY_MS = 100
+/** Back to the start of the line, and nothing on it. */
+const CLEAR = '\r\u001B[K'
+
+/** One line that is written over and over. */
+function showProgress(): Progress {
+  let shown_ms = 0
+  return (step, part, rows) => {
+    const now_ms = performance.now()
+    if (now_ms - shown_ms < PROGRESS_EVERY_MS) return
+    shown_ms = now_ms
+    process.stderr.write(`${CLEAR}${step} ${part} ${rows}`)
+  }
+}
+
+function leftText(source: Copied['source']): string {
+  if (source === 'closed') {
+    return 'The source is closed, and says so to whoever asks it. To go on with the copy:'
+  }
+  const why = source === 'kept' ? '' : ` It could not be closed: ${source.open}.`
+  return `The source is as it was.${why} Let nobody use both. To go on with the copy:`
+}
+
+function copiedText({ rows, events, shift_ms, source }: Copied, from: Place, to: Place): string {
+  const counts = Object.entries(rows).map(([table, count]) => `${table} ${count}`)
+  const shift = shift_ms === 0 ? '' : `\ntimes are by another clock now: ${shift_ms} ms were added`
+  return `${pc.green('copied and compared')}: ${[...counts, `event ${events}`].join(', ')}${shift}
+${leftText(source)}
+  was  ${shownAt(from)}
+  set  LEASEHOLD_STORE=${shownAt(to)}`
+}
+
+interface RestoreOptions {
+  takeBack?: boolean
+  lastGood?: boolean
+  raiseEpoch?: boolean
+}
+
+function restored(
+  context: Context,
+  from: string | undefined,
+  options: RestoreOptions,
+): Promise<Report> {
+  if (options.takeBack) return takeBack(context.place)
+  if (options.raiseEpoch) return raiseEpoch(context.place)
+  if (options.lastGood) return restoreLastGoodState(context.place)
+  if (from !== undefined) return restoreStore(context.place, from)
+  throw new Refusal('invalid', 'Say which backup to restore', {
+    next: 'leasehold db restore BACKUP, or --last-good for a file store',
+  })
+}
+
+function report(context: Context, found: Report, sizes?: StoreSizes): void {
+  const { head: _, ...shown } = found
+  if (!found.ok) {
+    throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {
+      next: 'Restore a backup: leasehold db restore BACKUP. Nothing was changed by this check.',
+      details: { ...shown },
+    })
+  }
+  const head = found.head && `fence epoch ${found.head.epoch}, ${found.events} events in the chain`
+  const moved_to = found.head && movedTo(found.head)
+  const moved = moved_to ? `\nIt was copied to ${moved_to}, and is closed.` : ''
+  const result = { ...shown, epoch: found.head?.epoch, ...(moved_to && { moved_to }), ...sizes }
+  const size = sizes ? `\n${sizesText(sizes)}` : ''
+  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}${size}`)
+}
+
+function say(context: Context, result: unknown, sentence: string): void {
+  print(context.json ? JSON.stringify(result) : sentence)
+}

@@ -1,0 +1,195 @@
+import { existsSync, statSync } from 'node:fs'
+import type { Command } from 'commander'
+import pc from 'picocolors'
+import type { SettingInForce } from '../../../core/queue/host_settings.ts'
+import { Refusal, REFUSALS } from '../../../core/refusal.ts'
+import { operationNamed } from '../../../operations/registry.ts'
+import type { ShownAlert } from '../../../operations/stats.ts'
+import type { ShownStatus } from '../../../operations/search_status.ts'
+import { checkStore } from '../../../stores/care.ts'
+import { ELSEWHERE, fileSystemOf } from '../../../machine/file_system.ts'
+import { folderOf, storeExists } from '../../../stores/open.ts'
+import { isTracked } from '../../../machine/privacy.ts'
+import { isStopped } from '../../../machine/process.ts'
+import { serverIn } from '../../../reach/server_file.ts'
+import type { Enter } from './operations.ts'
+import type { Context } from '../context.ts'
+import { print } from '../show/show.ts'
+import { disputeLine, isDisputed } from '../show/queue.ts'
+
+interface Finding {
+  what: string
+  ok: boolean
+  says: string
+  next?: string
+  damaged?: boolean
+}
+
+const isDamage = ({ damaged }: Finding) => damaged === true
+
+type Looked = Omit<Finding, 'what'>
+type Check = (context: Context) => Promise<Looked> | Looked
+
+export function addDoctor(root: Command, enter: Enter): void {
+  root
+    .command('doctor')
+    .description('Look whether everything is well here, and say what to do where it is not.')
+    .action(async (_, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const findings: Finding[] = []
+      for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
+      const ok = findings.every((finding) => finding.ok)
+      print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
+      if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
+    })
+}
+
+/** A check that itself fails is a finding too: the doctor always finishes. */
+async function guarded(what: string, check: Check, context: Context): Promise<Finding> {
+  try {
+    return { what, ...(await check(context)) }
+  } catch (error) {
+    const { next, code } = error instanceof Refusal ? error : { next: '', code: undefined }
+    return { what, ok: false, says: (error as Error).message, next, damaged: code === 'damaged' }
+  }
+}
+
+function line({ what, ok, says, next }: Finding): string {
+  const mark = ok ? pc.green('ok  ') : pc.red('FAIL')
+  const advice = !ok && next ? pc.dim(`\n     next: ${next}`) : ''
+  return `${mark} ${what.padEnd(8)} ${says}${advice}`
+}
+
+const CHECKS: [what: string, check: Check][] = [
+  [
+    'node',
+    () => {
+      const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+      const ok = major > 20 || (major === 20 && minor >= 19)
+      return { ok, says: process.version, next: 'Install Node 20.19 or newer.' }
+    },
+  ],
+  [
+    'agent',
+    ({ caller }) => {
+      const says = caller.given ? caller.agent : `${caller.agent} (shared by all your terminals)`
+      return { ok: true, says }
+    },
+  ],
+  [
+    'folder',
+    ({ place }) => {
+      const folder = folderOf(place)
+      const mode = statSync(folder, { throwIfNoEntry: false })?.mode
+      if (mode === undefined) {
+        return { ok: true, says: `${folder} (made by the first write)` }
+      }
+      const ok = (mode & 0o077) === 0
+      const says = `${folder}${ok ? '' : ' can be read by other logins'}`
+      return { ok, says, next: `chmod 700 ${folder}` }
+    },
+  ],
+  [
+    'disk',
+    ({ place }) => {
+      const { name, refused } = fileSystemOf(folderOf(place))
+      const says = refused ? `${name} is shared by machines, or may be` : name
+      return { ok: !refused || place.kind === 'postgres', says, next: ELSEWHERE }
+    },
+  ],
+  [
+    'git',
+    ({ place }) => {
+      const folder = folderOf(place)
+      const tracked = existsSync(folder) && isTracked(folder)
+      const says = tracked ? `git tracks ${folder}` : 'not tracked'
+      return { ok: !tracked, says, next: `git rm -r --cached ${folder}, and ignore it` }
+    },
+  ],
+  [
+    'config',
+    async ({ place, env }) => {
+      const { readConfig, waitingText } = await import('../../../daemon/main.ts')
+      const { projects, slots, waiting } = readConfig(folderOf(place), env)
+      if (waiting.length > 0) {
+        return { ok: false, says: waitingText(waiting), next: 'leasehold config approve' }
+      }
+      const names = Object.keys(projects)
+      const says = names.length === 0 ? 'no projects: nothing is dispatched' : names.join(', ')
+      return { ok: true, says: `${says} (${slots.max} slots)` }
+    },
+  ],
+  [
+    'limits',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
+      const asked = operationNamed.get('queue.status')!
+      const { settings } = (await context.call(asked, {})) as { settings: SettingInForce[] }
+      const disputed = settings.filter(isDisputed)
+      const says = settings.map(({ setting, value, set_by }) => {
+        return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
+      })
+      const next = 'Name it in one config.json only: the one that is read last is in force.'
+      if (disputed.length > 0)
+        return { ok: false, says: disputed.map(disputeLine).join('; '), next }
+      return { ok: true, says: says.join(', ') || 'nothing set' }
+    },
+  ],
+  [
+    'server',
+    ({ place }) => {
+      const server = serverIn(folderOf(place))
+      if (!server) return { ok: true, says: 'none runs' }
+      const { pid, url } = server
+      const ok = !isStopped(pid)
+      const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`
+      return { ok, says, next: `Let it go on: kill -CONT ${pid}` }
+    },
+  ],
+  [
+    'store',
+    async ({ place }) => {
+      if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
+      const { ok, problems, events, isUnsafe = false } = await checkStore(place)
+      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
+      if (isUnsafe) return { ok, says, next: 'Set fsync = on there, and restart that server.' }
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
+    },
+  ],
+  [
+    'memory',
+    async (context) => {
+      if (context.place.kind === 'file' || !storeExists(context.place)) {
+        return { ok: true, says: 'no notes' }
+      }
+      const asked = operationNamed.get('memory.status')!
+      const status = (await context.call(asked, {})) as ShownStatus
+      const { notes, embedded, waiting, put_aside, provider } = status
+      const behind = put_aside > 0 ? `, ${put_aside} put aside` : ''
+      const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
+      const next = 'leasehold memory status says why; leasehold memory retry tries again'
+      return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
+    },
+  ],
+  [
+    'alerts',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'none' }
+      const asked = operationNamed.get('alert.list')!
+      const { items } = (await context.call(asked, {})) as { items: ShownAlert[] }
+      const lost = items.filter(({ undelivered }) => undelivered.length > 0)
+      const says = lost.map(({ message, undelivered }) => `${message} (${undelivered.join('; ')})`)
+      if (lost.length === 0) return { ok: true, says: `${items.length} now, none undelivered` }
+      const next = 'Mend the channel; saving config.json, or a restart, tries again.'
+      return { ok: false, says: says.join(', '), next }
+    },
+  ],
+  [
+    'writing',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'not tried' }
+      await context.store().write(() => undefined)
+      return { ok: true, says: 'the store takes writes' }
+    },
+  ],
+]

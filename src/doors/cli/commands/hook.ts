@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+
+const EXAMPLES = `
+Agents and git run this before and after what they do; \`leasehold init\` writes it into their
+settings. It reads what the agent says on standard input and answers as the agent's protocol wants.
+
+  leasehold hook claude pre-tool-use | post-tool-use | session-start | session-end | stop | …
+  leasehold hook codex pre-tool-use | post-tool-use | session-start | session-end | stop | …
+  leasehold hook cursor preToolUse | postToolUse | afterFileEdit | stop | …
+  leasehold hook git pre-commit | pre-push
+
+An edit of a file that another agent has reserved is refused, with who has it and until when. A
+free one is reserved for whoever edits it, until its turn or its process ends.
+
+Settings are in config.json: hooks.mode (auto, strict, warn, off), hooks.ttl_seconds and
+hooks.unreachable (open, closed). LEASEHOLD_HOOKS=off|auto|strict|warn wins over the mode.
+LEASEHOLD_BYPASS="why" lets a refused edit, commit or push past, and puts it on record.
+More: docs/hooks.md`
+
+/** `leasehold hook`: here only what it says about itself. See bin/leasehold for the way it runs. */
+export function addHook(root: Command): void {
+  root
+    .command('hook')
+    .argument('<agent>', 'claude, codex, cursor or git')
+    .argument('<event>', 'as that agent calls it: pre-tool-use, PreToolUse, preToolUse')
+    .argument('[more...]', 'what the agent adds')
+    .description('Answer an agent or git that asks before it edits, commits or pushes.')
+    .addHelpText('after', EXAMPLES)
+    .action(async () => {
+      await import('../../../hooks/entry.ts')
+    })
+}

@@ -1,0 +1,26 @@
+import type { Command } from 'commander'
+import { Refusal } from '../../../core/refusal.ts'
+import { VERSION } from '../../../daemon/version.ts'
+import type { Enter } from './operations.ts'
+import { refuseStranger } from '../family.ts'
+
+/** `leasehold mcp`: what an agent's program starts to reach leasehold through a pipe. */
+export function addMcp(root: Command, enter: Enter): void {
+  root
+    .command('mcp')
+    .description('Speak MCP on standard input and output, for one agent.')
+    .option('--tools <core|all>', 'which tools to offer: the few that most need, or all', 'all')
+    .action(async ({ tools }: { tools: string }, self: Command) => {
+      if (tools !== 'core' && tools !== 'all') throw noChoice(tools)
+      const context = enter(self.optsWithGlobals())
+      const { serveMcp } = await import('../../mcp/main.ts')
+      const refuse = (agent: string) => refuseStranger(context.family(), agent)
+      await serveMcp({ ...context, refuseStranger: refuse }, VERSION, tools)
+    })
+}
+
+function noChoice(tools: string): Refusal {
+  return new Refusal('invalid', `--tools is neither core nor all: ${tools}`, {
+    next: 'Say --tools core, or leave it out for all.',
+  })
+}

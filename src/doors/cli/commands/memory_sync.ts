@@ -1,0 +1,86 @@
+import { realpathSync, statSync } from 'node:fs'
+import type { Command } from 'commander'
+import { Refusal } from '../../../core/refusal.ts'
+import { scopeOptional } from '../../../operations/memory_fields.ts'
+import { parseInput } from '../../../operations/operation.ts'
+import type { Enter } from './operations.ts'
+import type { Context } from '../context.ts'
+import { print } from '../show/show.ts'
+import { underLock } from '../sync/folder_lock.ts'
+import { linesOf } from '../sync/report.ts'
+import { sync } from '../sync/sync.ts'
+
+interface SyncOptions {
+  scope?: string
+  allowDeletions?: boolean
+  watch?: boolean
+}
+
+/** A command of its own: it needs the folder, which is where the command runs. */
+export function addMemorySync(memory: Command, enter: Enter): void {
+  memory
+    .command('sync')
+    .description('Make a folder of Markdown files and the notes say the same, both ways.')
+    .argument('<dir>', 'the folder; it must exist')
+    .option('--scope <scope>', 'only this scope (default: all)')
+    .option('--allow-deletions', 'even if every file is gone: delete the notes')
+    .option('--watch', 'go on, and sync what changes on either side, until Ctrl-C')
+    .addHelpText('after', HELP)
+    .action(async (dir: string, options: SyncOptions, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const { scope } = scopeIn(options)
+      const plan = { dir: folderAt(dir), store: storeIn(context), scope }
+      const allowDeletions = options.allowDeletions ?? false
+      if (options.watch) {
+        const { watchUntilEnded } = await import('../sync/watching.ts')
+        return watchUntilEnded(context, plan, allowDeletions)
+      }
+      const synced = await underLock(context, plan.dir, (call) =>
+        sync({ ...plan, call }, allowDeletions),
+      )
+      print(context.json ? JSON.stringify(synced) : linesOf(synced) || SAME)
+    })
+}
+
+const SAME = 'All is the same already.'
+
+const HELP = `
+project/web/build.md is the note build of the scope project:web. A changed file becomes a new
+version on the one it was exported from, a new file a new note, a removed file a deleted note. If
+the note was changed meanwhile too, both are kept: the file stays as it is, and the other version
+is written beside it as build.conflict-VERSION.md until the conflict is resolved.
+
+Only one sync of a folder runs at a time. What was synced is remembered in .leasehold-sync.json.
+With --watch it goes on until Ctrl-C and prints a line for every change; with --json, an object for
+every sync that changed something. A removed file counts as removed after two seconds.
+
+Examples:
+  leasehold memory sync notes/
+  leasehold memory sync notes/ --scope project:web
+  leasehold memory sync notes/ --watch`
+
+function scopeIn({ scope }: SyncOptions): { scope?: string | undefined } {
+  try {
+    return parseInput({ scope: scopeOptional }, { scope })
+  } catch (error) {
+    const { message } = error as Error
+    throw new Refusal('invalid', message, { next: 'For example: --scope project:web' })
+  }
+}
+
+function folderAt(dir: string): string {
+  if (statSync(dir, { throwIfNoEntry: false })?.isFile()) {
+    throw new Refusal('invalid', `${dir} is a file, and notes are synced with a folder`, {
+      next: 'Name the folder: leasehold memory sync notes/',
+    })
+  }
+  if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Refusal('not_found', `There is no folder ${dir}`, { next: `Make it: mkdir ${dir}` })
+  }
+  return realpathSync(dir)
+}
+
+/** The address of the store, as far as a folder can belong to one. */
+function storeIn({ place, env }: Context): string {
+  return env['LEASEHOLD_TOKEN'] ? (env['LEASEHOLD_URL'] ?? 'server') : `${place.kind}:${place.path}`
+}

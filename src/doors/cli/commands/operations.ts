@@ -1,0 +1,167 @@
+import type { Command } from 'commander'
+import { lockOf } from '../../../core/locks/lease.ts'
+import { Refusal, REFUSALS } from '../../../core/refusal.ts'
+import type { Operation } from '../../../operations/operation.ts'
+import { operations } from '../../../operations/registry.ts'
+import type { ShownCheck } from '../../../operations/reservations.ts'
+import { damageOf } from '../../../stores/care.ts'
+import { placePaths } from '../../paths.ts'
+import type { Context, GlobalOptions } from '../context.ts'
+import { EXAMPLES } from '../help/help.ts'
+import { show } from '../show/show.ts'
+import { valueOf } from '../values.ts'
+
+/** Short ways to say a common thing: the same operation with one field already filled in. */
+const SHORT = [
+  { command: 'task done id', of: 'task.status', fixed: { status: 'done' }, doc: 'Finish a task.' },
+  {
+    command: 'task cancel id',
+    of: 'task.status',
+    fixed: { status: 'cancelled' },
+    doc: 'Cancel a task: its holder, its creator, or an admin (--force).',
+  },
+] as const
+
+export type Enter = (options: GlobalOptions) => Context
+
+/**
+ * Adds a command for every operation of the registry that has one; of those whose noun was not
+ * asked for only the noun, because building them all costs more than running one.
+ */
+export function addOperations(
+  groups: (name: string) => Command,
+  enter: Enter,
+  asked: string | undefined,
+): void {
+  const skips = (usage: string) => {
+    const noun = usage.split(' ')[0]!
+    return groups(noun) && asked !== undefined && asked !== noun
+  }
+  for (const operation of operations) {
+    const { command } = operation
+    if (command && !skips(command)) add(groups, enter, operation, command, operation.doc, {})
+  }
+  for (const { command, of, fixed, doc } of SHORT) {
+    if (skips(command)) continue
+    const operation = operations.find(({ name }) => name === of)!
+    add(groups, enter, operation, command, doc, fixed)
+  }
+}
+
+function add(
+  groups: (name: string) => Command,
+  enter: Enter,
+  operation: Operation,
+  usage: string,
+  doc: string,
+  fixed: Record<string, unknown>,
+): void {
+  const [noun, verb, ...positional] = usage.split(' ') as [string, ...string[]]
+  // A command of one word is its noun.
+  const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
+  const words = verb === undefined ? noun : `${noun} ${verb}`
+  const examples = EXAMPLES[words]
+  if (examples) command.addHelpText('after', examples)
+  const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
+  for (const [i, word] of positional.entries()) {
+    command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
+  }
+  const flags = new Map<string, string>()
+  for (const [name, field] of Object.entries(operation.input)) {
+    if (fields.includes(name) || name in fixed || !field.flag) continue
+    flags.set(name, field.flag)
+    // Commander's own way with lists would swallow the arguments that follow.
+    if (field.flag.includes('...')) command.option(field.flag.replace('...', ''), field.doc, gather)
+    else command.option(field.flag, field.doc)
+  }
+  markRequired(command, operation, flags)
+  command.action(async (...args: unknown[]) => {
+    const self = args.at(-1) as Command
+    const context = enter(self.optsWithGlobals())
+    const input: Record<string, unknown> = { ...fixed }
+    for (const [i, name] of fields.entries()) {
+      const given = args[i]
+      const isMissing = given === undefined || (Array.isArray(given) && given.length === 0)
+      if (!isMissing) input[name] = valueOf(given, `<${name}>`)
+    }
+    for (const [name, flag] of flags) {
+      const given = self.opts()[camel(flag)] as unknown
+      if (given !== undefined) input[name] = valueOf(given, flag)
+    }
+    await answer(context, operation, input).catch((error: unknown) => {
+      throw context.json ? error : withHelp(error, words)
+    })
+  })
+}
+
+/** A person who gave a wrong value is shown where the right ones are. */
+function withHelp(error: unknown, command: string): unknown {
+  if (!(error instanceof Refusal) || !('issues' in error.details)) return error
+  const { code, message, details } = error
+  return new Refusal(code, message, { next: `See: leasehold ${command} --help`, details })
+}
+
+/** Looked up when help is asked for: building schemas would slow down every start. */
+function markRequired(command: Command, { input }: Operation, flags: Map<string, string>): void {
+  command.configureHelp({
+    ...command.configureHelp(),
+    optionDescription: ({ description, flags: flag }) => {
+      const [name] = [...flags].find(([, each]) => each.replace('...', '') === flag) ?? []
+      const must = name !== undefined && !input[name]!.schema().safeParse(undefined).success
+      return must ? `${description.replace(/\.$/, '')} (required).` : description
+    },
+  })
+}
+
+function argumentOf(word: string, name: string): string {
+  const label = ['names', 'paths'].includes(name) ? name.slice(0, -1) : name
+  const all = word.includes('…') ? `${label}...` : label
+  return word.startsWith('[') ? `[${all}]` : `<${all}>`
+}
+
+const gather = (value: string, before: string[] = []) => [...before, value]
+
+/** Commander's own name for a flag's value. */
+const camel = (flag: string) =>
+  flag
+    .split(' ')[0]!
+    .slice(2)
+    .replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
+  const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
+  if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  process.once('SIGINT', stop)
+  try {
+    const { signal } = abort
+    const placed = placePaths(operation, input, context.place)
+    const result = await context.call(operation, placed, { caller, signal })
+    show(context, operation.name, result)
+    if (operation.effect === 'read') await warnOfDamage(context)
+    if (operation.name === 'reserve.check' && isHeld(result)) process.exitCode = REFUSALS.held.exit
+  } finally {
+    process.off('SIGINT', stop)
+  }
+}
+
+/** A damaged store is read as far as it can be: something may lack, and the exit code says so. */
+async function warnOfDamage({ place, env }: Context): Promise<void> {
+  const message = env['LEASEHOLD_TOKEN'] ? undefined : await damageOf(place)
+  if (message === undefined) return
+  process.stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
+  process.exitCode = REFUSALS.damaged.exit
+}
+
+/** A look is answered, not refused; a script still has to learn what it saw. */
+const isHeld = (result: unknown) =>
+  (result as { items: ShownCheck[] }).items.some(({ state }) => state === 'held')
+
+/** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
+function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {
+  const { under } = context.caller
+  const { name, id, task_id = id } = input
+  const lock = typeof task_id === 'string' ? lockOf(task_id) : name
+  return under && under.lock === lock ? under.fence : undefined
+}

@@ -1,0 +1,237 @@
+import { MEMORY_EXAMPLES } from './memory.ts'
+import { SEARCH_EXAMPLES } from './search.ts'
+
+/** What `--help` teaches beyond a list of flags: the ideas, and lines that can be typed. */
+
+export const PROGRAM = {
+  about: 'Lets many coding agents share tasks and files without stepping on each other.',
+  examples: `
+Start here:
+  leasehold demo                                  see in 40 seconds what it is for
+  leasehold init                                  set this repository up for its agents
+  leasehold task add "Fix the login test" --priority 7
+  leasehold task claim --agent builder-1          the next ready task, for one agent only
+  leasehold task done 1 --agent builder-1
+  leasehold run --lock build -- make              hold a lock while a command runs
+  leasehold lock acquire db --ttl 10m --wait 30s
+  leasehold queue add "Fix it" --project web --user alice     an agent is started for it
+  leasehold memory put build "make first"         what others should know
+
+Every grant has a fence, a number that only rises. Send it with what you write under the lease
+(--fence, or LEASEHOLD_FENCE under run): if the lease is no longer yours, the write is refused.
+
+State lives in LEASEHOLD_DIR, else the nearest .leasehold/ upward, else ~/.leasehold.
+Exit codes: 0 yes, 2 bad input, 3 not found, 4 not allowed, 5 held or stale, 75 try later,
+76 store damaged.`,
+}
+
+export const NOUNS: Record<string, { about: string; examples: string }> = {
+  lock: {
+    about: 'Take, keep and give back locks.',
+    examples: `
+A lock is any name. One agent at a time holds it, until it is released or its lease expires.
+
+Examples:
+  leasehold lock acquire build --agent a1 --ttl 5m
+  leasehold lock acquire db cache --wait 30s      both or neither
+  leasehold lock renew build --fence 7
+  leasehold lock handoff task:42 --fence 7 --to reviewer
+  leasehold lock release build`,
+  },
+  task: {
+    about: 'Add, claim, move and finish tasks.',
+    examples: `
+todo → in_progress → review → done; also failed and cancelled. Claiming takes the task's lock;
+every status but in_progress gives it back. If an agent dies, its task returns to todo.
+
+Examples:
+  leasehold task add "Write the parser" --depends-on 3 --label rust
+  leasehold task claim --label rust
+  leasehold task status 42 in_progress            claims this one
+  leasehold task edit 42 --version 3 --title "Write the new parser"
+  leasehold task explain 42                       why is it not running?`,
+  },
+  queue: {
+    about: 'Hand tasks to agents that Leasehold starts itself, one at a time per user.',
+    examples: `
+An enqueued task waits in the queue of its user. A dispatcher (in the daemon, or: leasehold
+dispatch) starts its project's agent on it: fair between users, within every limit. Which agent
+that is, and how many may run at once, is in config.json.
+
+Examples:
+  leasehold queue add "Fix the login test" --project web --user alice
+  leasehold queue add - --project web --user alice --priority 8 < prompt.md
+  leasehold queue status                          what waits, what runs, who is busy
+  leasehold task explain 42                       why is it not running?
+  leasehold queue cancel 42                       stops it if it runs
+  leasehold queue pause --project web`,
+  },
+  reserve: {
+    about: 'Keep paths of this checkout to yourself while you work on them.',
+    examples: `
+A reservation is a lease on path globs: while you have it, nobody else gets one that has a path in
+common with it. Several globs are all or nothing; asking again renews. A folder means all that is
+in it. Globs: * ? ** [a-z] [!a] {a,b}; quote them for the shell.
+
+Examples:
+  leasehold reserve add "src/parser/**" --agent a1 --reason "new grammar"
+  leasehold reserve add docs --shared             others may share it, nobody may have it alone
+  leasehold reserve check src/parser/lexer.ts     0: free or mine, 5: held by another
+  leasehold reserve list
+  leasehold reserve release --agent a1            all of a1's in this checkout`,
+  },
+  runs: {
+    about: 'Look at what dispatchers have started.',
+    examples: `
+A run is one attempt at a task: 42.1 is the first at task 42.
+
+Examples:
+  leasehold runs list --user alice
+  leasehold runs show 42.1
+  leasehold runs logs 42 --follow                 what its newest run prints`,
+  },
+  config: {
+    about: 'Say which programs of config.json may be started.',
+    examples: `
+config.json names programs: agents, and a command for alerts. It lies where agents may write, so
+nothing in it is started before a person has looked at it. What was approved is kept outside of the
+checkout; a change has to be approved again.
+
+Examples:
+  leasehold config approve                        shows what is new, and asks
+  leasehold config approve --yes                  in a script of yours`,
+  },
+  memory: {
+    about: 'Share notes between agents; who disagrees knows at once, and nothing is lost.',
+    examples: `
+A note is a scope (global, project:web, user:alice, task:42), a key and a content. Say which version
+you read (--based-on): if somebody wrote meanwhile, both versions are kept and you are told.
+
+Examples:
+  leasehold memory put build "Run make before npm test" --scope project:web
+  leasehold memory get build --scope project:web
+  leasehold memory put build - --scope project:web --based-on 1 < note.md
+  leasehold memory history build --scope project:web
+  leasehold memory conflicts                      what agents disagree about
+  leasehold memory resolve 3f9a1c2b4d5e --choose theirs
+  leasehold memory sync notes/                    as Markdown files, both ways`,
+  },
+  agent: {
+    about: 'See who works here.',
+    examples: `
+Examples:
+  leasehold agent list
+  leasehold agent heartbeat --agent builder-1     renews all its leases at once`,
+  },
+  event: {
+    about: 'See what happened.',
+    examples: `
+Examples:
+  leasehold event list --since 10m
+  leasehold event list --lock git:web             who held it, who waited, how it ended
+  leasehold event list --task 42 --json`,
+  },
+  alert: {
+    about: 'See what somebody should know of now.',
+    examples: `
+Examples:
+  leasehold alert list`,
+  },
+  token: {
+    about: 'Say who may come in through HTTP and MCP.',
+    examples: `
+Examples:
+  leasehold token create --role agent --agent builder-1
+  leasehold token list
+  leasehold token revoke 3f9a1c2b4d5e`,
+  },
+  db: {
+    about: 'Look after the store.',
+    examples: `
+Examples:
+  leasehold db check                              integrity, and the chain of events
+  leasehold db backup before-upgrade.db
+  leasehold db restore before-upgrade.db          fences rise, so nothing old is accepted
+  leasehold db copy --from sqlite: --to postgres://db.example/leasehold`,
+  },
+}
+
+/** What the help of one command shows below its flags. */
+export const EXAMPLES: Record<string, string> = {
+  stats: `
+From counters that are kept with every commit: by the minute for 2 hours, by the hour for 60 days.
+Percentiles are read off histograms whose bounds are about 1-2-5 apart. Refusals (REFUSED) are
+added with the next commit, so a crash may lose the last ones; all else is exact.
+
+Examples:
+  leasehold stats                                 the last 24 hours
+  leasehold stats --since 15m --limit 5
+  leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
+  'alert list': `
+Raised by the daemon; where they are sent, and the bounds, config.json says (docs/observe.md).`,
+  ...MEMORY_EXAMPLES,
+  ...SEARCH_EXAMPLES,
+  'queue add': `
+The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
+for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the
+longer a task waits, the more urgent it is.
+
+Examples:
+  leasehold queue add "Fix the login test" --project web --user alice
+  leasehold queue add - --project web --user alice --priority 8 < prompt.md
+  leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
+  leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
+  'queue status': `
+Waiting tasks by user, slots in use, and who is busy with what since when. A user is busy while a
+task of theirs runs; the others of that user wait. Why one task waits: leasehold task explain ID`,
+  'queue list': `
+Examples:
+  leasehold queue list --user alice               in the order in which they start
+  leasehold queue list --project web --limit 20`,
+  'queue cancel': `
+A waiting task is taken out of its queue. A running one is stopped: its agent gets TERM, then KILL,
+and the user is free when nothing of it is left. A running task is for whoever enqueued it to
+cancel, or an admin (--force). Put it back with: leasehold queue retry ID`,
+  'queue retry': `
+It keeps its place by age, and what was counted against it (failed and lost runs) is forgotten.`,
+  'queue pause': `
+What runs goes on; what waits stays in its queue, and more can be added.
+
+Examples:
+  leasehold queue pause                           everything
+  leasehold queue pause --project web
+  leasehold queue resume --project web`,
+  'queue resume': `
+Resume what was paused, in the same words: resuming the whole queue leaves a project that was
+paused by itself as it is. See what is paused: leasehold queue status`,
+  'queue limit': `
+Examples:
+  leasehold queue limit --max 8                   all projects and users together
+  leasehold queue limit --project web --max 2
+  leasehold queue limit --user alice --max 3      several of one user at once
+  leasehold queue limit --user alice --weight 2   twice the share of others
+  leasehold queue limit --project web --max null  no limit any more
+
+It holds until the daemon starts or config.json changes. To keep it, say it there.`,
+  'queue cleanup': `
+A run is stale when its process is gone or its lease is over. The daemon settles those by itself;
+this does it now, without one too. What still runs is stopped first, then its lock is free.
+
+Examples:
+  leasehold queue cleanup
+  leasehold queue cleanup --older-than 1h --project web`,
+  'queue release-user': `
+For a user that is stuck. Their running task is cancelled and stopped, then the next one may start.
+
+Examples:
+  leasehold queue release-user alice
+  leasehold queue release-user alice --task 42    only if it is this one`,
+  'runs list': `
+Examples:
+  leasehold runs list --status running
+  leasehold runs list --task 42                   every attempt at it, the first one first`,
+  'runs show': `
+Examples:
+  leasehold runs show 42.1
+  leasehold runs logs 42.1                        what it printed`,
+}

@@ -1,0 +1,186 @@
+import pc from 'picocolors'
+import type { Pruned } from '../../../core/memory/prune.ts'
+import type {
+  ShownConflict,
+  ShownItem,
+  ShownMemory,
+  ShownPut,
+  ShownVersion,
+} from '../../../operations/memory_show.ts'
+import { span, table } from './table.ts'
+
+type Listed = Omit<ShownVersion, 'content'> & { head: boolean }
+
+/** How results about shared memory are shown to a person. Whatever notes say is spelled out. */
+export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
+  'memory.put': (put: ShownPut) => putLines(put, 'wrote'),
+  'memory.delete': (put: ShownPut) => putLines(put, 'deleted'),
+  'memory.get': (note: ShownMemory) => noteSheet(note),
+  'memory.list': ({ items, next }: { items: ShownItem[]; next: string | null }) =>
+    table(
+      ['SCOPE', 'KEY', 'VERSION', 'AUTHOR', 'UPDATED', 'BYTES', 'TAGS'],
+      items.map((each) => [
+        each.scope,
+        each.key,
+        `${each.version}${each.conflict ? pc.red(' conflict') : ''}`,
+        each.author,
+        since(each.updated_at),
+        String(each.size),
+        each.tags.join(' '),
+      ]),
+      'No notes here. Write one: leasehold memory put KEY CONTENT',
+    ) + more(next),
+  'memory.history': ({ items, next }: { items: Listed[]; next: string | null }) =>
+    table(
+      ['', 'VERSION', 'FROM', 'WHAT', 'AUTHOR', 'AT', 'BYTES'],
+      items.map((each) => [
+        each.head ? pc.green('*') : '',
+        String(each.version),
+        each.parents.join(' '),
+        `${each.kind}${each.strategy ? ` (${each.strategy})` : ''}${each.kept ? '' : ' -'}`,
+        each.author,
+        each.created_at,
+        String(each.size),
+      ]),
+      'All its versions were pruned.',
+    ) + more(next),
+  'memory.diff': ({ from, to, diff, added, removed }: Diffed) =>
+    [pc.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`), diffLines(diff)].join('\n'),
+  'memory.prune': (pruned: PrunedAll) => pruneLines(pruned),
+  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
+    items[0]?.sides ? conflictSheet(items[0]) : conflictTable(items) + more(next),
+  'conflict.resolve': ({ key, scope, version, open }: Resolved) =>
+    `${pc.green('resolved')}: ${key} in ${scope} is now version ${version}` +
+    (open > 0 ? pc.yellow(`; ${open} more to settle`) : ''),
+}
+
+interface Diffed {
+  from: number | null
+  to: number
+  diff: string
+  added: number
+  removed: number
+}
+
+interface Resolved {
+  key: string
+  scope: string
+  version: number
+  open: number
+}
+
+const more = (next: string | null) => (next ? pc.dim(`\nmore: --after ${next}`) : '')
+
+const since = (at: string) =>
+  `${span(Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000)))} ago`
+
+function putLines({ key, scope, version, written, conflict }: ShownPut, verb: string): string {
+  const name = `${key} in ${scope}`
+  const said = written
+    ? `${pc.green(verb)} ${name}, version ${pc.bold(String(version))}`
+    : `${name} says this already, in version ${version}`
+  if (!conflict) return said
+  const { id, status, strategy, why } = conflict
+  const other = `version ${conflict.with.version} of ${conflict.with.author}`
+  if (status === 'merged') return `${said}: merged with ${other} (${strategy})`
+  return [
+    said,
+    `${pc.red('conflict')} ${pc.bold(id)} with ${other}: both are kept (${why ?? 'not merged'})`,
+    versionSheet(conflict.with),
+    pc.dim(`  settle it: leasehold memory resolve ${id} --choose ours|theirs`),
+  ].join('\n')
+}
+
+function noteSheet(note: ShownMemory): string {
+  const { siblings, conflicts } = note
+  const head = pc.bold(`${note.key}  ${pc.dim(note.scope)}`)
+  const notice = `${siblings.length + 1} versions disagree: ${conflicts.join(', ')}`
+  return [
+    head,
+    ...(siblings.length > 0 ? [pc.red(notice)] : []),
+    ...[note, ...siblings].map(versionSheet),
+  ].join('\n')
+}
+
+function versionSheet(shown: ShownVersion): string {
+  const { version, author, created_at, confidence, tags, task_id, expires_at, content } = shown
+  const facts = [
+    `version ${version} by ${author}, ${created_at}`,
+    confidence !== null && `confidence ${confidence}`,
+    tags.length > 0 && `tags ${tags.join(' ')}`,
+    task_id !== null && `for task ${task_id}`,
+    expires_at !== null && `until ${expires_at}`,
+  ]
+  const head = pc.dim(`  ${facts.filter(Boolean).join(', ')}`)
+  const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
+  const text = content === '' ? pc.dim('(empty)') : (content ?? '')
+  return `${head}\n${content === null ? pc.dim(none) : text}`
+}
+
+function diffLines(diff: string): string {
+  const colour = (line: string) => {
+    if (line.startsWith('+')) return pc.green(line)
+    if (line.startsWith('-')) return pc.red(line)
+    return line.startsWith('@@') ? pc.cyan(line) : line
+  }
+  return diff.split('\n').map(colour).join('\n')
+}
+
+function pruneLines({ dry_run, items, next }: PrunedAll): string {
+  const shown = table(
+    ['SCOPE', 'KEY', 'VERSION', 'WHY', 'VERSIONS', 'BYTES'],
+    items.map((each) => [
+      each.scope,
+      each.key,
+      String(each.version),
+      each.why,
+      String(each.versions),
+      String(each.bytes),
+    ]),
+    'Nothing to prune.',
+  )
+  if (items.length === 0) return shown + more(next)
+  const said = dry_run
+    ? pc.yellow('Nothing was done yet. To take these away: --dry-run no')
+    : pc.green(`pruned ${items.length}`)
+  return `${shown}\n${said}${more(next)}`
+}
+
+interface PrunedAll {
+  dry_run: boolean
+  items: Pruned[]
+  next: string | null
+}
+
+function conflictTable(items: ShownConflict[]): string {
+  return table(
+    ['ID', 'SCOPE', 'KEY', 'OURS', 'THEIRS', 'STATUS', 'BY', 'SINCE'],
+    items.map((each) => [
+      each.id,
+      each.scope,
+      each.key,
+      String(each.ours),
+      String(each.theirs),
+      each.status === 'open' ? pc.red(each.status) : each.status,
+      each.opened_by,
+      since(each.opened_at),
+    ]),
+    'Nobody disagrees.',
+  )
+}
+
+function conflictSheet(shown: ShownConflict): string {
+  const { id, scope, key, status, why, sides, draft } = shown
+  return [
+    pc.bold(`${id}  ${key}  ${pc.dim(scope)}`),
+    `  ${status}${why ? `: ${why}` : ''}`,
+    pc.cyan('ours'),
+    versionSheet(sides!.ours),
+    pc.cyan('theirs'),
+    versionSheet(sides!.theirs),
+    ...(draft === null || draft === undefined ? [] : [pc.cyan('draft'), draft]),
+    ...(status === 'open'
+      ? [pc.dim(`settle it: leasehold memory resolve ${id} --choose ours|theirs, or --content -`)]
+      : []),
+  ].join('\n')
+}

@@ -1,0 +1,193 @@
+import pc from 'picocolors'
+import type { QueueStatus } from '../../../core/queue/status.ts'
+import type { SettingInForce } from '../../../core/queue/host_settings.ts'
+import type { ShownRun } from '../../../operations/runs.ts'
+import type { ShownClaim } from '../../../operations/tasks.ts'
+import { span, table } from './table.ts'
+
+type ShownTask = NonNullable<ShownClaim['task']>
+type ShownStatus = QueueStatus & { settings: SettingInForce[] }
+type Paused = { project: string | null; user: string | null }
+
+const placed = ({ task, position }: { task: ShownTask; position: number | null }) => {
+  const place = position === null ? '' : `, number ${position} in the queue of ${task.user}`
+  return `task ${pc.bold(task.id)} (${short(task.title, 40)})${place}`
+}
+
+const what = ({ project, user }: Paused) =>
+  [project && `project ${project}`, user && `user ${user}`].filter(Boolean).join(' and ') ||
+  'the whole queue'
+
+interface Limited {
+  project: string | null
+  group: string | null
+  user: string | null
+  max: number | null
+  used: number
+  weight: number | null
+}
+
+function limitLine({ project, group, user, max, used, weight }: Limited): string {
+  const named = [project && `project ${project}`, group && `group ${group}`, user && `user ${user}`]
+  const of = named.find(Boolean) ?? 'the pool of all'
+  const most = max === null ? 'any number may run at once' : `at most ${max} at once`
+  const share = weight === null ? '' : `, weight ${weight}`
+  return `${pc.green('set')} ${of}: ${most} (${used} now)${share}`
+}
+
+/** One that still runs has lost its lease, and is being stopped. */
+const settledLine = ({ id, status }: ShownRun) =>
+  status === 'running'
+    ? `${pc.yellow('stopping')} run ${id}`
+    : `${pc.yellow('settled')} run ${id} (${status})`
+
+/** How results of the queue and of runs are shown to a person. */
+export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
+  'queue.add': (added: { task: ShownTask; position: number }) =>
+    `${pc.green('enqueued')} ${placed(added)}`,
+  'queue.retry': (retried: { task: ShownTask; position: number | null }) =>
+    `${pc.green('enqueued again')} ${placed(retried)}`,
+  'queue.cancel': (task: ShownTask) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
+  'queue.pause': (paused: Paused) => `${pc.yellow('paused')} ${what(paused)}`,
+  'queue.resume': (paused: Paused) => `${pc.green('resumed')} ${what(paused)}`,
+  'queue.limit': (set: Limited) =>
+    `${limitLine(set)}, until a config.json that names it is read again`,
+  'queue.cleanup': ({ items }: { items: ShownRun[] }) =>
+    items.length === 0 ? 'Nothing is stale.' : items.map(settledLine).join('\n'),
+  'queue.release_user': ({ user, cancelled }: { user: string; cancelled: string[] }) =>
+    `${pc.yellow('released')} user ${user}` +
+    (cancelled.length > 0 ? `: cancelled task ${cancelled.join(', ')}` : ''),
+  'queue.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
+    table(
+      ['ID', 'USER', 'PROJECT', 'P', 'GROUP', 'WAITS', 'TITLE'],
+      items.map((task) => [
+        task.id,
+        task.user ?? '',
+        task.project ?? '',
+        String(task.priority),
+        task.group ?? '',
+        since(task.created_at),
+        short(task.title, 40),
+      ]),
+      'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me',
+    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'queue.status': (status: ShownStatus) => queueSheet(status),
+  'run.list': ({ items, next }: { items: ShownRun[]; next: string | null }) =>
+    table(
+      ['RUN', 'STATUS', 'USER', 'PROJECT', 'AGENT', 'TOOK', 'OUTCOME'],
+      items.map((run) => [
+        run.id,
+        colouredRun(run.status),
+        run.user ?? '',
+        run.project ?? '',
+        run.agent,
+        took(run),
+        run.outcome ?? '',
+      ]),
+      'No dispatcher has started anything yet. See: leasehold queue status',
+    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'run.get': (run: ShownRun) => runSheet(run),
+}
+
+const RUN_COLOURS: Record<string, (text: string) => string> = {
+  running: pc.yellow,
+  completed: pc.green,
+  failed: pc.red,
+  lost: pc.red,
+  cancelled: pc.dim,
+}
+
+const colouredRun = (status: string) => (RUN_COLOURS[status] ?? pc.bold)(status)
+
+const secondsBetween = (from: string, to: number) =>
+  Math.max(0, Math.round((to - Date.parse(from)) / 1000))
+
+/** A title may be the first line of a prompt, and would wrap. */
+const short = (title: string, max: number) =>
+  title.length > max ? `${title.slice(0, max - 1)}…` : title
+
+const since = (at: string) => span(secondsBetween(at, Date.now()))
+
+const took = (run: ShownRun) =>
+  span(secondsBetween(run.started_at, run.ended_at ? Date.parse(run.ended_at) : Date.now()))
+
+/** Two hosts say different things; one that a person overruled by hand is as it should be. */
+export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
+  set_by.length > 0 && overruled.length > 0
+
+export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
+  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
+  return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
+}
+
+const SHOWN = 20
+
+function counts(by: Record<string, number>): string {
+  const all = Object.entries(by)
+  const some = all.slice(0, SHOWN).map(([name, n]) => `${name || '(no user)'} ${n}`)
+  const more = all.length > SHOWN ? [`and ${all.length - SHOWN} more`] : []
+  return [...some, ...more].join(', ') || 'nothing'
+}
+
+const paused = (part: string) => `  ${pc.yellow('paused')}    ${part}`
+
+function queueSheet(status: ShownStatus): string {
+  const { pending, active, user_locks, dispatchers, pool } = status
+  const lines = [
+    `${pc.bold('queue')}${status.paused ? pc.yellow('  paused (leasehold queue resume)') : ''}`,
+    `  waiting   ${pending.total}${pending.high > 0 ? `, ${pending.high} of high priority` : ''}`,
+    ...(pending.total > 0 ? [`  by user   ${counts(pending.by_user)}`] : []),
+    `  running   ${counts(active.by_project)}`,
+  ]
+  for (const name of status.paused_projects) lines.push(paused(`project ${name}`))
+  for (const name of status.paused_users) lines.push(paused(`user ${name}`))
+  if (pool.max !== null) lines.push(`  pool      ${pool.used} of ${pool.max} in use`)
+  for (const { project, group, max, used } of status.limits) {
+    const of = project === null ? `group ${group}` : `project ${project}`
+    if (max !== null) lines.push(`  limit     ${of}: ${used} of ${max} in use`)
+  }
+  lines.push(
+    dispatchers.length > 0
+      ? `  slots     ${active.slots_used} of ${active.slots_max} in use`
+      : pc.yellow('  slots     no dispatcher runs: leasehold up, or leasehold dispatch'),
+  )
+  for (const { host, pid, slots_used, slots_max, projects } of dispatchers) {
+    const serves = projects.join(', ') || 'no project: see docs/config.md'
+    lines.push(`  host      ${host} (PID: ${pid}) ${slots_used}/${slots_max}, serves ${serves}`)
+  }
+  for (const each of status.settings.filter(isDisputed)) {
+    lines.push(pc.yellow(`  disputed  ${disputeLine(each)}`))
+  }
+  const busy = user_locks.details.map((lock) => [
+    lock.user,
+    lock.task_id ?? '(by hand)',
+    lock.acquired_by_pid === null ? '' : String(lock.acquired_by_pid),
+    lock.acquired_at ? since(lock.acquired_at) : '',
+  ])
+  if (busy.length > 0) lines.push('', table(['BUSY USER', 'TASK', 'PID', 'FOR'], busy, ''))
+  return lines.join('\n')
+}
+
+function runSheet(run: ShownRun): string {
+  const facts: [string, string | number | null][] = [
+    ['status', colouredRun(run.status)],
+    ['outcome', run.outcome],
+    ['user', run.user],
+    ['project', run.project],
+    ['agent', run.agent],
+    ['lock', `${run.lock_id}${run.lock_released ? ' (released)' : ''}`],
+    ['process', run.pid === null ? null : `${run.pid} on ${run.host}`],
+    ['claimed', run.started_at],
+    ['started', run.begun_at],
+    ['ended', run.ended_at],
+    ['exit code', run.exit_code],
+    ['signal', run.signal],
+  ]
+  const lines = [pc.bold(`${run.id}  ${run.title ?? ''}`)]
+  for (const [name, value] of facts) {
+    if (value !== null) lines.push(`  ${pc.dim(name.padEnd(10))} ${String(value)}`)
+  }
+  // An agent that claimed the task itself prints elsewhere.
+  if (run.dispatcher !== null) lines.push(pc.dim(`  output: leasehold runs logs ${run.id}`))
+  return lines.join('\n')
+}

@@ -1,0 +1,192 @@
+import pc from 'picocolors'
+import type { Explanation } from '../../../core/tasks/explain.ts'
+import type { Run } from '../../../core/rows.ts'
+import type { ShownAgent } from '../../../operations/agents.ts'
+import type { ShownEvent } from '../../../operations/events.ts'
+import type { ShownLease, ShownStatus, ShownWaiter } from '../../../operations/locks.ts'
+import type { ShownClaim } from '../../../operations/tasks.ts'
+import { harmless, printable, safeJson } from '../../unseen.ts'
+import type { Context } from '../context.ts'
+import { MEMORY_PRINTERS } from './memory.ts'
+import { QUEUE_PRINTERS } from './queue.ts'
+import { RESERVATION_PRINTERS } from './reservations.ts'
+import { STATS_PRINTERS } from './stats.ts'
+import { SEARCH_PRINTERS } from './search.ts'
+import { span, table } from './table.ts'
+
+type ShownTask = NonNullable<ShownClaim['task']>
+
+/** Prints a result: JSON for a program, words and tables for a person. */
+export function show(context: { json: Context['json'] }, operation: string, result: unknown): void {
+  if (context.json) return print(safeJson(result))
+  const printer = PRINTERS[operation] ?? ((value) => JSON.stringify(value, null, 2))
+  print(printer(printable(result) as never))
+}
+
+/** The only way to standard output: nothing but our colours reaches a terminal as a command. */
+export function print(text: string): void {
+  process.stdout.write(`${harmless(text)}\n`)
+}
+
+const PRINTERS: Record<string, (result: never) => string> = {
+  ...QUEUE_PRINTERS,
+  ...RESERVATION_PRINTERS,
+  ...STATS_PRINTERS,
+  ...MEMORY_PRINTERS,
+  ...SEARCH_PRINTERS,
+  'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
+    ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
+  'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
+  'lock.release': (was: { name: string }) => `${pc.green('released')} ${was.name}`,
+  'lock.force_release': (was: { name: string; holder: string }) =>
+    `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
+  'lock.hand_off': (lease: ShownLease) =>
+    `${pc.green('handed')} ${lease.name} to ${lease.holder}, fence ${pc.bold(String(lease.fence))}`,
+  'lock.status': (status: ShownStatus) => lockStatus(status),
+  'lock.list': ({ items }: { items: ShownLease[] }) =>
+    table(
+      ['LOCK', 'HOLDER', 'FENCE', 'PID', 'EXPIRES IN'],
+      items.map((lease) => [
+        lease.name,
+        lease.holder,
+        String(lease.fence),
+        'pid' in lease ? String(lease.pid) : '',
+        span(lease.expires_in_seconds),
+      ]),
+      'No lock is held. Take one: leasehold lock acquire NAME',
+    ),
+  'lock.explain': ({ sentence }: Explanation) => sentence,
+  'task.create': (task: ShownTask) =>
+    `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
+  'task.get': (task: ShownTask) => taskSheet(task),
+  'task.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
+    taskTable(items) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'task.claim': (claim: ShownClaim) => claimLine(claim),
+  'task.status': (claim: ShownClaim) => claimLine(claim),
+  'task.update': (task: ShownTask) =>
+    `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
+  'task.explain': ({ sentence }: Explanation) => sentence,
+  'agent.list': ({ items }: { items: ShownAgent[] }) =>
+    table(
+      ['AGENT', 'KIND', 'HOST', 'LAST SEEN', 'HOLDS'],
+      items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
+      'No agent has been here yet.',
+    ),
+  'lock.waiters': ({ items }: { items: ShownWaiter[] }) =>
+    table(
+      ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
+      items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
+      'Nobody waits for a lock.',
+    ),
+  'event.list': ({ items, next }: { items: ShownEvent[]; next: string | null }) =>
+    table(
+      ['AT', 'EVENT', 'AGENT', 'LOCK OR TASK'],
+      items.map(({ at, type, agent, lock, task }) => [at, type, agent, lock ?? task ?? '']),
+      'Nothing has happened.',
+    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
+    items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
+}
+
+function leaseLine(lease: ShownLease): string {
+  const fence = pc.bold(String(lease.fence))
+  const what = `${lease.name} for ${lease.holder}`
+  return `${pc.green('acquired')} ${what}, fence ${fence}, ${untilOf(lease)}`
+}
+
+const untilOf = (lease: ShownLease) =>
+  `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
+
+function lockStatus(status: ShownStatus): string {
+  const pid = status.pid === undefined ? '' : ` (PID: ${status.pid})`
+  const left = span(status.expires_in_seconds ?? 0)
+  const task = status.task_id === undefined ? '' : ` for task ${status.task_id}`
+  const lines = status.is_locked
+    ? [
+        `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}${task}`,
+        `  fence ${status.fence}, expires in ${left} (${status.lock_expires_at})`,
+      ]
+    : [`${status.name} is ${pc.green('free')}`]
+  for (const waiter of status.waiters) {
+    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${waiter.asked_at}`)
+  }
+  return lines.join('\n')
+}
+
+const COLOURS: Record<string, (text: string) => string> = {
+  todo: (text) => text,
+  in_progress: pc.yellow,
+  review: pc.cyan,
+  done: pc.green,
+  failed: pc.red,
+  cancelled: pc.dim,
+}
+
+const coloured = (status: string) => (COLOURS[status] ?? pc.bold)(status)
+
+function taskTable(items: ShownTask[]): string {
+  return table(
+    ['ID', 'STATUS', 'P', 'PROJECT', 'ASSIGNEE', 'TITLE'],
+    items.map((task) => [
+      task.id,
+      coloured(task.status),
+      String(task.priority),
+      task.project ?? '',
+      task.assignee ?? '',
+      task.title,
+    ]),
+    'No tasks here. Add one: leasehold task add "Fix the login test"',
+  )
+}
+
+type Fact = [name: string, value: string | number | null]
+
+/** How an enqueued task is run, and what went wrong so far. */
+function queueFacts(queue: ShownTask['queue']): Fact[] {
+  if (!queue) return []
+  const { agent_command, time_limit_seconds, retries, failed, lost } = queue
+  const wrong = [failed > 0 && `failed ${failed}`, lost > 0 && `lost ${lost}`].filter(Boolean)
+  return [
+    ['enqueued', `for ${agent_command ?? "the project's agent"}`],
+    ['time limit', time_limit_seconds === null ? null : span(Math.round(time_limit_seconds))],
+    ['retries', retries === 0 ? null : retries],
+    ['runs', wrong.join(', ')],
+  ]
+}
+
+function taskSheet(task: ShownTask): string {
+  const lines = [pc.bold(`${task.id}  ${task.title}`)]
+  const facts: Fact[] = [
+    ['status', coloured(task.status)],
+    ['version', task.version],
+    ['priority', task.priority],
+    ['project', task.project],
+    ['user', task.user],
+    ['group', task.group],
+    ['labels', task.labels.join(', ')],
+    ['depends on', task.depends_on.join(', ')],
+    ['assigned to', task.assigned_to],
+    ['assignee', task.assignee],
+    ['lock until', task.lock_until],
+    ['attempts', task.attempts],
+    ...queueFacts(task.queue),
+    ['created', `${task.created_at} by ${task.created_by}`],
+    ['updated', task.updated_at],
+  ]
+  for (const [name, value] of facts) {
+    if (value !== null && value !== '') lines.push(`  ${pc.dim(name.padEnd(11))} ${String(value)}`)
+  }
+  if (Object.keys(task.metadata).length > 0) {
+    lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
+  }
+  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
+}
+
+function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {
+  if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
+  if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
+  const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`
+  if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
+  const what = `task ${pc.bold(task.id)} (${task.title})`
+  return `${pc.green('claimed')} ${what} as run ${run.id}, ${times}`
+}

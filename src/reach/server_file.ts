@@ -1,0 +1,138 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
+import { loginOfPort } from '../machine/listener.ts'
+import { writePrivate } from '../machine/private_file.ts'
+import { host, processFact } from '../machine/process.ts'
+
+/** What a running daemon leaves in the state folder, so that this login's programs find it. */
+export interface ServerFile {
+  pid: number
+  /** Its start time, and where that means something; files of older servers have neither. */
+  start?: number
+  seat?: string
+  url: string
+  version: string
+  /** Device and inode of the folder that it serves: in a copy of that folder, they are others. */
+  folder: string
+}
+
+const SERVER = 'server.json'
+const ADMIN = 'admin.token'
+
+/** Whether a server has left both here: then this is a state folder, whatever its name. */
+export const isServed = (folder: string) =>
+  [SERVER, ADMIN].every((name) => fs.existsSync(join(folder, name)))
+
+type Announced = Omit<ServerFile, 'folder'>
+
+export function announce(folder: string, server: Announced, secret: string): void {
+  const file: ServerFile = { ...server, folder: identityOf(folder) }
+  writePrivate(folder, ADMIN, `${secret}\n`)
+  writePrivate(folder, SERVER, `${JSON.stringify(file)}\n`)
+}
+
+function identityOf(folder: string): string {
+  const { dev, ino } = fs.statSync(folder)
+  return `${dev}:${ino}`
+}
+
+/** Taken away by the daemon that wrote them: a successor's are left alone. */
+export function withdraw(folder: string, pid: number): void {
+  if (readServer(folder)?.pid !== pid) return
+  fs.rmSync(join(folder, SERVER), { force: true })
+  fs.rmSync(join(folder, ADMIN), { force: true })
+}
+
+/** The server of this very folder: what a copy of it says is about the original. */
+export function readServer(folder: string): ServerFile | undefined {
+  const text = readText(join(folder, SERVER))
+  if (text === undefined) return undefined
+  try {
+    const server = JSON.parse(text) as ServerFile
+    return isLoopback(server.url) && server.folder === identityOf(folder) ? server : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A secret goes to this machine only, whatever the file says; a name may mean anything. */
+function isLoopback(url: string): boolean {
+  return /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\/?$/.test(url)
+}
+
+function readSecret(folder: string): string | undefined {
+  return readText(join(folder, ADMIN))?.trim()
+}
+
+/** Refuses (`forbidden`) what another login wrote or may have read: neither is to be trusted. */
+function readText(path: string): string | undefined {
+  let fd: number
+  try {
+    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)
+  } catch {
+    return undefined
+  }
+  try {
+    const { uid, mode } = fs.fstatSync(fd)
+    if (uid === process.getuid?.() && (mode & 0o077) === 0) return fs.readFileSync(fd, 'utf8')
+    const octal = (mode & 0o777).toString(8)
+    throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
+      next: 'Remove it and start the server anew: leasehold up',
+      details: { path, uid, mode: octal },
+    })
+  } finally {
+    fs.closeSync(fd)
+  }
+}
+
+/**
+ * The server of this folder, if it lives and its port belongs to this login. One that was killed
+ * leaves its file behind, and another login may have its port by now: it would be sent a secret.
+ */
+export function serverIn(folder: string): ServerFile | undefined {
+  const server = readServer(folder)
+  if (!server) return undefined
+  const { pid, start = -1, seat = '' } = server
+  const fact = processFact({ host, seat, pid, start })
+  if (fact === 'dead') return undefined
+  const login = loginOfPort(server.url)
+  return (login === undefined ? fact === 'alive' : login === process.getuid?.())
+    ? server
+    : undefined
+}
+
+/** A daemon that can be asked: where it is, and with what secret. */
+export interface Daemon {
+  url: string
+  secret: string
+  /** Its process, where the state folder names it. */
+  pid?: number
+  /** False with `LEASEHOLD_TOKEN`: then that token is all we are, and the store is not ours. */
+  isOurs: boolean
+}
+
+/**
+ * The daemon that this caller uses, if one runs. With `LEASEHOLD_TOKEN` set that token is used
+ * alone, never the admin's secret or the store.
+ */
+export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | undefined {
+  const server = serverIn(folder)
+  const token = env['LEASEHOLD_TOKEN']
+  if (token) {
+    if (!/^[!-~]+$/.test(token)) {
+      throw new Refusal('unauthorized', 'LEASEHOLD_TOKEN is not a token', {
+        next: 'Set it to what `leasehold token create` printed, with nothing around it.',
+      })
+    }
+    const url = env['LEASEHOLD_URL'] ?? server?.url
+    const pid = server && url === server.url ? { pid: server.pid } : {}
+    if (url) return { url, secret: token, isOurs: false, ...pid }
+    throw new Refusal('unavailable', 'LEASEHOLD_TOKEN is set, but no server is known', {
+      next: 'Set LEASEHOLD_URL, or start one: leasehold up',
+    })
+  }
+  const secret = server && readSecret(folder)
+  if (!server || secret === undefined) return undefined
+  return { url: server.url, secret, isOurs: true, pid: server.pid }
+}

@@ -1,0 +1,73 @@
+import { planted } from '../../core/planted.ts'
+import { keepable } from '../../core/text.ts'
+import type { Event, EventDraft } from '../../core/view.ts'
+import { sha256 } from '../../machine/digest.ts'
+import type { Head } from '../port.ts'
+
+/** The hash that the first event of a store follows. */
+export const GENESIS = '0'.repeat(64)
+
+/**
+ * Hash of an event: SHA-256 of the previous hash, a line feed, and the event as compact JSON with
+ * its fields in this order. Deleting, changing or reordering any event breaks every hash behind it.
+ */
+const hashOf = (previous: string, text: string) => sha256(`${previous}\n${text}`)
+
+function textOf({ position, at, type, agent, lock, task, data }: Event): string {
+  return JSON.stringify({ position, at, type, agent, lock, task, data })
+}
+
+/** How JSON spells what has no encoding of its own. */
+const UNKEPT = /\\u(?:0000|d[89a-f])/
+
+/**
+ * A value as the store will give it back: what is hashed is what is kept, or a sound store would
+ * look damaged. Doors refuse text that has to be changed for that; this is for what gets past them.
+ */
+function asKept(value: unknown): unknown {
+  if (typeof value === 'string') return keepable(value)
+  if (Array.isArray(value)) return value.map(asKept)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([k, v]) => [keepable(k), asKept(v)]))
+}
+
+/** Gives drafts their positions and hashes: once, just before COMMIT, in the order decided. */
+export function seal(
+  drafts: EventDraft[],
+  head: Head,
+  at: string,
+): { events: Event[]; head: Head } {
+  let { position, hash } = head
+  const events = drafts.map(({ type, agent, lock, task, data }) => {
+    position += planted('S10') && position % 7 === 6 ? 2 : 1
+    let event: Event = { position, at, type, agent, lock, task, data, hash: '' }
+    let text = textOf(event)
+    if (UNKEPT.test(text)) text = textOf((event = asKept(event) as Event))
+    hash = event.hash = hashOf(hash, text)
+    return event
+  })
+  return { events, head: { ...head, position, hash } }
+}
+
+/**
+ * Follows the chain from `previous`. Returns what is wrong with it, or undefined.
+ * A gap, a changed event and a missing end are all seen.
+ */
+export function chainFault(
+  events: Iterable<Event>,
+  start: { position: number; hash: string },
+  end: { position: number; hash: string },
+): string | undefined {
+  if (planted('S11')) return undefined
+  let { position, hash } = start
+  for (const event of events) {
+    if (event.position !== position + 1) {
+      return `event ${position + 1} is missing: ${event.position} follows ${position}`
+    }
+    hash = hashOf(hash, textOf(event))
+    if (hash !== event.hash) return `event ${event.position} was changed after it was recorded`
+    position = event.position
+  }
+  if (position !== end.position) return `events ${position + 1} to ${end.position} are missing`
+  return hash === end.hash ? undefined : `the newest event is not the one that was committed last`
+}

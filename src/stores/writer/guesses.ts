@@ -1,0 +1,44 @@
+import type { TableName, Tables } from '../../core/rows.ts'
+import { type Cursor, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import type { AnyRow, Base } from '../port.ts'
+
+/**
+ * Rows that may not be loaded yet: those that are not are taken for missing, and named in `needs`.
+ * A rule that is tried out on guesses goes on to the next row it looks at, so that most of what it
+ * needs can be loaded in one step. What it answers means nothing.
+ */
+export class Guesses implements Base {
+  readonly needs: Need[] = []
+  private readonly base: Base
+
+  constructor(base: Base) {
+    this.base = base
+  }
+
+  /** Runs `step` for its needs only; on guesses it may fail in any way. */
+  tryOut(step: () => unknown): void {
+    try {
+      step()
+    } catch {
+      // Whether it fails in earnest shows when it is run on the rows themselves.
+    }
+  }
+
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
+    return this.orElse(undefined, () => this.base.get(table, key))
+  }
+
+  scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
+    return this.orElse([], () => this.base.scan(index, group, after, limit))
+  }
+
+  private orElse<T>(guess: T, look: () => T): T {
+    try {
+      return look()
+    } catch (error) {
+      if (!(error instanceof NotLoaded)) throw error
+      this.needs.push(error.need)
+      return guess
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { cursorOf, isBefore } from '../../core/cursor.ts'
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { type Cursor, INDEXES, type IndexName } from '../../core/view.ts'
+import type { AnyRow, Base } from '../port.ts'
+
+const LAST_PAGE = 512
+
+/** The committed rows of one group of an index, fetched as far as anybody looked. */
+export class Page {
+  readonly rows: AnyRow[] = []
+  start = 0
+  private done = false
+  private readonly base: Base
+  private readonly index: IndexName
+  private readonly group: string
+  private size: number
+
+  private readonly after: Cursor | undefined
+
+  constructor(base: Base, index: IndexName, group: string, size: number, after?: Cursor) {
+    this.after = after
+    this.base = base
+    this.index = index
+    this.group = group
+    this.size = size
+  }
+
+  /** The row at `i`, fetching further pages as needed; undefined at the end. */
+  at(i: number): AnyRow | undefined {
+    while (i >= this.rows.length && !this.done) {
+      const last = this.rows.at(-1)
+      const after = last ? cursorOf(this.index, last) : this.after
+      const more = this.base.scan(this.index, this.group, after, this.size)
+      this.rows.push(...more)
+      this.done = more.length < this.size
+      this.size = Math.min(this.size * 4, LAST_PAGE)
+    }
+    return this.rows[i]
+  }
+
+  /** Leading rows that the batch has changed need no second look by the asks that follow. */
+  skip(changed: Map<string, unknown> | undefined): void {
+    const key = KEYS[INDEXES[this.index].table] as keyof AnyRow
+    while (changed && this.start < this.rows.length) {
+      if (!changed.has(this.rows[this.start]![key])) return
+      this.start += 1
+    }
+  }
+}
+
+const indexesOf = (table: TableName) =>
+  (Object.keys(INDEXES) as IndexName[]).filter((index) => INDEXES[index].table === table)
+
+/** The indexes that rows of a table may be in. */
+export const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
+
+/** How many of `rows`, which are in order, are not behind `cursor`. */
+export function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
+  let [low, high] = [0, rows.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(cursor, cursorOf(index, rows[middle]!))) high = middle
+    else low = middle + 1
+  }
+  return low
+}

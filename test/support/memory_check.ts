@@ -1,0 +1,60 @@
+import { replay } from '../../src/core/memory/history.ts'
+import type { Memory, MemoryConflict, MemoryVersion } from '../../src/core/memory/rows.ts'
+import { sha256 } from '../../src/machine/digest.ts'
+import type { Look } from '../simulation/queue_look.ts'
+
+/**
+ * Everything that shared memory writes down twice, worked out once more from the versions alone:
+ * the present, open conflicts, what is used. Returns what does not fit.
+ */
+export function memoryFaults(look: Look): string[] {
+  const faults: string[] = []
+  const used = new Map<string, { versions: number; bytes: number }>()
+  for (const memory of look.rows<Memory>('memories_by_age', '')) {
+    const versions = look.rows<MemoryVersion>('versions_of', memory.id)
+    const says = (what: string) => faults.push(`${JSON.stringify(memory.id)}: ${what}`)
+    const { heads, problems } = replay(memory, versions)
+    problems.forEach(says)
+    const present = memory.heads.toSorted((a, b) => a - b)
+    if (heads.join() !== present.join()) says(`is ${present.join()}, replayed ${heads.join()}`)
+    for (const version of versions) {
+      const text = look.get('memory_text', version.id)?.content
+      if (version.kept !== (text !== undefined)) says(`text of ${version.version}`)
+      if (text !== undefined && sha256(text) !== version.hash) says(`hash of ${version.version}`)
+      count(used, `scope\n${memory.scope}`, version)
+      count(used, `agent\n${version.author.split('/')[0]}`, version)
+    }
+    const live = versions.some((each) => each.kept && heads.includes(each.version))
+    if (live !== memory.live) says(`live is ${memory.live}`)
+    conflictFaults(look, memory).forEach(says)
+  }
+  return [...faults, ...usageFaults(look, used)]
+}
+
+/** One open conflict for each sibling, between it and the first head. */
+function conflictFaults(look: Look, { id, heads }: Memory): string[] {
+  const rows = look.rows<MemoryConflict>('conflicts_of', id)
+  const open = rows.filter(({ status }) => status === 'open')
+  const told = open.map(({ ours, theirs }) => `${ours}|${theirs}`).toSorted()
+  const wanted = heads.slice(1).map((each) => `${heads[0]}|${each}`)
+  return told.join() === wanted.toSorted().join()
+    ? []
+    : [`conflicts ${told.join(' ')} where heads are ${heads.join()}`]
+}
+
+function count(
+  used: Map<string, { versions: number; bytes: number }>,
+  key: string,
+  { size, kept }: MemoryVersion,
+): void {
+  const sum = used.get(key) ?? { versions: 0, bytes: 0 }
+  used.set(key, { versions: sum.versions + 1, bytes: sum.bytes + (kept ? size : 0) })
+}
+
+function usageFaults(look: Look, used: Map<string, { versions: number; bytes: number }>): string[] {
+  return [...used].flatMap(([key, { versions, bytes }]) => {
+    const row = look.get('memory_usage', key)
+    const fits = row?.versions === versions && row.bytes === bytes
+    return fits ? [] : [`usage of ${JSON.stringify(key)}: ${JSON.stringify(row)}`]
+  })
+}
