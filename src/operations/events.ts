@@ -63,7 +63,9 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<P
   let end = Math.min(newest, positionIn(wanted.after) - 1)
   for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
     const begin = Math.max(0, end - PAGE)
-    const page = await store.events(begin, end - begin)
+    const found = await store.events(begin, end - begin)
+    // Where the past was pruned, what comes behind it is found in its place: told already.
+    const page = found.filter(({ position }) => position <= end)
     const seen = new Set(await eventsSeen(store, page, caller))
     for (const event of page.toReversed()) {
       if (event.at < since) return { items, next: null }

@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { DAY_MS, retentionOf, RETENTION } from '../../src/core/retention.ts'
 import { TABLES } from '../../src/core/rows.ts'
+import { call } from '../../src/operations/call.ts'
+import { list } from '../../src/operations/events.ts'
 import type { Commit } from '../../src/stores/port.ts'
 import { forgetOld } from '../../src/stores/writer/prune.ts'
 import { checkSqlite } from '../../src/stores/sqlite/check.ts'
@@ -49,6 +51,21 @@ describe('pruning events', () => {
     expect((await store.events(0, 100)).map((event) => event.position)).toEqual([
       ...Array.from({ length: 5 }, (_, i) => before.position - 4 + i),
     ])
+    await store.close()
+  })
+
+  it('is not told twice what is left, page by page from the newest', async () => {
+    const { store } = await storeWithEvents(700)
+    const { position } = await store.head()
+    await forgetEvents(store, null, position - 100)
+    const seen: number[] = []
+    for (let after: string | undefined; seen.length < position;) {
+      const page = await call(store, list, { limit: 1000, after }, callerOf('a'))
+      seen.push(...page.items.map((event) => event.position))
+      if (page.next === null) break
+      after = page.next
+    }
+    expect(seen).toEqual(Array.from({ length: position - 100 }, (_, i) => position - i))
     await store.close()
   })
 

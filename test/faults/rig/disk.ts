@@ -60,9 +60,9 @@ export class Disk {
     const why = tried(MKFS, '-q', '-F', image) ?? tried(MOUNT, '-o', 'loop', image, folder)
     if (why !== undefined) return why
     const disk = new Disk(folder, image, below)
-    const cannot = disk.cutPower()
+    const cannot = disk.cutPower() ?? disk.powerUp()
     if (cannot === undefined) {
-      fs.chmodSync(disk.powerUp().folder, 0o755)
+      fs.chmodSync(folder, 0o755)
       return disk
     }
     disk.close()
@@ -107,11 +107,9 @@ export class Disk {
     return tried(PERL, '-e', SHUTDOWN, this.folder)
   }
 
-  /** Mounts what is left on the disk. All who used it must have ended. */
-  powerUp(): this {
-    execFileSync(UMOUNT, [this.folder])
-    execFileSync(MOUNT, ['-o', 'loop', this.image!, this.folder])
-    return this
+  /** Mounts what is left on the disk. A text says why not: somebody may still be on it. */
+  powerUp(): string | undefined {
+    return tried(UMOUNT, this.folder) ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
   }
 
   close(): void {

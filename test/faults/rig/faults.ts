@@ -200,7 +200,12 @@ const cutPower: Fault = async ({ disk, scene, everybody, finder, database }) => 
     living = procs.length + found.length
   }
   await database?.kill()
-  disk!.powerUp()
+  // What a program of ours had just started ends by itself in a moment.
+  const until = performance.now() + 10_000
+  for (let busy = disk!.powerUp(); busy !== undefined; busy = disk!.powerUp()) {
+    if (performance.now() > until) return scene.violate('the rig itself', busy)
+    await after(20)
+  }
   await database?.start()
   backUp()
   scene.up('power')
