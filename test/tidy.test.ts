@@ -33,7 +33,7 @@ function expectNone(faults: Fault[]): void {
 describe('the tree keeps the rules of the house', () => {
   test('there is a tree to look at', () => {
     const paths = tree.map((file) => file.path)
-    expect(paths).toContain('src/core/lock.ts')
+    expect(paths).toContain('src/core/locks/lock.ts')
     expect(paths).toContain('package-lock.json')
   })
 
@@ -61,7 +61,9 @@ describe('no rule is alarmed by what is fine', () => {
   for (const [path, text] of FINE) {
     test(`${path}: ${text.trim().split('\n')[0]!.slice(0, 60)}`, () => {
       const file = treeFile(path, text)
-      const others = ['src/core/lock.ts', 'src/core/view.ts'].map((each) => treeFile(each, ''))
+      const others = ['src/core/locks/lock.ts', 'src/core/view.ts'].map((each) =>
+        treeFile(each, ''),
+      )
       const faults = Object.values(RULES).flatMap((rule) => rule.faults([...others, file]))
       expectNone(faults.filter((fault) => fault.startsWith(path)))
     })

@@ -13,7 +13,7 @@ import {
   termsOf,
   tokensOf,
 } from '../core/memory/search.ts'
-import { sightOf } from '../core/access/sight.ts'
+import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import { writtenAs } from './memory_show.ts'

@@ -1,6 +1,6 @@
 import { minLength, type output, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/bounds.ts'
-import type { Touched } from '../core/access/touched.ts'
+import type { Touched } from '../core/touched.ts'
 import { type Field, field } from './operation.ts'
 import * as s from './schemas.ts'
 

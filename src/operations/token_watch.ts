@@ -1,7 +1,7 @@
 import { isEnding } from '../core/locks/lease.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Token } from '../core/rows.ts'
-import { validToken } from '../core/access/token.ts'
+import { validToken } from '../core/token.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
 

@@ -1,4 +1,4 @@
-import { createToken, revokeToken } from '../core/access/token.ts'
+import { createToken, revokeToken } from '../core/token.ts'
 import type { Token } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'

@@ -52,10 +52,10 @@ describe('leasehold mcp', () => {
     const listed = async () => (await place.ok(['reserve', 'list'])).items[0]
     await until('it is renewed again and again', async () => (await listed()).expires_at > end)
     expect(await listed()).toMatchObject({ checkout: realpathSync(place.path('repo')) })
-    const refused = await other.refused('held', 'reserve_paths', { paths: ['core/lock.ts'] })
-    expect(refused.details).toMatchObject({ path: 'src/core/lock.ts', pid: agent.pid })
+    const refused = await other.refused('held', 'reserve_paths', { paths: ['core/locks/lock.ts'] })
+    expect(refused.details).toMatchObject({ path: 'src/core/locks/lock.ts', pid: agent.pid })
     expect(await agent.text('release_paths')).toBe('Released src/core/**')
-    await other.ok('reserve_paths', { paths: ['core/lock.ts'] })
+    await other.ok('reserve_paths', { paths: ['core/locks/lock.ts'] })
     process.kill(other.pid!, 'SIGKILL')
     await until('it ends', () => !isAlive(other.pid!))
     expect(await agent.text('reserve_paths', { paths: ['**'] })).toMatch(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Registered } from '../../src/operations/registry.ts'
 import { operations } from '../../src/operations/registry.ts'
-import { bindToken } from '../../src/core/access/token.ts'
+import { bindToken } from '../../src/core/token.ts'
 import { getTask } from '../../src/core/tasks/task.ts'
 import { sha256, uniqueId } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'

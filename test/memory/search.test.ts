@@ -17,7 +17,7 @@ describe.each(STORES)('finding notes on %s', (kind) => {
   test('takes nothing in a query for syntax', async () => {
     const notes = new Notes(kind)
     await notes.put('a', 'plain words')
-    await notes.put('path', 'see src/core/lock.ts and update_task_status')
+    await notes.put('path', 'see src/core/locks/lock.ts and update_task_status')
     for (const query of [
       '"',
       'plain" OR "x',

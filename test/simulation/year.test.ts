@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { seeAgent } from '../../src/core/locks/agent.ts'
 import { plant } from '../../src/core/planted.ts'
 import { DAY_MS, RETENTION, type Retention } from '../../src/core/retention.ts'
-import { createToken } from '../../src/core/access/token.ts'
+import { createToken } from '../../src/core/token.ts'
 import { forgetOld } from '../../src/stores/writer/prune.ts'
 import {
   callerOf,

@@ -1,5 +1,5 @@
 /**
- * What globs mean, said a second time and in another way than `core/glob.ts` does: braces are
+ * What globs mean, said a second time and in another way than `core/paths/glob.ts` does: braces are
  * written out, names are matched by regular expressions, and `**` is tried with every number of
  * names. Slow, and easy to believe.
  */

@@ -15,7 +15,7 @@ import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
 import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Lease, PathTerms } from '../rows.ts'
-import { sightOf } from '../access/sight.ts'
+import { sightOf } from '../sight.ts'
 import type { View } from '../view.ts'
 
 export interface Reserve extends Grant, Where {

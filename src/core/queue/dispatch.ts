@@ -19,7 +19,7 @@ import type { GroupRef, Lease, ProcessRef, Run, RunStatus, Status, Task } from '
 import type { Dispatcher } from './rows.ts'
 import { expiryOf } from '../locks/standing.ts'
 import { getTask } from '../tasks/task.ts'
-import { bindToken } from '../access/token.ts'
+import { bindToken } from '../token.ts'
 import type { View } from '../view.ts'
 
 /** A dispatcher is here: tasks of its projects need no longer wait for one. */

@@ -13,7 +13,7 @@ import type { Lane, Share } from './rows.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from '../locks/standing.ts'
 import { createTask, getTask } from '../tasks/task.ts'
-import { isScoped } from '../access/token_scope.ts'
+import { isScoped } from '../token_scope.ts'
 import type { View } from '../view.ts'
 
 /**

@@ -10,7 +10,7 @@ import { Refusal } from '../refusal.ts'
 import type { Lease, Ready, Run, Task } from '../rows.ts'
 import { openRun } from './run.ts'
 import { getTask } from './task.ts'
-import { mayTake } from '../access/token_scope.ts'
+import { mayTake } from '../token_scope.ts'
 import type { View } from '../view.ts'
 
 export interface Claim {

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
-import { isScoped } from '../../core/access/token_scope.ts'
-import { wholeOnly } from '../../core/access/touched.ts'
+import { isScoped } from '../../core/token_scope.ts'
+import { wholeOnly } from '../../core/touched.ts'
 import type { Event } from '../../core/view.ts'
 import {
   type Access,

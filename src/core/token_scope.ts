@@ -1,5 +1,5 @@
-import { admits, type Caller } from '../caller.ts'
-import type { Task, TokenScope } from '../rows.ts'
+import { admits, type Caller } from './caller.ts'
+import type { Task, TokenScope } from './rows.ts'
 
 /** A caller whose token is bound. */
 export type Scoped = Caller & { scope: TokenScope }

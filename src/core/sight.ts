@@ -1,9 +1,9 @@
-import { admits, type Caller } from '../caller.ts'
-import { taskOf } from '../locks/lease.ts'
-import type { Lease, Share, TableName, Tables } from '../rows.ts'
-import { userOf } from '../queue/share.ts'
+import { admits, type Caller } from './caller.ts'
+import { taskOf } from './locks/lease.ts'
+import type { Lease, Share, TableName, Tables } from './rows.ts'
+import { userOf } from './queue/share.ts'
 import { hasProject, hasTask, hasUser, isScoped, type Scoped } from './token_scope.ts'
-import { type Cursor, type EventDraft, INDEXES, type IndexName, type View } from '../view.ts'
+import { type Cursor, type EventDraft, INDEXES, type IndexName, type View } from './view.ts'
 
 /** What of a row may be seen: all of it, a part of it, or that it does not exist. */
 type Look<Row> = (row: Row, view: View, caller: Scoped) => Row | undefined

@@ -1,13 +1,13 @@
-import type { Caller } from '../caller.ts'
-import { getDuplicate } from '../memory/duplicate.ts'
-import { taskOf } from '../locks/lease.ts'
-import { getConflict } from '../memory/resolve.ts'
-import { Refusal, type RefusalCode } from '../refusal.ts'
+import type { Caller } from './caller.ts'
+import { getDuplicate } from './memory/duplicate.ts'
+import { taskOf } from './locks/lease.ts'
+import { getConflict } from './memory/resolve.ts'
+import { Refusal, type RefusalCode } from './refusal.ts'
 import { lockSeen, notesSeen, Sight, STRANGER } from './sight.ts'
-import type { TokenScope } from '../rows.ts'
-import { getTask } from '../tasks/task.ts'
+import type { TokenScope } from './rows.ts'
+import { getTask } from './tasks/task.ts'
 import { hasProject, hasUser, isScoped, mayChange, type Scoped } from './token_scope.ts'
-import type { View } from '../view.ts'
+import type { View } from './view.ts'
 
 /**
  * What an operation touches, so that one place can hold it to the scope of a token:

@@ -1,7 +1,7 @@
-import type { Caller } from '../caller.ts'
-import { Refusal } from '../refusal.ts'
-import type { Lease, Task, Token, TokenScope } from '../rows.ts'
-import type { View } from '../view.ts'
+import type { Caller } from './caller.ts'
+import { Refusal } from './refusal.ts'
+import type { Lease, Task, Token, TokenScope } from './rows.ts'
+import type { View } from './view.ts'
 
 export interface CreateToken {
   hash: string
