@@ -1,4 +1,4 @@
-import type { Event } from '../core/view.ts'
+import type { ShownEvent } from '../core/event.ts'
 import type { Operation } from '../operations/operation.ts'
 
 /** Who is asking, as far as the client knows. */
@@ -25,8 +25,7 @@ export interface Told {
   event: ShownEvent | null
 }
 
-/** An event without the hash that chains it to the one before. */
-export type ShownEvent = Omit<Event, 'hash'>
+export type { ShownEvent }
 
 /** The way to a store: through a server, or in this process. */
 export interface Transport {

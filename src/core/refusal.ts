@@ -1,3 +1,4 @@
+import type { LeavingEvent } from './event.ts'
 /**
  * One table for every expected "no": how a command line exits and what HTTP answers.
  * Doors read it; nobody else decides an exit code.
@@ -28,7 +29,7 @@ interface RefusalOptions {
   next?: string
   details?: Details
   /** An event that is recorded although the refused ask changes nothing else. */
-  leaves?: { type: string; lock: string; data: Details }
+  leaves?: LeavingEvent
 }
 
 /** An expected, typed "no": what happened, why, what to do next. Thrown, caught once per door. */

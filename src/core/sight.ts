@@ -3,7 +3,8 @@ import { taskOf } from './locks/lease.ts'
 import type { Lease, Share, TableName, Tables } from './rows.ts'
 import { userOf } from './queue/share.ts'
 import { hasProject, hasTask, hasUser, isScoped, type Scoped } from './token_scope.ts'
-import { type Cursor, type EventDraft, INDEXES, type IndexName, type View } from './view.ts'
+import { type Cursor, INDEXES, type IndexName, type View } from './view.ts'
+import { type EventDraft, factsOf } from './event.ts'
 
 /** What of a row may be seen: all of it, a part of it, or that it does not exist. */
 type Look<Row> = (row: Row, view: View, caller: Scoped) => Row | undefined
@@ -185,17 +186,13 @@ export const sightOf = (view: View, caller: Caller, contended = false): View =>
 /** Whether a scoped caller is told of an event: all that it names must be within the scope. */
 export function eventSeen(
   view: View,
-  { agent, lock, task, data }: EventDraft,
+  event: EventDraft,
   caller: Scoped,
 ): boolean {
-  const notes = data['scope']
-  const names = Array.isArray(data['names'])
-    ? data['names'].map(String)
-    : lock === null
-      ? []
-      : [lock]
+  const { agent, lock, task } = event
+  const { scope: notes, names = lock === null ? [] : [lock] } = factsOf(event)
   if (task !== null && !taskSeen(view, task, caller)) return false
-  if (typeof notes === 'string') return notesSeen(view, notes, caller)
+  if (notes !== undefined) return notesSeen(view, notes, caller)
   const isOwn = admits(caller.agent, agent)
   if (
     !names.every(

@@ -1,24 +1,9 @@
-import type { Details } from './refusal.ts'
+import type { EventDraft } from './event.ts'
 import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
 import type { Lane } from './queue/rows.ts'
 import type { ProcessRef, TableName, Tables } from './rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'
-
-/** A change that happened, as it is remembered. Position and hash come just before COMMIT. */
-export interface EventDraft {
-  type: string
-  agent: string
-  lock: string | null
-  task: string | null
-  data: Details
-}
-
-export interface Event extends EventDraft {
-  position: number
-  at: string
-  hash: string
-}
 
 /**
  * How rows are found when their keys are not known. A row is in an index under one group, or not

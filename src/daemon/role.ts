@@ -1,11 +1,12 @@
 import type { Caller } from '../core/caller.ts'
-import { checkFence, isEnding } from '../core/locks/lease.ts'
+import { checkFence } from '../core/locks/lease.ts'
+import { isEnding } from '../core/event.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/locks/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { ownProcess } from '../machine/process.ts'
-import type { Event } from '../core/view.ts'
+import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 const TTL_MS = 30_000
@@ -64,8 +65,8 @@ export class Role {
   }
 
   /** Whether this event says that the lock has come free, whoever held it. */
-  isEndedBy({ lock, type }: Event): boolean {
-    return lock === this.name && isEnding(type)
+  isEndedBy(event: Event): boolean {
+    return event.lock === this.name && isEnding(event)
   }
 
   private async renew(lost: (why: string) => void): Promise<void> {

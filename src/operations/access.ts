@@ -1,5 +1,5 @@
 import { admits, type Caller } from '../core/caller.ts'
-import { isEnding } from '../core/locks/lease.ts'
+import { endsRun, factsOf } from '../core/event.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
@@ -40,8 +40,8 @@ export class Access {
         this.revocations += 1
         this.known.clear()
       }
-      for (const { type, agent, data } of events) {
-        if (type === 'run.ended' || isEnding(type)) this.forget([agent, data['holder']])
+      for (const event of events) {
+        if (endsRun(event)) this.forget([event.agent, factsOf(event).holder])
       }
     })
   }

@@ -2,7 +2,7 @@ import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { eventSeen } from '../core/sight.ts'
 import { isScoped } from '../core/token_scope.ts'
-import type { Event } from '../core/view.ts'
+import { type Event, factsOf, type ShownEvent } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
@@ -12,9 +12,6 @@ import * as s from './schemas.ts'
 const PAGE = 500
 /** So many events are looked at per call; `next` goes on from there, also when few of them fit. */
 const WALK_MAX = 10_000
-
-/** An event without the hash that chains it to the one before. */
-export type ShownEvent = Omit<Event, 'hash'>
 
 interface Past {
   items: ShownEvent[]
@@ -97,9 +94,8 @@ function isWanted(event: Event, { lock, task_id, by }: Wanted): boolean {
   if (task_id !== undefined && event.task !== task_id && event.lock !== `task:${task_id}`) {
     return false
   }
-  const names = event.data['names']
-  const isIn = Array.isArray(names) && names.includes(lock)
-  return lock === undefined || event.lock === lock || isIn
+  if (lock === undefined || event.lock === lock) return true
+  return factsOf(event).names?.includes(lock) ?? false
 }
 
 /** The event in front of which to go on. */

@@ -1,8 +1,8 @@
-import { isEnding } from '../core/locks/lease.ts'
+import { endsRun, factsOf } from '../core/event.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Token } from '../core/rows.ts'
 import { validToken } from '../core/token.ts'
-import type { Event } from '../core/view.ts'
+import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 /** Ends what was opened with a token that does not count any more. */
@@ -59,14 +59,15 @@ export class TokenWatch {
     for (const end of watched.ends) end(reason)
   }
 
-  private hear({ type, agent, data }: Event): void {
+  private hear(event: Event): void {
+    const { type, agent, data } = event
     if (type === 'token.revoked') {
-      const id = String(data['token'])
-      for (const hash of this.watched.keys()) if (hash.startsWith(id)) this.end(hash)
-    } else if (type === 'run.ended' || isEnding(type)) {
+      for (const hash of this.watched.keys()) if (hash.startsWith(data.token)) this.end(hash)
+    } else if (endsRun(event)) {
+      const { holder } = factsOf(event)
       for (const [hash, watched] of this.watched) {
         const { agent: of } = watched
-        if (of !== undefined && (of === agent || of === data['holder'])) {
+        if (of !== undefined && (of === agent || of === holder)) {
           void this.look(hash, watched)
         }
       }

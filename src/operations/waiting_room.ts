@@ -1,7 +1,8 @@
 import { keepTickets } from '../core/locks/line.ts'
 import { CALL_MS, TICKET_MS } from '../core/bounds.ts'
 import { type Turn, turnOf } from '../core/locks/lock.ts'
-import type { Event, View } from '../core/view.ts'
+import type { View } from '../core/view.ts'
+import { type Event, factsOf } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 /** Where nobody tells of other processes' commits, heads look this often, the others less often. */
@@ -99,9 +100,10 @@ class WaitingRoom {
    */
   private hear(events: Event[]): void {
     if (this.seats.size === 0) return
-    for (const { type, data } of events) {
-      const ticket = data['ticket']
-      if (typeof ticket !== 'string' || !this.seats.has(ticket)) continue
+    for (const event of events) {
+      const { type } = event
+      const { ticket } = factsOf(event)
+      if (ticket === undefined || !this.seats.has(ticket)) continue
       if (type === 'ticket.called') this.ring(ticket, 'ask')
       else this.named.add(ticket)
     }

@@ -1,5 +1,5 @@
 import type { TableName, Tables } from '../core/rows.ts'
-import type { Event } from '../core/view.ts'
+import type { Event } from '../core/event.ts'
 
 /**
  * How a field is kept in a column. `json` for what has parts, `bool` as 0 and 1, `bytes` for what

@@ -1,6 +1,7 @@
 import type { Changes, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/memory/search.ts'
-import type { Cursor, Event, EventPlace, IndexName, Need } from '../core/view.ts'
+import type { Cursor, EventPlace, IndexName, Need } from '../core/view.ts'
+import type { Event } from '../core/event.ts'
 import type { Damage } from './damage.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */

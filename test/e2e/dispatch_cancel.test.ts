@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { holdingLease } from '../../src/core/locks/standing.ts'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'

@@ -1,6 +1,6 @@
 import { sumOf } from '../../src/core/stats/histogram.ts'
 import { allCounts } from '../../src/core/stats/stat.ts'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { Broken } from './broken.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { History } from './history.ts'
 
 const event = (type: string, agent: string, data: Record<string, unknown>): Event => {

@@ -1,5 +1,5 @@
 import { admits } from '../../src/core/caller.ts'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { mustHold } from './broken.ts'
 
 /** What is known of a lock from the outside: from events, answers and the time that has passed. */

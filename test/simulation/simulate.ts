@@ -1,5 +1,5 @@
 import type { Lease } from '../../src/core/rows.ts'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { chainFault, GENESIS } from '../../src/stores/writer/chain.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { temporaryFolder } from '../support/helpers.ts'

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { join } from 'node:path'
 import { KEYS, TABLES, type TableName } from '../../src/core/rows.ts'
-import type { Event } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { call } from '../../src/operations/call.ts'
 import { create } from '../../src/operations/tasks.ts'
 import { create as createToken } from '../../src/operations/tokens.ts'

@@ -1,11 +1,6 @@
 import type { TableName, Tables } from '../../src/core/rows.ts'
-import {
-  type Cursor,
-  type Event,
-  type IndexName,
-  type Need,
-  NotLoaded,
-} from '../../src/core/view.ts'
+import { type Cursor, type IndexName, type Need, NotLoaded } from '../../src/core/view.ts'
+import type { Event } from '../../src/core/event.ts'
 import { EMPTY_HEAD } from '../../src/stores/head.ts'
 import { MemoryTables } from '../../src/stores/memory.ts'
 import { MemoryCounter } from '../../src/stores/memory_counter.ts'

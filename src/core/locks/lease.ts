@@ -1,3 +1,4 @@
+import type { Ending } from '../event.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { LOST_MAX } from '../bounds.ts'
@@ -79,11 +80,6 @@ function countUser(view: View, lease: Lease): void {
   putShare(view, { ...share, running: [...share.running, lease.name] })
 }
 
-const ENDINGS = ['released', 'force_released', 'cancelled', 'overdue', 'expired', 'died'] as const
-export type Ending = (typeof ENDINGS)[number]
-
-/** Whether an event of this type says that a lease has ended. */
-export const isEnding = (type: string) => ENDINGS.some((how) => type === `lease.${how}`)
 
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is

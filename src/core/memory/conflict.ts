@@ -197,21 +197,30 @@ function openConflict(
   tools: TextTools,
 ): MemoryConflict {
   const conflict = put(view, memory, about, caller, tools, { why: about.why })
-  tell(view, 'memory.conflicted', conflict, caller, {})
+  const data = disagreement(conflict)
+  view.record({ type: 'memory.conflicted', agent: caller.agent, lock: null, task: null, data })
   return conflict
 }
 
 /** Events name versions, never contents: those may be megabytes, and are data. */
 function tell(
   view: View,
-  type: string,
-  { id, scope, key, ours, theirs }: MemoryConflict,
+  type: 'memory.merged' | 'memory.resolved',
+  conflict: MemoryConflict,
   { agent }: Caller,
-  more: Record<string, unknown>,
+  how: { version: number; strategy: string },
 ): void {
-  const data = { scope, key, conflict: id, ours, theirs, ...more }
+  const data = { ...disagreement(conflict), ...how }
   view.record({ type, agent, lock: null, task: null, data })
 }
+
+const disagreement = ({ id, scope, key, ours, theirs }: MemoryConflict) => ({
+  scope,
+  key,
+  conflict: id,
+  ours,
+  theirs,
+})
 
 /**
  * After `version` took the place of some heads: conflicts that were about one of those are settled

@@ -8,7 +8,8 @@ import {
   emptyTimes,
 } from './histogram.ts'
 import type { Counts, Stat } from './rows.ts'
-import type { EventDraft, View } from '../view.ts'
+import type { View } from '../view.ts'
+import { type EventDraft, factsOf } from '../event.ts'
 
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3600_000
@@ -119,28 +120,24 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
   const waits: Counts['waits'] = []
   countIn(into.commits, ASK_BOUNDS, asks)
   into.asks += asks
-  for (const { type, agent, lock, data } of drafts) {
+  for (const draft of drafts) {
+    const { type, agent, lock, data } = draft
     into.events[type] = (into.events[type] ?? 0) + 1
-    const { waited_ms, held_ms, queued_ms, launch_ms } = data
-    if (isGrant(type, data)) into.grants += 1
-    if (type === 'task.moved') {
-      const to = String(data['to'])
-      into.moves[to] = (into.moves[to] ?? 0) + 1
-    }
-    if (type === 'ticket.joined') {
-      for (const name of data['names'] as string[]) locks.push([name, 0, 1, 0])
-    }
-    if (typeof waited_ms === 'number' && lock !== null) {
+    const { waited_ms, held_ms, queued_ms, launch_ms, user } = factsOf(draft)
+    if (isGrant(draft)) into.grants += 1
+    if (type === 'task.moved') into.moves[data.to] = (into.moves[data.to] ?? 0) + 1
+    if (type === 'ticket.joined') for (const name of data.names) locks.push([name, 0, 1, 0])
+    if (waited_ms !== undefined && lock !== null) {
       countTime(into.wait, waited_ms)
       locks.push([lock, 0, 0, waited_ms])
       waits.push({ lock, agent, waited_ms, at })
     }
-    if (typeof held_ms === 'number') {
+    if (held_ms !== undefined) {
       countTime(into.hold, held_ms)
-      if (typeof data['user'] === 'string') users.push([data['user'], 1, held_ms])
+      if (typeof user === 'string') users.push([user, 1, held_ms])
     }
-    if (typeof queued_ms === 'number') countTime(into.queue, queued_ms)
-    if (typeof launch_ms === 'number') countTime(into.launch, launch_ms)
+    if (queued_ms !== undefined) countTime(into.queue, queued_ms)
+    if (launch_ms !== undefined) countTime(into.launch, launch_ms)
   }
   for (const { code, lock } of refused) {
     into.refusals[code] = (into.refusals[code] ?? 0) + 1
@@ -152,10 +149,10 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
 }
 
 /** Whoever claims under a lease that it has already gets no new one. */
-const isGrant = (type: string, data: EventDraft['data']) =>
+const isGrant = ({ type, data }: EventDraft) =>
   type === 'lease.granted' ||
   type === 'lease.handed_off' ||
-  (type === 'task.claimed' && 'ttl_seconds' in data)
+  (type === 'task.claimed' && data.ttl_seconds !== undefined)
 
 type LockCount = Counts['locks'][number]
 type UserCount = Counts['users'][number]

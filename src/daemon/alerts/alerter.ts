@@ -5,7 +5,7 @@ import {
   oldestQueued,
   raiseAlert,
 } from '../../core/stats/alert.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { showTrouble } from '../../operations/stats.ts'
 import { host } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'

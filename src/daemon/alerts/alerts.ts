@@ -1,4 +1,4 @@
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { Alerter } from './alerter.ts'

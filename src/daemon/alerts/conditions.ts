@@ -1,5 +1,5 @@
 import type { Condition } from '../../core/stats/alert.ts'
-import type { Event } from '../../core/view.ts'
+import { type Event, factsOf } from '../../core/event.ts'
 import { headerText } from '../../reach/header_text.ts'
 import type { Config } from '../config/config.ts'
 
@@ -27,11 +27,11 @@ export function conditionsIn(events: Event[], rules: Rules): Seen {
   const quiet_ms = rules.recover_seconds * 1000
   for (const { type, agent, lock, data } of events) {
     if (type === 'lease.expired' && lock !== null && rules.lock_expired && !OWN.test(lock)) {
-      const message = `${lock} expired: ${String(data['holder'])} neither renewed nor released it`
+      const message = `${lock} expired: ${data.holder} neither renewed nor released it`
       const key = lockKey(lock)
       seen.raised.push({ key, rule: 'lock_expired', subject: lock, message, quiet_ms })
-    } else if (type === 'agent.lost' && rules.agent_lost && !OWN.test(String(data['lock']))) {
-      const message = `agent ${agent} was lost: its last lease, ${String(data['lock'])}, expired`
+    } else if (type === 'agent.lost' && rules.agent_lost && !OWN.test(data.lock)) {
+      const message = `agent ${agent} was lost: its last lease, ${data.lock}, expired`
       const key = agentKey(agent)
       seen.raised.push({ key, rule: 'agent_lost', subject: agent, message, quiet_ms })
     } else if (type === 'lease.granted' || type === 'task.claimed') {
@@ -60,9 +60,10 @@ export class Waits {
   /** Tickets of these events that wait no more. */
   hear(events: Event[], now_ms: number, bound_ms: number): string[] {
     const left: string[] = []
-    for (const { type, agent, lock, data } of events) {
-      const { ticket } = data
-      if (typeof ticket !== 'string') continue
+    for (const event of events) {
+      const { type, agent, lock } = event
+      const { ticket } = factsOf(event)
+      if (ticket === undefined) continue
       if (type === 'ticket.joined') this.join(ticket, agent, lock ?? '', now_ms + bound_ms)
       else if (type !== 'ticket.called') {
         this.due.delete(ticket)

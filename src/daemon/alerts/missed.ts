@@ -1,4 +1,4 @@
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { conditionsIn } from './conditions.ts'
 
 const EVERY_RULE = { lock_expired: true, agent_lost: true, recover_seconds: 0 }

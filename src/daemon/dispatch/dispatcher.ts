@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import type { Claim } from '../../core/tasks/claim.ts'
-import { isEnding } from '../../core/locks/lease.ts'
+import { isEnding, factsOf } from '../../core/event.ts'
 import {
   abandonRun,
   dispatchNext,
@@ -12,7 +12,7 @@ import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
 import { applySettings } from '../../core/queue/settings.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { persist } from '../../client/patience.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { isRefusal } from '../../core/refusal.ts'
@@ -147,10 +147,11 @@ export class Dispatcher {
   }
 
   private hear(events: Event[]): void {
-    for (const { type, task } of events) {
+    for (const event of events) {
+      const { type, task } = event
       if (task === null) continue
       // Its runner may not have been there to tell.
-      if (isEnding(type)) this.settleTask(task)
+      if (isEnding(event)) this.settleTask(task)
       // Its runner wrote that down itself, unless it died or had no room.
       if (type === 'run.ended') setTimeout(() => this.settleTask(task), RUNNER_MS).unref()
     }
@@ -230,8 +231,8 @@ export class Dispatcher {
     const { task, lease } = claim
     const forget = this.store.onCommit((events) => {
       const ended = events.some((event) => {
-        const { fence } = event.data
-        return event.task === task.id && isEnding(event.type) && fence === lease.fence
+        const { fence } = factsOf(event)
+        return event.task === task.id && isEnding(event) && fence === lease.fence
       })
       if (ended) setTimeout(() => runner.kill('SIGKILL'), RUNNER_MS).unref()
     })

@@ -1,5 +1,5 @@
 import { claimBackground, type Duty, nextDue, takeBack } from '../../core/memory/background.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { type Config, readConfig } from '../config/config.ts'

@@ -1,5 +1,5 @@
 import type { Hit } from '../../core/memory/search.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import type { Finder, Meaning, Meant, VectorRow } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { Nearest } from './nearest.ts'

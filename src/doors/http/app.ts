@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { isScoped } from '../../core/token_scope.ts'
 import { wholeOnly } from '../../core/touched.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import {
   type Access,
   type Bearer,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { eventId } from '../../stores/writer/event_place.ts'
 
 /** A client that lags behind by more than this is let go; it resumes where it was. */

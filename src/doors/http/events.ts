@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Refusal } from '../../core/refusal.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { eventPlace } from '../../stores/writer/event_place.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { Client, type Frame, frameOf, type See } from './event_client.ts'

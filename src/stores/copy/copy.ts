@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
 import { TEXTS } from '../columns.ts'
 import { FileSide, FILE_EVENTS } from './file.ts'

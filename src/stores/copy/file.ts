@@ -1,6 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { nextState, type State } from '../file/document.ts'
 import { damaged, refusalFor, TASKS_MAX } from '../file/errors.ts'
 import { readNewest } from '../file/folder.ts'

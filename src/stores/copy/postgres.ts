@@ -1,6 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import type { AnyRow, Changes, Head } from '../port.ts'
 import { type Address, addressOf } from '../postgres/address.ts'
 import { EVENT_CODEC } from '../postgres/codec.ts'

@@ -1,6 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 import type { TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { COLUMNS } from '../columns.ts'
 import type { AnyRow, Head } from '../port.ts'
 

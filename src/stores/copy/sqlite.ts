@@ -1,5 +1,5 @@
 import type { TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import type { AnyRow, Head } from '../port.ts'
 import { beginPatiently } from '../sqlite/busy.ts'
 import { CODECS } from '../sqlite/codec.ts'

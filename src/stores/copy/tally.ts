@@ -1,5 +1,5 @@
 import type { TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { COLUMNS, EVENT_COLUMNS } from '../columns.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { AnyRow } from '../port.ts'

@@ -1,4 +1,4 @@
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
 import { readEpoch } from '../epoch.ts'
 import { FENCES_PER_EPOCH } from '../writer/layer.ts'
@@ -55,8 +55,8 @@ function fenceFaults(events: Event[]): string[] {
   const found: string[] = []
   let last = 0
   for (const { type, position, data } of events) {
-    const fence = data['fence']
-    if (type !== 'lease.granted' || typeof fence !== 'number') continue
+    if (type !== 'lease.granted') continue
+    const { fence } = data
     if (fence <= last) found.push(`event ${position} grants fence ${fence} after ${last}`)
     last = fence
   }

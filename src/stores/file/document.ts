@@ -1,5 +1,5 @@
 import { TABLES, type TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { EMPTY_HEAD } from '../head.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow, Changes, Commit, Head } from '../port.ts'

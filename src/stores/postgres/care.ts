@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { settleAfterRestore } from '../../core/locks/restore.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../../machine/machine.ts'

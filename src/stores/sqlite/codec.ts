@@ -1,5 +1,5 @@
 import { TABLES, type TableName } from '../../core/rows.ts'
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { type ColumnKind, COLUMNS, EVENT_COLUMNS } from '../columns.ts'
 import type { AnyRow } from '../port.ts'
 import type { Value } from './driver.ts'

@@ -1,11 +1,6 @@
 import { KEYS, type Ready, type TableName } from '../../core/rows.ts'
-import {
-  type Cursor,
-  type Event,
-  type EventPlace,
-  INDEXES,
-  type IndexName,
-} from '../../core/view.ts'
+import { type Cursor, type EventPlace, INDEXES, type IndexName } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import type { AnyRow } from '../port.ts'
 import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, Value } from './driver.ts'

@@ -1,6 +1,7 @@
 import { planted } from '../../core/planted.ts'
 import { keepable } from '../../core/text.ts'
-import type { Event, EventDraft } from '../../core/view.ts'
+import type { EventDraft } from '../../core/event.ts'
+import type { Event } from '../../core/event.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { Head } from '../port.ts'
 
@@ -40,7 +41,7 @@ export function seal(
   let { position, hash } = head
   const events = drafts.map(({ type, agent, lock, task, data }) => {
     position += planted('S10') && position % 7 === 6 ? 2 : 1
-    let event: Event = { position, at, type, agent, lock, task, data, hash: '' }
+    let event = { position, at, type, agent, lock, task, data, hash: '' } as Event
     let text = textOf(event)
     if (UNKEPT.test(text)) text = textOf((event = asKept(event) as Event))
     hash = event.hash = hashOf(hash, text)

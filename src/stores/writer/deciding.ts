@@ -21,8 +21,8 @@ export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
       return { kill: error }
     }
     if (error instanceof Refusal && error.leaves) {
-      const { type, lock, data } = error.leaves
-      batch.drafts.push({ type, agent: String(data['by']), lock, task: null, data })
+      const { leaves } = error
+      batch.drafts.push({ ...leaves, agent: leaves.data.by, task: null })
     }
     return { refused: error }
   }

@@ -1,4 +1,4 @@
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { type Listener, tellEach } from './listeners.ts'
 import type { Head } from '../port.ts'
 import { isEnd } from '../successor.ts'

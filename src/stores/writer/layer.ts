@@ -1,14 +1,7 @@
 import type { GroupRef, ProcessRef, TableName, Tables } from '../../core/rows.ts'
 import { KEYS, TABLES } from '../../core/rows.ts'
-import {
-  type Cursor,
-  type EventDraft,
-  type EventPlace,
-  type Fact,
-  INDEXES,
-  type IndexName,
-  type View,
-} from '../../core/view.ts'
+import { type Cursor, type EventPlace, type Fact, INDEXES, type IndexName, type View } from '../../core/view.ts'
+import type { EventDraft } from '../../core/event.ts'
 import { ChangedRows } from './changed.ts'
 import { cursorOf, isBefore } from '../../core/cursor.ts'
 import { INDEXES_OF, Page } from './page.ts'

@@ -1,4 +1,4 @@
-import type { Event } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 
 export interface Listener {
   events(events: Event[]): void

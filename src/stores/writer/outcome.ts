@@ -1,7 +1,8 @@
 import { Refusal, isRefusal } from '../../core/refusal.ts'
 import type { Lease } from '../../core/rows.ts'
 import type { RefusedWrite } from '../../core/stats/stat.ts'
-import type { Event, Need, NeedsKill, View } from '../../core/view.ts'
+import type { Need, NeedsKill, View } from '../../core/view.ts'
+import type { Event } from '../../core/event.ts'
 import { CommitUnknown, NotBegun } from '../port.ts'
 import type { Batch } from './layer.ts'
 
