@@ -188,6 +188,11 @@ type FactOf<F> = {
 
 export const factsOf = ({ data }: Pick<EventDraft, 'data'>): EventFacts => data
 
+type Noun = EventType extends infer T ? (T extends `${infer N}.${string}` ? N : never) : never
+
+/** What an event is about: `lease` of `lease.granted`. */
+export const nounOf = ({ type }: Pick<EventDraft, 'type'>) => type.split('.')[0] as Noun
+
 /** What a refused ask leaves behind all the same. */
 export type LeavingEvent = {
   [T in 'write.fenced_off' | 'deadlock.found']: { type: T; lock: string; data: EventData[T] }

@@ -184,11 +184,7 @@ export const sightOf = (view: View, caller: Caller, contended = false): View =>
   isScoped(caller) ? new Sight(view, caller, contended) : view
 
 /** Whether a scoped caller is told of an event: all that it names must be within the scope. */
-export function eventSeen(
-  view: View,
-  event: EventDraft,
-  caller: Scoped,
-): boolean {
+export function eventSeen(view: View, event: EventDraft, caller: Scoped): boolean {
   const { agent, lock, task } = event
   const { scope: notes, names = lock === null ? [] : [lock] } = factsOf(event)
   if (task !== null && !taskSeen(view, task, caller)) return false

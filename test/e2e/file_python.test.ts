@@ -1,3 +1,4 @@
+import { factsOf } from '../../src/core/event.ts'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -69,11 +70,11 @@ describe('several languages, one store', () => {
     const events = await open(dir).store.events(0, 1_000)
     for (const name of names) {
       const turns = events.filter((event) => event.lock === name)
-      const seen = turns.map(({ type, data }) => `${type} ${String(data['fence'])}`)
+      const seen = turns.map((event) => `${event.type} ${factsOf(event).fence}`)
       const granted = turns.filter(({ type }) => type === 'lease.granted')
-      const inTurn = granted.flatMap(({ data }) => [
-        `lease.granted ${String(data['fence'])}`,
-        `lease.released ${String(data['fence'])}`,
+      const inTurn = granted.flatMap((event) => [
+        `lease.granted ${factsOf(event).fence}`,
+        `lease.released ${factsOf(event).fence}`,
       ])
       expect(seen).toEqual(inTurn)
     }

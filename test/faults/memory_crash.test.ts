@@ -1,3 +1,4 @@
+import { factsOf } from '../../src/core/event.ts'
 import { describe, expect, test } from 'vitest'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { Endpoint } from '../memory/endpoint.ts'
@@ -77,7 +78,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       const events = await notes.store.events(0, 100_000)
       const found = events.filter(({ type }) => type === 'duplicate.found')
       expect(found).toHaveLength(kills)
-      expect(new Set(found.map(({ data }) => data['id'])).size).toBe(kills)
+      expect(new Set(found.map((event) => factsOf(event).id)).size).toBe(kills)
       last.kill('SIGTERM')
       await last.ended
     },

@@ -137,7 +137,13 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
       await notes.store.write((view) => {
         const waiting = view.get('background_job', 'embed\nglobal\nbad')
         if (waiting?.state === 'waiting') view.put('background_job', { ...waiting, next_ms: 0 })
-        view.record({ type: 'memory.tried', agent: '', lock: null, task: null, data: {} })
+        view.record({
+          type: 'memory.retried',
+          agent: '',
+          lock: null,
+          task: null,
+          data: { tried: 0 },
+        })
       })
       await until(notes, (job) => job?.state === 'dead' || (job?.attempts ?? 0) > attempt)
     }

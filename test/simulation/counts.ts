@@ -1,6 +1,6 @@
 import { sumOf } from '../../src/core/stats/histogram.ts'
 import { allCounts } from '../../src/core/stats/stat.ts'
-import type { Event } from '../../src/core/event.ts'
+import { type Event, type EventFacts, factsOf } from '../../src/core/event.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { Broken } from './broken.ts'
 
@@ -14,8 +14,8 @@ function recount(events: Event[]) {
     }
     return found
   }
-  const times = (name: string) => {
-    const all = events.filter(({ lock }) => lock !== null).map(({ data }) => data[name])
+  const times = (name: keyof EventFacts) => {
+    const all = events.filter(({ lock }) => lock !== null).map((event) => factsOf(event)[name])
     const known = all.filter((ms): ms is number => typeof ms === 'number')
     return { count: known.length, sum_ms: known.reduce((sum, ms) => sum + Math.max(0, ms), 0) }
   }

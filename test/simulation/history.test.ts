@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Event } from '../../src/core/event.ts'
+import { type Event, type EventFacts, type EventType } from '../../src/core/event.ts'
 import { History } from './history.ts'
 
-const event = (type: string, agent: string, data: Record<string, unknown>): Event => {
-  return { position: 1, at: '', type, agent, lock: 'a', task: null, data, hash: '' }
+const event = (type: EventType, agent: string, data: EventFacts): Event => {
+  return { position: 1, at: '', type, agent, lock: 'a', task: null, data, hash: '' } as Event
 }
 
 /** What those who watch believe of a lock whose holder renewed it, and may have done so again. */

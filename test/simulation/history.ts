@@ -1,5 +1,5 @@
 import { admits } from '../../src/core/caller.ts'
-import type { Event } from '../../src/core/event.ts'
+import { type Event, type EventOf, factsOf } from '../../src/core/event.ts'
 import { mustHold } from './broken.ts'
 
 /** What is known of a lock from the outside: from events, answers and the time that has passed. */
@@ -66,7 +66,7 @@ export class History {
       if (event.type === 'lease.handed_off') this.handedOff(event, uptime_ms)
       else if (event.type === 'lease.granted' || event.type === 'task.claimed') {
         this.granted(event, uptime_ms)
-      } else if (ENDINGS.has(event.type) || event.data['released'] === true) {
+      } else if (ENDINGS.has(event.type) || factsOf(event).released === true) {
         this.endedBy(event, uptime_ms)
       } else if (event.type === 'run.started') this.startedBy(event)
       else if (event.type === 'run.ended') this.runEnded(event)
@@ -75,7 +75,7 @@ export class History {
 
   /** S12: a command is let go once per fence. */
   private startedBy(event: Event): void {
-    const fence = Number(event.data['fence'])
+    const fence = factsOf(event).fence!
     mustHold('S12', !this.started.has(fence), () => `${event.lock} was started twice as ${fence}`)
     this.started.add(fence)
   }
@@ -83,7 +83,7 @@ export class History {
   /** The lease ends with the run, also where the task had been moved before. */
   private runEnded(event: Event): void {
     const last = this.locks.get(event.lock!)
-    if (!last || last.ended || last.fence !== Number(event.data['fence'])) return
+    if (!last || last.ended || last.fence !== factsOf(event).fence!) return
     this.locks.set(event.lock!, { ...last, ended: true })
   }
 
@@ -98,28 +98,28 @@ export class History {
 
   private granted(event: Event, uptime_ms: number): void {
     const lock = event.lock!
-    const fence = Number(event.data['fence'])
+    const fence = factsOf(event).fence!
     const last = this.locks.get(lock)
     // A holder that starts its task keeps its lease: that is a claim, and no new grant.
     if (last && !last.ended && last.fence === fence && event.type === 'task.claimed') return
     mustHold('S1', !last || last.ended || last.holder === event.agent, () => {
       return `${lock} was granted to ${event.agent} while ${last?.holder} held it`
     })
-    const ttl_ms = Number(event.data['ttl_seconds']) * 1000
+    const ttl_ms = factsOf(event).ttl_seconds! * 1000
     this.grant(lock, { holder: event.agent, fence, ttl_min: ttl_ms, ttl_max: ttl_ms }, uptime_ms)
     this.grants.push({ lock, agent: event.agent, asked: event.type === 'lease.granted' })
   }
 
-  private handedOff(event: Event, uptime_ms: number): void {
+  private handedOff(event: EventOf<'lease.handed_off'>, uptime_ms: number): void {
     const lock = event.lock!
     const last = this.locks.get(lock)
-    const from = Number(event.data['from_fence'])
+    const from = event.data.from_fence
     mustHold('S2', !!last && !last.ended && last.fence === from, () => {
       return `${lock} was handed off under fence ${from}, which was not in force`
     })
-    const to = String(event.data['to'])
+    const to = event.data.to
     const { ttl_min, ttl_max } = last!
-    const given = { holder: to, fence: Number(event.data['fence']), ttl_min, ttl_max }
+    const given = { holder: to, fence: factsOf(event).fence!, ttl_min, ttl_max }
     this.grant(lock, given, uptime_ms)
     this.grants.push({ lock, agent: to, asked: false })
   }
@@ -137,7 +137,7 @@ export class History {
   private endedBy(event: Event, uptime_ms: number): void {
     const lock = event.lock!
     const last = this.locks.get(lock)
-    const fence = Number(event.data['fence'])
+    const fence = factsOf(event).fence!
     // What ends with a write was let through by that; all else is the store's own doing.
     const promise = event.type.startsWith('lease.') ? 'S1' : 'S2'
     mustHold(promise, !!last && !last.ended && last.fence === fence, () => {

@@ -1,5 +1,5 @@
 import type { Lease } from '../../src/core/rows.ts'
-import type { Event } from '../../src/core/event.ts'
+import { type Event, factsOf } from '../../src/core/event.ts'
 import { chainFault, GENESIS } from '../../src/stores/writer/chain.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { temporaryFolder } from '../support/helpers.ts'
@@ -190,7 +190,7 @@ class Watch {
   /** A living process is never robbed. */
   private checkDeaths(events: Event[]): void {
     for (const event of events.filter(({ type }) => type === 'lease.died')) {
-      const lease = this.leases.find(({ fence }) => fence === event.data['fence'])
+      const lease = this.leases.find(({ fence }) => fence === factsOf(event).fence)
       if (!lease) continue
       const dead = lease.process && this.world.machine.process(lease.process) === 'dead'
       mustHold('S1', dead === true, () => `${lease.name} was freed though its process lives`)

@@ -144,7 +144,7 @@ describe('a database that is not the one that was opened', () => {
     const { path, verbs } = begin()
     await verbs.take('a', ada)
     const asked = verbs.store.write((view) => {
-      view.record({ type: 'lease.granted', agent: 'x', lock: null, task: null, data: {} })
+      view.record({ type: 'store.pruned', agent: 'x', lock: null, task: null, data: {} })
       remove(path)
     })
     const told = await expectRefusal(asked, 'unavailable')

@@ -74,8 +74,14 @@ describe.each<Kind>(['sqlite', 'file', 'postgres'])('on a %s store', (kind) => {
     const data = { half: '\ud800', nul: 'a\0b', 'key\udfff': ['\udc00'], spelled: '\\ud800' }
     await store.write((view) => {
       const who = { agent: 'ada', task: null, lock: 'l' }
-      view.record({ type: 'lease.granted', ...who, data: {} })
-      view.record({ type: 'lease.granted', ...who, agent: 'a\ud800', lock: 'l\0x', data })
+      view.record({ type: 'store.pruned', ...who, data: {} })
+      view.record({
+        type: 'store.pruned',
+        ...who,
+        agent: 'a\ud800',
+        lock: 'l\0x',
+        data: data as object,
+      })
     })
     const events = await store.events(0, 10)
     expect(events.at(-1)).toMatchObject({

@@ -80,7 +80,6 @@ function countUser(view: View, lease: Lease): void {
   putShare(view, { ...share, running: [...share.running, lease.name] })
 }
 
-
 /**
  * Ends a lease for whatever reason. A task in progress under it goes back to `todo` and its run is
  * closed.

@@ -1,5 +1,5 @@
 import { claimBackground, type Duty, nextDue, takeBack } from '../../core/memory/background.ts'
-import type { Event } from '../../core/event.ts'
+import { type Event, nounOf } from '../../core/event.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { type Config, readConfig } from '../config/config.ts'
@@ -34,7 +34,7 @@ const GIVE_WAY_MS = 1_000
 
 const ROLE = 'leasehold:memory'
 /** Changes that leave something to be done behind them. */
-const LEAVES = /^memory\.(?!embedded)/
+const leaves = (event: Event) => nounOf(event) === 'memory' && event.type !== 'memory.embedded'
 
 export interface KeeperOptions {
   place: Place
@@ -177,7 +177,7 @@ export class NoteKeeper {
   }
 
   private hear(events: Event[]): void {
-    if (!events.some(({ type }) => LEAVES.test(type))) return
+    if (!events.some(leaves)) return
     this.heard_ms = performance.now()
     this.wake()
   }

@@ -1,6 +1,13 @@
 import type { GroupRef, ProcessRef, TableName, Tables } from '../../core/rows.ts'
 import { KEYS, TABLES } from '../../core/rows.ts'
-import { type Cursor, type EventPlace, type Fact, INDEXES, type IndexName, type View } from '../../core/view.ts'
+import {
+  type Cursor,
+  type EventPlace,
+  type Fact,
+  INDEXES,
+  type IndexName,
+  type View,
+} from '../../core/view.ts'
 import type { EventDraft } from '../../core/event.ts'
 import { ChangedRows } from './changed.ts'
 import { cursorOf, isBefore } from '../../core/cursor.ts'

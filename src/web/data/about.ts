@@ -1,3 +1,4 @@
+import { factsOf, nounOf } from '../../core/event.ts'
 import type { OutputOf } from '../../client/calls.ts'
 import type { ShownEvent } from './live.ts'
 
@@ -6,16 +7,14 @@ export type QueueStatus = OutputOf<'queue.status'>
 
 /** Which events make what a view has asked for out of date. */
 
-export const aboutMemory = ({ type }: ShownEvent) => /^(?:memory|conflict|duplicate)/.test(type)
+const MEMORY = new Set<string>(['memory', 'duplicate'])
+export const aboutMemory = (event: ShownEvent) => MEMORY.has(nounOf(event))
 
-export const aboutQueue = ({ type }: ShownEvent) =>
-  /^(?:task|run|queue|dispatcher|lease)\./.test(type)
+const QUEUE = new Set<string>(['task', 'run', 'queue', 'dispatcher', 'lease'])
+export const aboutQueue = (event: ShownEvent) => QUEUE.has(nounOf(event))
 
 export const aboutTask = (id: string) => (event: ShownEvent) =>
   event.task === id || event.lock === `task:${id}`
 
 /** Who held what an event is about; whoever caused it may be another. */
-export function holderIn({ data, agent }: ShownEvent): string {
-  const { holder } = data
-  return typeof holder === 'string' ? holder : agent
-}
+export const holderIn = (event: ShownEvent) => factsOf(event).holder ?? event.agent

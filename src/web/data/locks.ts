@@ -1,3 +1,4 @@
+import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
@@ -35,11 +36,12 @@ setInterval(() => {
 }, LOOK_MS)
 
 function noteLocks(events: ShownEvent[]): void {
-  for (const { lock, type, data } of events) {
+  for (const event of events) {
+    const { lock } = event
     if (lock !== null) dirty.add(lock)
-    const { user } = data
+    const { user } = factsOf(event)
     if (typeof user === 'string') dirty.add(`user:${user}`)
-    if (type.startsWith('ticket.') || waiters.value.length > 0) askingWaiters.soon()
+    if (nounOf(event) === 'ticket' || waiters.value.length > 0) askingWaiters.soon()
   }
   if (dirty.size > 0) asking.soon()
 }

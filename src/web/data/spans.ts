@@ -1,3 +1,4 @@
+import { factsOf } from '../../core/event.ts'
 import { holderIn } from './about.ts'
 import type { ShownEvent } from './live.ts'
 
@@ -70,14 +71,14 @@ export class SpanReader {
     if (type === 'ticket.joined') return this.join(event, at)
     if (type === 'ticket.left' || type === 'ticket.broken') return this.leave(event, at)
     if (lock === null) return
-    const fence = typeof data['fence'] === 'number' ? data['fence'] : null
+    const { fence = null } = factsOf(event)
     if (type === 'lease.granted' || type === 'task.claimed')
       return this.grant(lock, agent, at, fence)
     if (type === 'lease.handed_off') {
-      this.end(lock, String(data['from']), at, 'handed off')
-      return this.grant(lock, String(data['to']), at, fence)
+      this.end(lock, data.from, at, 'handed off')
+      return this.grant(lock, data.to, at, fence)
     }
-    const ending = type === 'task.moved' && data['released'] === true ? 'released' : ENDINGS[type]
+    const ending = type === 'task.moved' && data.released ? 'released' : ENDINGS[type]
     if (ending) this.end(lock, holderIn(event), at, ending)
   }
 
@@ -100,8 +101,9 @@ export class SpanReader {
     this.held.delete(lock)
   }
 
-  private join({ agent, data }: ShownEvent, at: number): void {
-    const names = data['names'] as string[]
+  private join(event: ShownEvent, at: number): void {
+    const { agent } = event
+    const { names = [] } = factsOf(event)
     const spans = names.map((lock) => this.add('waited', lock, agent, at))
     this.waits.set(agent, [...(this.waits.get(agent) ?? []), ...spans])
   }

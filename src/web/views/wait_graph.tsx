@@ -1,3 +1,4 @@
+import { factsOf } from '../../core/event.ts'
 import { useComputed } from '@preact/signals'
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
@@ -51,10 +52,9 @@ export function WaitGraph() {
 
 /** `a waits for L, which b has`, as the deadlock was spelled out when it was found. */
 function edgesIn(event: ShownEvent): Edge[] {
-  const { cycle } = event.data
-  if (!Array.isArray(cycle)) return []
+  const { cycle = [] } = factsOf(event)
   return cycle.flatMap((sentence) => {
-    const [, from, lock, to] = /^(.+?) waits for (.+), which (.+) has$/.exec(String(sentence)) ?? []
+    const [, from, lock, to] = /^(.+?) waits for (.+), which (.+) has$/.exec(sentence) ?? []
     return from && lock && to ? [{ from, to, lock }] : []
   })
 }

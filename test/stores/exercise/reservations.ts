@@ -1,3 +1,4 @@
+import { factsOf } from '../../../src/core/event.ts'
 import { describe, expect, test } from 'vitest'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { PathVerbs } from '../../support/path_verbs.ts'
@@ -39,7 +40,7 @@ export function exerciseReservations(begin: Begin): void {
       const { leases } = await paths.reserve(['a/**', 'c/**', './a/'], bob)
       expect(leases.map(({ path }) => path.glob)).toEqual(['a/**', 'c/**'])
       const events = await store.events(0, 10)
-      expect(events.map(({ type, data }) => `${type} ${String(data['path'])}`)).toEqual([
+      expect(events.map((event) => `${event.type} ${factsOf(event).path}`)).toEqual([
         'lease.granted b/x.ts',
         'lease.granted a/**',
         'lease.granted c/**',

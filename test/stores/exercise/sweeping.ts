@@ -1,3 +1,4 @@
+import { factsOf } from '../../../src/core/event.ts'
 import { describe, expect, test } from 'vitest'
 import { callerOf, type Verbs } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
@@ -69,7 +70,7 @@ export function exerciseSweeping(begin: Begin): void {
       const left = (await verbs.store.events(0, 10_000)).filter(
         ({ type }) => type === 'ticket.left',
       )
-      expect(left.map(({ data }) => data['ticket'])).toEqual(['last'])
+      expect(left.map((event) => factsOf(event).ticket)).toEqual(['last'])
     })
 
     test('asked for by a daemon clears all that is over, however much', async () => {
@@ -87,7 +88,7 @@ export function exerciseSweeping(begin: Begin): void {
     const callsIn = async (verbs: Verbs) =>
       (await verbs.store.events(0, 10_000))
         .filter(({ type }) => type === 'ticket.called')
-        .map(({ data }) => data['ticket'])
+        .map((event) => factsOf(event).ticket)
 
     test('is called when it overtakes the head of a free lock', async () => {
       const { verbs } = begin()
