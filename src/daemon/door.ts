@@ -10,6 +10,7 @@ import { loopbackHosts } from '../doors/http/guard.ts'
 import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
 import { Access } from '../operations/access.ts'
+import { turnsAt } from '../operations/turns.ts'
 import type { Store } from '../stores/store.ts'
 
 const HOST = '127.0.0.1'
@@ -46,11 +47,12 @@ export async function openDoor(store: Store, ask: DoorAsk): Promise<Door> {
   const stopping = new AbortController()
   let hosts = new Set<string>()
   const access = new Access(store, secret)
-  const know: Doors['know'] = (socket) => strangers.know(socket)
+  const know: Doors['know'] = (socket, budget) => strangers.know(socket, budget)
   const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal, know }
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
   const strangers = new Strangers(server)
+  turnsAt(store).arrivals = () => strangers.arrived
   const servers = await listenTwice(server, port)
   const bound = (server.address() as AddressInfo).port
   hosts = loopbackHosts(bound)

@@ -1,5 +1,6 @@
 import { seeAgent } from '../core/agent.ts'
 import type { Caller } from '../core/caller.ts'
+import { TICKET_MS } from '../core/limits.ts'
 import type { Waiting } from '../core/lock.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
@@ -10,9 +11,11 @@ import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import { waitForTask } from './claim_wait.ts'
+import { budgetOf } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
+import { inTurn, spend, whileCounted, writingMs } from './spending.ts'
 import { waitInLine } from './wait.ts'
 
 /** One object for all calls: a schema is built once per set of fields. */
@@ -36,29 +39,79 @@ export async function call<F extends Fields, O>(
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'write') refuseOurs(operation.name, input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
-  if (operation.effect === 'read') {
-    const found = await operation.lookup?.(store, input, caller)
-    const contended = operation.touches === 'contended'
-    const look = (view: View) =>
-      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
-    return store.read(look) as Promise<Settled<O>>
+  if (operation.effect === 'read') return look(store, operation, input, caller)
+  const budget = budgetOf(caller)
+  const spent = budget && (await spend(budget, operation, input))
+  try {
+    return await change(store, operation, input, caller, signal)
+  } catch (error) {
+    spent?.()
+    throw error
   }
+}
+
+function look<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+): Promise<Settled<O>> {
+  const contended = operation.touches === 'contended'
+  return inTurn(store, operation.name, caller, async (timed) => {
+    const found = await timed(() => operation.lookup?.(store, input, caller))
+    const decide = (view: View) =>
+      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
+    return timed(() => store.read(decide)) as Promise<Settled<O>>
+  })
+}
+
+function change<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+  signal: AbortSignal | undefined,
+): Promise<Settled<O>> {
   const request = requestOf(operation.name, input, caller)
   const decide = (view: View, ticket_id?: string) => {
     seeAgent(view, caller)
     const ask = () => once(view, request, operation, input, caller, ticket_id)
     return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
+  let seen = false
+  const ask = (ticket_id?: string) =>
+    inTurn(
+      store,
+      operation.name,
+      caller,
+      (timed) => {
+        // It went away before it was its turn: nothing was asked, and nothing need be taken back.
+        if (signal?.aborted && ticket_id !== undefined && !seen) throw goneBefore(signal)
+        seen = true
+        const reads = operation.reads?.(input, caller)
+        return store.write((view) => timed(() => decide(view, ticket_id)), reads)
+      },
+      caller.budget && writingMs(operation, input),
+    )
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
-  if (wait_ms === 0) {
-    return store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
+  if (wait_ms === 0) return ask() as Promise<Settled<O>>
+  const wait = () => {
+    if (operation.waits !== 'task') {
+      return waitInLine(store, ask, { wait_ms, caller, signal, ticket_id: request?.key })
+    }
+    const claim = () => ask() as Promise<Settled<O>>
+    return whileNoted(store, request, claim, (noting) => {
+      return waitForTask(store, noting, { wait_ms, signal })
+    })
   }
-  if (operation.waits === 'task') {
-    const ask = () => store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
-    const wait = (noting: typeof ask) => waitForTask(store, noting, { wait_ms, signal })
-    return whileNoted(store, request, ask, wait)
-  }
-  return waitInLine(store, decide, { wait_ms, caller, signal, ticket_id: request?.key })
+  return whileCounted(operation, input, caller, wait, () => {
+    // Whoever was cut off may come back to its place: until then it is one that somebody has.
+    return signal?.aborted && request ? TICKET_MS : 0
+  })
+}
+
+function goneBefore({ reason }: AbortSignal): Refusal {
+  return reason instanceof Refusal ? reason : new Refusal('held', 'Nobody waits for this any more')
 }
 
 /**
