@@ -78,7 +78,7 @@ export function judge(calls: Call[], facts: Fact[], final: Final, witness: strin
     ...checkWitness(seen),
     ...checkRuns(seen, final.tasks),
     ...checkWaits(calls, facts),
-    ...checkCodes(calls),
+    ...checkCodes(calls, facts),
   ]
 }
 
