@@ -15,8 +15,8 @@ export interface Caller {
   admin: boolean
   /** What the caller's token is bound to; undefined: to nothing. */
   scope?: TokenScope | undefined
-  /** Where doors count what the caller's token uses of what all share; undefined: nobody counts. */
-  budget?: object | undefined
+  /** Where doors count what this ask uses of what all share; undefined: nobody counts. */
+  uses?: object | undefined
   /** The lease this caller runs under (`LEASEHOLD_LOCK`, `LEASEHOLD_FENCE`). */
   under: { lock: string; fence: number } | null
 }

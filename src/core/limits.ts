@@ -35,7 +35,7 @@ export const LOOKS_MAX = 200
 export const POSITION_MAX = 1_000
 
 /** Waiters and leases that one search for a deadlock goes through. */
-export const CYCLE_STEPS_MAX = 2_000
+export const CYCLE_STEPS_MAX = 10_000
 
 export const REQUEST_MEMORY_MS = 24 * 3600_000
 

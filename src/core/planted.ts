@@ -31,7 +31,7 @@ export type Promised =
   /** Programs count without a person's approval, and hooks let edits of state folders pass. */
   | 'R50'
   | 'R53'
-  /** No budget is ever used up, and everybody's asks are let go at once. */
+  /** No budget is ever used up, and nobody is held up. */
   | 'R49'
 
 let active: string | undefined

@@ -10,7 +10,6 @@ import { loopbackHosts } from '../doors/http/guard.ts'
 import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
 import { Access } from '../operations/access.ts'
-import { turnsAt } from '../operations/turns.ts'
 import type { Store } from '../stores/store.ts'
 
 const HOST = '127.0.0.1'
@@ -52,7 +51,6 @@ export async function openDoor(store: Store, ask: DoorAsk): Promise<Door> {
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
   const strangers = new Strangers(server)
-  turnsAt(store).arrivals = () => strangers.arrived
   const servers = await listenTwice(server, port)
   const bound = (server.address() as AddressInfo).port
   hosts = loopbackHosts(bound)

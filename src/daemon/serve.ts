@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setFlagsFromString } from 'node:v8'
 import { grantFullTtl } from '../stores/clock.ts'
 import { fileRefusal } from '../stores/errors.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
@@ -34,8 +33,6 @@ export async function serve(
   version: string,
   bounds = BOUNDS,
 ): Promise<Served> {
-  // Left alone, garbage grows to several times of what is in use before it is collected.
-  setFlagsFromString('--heap-growing-percent=50')
   const store = openStore(place)
   // What expired while nobody served is noticed by the very first write.
   const noticed: Event[] = []

@@ -9,9 +9,6 @@ import { askBare } from '../stores/wire.ts'
 /** These change nothing: they may be done twice, now and when a paused daemon goes on. */
 const READS = /\.(?:check|list|status)$/
 
-const isPassing = (error: unknown) =>
-  error instanceof Refusal && error.code === 'rate_limited' && error.details['lasting'] !== true
-
 /** Asks the daemon if one answers, else the store itself. */
 export class Asking {
   readonly folder: string
@@ -33,16 +30,13 @@ export class Asking {
     if (this.daemon === null) this.daemon = findDaemon(this.env, await this.serverFolder())
     const { daemon } = this
     const asked = READS.test(name) ? input : { request_id: uniqueId(), ...input }
-    while (daemon) {
+    if (daemon) {
       try {
         return await askBare(daemon, name, asked, caller)
       } catch (error) {
-        // Too much at once: told late, and a moment later there is room. A hook has so long anyway.
-        if (isPassing(error)) continue
         if (!(error instanceof Unanswered)) throw error
         if (!daemon.isOurs) throw new Refusal('unavailable', `No server answers at ${daemon.url}`)
         this.daemon = undefined
-        break
       }
     }
     this.direct ??= (await import('./direct_store.ts')).openDirect(this.env, this.cwd)

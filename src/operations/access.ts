@@ -8,7 +8,7 @@ import type { TokenScope } from '../core/rows.ts'
 import type { Cursor } from '../core/view.ts'
 import { sha256 } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
-import { type Budget, Budgets } from './budget.ts'
+import { type Budget, Budgets, type Uses } from './budget.ts'
 import { agentId } from './fields.ts'
 import { parseInput, type Role } from './operation.ts'
 import { type End, TokenWatch } from './token_watch.ts'
@@ -21,6 +21,8 @@ export interface Bearer {
   scope?: TokenScope | undefined
   /** What its token uses of what all share; an admin's has none. */
   budget?: Budget | undefined
+  /** The same for one ask, once it was let in. */
+  uses?: Uses | undefined
 }
 
 /** A revocation through another process counts at the latest after this time. */
@@ -85,6 +87,14 @@ export class Access {
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
     this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })
+    return bearer
+  }
+
+  /** Waits until an ask of this kind may begin; refuses with `rate_limited` if it may not. */
+  async letIn(bearer: Bearer, kind: string): Promise<Bearer> {
+    const { budget } = bearer
+    if (budget) return { ...bearer, uses: { budget, turn: await budget.turn(kind) } }
+    this.budgets.company.came(undefined)
     return bearer
   }
 
@@ -159,8 +169,8 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
       },
     )
   }
-  const { scope, budget } = bearer
-  const bounds = { ...(scope && { scope }), ...(budget && { budget }) }
+  const { scope, uses } = bearer
+  const bounds = { ...(scope && { scope }), ...(uses && { uses }) }
   return { agent, given: true, process: null, under: null, admin, ...bounds, ...more }
 }
 

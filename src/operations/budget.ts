@@ -2,6 +2,7 @@ import type { Caller, Spending } from '../core/caller.ts'
 import type { Held } from '../core/held.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
+import { Company, LATE_MS, Pace, type Turn } from './pace.ts'
 
 const MB = 1024 * 1024
 const HOUR_MS = 3600_000
@@ -16,13 +17,12 @@ const COUNT_MS = 2_000
  * agents of one developer use. Admins have no budget: nothing that a token does refuses them.
  */
 export const LIMITS = {
-  calls: { max: 2_000, all: 8_000, what: 'calls at once' },
   bytes_under_way: { max: 16 * MB, all: 96 * MB, what: 'bytes of requests and answers at once' },
   waits: { max: 1_200, all: 10_000, what: 'open waits' },
   names_in_line: { max: 10_000, all: 100_000, what: 'names of locks that are waited for' },
   streams: { max: 200, all: 4_000, what: 'open streams' },
   leases: { max: 2_000, all: Infinity, what: 'locks and reservations held' },
-  globs: { max: 1_000, all: Infinity, what: 'reservations of patterns' },
+  globs: { max: 300, all: Infinity, what: 'reservations of patterns' },
   tasks_waiting: { max: 100_000, all: Infinity, what: 'tasks that wait' },
   bytes_stored: { max: 128 * MB, all: Infinity, what: 'bytes of text stored in an hour' },
 } as const
@@ -33,7 +33,6 @@ type Kind = keyof typeof LIMITS
 type Open = Exclude<Kind, Kept | 'bytes_stored'>
 
 const NEXT: Record<Kind, string> = {
-  calls: 'Ask again in a moment.',
   bytes_under_way: 'Ask again in a moment, or send less at once.',
   waits: 'Wait for less at once, or use a token for each agent.',
   names_in_line: 'Wait for fewer locks at once.',
@@ -56,15 +55,31 @@ function usedUp(kind: Kind, limit: number, retry_after_seconds: number): Refusal
   })
 }
 
-const none = () => ({ calls: 0, bytes_under_way: 0, waits: 0, names_in_line: 0, streams: 0 })
+/** Others ask too, and this token has had its share. */
+function tooFast(): Refusal {
+  const retry_after_seconds = LATE_MS / 1000
+  return new Refusal('rate_limited', 'This token asks for more than its share of the server', {
+    next: 'Ask for less at once, or use a token for each agent.',
+    details: { budget: 'time', retry_after_seconds },
+  })
+}
+
+const none = () => ({ bytes_under_way: 0, waits: 0, names_in_line: 0, streams: 0 })
 
 /** Counts what a token keeps in the store, by the agent that it names. */
 type Count = (kind: Kept) => Promise<Partial<Held>>
+
+/** What an ask uses of what all share. */
+export interface Uses {
+  budget: Budget
+  turn: Turn
+}
 
 /** What one token uses. */
 export class Budget {
   private readonly shared: Record<Open, number>
   private readonly count: Count
+  private readonly pace: Pace
   private readonly open = none()
   /**
    * As counted last, and all that was asked for since. A daemon that was just started has counted
@@ -77,8 +92,9 @@ export class Budget {
   private spent = 0
   private spent_ms = 0
 
-  constructor(shared: Record<Open, number>, count: Count) {
+  constructor(shared: Record<Open, number>, company: Company, count: Count) {
     this.shared = shared
+    this.pace = new Pace(company)
     this.count = count
   }
 
@@ -87,12 +103,18 @@ export class Budget {
     return Object.values(this.open).every((used) => used === 0) && this.spentNow() === 0
   }
 
+  /** Waits until an ask of this kind may begin, or refuses with `rate_limited`. */
+  async turn(kind: string): Promise<Turn> {
+    const turn = await this.pace.turn(kind)
+    if (!turn) throw tooFast()
+    return turn
+  }
+
   /** Takes `amount`, or refuses with `rate_limited`. Returns what gives it back, once. */
   take(kind: Open, amount = 1): () => void {
     const { max, all } = LIMITS[kind]
     if (!planted('R49')) {
-      const isShort = kind === 'calls' || kind === 'bytes_under_way'
-      const seconds = isShort ? MOMENT_SECONDS : LONG_SECONDS
+      const seconds = kind === 'bytes_under_way' ? MOMENT_SECONDS : LONG_SECONDS
       if (this.open[kind] + amount > max) throw usedUp(kind, max, seconds)
       if (this.shared[kind] + amount > all) throw usedUp(kind, all, seconds)
     }
@@ -166,13 +188,15 @@ export class Budget {
 }
 
 /** What counts for this caller, if anything: rules know only that there is something. */
-export const budgetOf = ({ budget }: Pick<Caller, 'budget'>) => budget as Budget | undefined
+export const usedBy = ({ uses }: Pick<Caller, 'uses'>) => uses as Uses | undefined
 
 /** Tokens whose budgets are remembered though nothing of theirs is open. */
 const REMEMBERED_MAX = 1_000
 
 /** The budgets of all tokens of one daemon. */
 export class Budgets {
+  /** Admins have none, but they are company. */
+  readonly company = new Company()
   private readonly shared = none()
   private readonly budgets = new Map<string, Budget>()
   private readonly countOf: (agent: string) => Count
@@ -186,7 +210,7 @@ export class Budgets {
     let budget = this.budgets.get(hash)
     if (!budget) {
       this.forgetIdle()
-      budget = new Budget(this.shared, this.countOf(agent))
+      budget = new Budget(this.shared, this.company, this.countOf(agent))
       this.budgets.set(hash, budget)
     }
     return budget

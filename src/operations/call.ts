@@ -11,12 +11,15 @@ import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import { waitForTask } from './claim_wait.ts'
-import { budgetOf } from './budget.ts'
+import { usedBy } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
-import { inTurn, spend, whileCounted, writingMs } from './spending.ts'
+import { spend, whileCounted } from './spending.ts'
 import { waitInLine } from './wait.ts'
+
+/** What is looked up outside of a view is read in pieces, between which others are answered. */
+const LOOKUP_MS = 5
 
 /** One object for all calls: a schema is built once per set of fields. */
 const WHO = { agent: agentId }
@@ -40,8 +43,8 @@ export async function call<F extends Fields, O>(
   if (operation.effect === 'write') refuseOurs(operation.name, input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
   if (operation.effect === 'read') return look(store, operation, input, caller)
-  const budget = budgetOf(caller)
-  const spent = budget && (await spend(budget, operation, input))
+  const uses = usedBy(caller)
+  const spent = uses && (await spend(uses, operation, input))
   try {
     return await change(store, operation, input, caller, signal)
   } catch (error) {
@@ -50,19 +53,20 @@ export async function call<F extends Fields, O>(
   }
 }
 
-function look<F extends Fields, O>(
+async function look<F extends Fields, O>(
   store: Store,
   operation: Operation<F, O>,
   input: Input<F>,
   caller: Caller,
 ): Promise<Settled<O>> {
   const contended = operation.touches === 'contended'
-  return inTurn(store, operation.name, caller, async (timed) => {
-    const found = await timed(() => operation.lookup?.(store, input, caller))
-    const decide = (view: View) =>
-      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
-    return timed(() => store.read(decide)) as Promise<Settled<O>>
-  })
+  const turn = usedBy(caller)?.turn
+  if (operation.lookup) turn?.spend(LOOKUP_MS)
+  const found = await operation.lookup?.(store, input, caller)
+  const decide = (view: View) =>
+    operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
+  const timed = (view: View) => (turn ? turn.timed(() => decide(view)) : decide(view))
+  return store.read(timed) as Promise<Settled<O>>
 }
 
 function change<F extends Fields, O>(
@@ -73,33 +77,28 @@ function change<F extends Fields, O>(
   signal: AbortSignal | undefined,
 ): Promise<Settled<O>> {
   const request = requestOf(operation.name, input, caller)
+  const turn = usedBy(caller)?.turn
   const decide = (view: View, ticket_id?: string) => {
     seeAgent(view, caller)
     const ask = () => once(view, request, operation, input, caller, ticket_id)
     return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
-  let seen = false
-  const ask = (ticket_id?: string) =>
-    inTurn(
-      store,
-      operation.name,
-      caller,
-      (timed) => {
-        // It went away before it was its turn: nothing was asked, and nothing need be taken back.
-        if (signal?.aborted && ticket_id !== undefined && !seen) throw goneBefore(signal)
-        seen = true
-        const reads = operation.reads?.(input, caller)
-        return store.write((view) => timed(() => decide(view, ticket_id)), reads)
-      },
-      caller.budget && writingMs(operation, input),
-    )
+  const timed: typeof decide = (view, ticket_id) => {
+    if (!turn) return decide(view, ticket_id)
+    try {
+      return turn.timed(() => decide(view, ticket_id))
+    } finally {
+      // Whoever waits may be asked again, as often as something becomes free.
+      turn.end()
+    }
+  }
+  const claim = () => store.write(timed, operation.reads?.(input, caller)) as Promise<Settled<O>>
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
-  if (wait_ms === 0) return ask() as Promise<Settled<O>>
+  if (wait_ms === 0) return claim()
   const wait = () => {
     if (operation.waits !== 'task') {
-      return waitInLine(store, ask, { wait_ms, caller, signal, ticket_id: request?.key })
+      return waitInLine(store, timed, { wait_ms, caller, signal, ticket_id: request?.key })
     }
-    const claim = () => ask() as Promise<Settled<O>>
     return whileNoted(store, request, claim, (noting) => {
       return waitForTask(store, noting, { wait_ms, signal })
     })
@@ -108,10 +107,6 @@ function change<F extends Fields, O>(
     // Whoever was cut off may come back to its place: until then it is one that somebody has.
     return signal?.aborted && request ? TICKET_MS : 0
   })
-}
-
-function goneBefore({ reason }: AbortSignal): Refusal {
-  return reason instanceof Refusal ? reason : new Refusal('held', 'Nobody waits for this any more')
 }
 
 /**

@@ -5,6 +5,7 @@ import { isScoped } from '../core/token_scope.ts'
 import type { Event } from '../core/view.ts'
 import type { Store } from '../stores/store.ts'
 import * as answers from './answers/locks.ts'
+import { usedBy } from './budget.ts'
 import * as f from './fields.ts'
 import { field, operation } from './operation.ts'
 import * as s from './schemas.ts'
@@ -87,7 +88,7 @@ const found = new WeakMap<Event[], Map<object, Promise<Event[]>>>()
 /** Those of `events` that the caller may be told of. */
 export async function eventsSeen(store: Store, events: Event[], caller: Caller): Promise<Event[]> {
   if (!isScoped(caller)) return events
-  const whose = caller.budget ?? caller
+  const whose = usedBy(caller)?.budget ?? caller
   const known = found.get(events) ?? new Map<object, Promise<Event[]>>()
   found.set(events, known)
   let seen = known.get(whose)

@@ -8,8 +8,8 @@ const PLACE_MAX = 4096
 
 export const globs = field(() => s.paths(1), 'Globs, relative to the checkout: src/**, docs/*.md.')
 export const globsOptional = field(() => s.optional(s.paths(1)), 'Those globs (default: all).')
-/** A large commit is asked about in several calls: others are answered between two. */
-export const paths = field(() => s.paths(1), 'Paths, relative to the checkout.')
+/** As many as a large commit has. */
+export const paths = field(() => s.paths(1, 1000), 'Paths, relative to the checkout.')
 export const touchedPaths = field(
   () => s.paths(0),
   'Paths that are about to be written; none for a sign of life.',

@@ -3,6 +3,7 @@ import { disownTicket } from '../core/line.ts'
 import { giveUp, type Waiting } from '../core/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import { toldTo } from '../core/touched.ts'
+import type { View } from '../core/view.ts'
 import { uniqueId } from '../stores/digest.ts'
 import type { Store } from '../stores/store.ts'
 import { roomOf } from './waiting_room.ts'
@@ -21,7 +22,7 @@ interface Patience {
  */
 export async function waitInLine<O>(
   store: Store,
-  ask: (ticket_id: string) => Promise<O>,
+  ask: (view: View, ticket_id: string) => O,
   { wait_ms, caller, signal, ticket_id: given }: Patience,
 ): Promise<Exclude<O, Waiting>> {
   const ticket_id = given ?? uniqueId()
@@ -33,7 +34,7 @@ export async function waitInLine<O>(
   try {
     for (;;) {
       seat.hush()
-      const got = await ask(ticket_id)
+      const got = await store.write((view) => ask(view, ticket_id))
       if (!isWaiting(got)) return got as Exclude<O, Waiting>
       isHere = true
       const called = await seat.calledWithin(until - performance.now(), signal)

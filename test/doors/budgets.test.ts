@@ -4,7 +4,7 @@ import { overlaps, parseGlob } from '../../src/core/glob.ts'
 import type { AnyRow } from '../../src/stores/port.ts'
 import { Remembered } from '../../src/stores/remembered.ts'
 import { LIMITS } from '../../src/operations/budget.ts'
-import { Turns } from '../../src/operations/turns.ts'
+import { Company, Pace } from '../../src/operations/pace.ts'
 import { until } from '../processes.ts'
 import { type Served, servingPlace, startDaemon } from './serving.ts'
 
@@ -29,13 +29,16 @@ describe('a budget that is used up', () => {
     const streams = Array.from({ length: LIMITS.streams.max }, () => listen(daemon, token))
     await until('all listen', () => streams.every(({ said }) => said.includes('200 OK')))
     const refused = listen(daemon, token)
+    await until('it is refused', () => refused.said.includes('"budget":"streams"'))
     const admin = listen(daemon, daemon.secret)
     await until('an admin listens', () => admin.said.includes('200 OK'))
     // A place that is given back is there for the next.
     streams[0]!.destroy()
-    const next = listen(daemon, token)
-    await until('there is room again', () => next.said.includes('200 OK'))
-    expect(refused.said).toBe('')
+    await until('there is room again', async () => {
+      const next = listen(daemon, token)
+      await until('it is answered', () => next.said.includes('HTTP/1.1'))
+      return next.said.includes('200 OK')
+    })
   }, 60_000)
 
   test('is named, with its limit and when to come back; subagents count too', async () => {
@@ -88,15 +91,21 @@ test('bodies are not remembered, and rows only up to so many bytes', () => {
   expect(remembered.size).toBe(0)
 })
 
-test('whoever has used least is next, however many others wait', async () => {
-  const turns = new Turns()
-  const [greedy, modest] = [{}, {}]
-  const order: string[] = []
-  const ask = (whose: object, name: string) =>
-    turns.take(whose, name, async () => void order.push(name), 50)
-  const asked = Array.from({ length: 20 }, () => ask(greedy, 'greedy'))
-  await asked[0]
-  await Promise.all([...asked, ask(modest, 'modest')])
-  expect(order.indexOf('modest')).toBeLessThan(4)
-  expect(order).toHaveLength(21)
+test('whoever used more than its share waits while others ask, and nobody who is alone', async () => {
+  const company = new Company()
+  const [greedy, modest] = [new Pace(company), new Pace(company)]
+  const ask = async (pace: Pace, ms: number) => {
+    const turn = await pace.turn('x')
+    turn?.spend(ms)
+    turn?.end()
+    return pace
+  }
+  const begun = performance.now()
+  for (let i = 0; i < 100; i += 1) await ask(greedy, 300)
+  expect(performance.now() - begun).toBeLessThan(1_000)
+  await ask(modest, 1)
+  await ask(greedy, 300)
+  const late = ask(greedy, 300)
+  expect(await Promise.race([late, ask(modest, 1)])).toBe(modest)
+  expect(await late).toBe(greedy)
 })

@@ -19,7 +19,7 @@ import { call } from '../../operations/call.ts'
 import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { inTurn } from '../../operations/spending.ts'
+import { LATE_MS } from '../../operations/pace.ts'
 import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
@@ -84,11 +84,10 @@ export function httpApp(doors: Doors): Hono {
   })
   app.all('/mcp', async (c) => {
     const secret = askedWith(c)
-    const bearer = await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret, 'mcp')
     const used = new UnderWay(c, bearer)
-    // What a client listens on stays open; all else is a call, which may wait.
+    // What a client listens on stays open.
     if (c.req.method === 'GET') used.streaming()
-    else used.calling()
     used.reading(toolBodyMax())
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
@@ -100,19 +99,32 @@ export function httpApp(doors: Doors): Hono {
 /** One operation, asked for by its name. */
 async function answerCall(c: Context, doors: Doors): Promise<Response> {
   const secret = askedWith(c)
-  const bearer = await bearerOf(c, doors, secret)
+  const operation = operationNamed.get(c.req.param('name') ?? '')
+  const bearer = await bearerOf(c, doors, secret, operation?.name ?? 'unknown')
+  try {
+    return await answerBearer(c, doors, bearer, secret)
+  } finally {
+    bearer.uses?.turn.end()
+  }
+}
+
+async function answerBearer(
+  c: Context,
+  doors: Doors,
+  bearer: Bearer,
+  secret: string | undefined,
+): Promise<Response> {
   const operation = operationOf(c)
   refuseRole(bearer, operation)
   const used = new UnderWay(c, bearer)
   used.reading(bodyMaxOf(operation))
-  const body = await inputOf(c, operation, (text) => turnToRead(doors.store, bearer, text))
+  const body = await inputOf(c, operation)
   const { input, agent } = readArguments(operation.input, body)
   const known = callerHeader(c.req.header('leasehold-caller'), bearer)
   const caller = callerFor(bearer, agent, known)
   const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
   // Only a wait can be given up; a signal costs something, and most asks do not wait.
   if (!input['wait_seconds']) {
-    used.calling()
     const answer = (await ask()) as object
     const isRead = operation.effect === 'read'
     if (isRead) warnOfDamage(c, doors.store)
@@ -123,6 +135,10 @@ async function answerCall(c: Context, doors: Doors): Promise<Response> {
   return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
 }
 
+/** About so long it takes to count everything, and to read and send an event of the past. */
+const METRICS_MS = 10
+const EVENT_MS = 0.02
+
 const MEND = 'Restore a backup: leasehold db restore BACKUP'
 
 /** A damaged store is read as far as it can be; whoever reads must know that something may lack. */
@@ -130,17 +146,24 @@ function warnOfDamage(c: Context, { damage }: Store): void {
   if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
 }
 
-async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {
+/** Who asks, once it is let in: see `Access.letIn`. */
+async function bearerOf(
+  c: Context,
+  doors: Doors,
+  secret: string | undefined,
+  kind: string,
+): Promise<Bearer> {
   const bearer = await doors.access.bearerOf(secret)
   try {
     doors.know(outgoingOf(c).socket, bearer.budget)
   } catch (error) {
     // It is refused as a connection: on its next request it would be asked again.
     c.header('connection', 'close')
+    await pause(LATE_MS, undefined, { ref: false })
     throw error
   }
   c.set('agent', bearer.agent)
-  return bearer
+  return doors.access.letIn(bearer, kind)
 }
 
 /** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
@@ -160,19 +183,19 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    const bearer = await bearerOf(c, doors, askedWith(c))
+    const bearer = await bearerOf(c, doors, askedWith(c), '/metrics')
     if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
     const now = { version, listeners: hub.listeners, requests: requests() }
-    const caller = callerFor(bearer, undefined)
-    const text = await inTurn(store, '/metrics', caller, (timed) => {
-      return timed(() => metricsText(store, now))
-    })
+    bearer.uses?.turn.spend(METRICS_MS)
+    const text = await metricsText(store, now)
+    bearer.uses?.turn.end()
     return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    const bearer = await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret, '/v1/events')
+    bearer.uses?.turn.end()
     doors.stopping.throwIfAborted()
     // A stream is a body, and a HEAD has none.
     if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
@@ -188,10 +211,13 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     // Written there without a stream of ours in between.
     const caller = callerFor(bearer, undefined)
     const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
-    const read: Read = (after, limit) =>
-      inTurn(doors.store, '/v1/events', caller, (timed) => {
-        return timed(async () => doors.store.events(after, limit))
-      })
+    const read: Read = async (after, limit) => {
+      const turn = await bearer.budget?.turn('past events')
+      const events = await doors.store.events(after, limit)
+      turn?.spend(events.length * EVENT_MS)
+      turn?.end()
+      return events
+    }
     await doors.hub.stream(last, out, { read, ...(isScoped(caller) && { see }) })
     return RESPONSE_ALREADY_SENT
   })
@@ -209,40 +235,17 @@ function operationOf(c: Context): Operation {
   return operation
 }
 
-/** What is longer takes its time to be read, by us and by all who check it. */
-const LONG = 64 * 1024
-/** Reading a megabyte takes about so long, from JSON to a row. */
-const READ_MS_PER_MB = 30
-
-function turnToRead(store: Store, bearer: Bearer, { length }: string): Promise<void> | void {
-  if (length < LONG) return undefined
-  const mb = length / (1024 * 1024)
-  return inTurn(store, 'a long text', bearer, () => Promise.resolve(), mb * READ_MS_PER_MB)
-}
-
-function inputOf(
-  c: Context,
-  operation: Operation,
-  turn: (text: string) => Promise<void> | void,
-): Promise<Record<string, unknown>> {
-  if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation), turn)
+function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
+  if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation))
   // Everything is text there; the check reads it as what its field takes.
   return Promise.resolve(c.req.query())
 }
 
-/** Whoever uses up a budget is told so late: most ask again as soon as they know. */
-const SLOWLY_SECONDS_MAX = 30
-
-async function answerRefusal(c: Context, { store }: Doors, error: unknown): Promise<Response> {
+function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : broken(error)
   noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
   const after = refusal.details['retry_after_seconds']
-  if (typeof after === 'number') {
-    c.header('retry-after', String(after))
-    // Not all at the same moment, or they would all come back at the same moment.
-    const ms = Math.min(after, SLOWLY_SECONDS_MAX) * 1000 * (0.5 + Math.random())
-    await pause(ms, undefined, { signal: c.req.raw.signal, ref: false }).catch(() => null)
-  }
+  if (typeof after === 'number') c.header('retry-after', String(after))
   return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
 }
 

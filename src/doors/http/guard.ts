@@ -61,13 +61,9 @@ const DISCARD_MS = 500
 
 /**
  * Reads a JSON object of at most `max` bytes, and nothing else: forms and plain text come from
- * pages we do not know. `inTurn` is waited for when it is there, before it is read as JSON.
+ * pages we do not know.
  */
-export async function readJson(
-  request: Request,
-  max = BODY_MAX,
-  inTurn: (text: string) => Promise<void> | void = () => undefined,
-): Promise<Record<string, unknown>> {
+export async function readJson(request: Request, max = BODY_MAX): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
     throw new Refusal('invalid', 'The body must be application/json', {
@@ -75,7 +71,6 @@ export async function readJson(
     })
   }
   const text = await readBounded(request, max)
-  await inTurn(text)
   let value: unknown
   try {
     value = text === '' ? {} : JSON.parse(text)

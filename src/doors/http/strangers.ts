@@ -25,8 +25,6 @@ export class Strangers {
   private readonly known = new WeakSet<Socket>()
   private readonly budgets = new Map<object, number>()
   private readonly max: number
-  /** How many have come so far. */
-  arrived = 0
   private open = 0
   private tokens = 0
 
@@ -37,7 +35,6 @@ export class Strangers {
     server.maxConnections = max
     server.on('connection', (socket) => {
       this.open += 1
-      this.arrived += 1
       this.strangers.add(socket)
       socket.once('close', () => {
         this.open -= 1

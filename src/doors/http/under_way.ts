@@ -8,37 +8,33 @@ import { outgoingOf } from './guard.ts'
  */
 export class UnderWay {
   private readonly c: Context
-  private readonly budget: Bearer['budget']
+  private readonly uses: Bearer['uses']
   private ends: (() => void)[] | undefined
 
-  constructor(c: Context, { budget }: Bearer) {
+  constructor(c: Context, { uses }: Bearer) {
     this.c = c
-    this.budget = budget
+    this.uses = uses
   }
 
   /** A body is about to be read: of the length it states, or of any up to `max`. */
   reading(max: number): void {
-    const { budget, c } = this
-    if (!budget || c.req.method === 'GET') return
+    const { uses, c } = this
+    if (!uses || c.req.method === 'GET') return
     const stated = Number(c.req.header('content-length') ?? max)
-    this.until(budget.take('bytes_under_way', Math.min(stated, max)))
-  }
-
-  calling(): void {
-    if (this.budget) this.until(this.budget.take('calls'))
+    this.until(uses.budget.take('bytes_under_way', Math.min(stated, max)))
   }
 
   streaming(): void {
-    if (this.budget) this.until(this.budget.take('streams'))
+    if (this.uses) this.until(this.uses.budget.take('streams'))
   }
 
   /** What only looked is refused an answer that is too much; what has been done is told. */
   answer(value: object, isRead: boolean): Response {
-    const { budget, c } = this
-    if (!budget) return c.json(value)
-    const text = JSON.stringify(value)
-    const use = isRead ? 'take' : 'add'
-    this.until(budget[use]('bytes_under_way', text.length))
+    const { uses, c } = this
+    if (!uses) return c.json(value)
+    const { budget, turn } = uses
+    const text = turn.timed(() => JSON.stringify(value))
+    this.until(budget[isRead ? 'take' : 'add']('bytes_under_way', text.length))
     return c.body(text, 200, { 'content-type': 'application/json' })
   }
 
