@@ -11,6 +11,8 @@ export default defineConfig({
     env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A poll waits for what must come; on a busy machine it may come late.
+    expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },

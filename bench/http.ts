@@ -77,7 +77,11 @@ export async function stopServer({ child }: Server): Promise<void> {
 }
 
 /** A daemon of its own, on a free port. */
-export async function startServer(folder: string, path: string): Promise<Server> {
+export async function startServer(
+  folder: string,
+  path: string,
+  role: 'agent' | 'admin' = 'agent',
+): Promise<Server> {
   const env = {
     ...process.env,
     LEASEHOLD_DIR: folder,
@@ -90,7 +94,7 @@ export async function startServer(folder: string, path: string): Promise<Server>
   })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const { url } = JSON.parse(line) as { url: string }
-  const args = [COMMAND, '--json', 'token', 'create', '--role', 'agent', '--agent', 'bench']
+  const args = [COMMAND, '--json', 'token', 'create', '--role', role, '--agent', 'bench']
   const made = execFileSync(process.execPath, args, { env, encoding: 'utf8' })
   return { child, url, secret: (JSON.parse(made) as { token: string }).token }
 }

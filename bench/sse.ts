@@ -40,7 +40,8 @@ export interface Sse {
 /** Events to many listeners in processes of their own; and what a daemon costs that is idle. */
 export async function measureSse(quick: boolean): Promise<Sse> {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-bench-'))
-  const server = await startServer(folder, join(folder, 'leasehold.db'))
+  // More streams than a token of an agent may open.
+  const server = await startServer(folder, join(folder, 'leasehold.db'), 'admin')
   const { child, url, secret } = server
   try {
     const idle = await measureIdle(server, quick ? IDLE_SECONDS_QUICK : IDLE_SECONDS)

@@ -1,5 +1,8 @@
 import type { ProcessRef, TokenScope } from './rows.ts'
 
+/** What an ask adds to what its token keeps. */
+export type Spending = Partial<Record<'leases' | 'globs' | 'tasks_waiting', number>>
+
 /** Who is asking. */
 export interface Caller {
   agent: string
@@ -12,6 +15,8 @@ export interface Caller {
   admin: boolean
   /** What the caller's token is bound to; undefined: to nothing. */
   scope?: TokenScope | undefined
+  /** Where doors count what this ask uses of what all share; undefined: nobody counts. */
+  uses?: object | undefined
   /** The lease this caller runs under (`LEASEHOLD_LOCK`, `LEASEHOLD_FENCE`). */
   under: { lock: string; fence: number } | null
 }

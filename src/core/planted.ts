@@ -31,6 +31,8 @@ export type Promised =
   /** Programs count without a person's approval, and hooks let edits of state folders pass. */
   | 'R50'
   | 'R53'
+  /** No budget is ever used up, and nobody is held up. */
+  | 'R49'
 
 let active: string | undefined
 

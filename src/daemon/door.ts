@@ -46,7 +46,7 @@ export async function openDoor(store: Store, ask: DoorAsk): Promise<Door> {
   const stopping = new AbortController()
   let hosts = new Set<string>()
   const access = new Access(store, secret)
-  const know: Doors['know'] = (socket) => strangers.know(socket)
+  const know: Doors['know'] = (socket, budget) => strangers.know(socket, budget)
   const doors = { store, hub, access, hosts: () => hosts, version, stopping: stopping.signal, know }
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)

@@ -85,8 +85,12 @@ async function touchSome(
   return held
 }
 
-/** Refusals that say something about the path; any other says something about the store. */
-const isNo = ({ code }: Refusal) => code === 'held' || code === 'lease_expired'
+/**
+ * Refusals that say something about the path, or that whoever asks has used up what its token may
+ * have: filling that would be a way past the guard. Any other says something about the store.
+ */
+const isNo = ({ code }: Refusal) =>
+  code === 'held' || code === 'lease_expired' || code === 'rate_limited' || code === 'too_large'
 
 async function touch(
   { asking, caller, settings }: HookContext,

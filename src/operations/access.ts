@@ -1,11 +1,14 @@
 import { admits, type Caller } from '../core/caller.ts'
 import { endsRun, factsOf } from '../core/event.ts'
+import { type Held, leasesHeld, tasksMade } from '../core/stats/held.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
 import type { TokenScope } from '../core/rows.ts'
+import type { Cursor } from '../core/view.ts'
 import { sha256 } from '../machine/digest.ts'
 import type { Store } from '../stores/writer/store.ts'
+import { type Budget, Budgets, type Uses } from './budget.ts'
 import { agentId } from './fields.ts'
 import { parseInput, type Role } from './operation.ts'
 import { type End, TokenWatch } from './token_watch.ts'
@@ -16,6 +19,10 @@ export interface Bearer {
   agent: string
   /** What it is bound to, if anything. */
   scope?: TokenScope | undefined
+  /** What its token uses of what all share; an admin's has none. */
+  budget?: Budget | undefined
+  /** The same for one ask, once it was let in. */
+  uses?: Uses | undefined
 }
 
 /** A revocation through another process counts at the latest after this time. */
@@ -28,6 +35,7 @@ export class Access {
   private readonly adminHash: string
   private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
   private readonly open: TokenWatch
+  private readonly budgets: Budgets
   /** What was read before one is not remembered after it. */
   private revocations = 0
 
@@ -35,6 +43,7 @@ export class Access {
     this.store = store
     this.adminHash = sha256(adminSecret)
     this.open = new TokenWatch(store)
+    this.budgets = new Budgets((agent) => (kind) => heldIn(store, agent, kind))
     store.onCommit((events) => {
       if (events.some(({ type }) => type === 'token.revoked')) {
         this.revocations += 1
@@ -66,15 +75,26 @@ export class Access {
       return { token: validToken(view, hash), read_ms: view.now }
     })
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
+    const { role, scope } = token
+    const agent = token.agent ?? `${role}:${token.id}`
     const bearer: Bearer = {
-      role: token.role,
-      agent: token.agent ?? `${token.role}:${token.id}`,
-      ...(token.scope && { scope: token.scope }),
+      role,
+      agent,
+      ...(scope && { scope }),
+      ...(role !== 'admin' && { budget: this.budgets.of(hash, agent) }),
     }
     if (this.revocations !== revocations) return bearer
     if (this.known.size >= REMEMBERED_MAX) this.known.clear()
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
     this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })
+    return bearer
+  }
+
+  /** Waits until an ask of this kind may begin; refuses with `rate_limited` if it may not. */
+  async letIn(bearer: Bearer, kind: string): Promise<Bearer> {
+    const { budget } = bearer
+    if (budget) return { ...bearer, uses: { budget, turn: await budget.turn(kind) } }
+    this.budgets.company.came(undefined)
     return bearer
   }
 
@@ -91,6 +111,19 @@ export class Access {
   endAll(secret: string | undefined): void {
     this.open.end(sha256(secret ?? ''))
   }
+}
+
+/** Counts what `agent` and those nested under it keep: in steps, where it may be much. */
+async function heldIn(store: Store, agent: string, kind: keyof Held): Promise<Partial<Held>> {
+  if (kind !== 'tasks_waiting') return store.read((view) => leasesHeld(view, agent))
+  let tasks_waiting = 0
+  let from: Cursor | undefined
+  do {
+    const { made, next } = await store.read((view) => tasksMade(view, agent, from))
+    tasks_waiting += made
+    from = next
+  } while (from)
+  return { tasks_waiting }
 }
 
 function unauthorized(message: string): Refusal {
@@ -136,8 +169,9 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
       },
     )
   }
-  const { scope } = bearer
-  return { agent, given: true, process: null, under: null, admin, ...(scope && { scope }), ...more }
+  const { scope, uses } = bearer
+  const bounds = { ...(scope && { scope }), ...(uses && { uses }) }
+  return { agent, given: true, process: null, under: null, admin, ...bounds, ...more }
 }
 
 const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }

@@ -1,5 +1,6 @@
 import { seeAgent } from '../core/locks/agent.ts'
 import type { Caller } from '../core/caller.ts'
+import { TICKET_MS } from '../core/bounds.ts'
 import type { Waiting } from '../core/locks/lock.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
@@ -10,10 +11,15 @@ import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
+import { usedBy } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
+import { spend, whileCounted } from './spending.ts'
 import { waitInLine } from './wait.ts'
+
+/** What is looked up outside of a view is read in pieces, between which others are answered. */
+const LOOKUP_MS = 5
 
 /** One object for all calls: a schema is built once per set of fields. */
 const WHO = { agent: agentId }
@@ -36,29 +42,71 @@ export async function call<F extends Fields, O>(
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'write') refuseOurs(operation.name, input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
-  if (operation.effect === 'read') {
-    const found = await operation.lookup?.(store, input, caller)
-    const contended = operation.touches === 'contended'
-    const look = (view: View) =>
-      operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
-    return store.read(look) as Promise<Settled<O>>
+  if (operation.effect === 'read') return look(store, operation, input, caller)
+  const uses = usedBy(caller)
+  const spent = uses && (await spend(uses, operation, input))
+  try {
+    return await change(store, operation, input, caller, signal)
+  } catch (error) {
+    spent?.()
+    throw error
   }
+}
+
+async function look<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+): Promise<Settled<O>> {
+  const contended = operation.touches === 'contended'
+  const turn = usedBy(caller)?.turn
+  if (operation.lookup) turn?.spend(LOOKUP_MS)
+  const found = await operation.lookup?.(store, input, caller)
+  const decide = (view: View) =>
+    operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
+  const timed = (view: View) => (turn ? turn.timed(() => decide(view)) : decide(view))
+  return store.read(timed) as Promise<Settled<O>>
+}
+
+function change<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+  signal: AbortSignal | undefined,
+): Promise<Settled<O>> {
   const request = requestOf(operation.name, input, caller)
+  const turn = usedBy(caller)?.turn
   const decide = (view: View, ticket_id?: string) => {
     seeAgent(view, caller)
     const ask = () => once(view, request, operation, input, caller, ticket_id)
     return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
+  const timed: typeof decide = (view, ticket_id) => {
+    if (!turn) return decide(view, ticket_id)
+    try {
+      return turn.timed(() => decide(view, ticket_id))
+    } finally {
+      // Whoever waits may be asked again, as often as something becomes free.
+      turn.end()
+    }
+  }
+  const claim = () => store.write(timed, operation.reads?.(input, caller)) as Promise<Settled<O>>
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
-  if (wait_ms === 0) {
-    return store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
+  if (wait_ms === 0) return claim()
+  const wait = () => {
+    if (operation.waits !== 'task') {
+      return waitInLine(store, timed, { wait_ms, caller, signal, ticket_id: request?.key })
+    }
+    return whileNoted(store, request, claim, (noting) => {
+      return waitForTask(store, noting, { wait_ms, signal })
+    })
   }
-  if (operation.waits === 'task') {
-    const ask = () => store.write(decide, operation.reads?.(input, caller)) as Promise<Settled<O>>
-    const wait = (noting: typeof ask) => waitForTask(store, noting, { wait_ms, signal })
-    return whileNoted(store, request, ask, wait)
-  }
-  return waitInLine(store, decide, { wait_ms, caller, signal, ticket_id: request?.key })
+  return whileCounted(operation, input, caller, wait, () => {
+    // Whoever was cut off may come back to its place: until then it is one that somebody has.
+    return signal?.aborted && request ? TICKET_MS : 0
+  })
 }
 
 /**

@@ -5,6 +5,7 @@ import { isScoped } from '../core/token_scope.ts'
 import { type Event, factsOf, type ShownEvent } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/locks.ts'
+import { usedBy } from './budget.ts'
 import * as f from './fields.ts'
 import { field, operation } from './operation.ts'
 import * as s from './schemas.ts'
@@ -78,10 +79,21 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<P
   return { items, next: end > 0 ? String(end + 1) : null }
 }
 
+/** What was found for one token is the same for all who listen with it. */
+const found = new WeakMap<Event[], Map<object, Promise<Event[]>>>()
+
 /** Those of `events` that the caller may be told of. */
 export async function eventsSeen(store: Store, events: Event[], caller: Caller): Promise<Event[]> {
   if (!isScoped(caller)) return events
-  return store.read((view) => events.filter((event) => eventSeen(view, event, caller)))
+  const whose = usedBy(caller)?.budget ?? caller
+  const known = found.get(events) ?? new Map<object, Promise<Event[]>>()
+  found.set(events, known)
+  let seen = known.get(whose)
+  if (!seen) {
+    seen = store.read((view) => events.filter((event) => eventSeen(view, event, caller)))
+    known.set(whose, seen)
+  }
+  return seen
 }
 
 function sinceOf(store: Store, { since_seconds }: Wanted): string {

@@ -46,6 +46,7 @@ export const acquire = operation({
   output: answers.granted,
   command: 'lock acquire names…',
   reads: (input) => namesIn(input).map(leaseOf),
+  spends: (input) => ({ leases: namesIn(input).length }),
   decide: (view, input, caller, ticket_id): Granted | Waiting => {
     const { priority, takeover, process } = input
     const names = namesIn(input)

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import type { Caller } from '../core/caller.ts'
+import type { Caller, Spending } from '../core/caller.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
 import { textFault } from '../core/text.ts'
 import type { Touches } from '../core/touched.ts'
@@ -54,6 +54,8 @@ export interface Operation<
   needs?: 'database'
   /** What `wait_seconds` waits for: a place in a lock's line (the default), or a ready task. */
   waits?: 'line' | 'task'
+  /** What it adds to what a token keeps; looked at before it is decided, see `budget.ts`. */
+  spends?(input: Input<F>): Spending
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
   /**

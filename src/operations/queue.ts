@@ -59,6 +59,7 @@ export const add = operation({
   input: { ...newQueued, request_id: f.requestId },
   output: answers.enqueued,
   command: 'queue add prompt',
+  spends: () => ({ tasks_waiting: 1 }),
   decide: (view, input, caller) => {
     const {
       request_id: _,

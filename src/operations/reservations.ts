@@ -1,6 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { showLease } from '../core/locks/lease.ts'
-import { askerOf, isReservation, type Reservation } from '../core/paths/overlap.ts'
+import { isPattern } from '../core/paths/glob_syntax.ts'
+import { askerOf, isReservation, nothingLooked, type Reservation } from '../core/paths/overlap.ts'
 import { scopeOf, type Where } from '../core/paths/path_terms.ts'
 import { releaseAll, releasePaths, reservePaths } from '../core/paths/reservation.ts'
 import type { Lease } from '../core/rows.ts'
@@ -61,6 +62,7 @@ export const add = operation({
   },
   output: answers.reserved,
   command: 'reserve add paths…',
+  spends: ({ paths }) => ({ leases: paths.length, globs: paths.filter(isPattern).length }),
   decide: (view, input, caller): Granted => {
     const { paths: globs, shared, reason = null, process } = input
     const how = { globs, shared, reason, process, ttl_ms: input.ttl_seconds * 1000 }
@@ -170,8 +172,9 @@ export const check = operation({
   decide: (view, input, caller) => {
     const asker = { ...askerOf(caller, input.process), given: true }
     const where = whereOf(input)
+    const looked = nothingLooked()
     const items = input.paths.map((path) => {
-      return { path, ...shownVerdict(view, judgePath(view, path, where, asker), asker) }
+      return { path, ...shownVerdict(view, judgePath(view, path, where, asker, looked), asker) }
     })
     return { items, next: null }
   },
@@ -218,6 +221,7 @@ export const touch = operation({
     request_id: f.requestId,
   },
   output: answers.touched,
+  spends: ({ paths }) => ({ leases: paths.length }),
   decide: (view, { paths, mode, process, reason = null, ...input }, caller) => {
     const keep_ms = (input.keep_seconds ?? 0) * 1000
     const ask = { paths, mode, process, reason, keep_ms, ttl_ms: input.ttl_seconds * 1000 }

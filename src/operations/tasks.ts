@@ -60,6 +60,7 @@ export const create = operation({
   output: tasksAnswers.task,
   command: 'task add title',
   reads: taskAndLock,
+  spends: () => ({ tasks_waiting: 1 }),
   decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
     const marked = {
       ...(ra_mode !== undefined && { ra_mode }),
@@ -154,6 +155,7 @@ export const claim = operation({
   waits: 'task',
   command: 'task claim [id]',
   reads: taskAndLock,
+  spends: () => ({ leases: 1 }),
   decide: (view, input, caller): ShownClaim => {
     const { id, takeover, process, queued, ...filter } = input
     const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process, queued }
@@ -190,6 +192,7 @@ export const setStatus = operation({
   output: tasksAnswers.claim,
   command: 'task status id status',
   reads: taskAndLock,
+  spends: ({ status }) => (status === 'in_progress' ? { leases: 1 } : {}),
   decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
     return showClaim(view, moveTask(view, ask, caller))

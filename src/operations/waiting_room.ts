@@ -11,6 +11,8 @@ const LOOKS_MS = 1_000
 
 /** So many are looked at each time whether or not anything names them: a safeguard. */
 const ANYWAY_MAX = 500
+/** And in so many lines: one may wait for a hundred locks, and each is a line to look at. */
+const ANYWAY_LINES_MAX = 1_000
 
 /** Several times before others would take those who wait here for gone. */
 const KEEP_MS = TICKET_MS / 3
@@ -130,13 +132,15 @@ class WaitingRoom {
     if (this.looking) return
     this.looking = true
     try {
-      const others = anyway ? [...this.heads, ...this.next()] : []
+      // Where commits are heard of, whoever heads a line hears of its turn too.
+      const heads = this.store.isFollowing ? [] : this.heads
+      const others = anyway ? [...heads, ...this.next()] : []
       do {
         const named = [...this.named].filter((id) => this.seats.has(id))
         this.named.clear()
-        const ids = [...named, ...others.splice(0)]
-        if (ids.length === 0 && !anyway) return
-        const turns = await this.store.read((view) => this.turnsOf(view, ids, anyway))
+        const extra = others.splice(0)
+        if (named.length + extra.length === 0 && !anyway) return
+        const turns = await this.store.read((view) => this.turnsOf(view, named, extra, anyway))
         if (anyway) this.heads = new Set()
         for (const [id, turn] of turns) this.tell(id, turn)
       } while (this.named.size > 0)
@@ -147,11 +151,17 @@ class WaitingRoom {
     }
   }
 
-  private turnsOf(view: View, ids: string[], anyway: boolean): Map<string, Turn> {
-    const wanted = new Set(ids)
+  private turnsOf(view: View, named: string[], others: string[], anyway: boolean) {
+    const wanted = new Set(named)
     // Whoever was called has little time: those are found without going through all who wait.
     if (anyway) {
       for (const { id } of view.due('tickets_due', '', view.now + CALL_MS)) wanted.add(id)
+    }
+    let lines = 0
+    for (const id of others) {
+      if (lines > ANYWAY_LINES_MAX) break
+      lines += view.get('ticket', id)?.names.length ?? 1
+      wanted.add(id)
     }
     const here = [...wanted].filter((id) => this.seats.has(id))
     return new Map(here.map((id) => [id, turnOf(view, id)]))

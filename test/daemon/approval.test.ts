@@ -2,8 +2,14 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/daemon/config/config.ts'
-import { finish, startDaemon } from '../doors/serving.ts'
+import { finish, type Served, startDaemon } from '../doors/serving.ts'
 import { type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
+
+/** Nobody writes into the state folder any more that is about to be removed. */
+async function untilOver(daemon: Served): Promise<void> {
+  const run = async () => (await daemon.ok('run.list', {})).items[0]
+  await until('the run is over', async () => (await run()).ended_at !== null)
+}
 
 /** A place where nothing is trusted that nobody approved. */
 function untrusting(): { place: Sandbox; env: NodeJS.ProcessEnv; witness: string } {
@@ -84,6 +90,7 @@ test('a server starts nothing that nobody approved, says so, and begins when it 
   expect(daemon.running.err).toContain('leasehold config approve')
   await place.ok(['config', 'approve', '--yes'])
   await until('the agent ran', () => existsSync(witness))
+  await untilOver(daemon)
   // Now an edit that somebody else makes: what ran before is not started in its new form.
   const evil = place.path('evil')
   write(place, agent(evil))
@@ -104,5 +111,6 @@ test('planted: a server that asks nobody is caught by what its agent leaves', as
   onTestFinished(() => finish(place))
   await daemon.ok('queue.add', { prompt: 'x', project: 'web', user: 'u' })
   await until('the agent ran', () => existsSync(witness))
+  await untilOver(daemon)
   expect(readConfig(place.state, { HOME: place.home }).waiting).not.toEqual([])
 })

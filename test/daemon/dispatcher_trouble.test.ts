@@ -55,8 +55,9 @@ test('a task is not to blame when no process can be started', async () => {
   await verbs.enqueue({ id: '1', project: 'web' })
   await until('it was tried twice', () => complaints().length > 1)
   expect(complaints()[0]).toContain('No process could be started')
-  const task = await store.read((view) => view.get('task', '1'))
-  expect(task).toMatchObject({ status: 'todo', queue: { lost: 0 } })
+  const task = () => store.read((view) => view.get('task', '1'))
+  await until('it waits again', async () => (await task())?.status === 'todo')
+  expect(await task()).toMatchObject({ queue: { lost: 0 } })
 })
 
 const isClaim = ({ type }: { type: string }) => type === 'task.claimed'

@@ -57,15 +57,15 @@ test('a lock is renewed while its agent shows life, and runs out if forgotten', 
   const begun_ms = performance.now()
   await acquire('ada', 'x')
   await acquire('ada/sub', 'nested')
-  await expect.poll(() => renewals(), { timeout: 5_000 }).toBeGreaterThan(2)
+  await expect.poll(() => renewals()).toBeGreaterThan(2)
   // A subagent's call speaks for its parent; the parent's does not speak for a subagent.
   while (performance.now() - begun_ms < SILENCE_MS + TTL_MS) {
     fences.begin('ada/sub')()
     expect(await isHeld('x')).toBe(true)
     await new Promise((resolve) => void setImmediate(resolve))
   }
-  await expect.poll(() => isHeld('x'), { timeout: 5_000 }).toBe(false)
-  await expect.poll(() => isHeld('nested'), { timeout: 5_000 }).toBe(false)
+  await expect.poll(() => isHeld('x')).toBe(false)
+  await expect.poll(() => isHeld('nested')).toBe(false)
   expect(fences.of('ada', 'x'), 'its fence is kept, to be refused').toBeDefined()
 })
 
@@ -74,9 +74,7 @@ test('a call that waits, and renewals by hooks of the same agent, are signs of l
   const { fence } = await acquire('ada', 'x')
   const end = fences.begin('ada')
   const from_ms = performance.now()
-  await expect
-    .poll(() => performance.now() - from_ms > SILENCE_MS + TTL_MS, { timeout: 10_000 })
-    .toBe(true)
+  await expect.poll(() => performance.now() - from_ms > SILENCE_MS + TTL_MS).toBe(true)
   expect(await isHeld('x')).toBe(true)
   end()
   // A hook renews for longer than we did.
@@ -87,5 +85,5 @@ test('a call that waits, and renewals by hooks of the same agent, are signs of l
     await new Promise((resolve) => void setImmediate(resolve))
   }
   expect(await isHeld('x')).toBe(true)
-  await expect.poll(() => isHeld('x'), { timeout: 10_000 }).toBe(false)
+  await expect.poll(() => isHeld('x')).toBe(false)
 })

@@ -11,7 +11,7 @@ import { postgresUrl } from '../support/postgres.ts'
 import { ROUNDS, Running } from '../support/processes.ts'
 import { openAt } from './postgres_writers.ts'
 
-const TASKS = ROUNDS === 1 ? 2_000 : 250_000
+const TASKS = ROUNDS === 1 ? 5_000 : 250_000
 const USERS = TASKS / 25
 const PROCESSES = 8
 const CALLERS = ROUNDS === 1 ? 16 : 64

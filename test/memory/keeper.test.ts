@@ -231,5 +231,5 @@ async function until(
 ): Promise<void> {
   const look = () => notes.store.read((view) => view.get('background_job', 'embed\nglobal\nbad'))
   await notes.settled(() => true)
-  await expect.poll(async () => isSo(await look()), { timeout: 10_000 }).toBe(true)
+  await expect.poll(async () => isSo(await look())).toBe(true)
 }

@@ -48,7 +48,7 @@ describe.each(STORES)('finding notes on %s', (kind) => {
     await notes.ask('memory.delete', { key: 'gone' })
     await notes.put('brief', 'a short rabbit', { ttl_seconds: 1 })
     expect(await notes.find('rabbit')).toContain('brief')
-    await expect.poll(() => notes.find('rabbit'), { timeout: 5_000 }).toEqual(['k'])
+    await expect.poll(() => notes.find('rabbit')).toEqual(['k'])
   })
 
   test('finds both sides of a conflict, and says that it is disputed', async () => {

@@ -6,9 +6,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { plant } from '../../src/core/planted.ts'
+import { isUnused } from '../../src/stores/care.ts'
+import { placeOf } from '../../src/stores/open.ts'
 import { backupSqlite, restoreSqlite } from '../../src/stores/sqlite/care.ts'
 import { checkSqlite } from '../../src/stores/sqlite/check.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
@@ -138,6 +140,17 @@ describe('a database that is not the one that was opened', () => {
     const db = openDatabase(`${path}.seen`, { readOnly: true })
     expect(db.prepare('SELECT name FROM lease').all()).toEqual([{ name: 'a' }])
     db.close()
+  })
+
+  test('is told of by a check when its file is gone', async () => {
+    const { path, verbs } = begin()
+    await verbs.take('a', ada)
+    await verbs.store.close()
+    remove(path)
+    const { ok, problems } = checkSqlite(path)
+    expect([ok, problems[0]]).toEqual([false, expect.stringContaining('has lost')])
+    const folder = dirname(path)
+    expect(isUnused(placeOf({ LEASEHOLD_DIR: folder }, folder))).toBe(false)
   })
 
   test('does not acknowledge what was committed into a file that is gone by then', async () => {

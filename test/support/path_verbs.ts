@@ -2,6 +2,7 @@ import type { Caller } from '../../src/core/caller.ts'
 import type { Where } from '../../src/core/paths/path_terms.ts'
 import { releaseAll, releasePaths, reservePaths } from '../../src/core/paths/reservation.ts'
 import type { ProcessRef } from '../../src/core/rows.ts'
+import { nothingLooked } from '../../src/core/paths/overlap.ts'
 import { judgePath, type Mode, touchPaths } from '../../src/core/paths/touch.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 
@@ -59,7 +60,13 @@ export class PathVerbs {
   /** `free`, `mine`, or who holds it. */
   check(path: string, caller: Caller, where: Partial<Where> = {}): Promise<string> {
     return this.store.read((view) => {
-      const verdict = judgePath(view, path, { ...HERE, ...where }, { ...caller, given: true })
+      const verdict = judgePath(
+        view,
+        path,
+        { ...HERE, ...where },
+        { ...caller, given: true },
+        nothingLooked(),
+      )
       return verdict.state === 'held' ? verdict.lease.holder : verdict.state
     })
   }

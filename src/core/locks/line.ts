@@ -39,17 +39,19 @@ function endOf({ process, called_ms, seen_ms, cycle }: Kept): number | null {
  */
 export function joinLines(view: View, ticket: Ticket): boolean {
   putTicket(view, ticket)
-  let isFollowed = false
   const { id: ticket_id, names, rank, priority } = ticket
+  let isFollowed = false
   for (const name of names) {
-    const key = keyOf(name, ticket_id)
-    const several = names.length > 1
-    view.put('place', { key, name, rank, ticket_id, priority, several })
-    for (const next of view.scan('line_of', name, { order: rank, key })) {
+    for (const next of view.scan('line_of', name, { order: rank, key: keyOf(name, ticket_id) })) {
       uncall(view, next.ticket_id)
       isFollowed = true
       break
     }
+  }
+  // Only now: a look at a line goes through all places that this ask has taken so far.
+  const several = names.length > 1
+  for (const name of names) {
+    view.put('place', { key: keyOf(name, ticket_id), name, rank, ticket_id, priority, several })
   }
   return isFollowed
 }

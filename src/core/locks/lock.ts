@@ -56,7 +56,7 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   if (ticket?.cycle) throw deadlocked(ticket.cycle)
   const names = [...new Set(ask.names)].toSorted()
   refuseSecondUser(view, names, caller.agent)
-  const blocked = names.map((name) => blockedBy(view, name, ask, caller)).find((b) => b)
+  const blocked = firstBlocked(view, names, ask, caller)
   if (!blocked) {
     if (ticket) dropTicket(view, ticket)
     return names.map((name) => takeLock(view, name, ask, caller, ticket))
@@ -68,6 +68,15 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   // Looking at the lines takes out waiters that are gone; this one may have been among them.
   const still = view.get('ticket', ask.ticket_id)
   return still ? wait(view, still, caller) : join(view, names, ask, caller)
+}
+
+/** Looks no further than the first that is not free: a hundred may be asked for at once. */
+function firstBlocked(view: View, names: string[], ask: AcquireLocks, caller: Caller) {
+  for (const name of names) {
+    const blocked = blockedBy(view, name, ask, caller)
+    if (blocked) return blocked
+  }
+  return undefined
 }
 
 /** Two users at once would be a way past the limit of each: nobody works for two at a time. */

@@ -27,6 +27,9 @@ const ANY: Range[] = [
 
 const STAR: Piece = { many: true, ranges: [] }
 
+/** Whether a glob stands for more than one path, told without reading it. */
+export const isPattern = (glob: string) => !/^(?:[^\\*?[{]|\\.)*[^/]$/su.test(glob)
+
 /** `invalid`, with where and why. */
 export function badGlob(text: string, position: number, why: string): Refusal {
   return new Refusal('invalid', `${text} is not a glob: ${why} (at position ${position + 1})`, {
@@ -80,7 +83,7 @@ class Reader {
     if (next === '*') return this.stars()
     if (next === '?') return this.take(1, pieceOf(ANY))
     if (next === '[') return this.charClass()
-    return next === '{' ? this.braces() : pieceOf([this.character()])
+    return next === '{' ? this.braces() : meaningItself(this.character())
   }
 
   private take(length: number, item: Item): Item {
@@ -152,7 +155,14 @@ class Reader {
   }
 }
 
-const pieceOf = (ranges: Range[]): Item => ({ kind: 'piece', piece: { many: false, ranges } })
+const ASCII = Array.from({ length: 128 }, (_, point): Item => pieceOf([[point, point]]))
+
+/** Most characters of most globs: they are kept, so each is made once. */
+const meaningItself = (range: Range): Item => ASCII[range[0]] ?? pieceOf([range])
+
+function pieceOf(ranges: Range[]): Item {
+  return { kind: 'piece', piece: { many: false, ranges } }
+}
 
 /** All code points that are in none of `ranges`. */
 function outside(ranges: Range[]): Range[] {

@@ -1,9 +1,9 @@
 import { admits, type Caller, sameProcess } from '../caller.ts'
-import { type Glob, overlaps, parseGlob } from './glob.ts'
+import { type Glob, globSteps, overlaps, parseGlob, type Steps } from './glob.ts'
 import { settleLease } from '../locks/lease.ts'
 import { collide, familyOf, scopeOf, type Where } from './path_terms.ts'
 import { planted } from '../planted.ts'
-import type { Lease, PathTerms } from '../rows.ts'
+import { keyOf, type Lease, type PathTerms } from '../rows.ts'
 import type { View } from '../view.ts'
 
 /** A lease that is a reservation. */
@@ -13,8 +13,24 @@ export const isReservation = (lease: Lease): lease is Reservation => Boolean(lea
 
 type ByBase = 'reservations_in' | 'reservations_of' | 'reservations_beside'
 
-/** The reservations in force that have a path in common with `glob`, whoever holds them. */
-export function* overlapping(view: View, glob: Glob, where: Where): Generator<Reservation> {
+/** What one ask has looked at: many of its paths lie in the same folders. */
+export interface Looked {
+  rows: Map<string, Lease[]>
+  steps: Steps
+}
+
+export const nothingLooked = (): Looked => ({ rows: new Map(), steps: globSteps() })
+
+/**
+ * The reservations in force that have a path in common with `glob`, whoever holds them. An ask
+ * that looks for several passes on what it has `looked` at, as long as it reserves nothing.
+ */
+export function* overlapping(
+  view: View,
+  glob: Glob,
+  where: Where,
+  looked = nothingLooked(),
+): Generator<Reservation> {
   const wide = scopeOf({ ...where, checkout: null })
   const near: [ByBase, string][] =
     where.checkout === null
@@ -24,8 +40,8 @@ export function* overlapping(view: View, glob: Glob, where: Where): Generator<Re
           ['reservations_in', wide],
         ]
   for (const [index, group] of near) {
-    for (const found of candidates(view, index, group, glob)) {
-      if (!collide(found.path, where) || !meets(found, glob)) continue
+    for (const found of candidates(view, index, group, glob, looked)) {
+      if (!collide(found.path, where) || !meets(found, glob, looked.steps)) continue
       const lease = settleLease(view, found.name)
       if (lease && isReservation(lease)) yield lease
     }
@@ -33,41 +49,58 @@ export function* overlapping(view: View, glob: Glob, where: Where): Generator<Re
 }
 
 /** The same in other checkouts of one repository: what they do there has to be merged one day. */
-export function* overlappingBeside(view: View, glob: Glob, where: Where): Generator<Reservation> {
+export function* overlappingBeside(
+  view: View,
+  glob: Glob,
+  where: Where,
+  looked = nothingLooked(),
+): Generator<Reservation> {
   const { checkout, repository } = where
   if (checkout === null || repository === null) return
-  for (const found of candidates(view, 'reservations_beside', familyOf(repository), glob)) {
+  const family = familyOf(repository)
+  for (const found of candidates(view, 'reservations_beside', family, glob, looked)) {
     const { path } = found
     const isBeside = path.repository === repository && path.checkout !== checkout
-    if (!isBeside || collide(path, where) || !meets(found, glob)) continue
+    if (!isBeside || collide(path, where) || !meets(found, glob, looked.steps)) continue
     const lease = settleLease(view, found.name)
     if (lease && isReservation(lease)) yield lease
   }
 }
 
-function meets({ path }: Reservation, glob: Glob): boolean {
+function meets({ path }: Reservation, glob: Glob, steps: Steps): boolean {
   if (path.glob === glob.text) return true
   // The planted bug of R27: only what is written the same is taken for the same.
-  return !planted('R27') && overlaps(parseGlob(path.glob), glob)
+  return !planted('R27') && overlaps(parseGlob(path.glob), glob, steps)
 }
 
 /**
  * Globs whose leading folders are above those of `glob`, the same, or below: no other can have a
  * path in common with it. Found by a few looks into an index, however many reservations there are.
  */
-function candidates(view: View, index: ByBase, group: string, glob: Glob): Reservation[] {
+function candidates(
+  view: View,
+  index: ByBase,
+  group: string,
+  glob: Glob,
+  looked: Looked,
+): Reservation[] {
   const found: Lease[] = []
   const collect = (base: string, isIn: (path: PathTerms) => boolean) => {
+    const rows: Lease[] = []
     for (const lease of view.scan(index, group, { order: base, key: '' })) {
       if (!isIn(lease.path!)) break
-      found.push(lease)
+      rows.push(lease)
     }
+    return rows
   }
   for (let end = 0; end < glob.base.length; end = glob.base.indexOf('/', end) + 1) {
     const above = glob.base.slice(0, end)
-    collect(above, ({ base }) => base === above)
+    const key = keyOf(index, group, above)
+    let rows = looked.rows.get(key)
+    if (!rows) looked.rows.set(key, (rows = collect(above, ({ base }) => base === above)))
+    found.push(...rows)
   }
-  collect(glob.base, ({ base }) => base.startsWith(glob.base))
+  found.push(...collect(glob.base, ({ base }) => base.startsWith(glob.base)))
   return found as Reservation[]
 }
 

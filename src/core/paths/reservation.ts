@@ -7,6 +7,8 @@ import {
   isOwn,
   isParents,
   isReservation,
+  type Looked,
+  nothingLooked,
   overlapping,
   overlappingBeside,
   type Reservation,
@@ -37,12 +39,13 @@ export function reservePaths(
 ): { leases: Reservation[]; warnings: string[] } {
   const asker = askerOf(caller, ask.process)
   const globs = distinct(ask.globs)
+  const looked = nothingLooked()
   for (const glob of globs) {
-    for (const lease of overlapping(view, glob, ask)) {
+    for (const lease of overlapping(view, glob, ask, looked)) {
       if (blocks(lease, ask.shared, asker)) throw heldPath(view, glob.text, lease, asker)
     }
   }
-  const warnings = globs.flatMap((glob) => worktreeWarnings(view, glob, ask, asker))
+  const warnings = globs.flatMap((glob) => worktreeWarnings(view, glob, ask, asker, looked))
   return { leases: globs.map((glob) => take(view, glob, ask, asker)), warnings }
 }
 
@@ -137,9 +140,15 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
 const freeing = ({ name }: Reservation) =>
   `An admin can free it: leasehold lock force-release ${argument(name)}`
 
-function worktreeWarnings(view: View, glob: Glob, ask: Reserve, asker: Caller): string[] {
+function worktreeWarnings(
+  view: View,
+  glob: Glob,
+  ask: Reserve,
+  asker: Caller,
+  looked: Looked,
+): string[] {
   const warnings: string[] = []
-  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask)) {
+  for (const lease of overlappingBeside(sightOf(view, asker, true), glob, ask, looked)) {
     if (!blocks(lease, ask.shared, asker)) continue
     const { checkout } = lease.path
     const until = timesOf(view, lease).expires_at

@@ -8,6 +8,8 @@ import {
   isOwn,
   isParents,
   isReservation,
+  type Looked,
+  nothingLooked,
   overlapping,
   type Reservation,
 } from './overlap.ts'
@@ -29,11 +31,17 @@ export type Verdict =
  * May the asker write this path? What another holds exclusively says no; what the asker or its
  * parent holds says yes; what others share says no to whoever does not share it.
  */
-export function judgePath(view: View, path: string, where: Where, asker: Caller): Verdict {
+export function judgePath(
+  view: View,
+  path: string,
+  where: Where,
+  asker: Caller,
+  looked: Looked,
+): Verdict {
   let shared: Reservation | undefined
   let own: Reservation | undefined
   let parents: Reservation | undefined
-  for (const lease of overlapping(view, globOf(path), where)) {
+  for (const lease of overlapping(view, globOf(path), where, looked)) {
     if (isOwn(lease, asker)) own ??= lease
     else if (isParents(lease, asker)) parents ??= lease
     else if (!lease.path.shared) return { state: 'held', lease }
@@ -78,8 +86,9 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
   const others = ask.paths.filter((path) => !isTouched(view, path, ask, asker))
   // Touched a moment ago: what the caller holds was renewed then, all of it.
   if (ask.paths.length > 0 && others.length === 0) return { reserved: [], renewed: 0, warnings }
+  const looked = nothingLooked()
   for (const path of others) {
-    const verdict = judgePath(view, path, ask, asker)
+    const verdict = judgePath(view, path, ask, asker, looked)
     if (verdict.state === 'held') {
       const refusal = heldPath(view, path, verdict.lease, asker)
       if (ask.mode !== 'warn') throw refusal

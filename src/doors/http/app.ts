@@ -1,5 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
@@ -18,18 +19,20 @@ import { call } from '../../operations/call.ts'
 import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { LATE_MS } from '../../operations/pace.ts'
 import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
 import { noteRefusal } from '../note_refusal.ts'
 import { askedWith, callerHeader } from './caller.ts'
-import type { EventHub } from './events.ts'
+import type { EventHub, Read } from './events.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
 import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
 import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { addSessions } from './session.ts'
+import { UnderWay } from './under_way.ts'
 import { addWeb } from './web.ts'
 
 export interface Doors {
@@ -40,14 +43,11 @@ export interface Doors {
   version: string
   /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
   stopping: AbortSignal
-  /** Told of a connection that has shown a token that counts. */
-  know: (socket: Socket | null) => void
+  /** Told of a connection that has shown a token that counts; may refuse it. */
+  know: (socket: Socket | null, budget: object | undefined) => void
   /** The MCP handler, mounted at /mcp behind the same checks. */
   mcp?: (request: Request, bearer: Bearer, wait: Waiter) => Promise<Response>
 }
-
-/** Asks that may be under way at once: each waits for a lock, or for the store. */
-const OPEN_MAX = 12_000
 
 /** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
 export function httpApp(doors: Doors): Hono {
@@ -70,28 +70,9 @@ export function httpApp(doors: Doors): Hono {
   addSessions(app, doors)
   addWatching(app, doors, () => open)
   app.on(['GET', 'POST'], '/v1/:name', async (c) => {
-    const secret = askedWith(c)
-    const bearer = await bearerOf(c, doors, secret)
-    const operation = operationOf(c)
-    refuseRole(bearer, operation)
-    if (open >= OPEN_MAX) throw tooMany()
     open += 1
     try {
-      const { input, agent } = readArguments(operation.input, await inputOf(c, operation))
-      const caller = callerFor(
-        bearer,
-        agent,
-        callerHeader(c.req.header('leasehold-caller'), bearer),
-      )
-      const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
-      // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      if (!input['wait_seconds']) {
-        const answer = (await ask()) as object
-        if (operation.effect === 'read') warnOfDamage(c, doors.store)
-        return c.json(answer)
-      }
-      const signals = [c.req.raw.signal, doors.stopping]
-      return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
+      return await answerCall(c, doors)
     } finally {
       open -= 1
     }
@@ -103,13 +84,60 @@ export function httpApp(doors: Doors): Hono {
   })
   app.all('/mcp', async (c) => {
     const secret = askedWith(c)
-    const bearer = await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret, 'mcp')
+    const used = new UnderWay(c, bearer)
+    // What a client listens on stays open.
+    if (c.req.method === 'GET') used.streaming()
+    used.reading(toolBodyMax())
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
     return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
   })
   return app
 }
+
+/** One operation, asked for by its name. */
+async function answerCall(c: Context, doors: Doors): Promise<Response> {
+  const secret = askedWith(c)
+  const operation = operationNamed.get(c.req.param('name') ?? '')
+  const bearer = await bearerOf(c, doors, secret, operation?.name ?? 'unknown')
+  try {
+    return await answerBearer(c, doors, bearer, secret)
+  } finally {
+    bearer.uses?.turn.end()
+  }
+}
+
+async function answerBearer(
+  c: Context,
+  doors: Doors,
+  bearer: Bearer,
+  secret: string | undefined,
+): Promise<Response> {
+  const operation = operationOf(c)
+  refuseRole(bearer, operation)
+  const used = new UnderWay(c, bearer)
+  used.reading(bodyMaxOf(operation))
+  const body = await inputOf(c, operation)
+  const { input, agent } = readArguments(operation.input, body)
+  const known = callerHeader(c.req.header('leasehold-caller'), bearer)
+  const caller = callerFor(bearer, agent, known)
+  const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
+  // Only a wait can be given up; a signal costs something, and most asks do not wait.
+  if (!input['wait_seconds']) {
+    const answer = (await ask()) as object
+    const isRead = operation.effect === 'read'
+    if (isRead) warnOfDamage(c, doors.store)
+    return used.answer(answer, isRead)
+  }
+  used.end()
+  const signals = [c.req.raw.signal, doors.stopping]
+  return c.json((await whileValid(doors.access, secret, signals, ask)) as object)
+}
+
+/** About so long it takes to count everything, and to read and send an event of the past. */
+const METRICS_MS = 10
+const EVENT_MS = 0.02
 
 const MEND = 'Restore a backup: leasehold db restore BACKUP'
 
@@ -118,11 +146,24 @@ function warnOfDamage(c: Context, { damage }: Store): void {
   if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
 }
 
-async function bearerOf(c: Context, doors: Doors, secret: string | undefined): Promise<Bearer> {
+/** Who asks, once it is let in: see `Access.letIn`. */
+async function bearerOf(
+  c: Context,
+  doors: Doors,
+  secret: string | undefined,
+  kind: string,
+): Promise<Bearer> {
   const bearer = await doors.access.bearerOf(secret)
-  doors.know(outgoingOf(c).socket)
+  try {
+    doors.know(outgoingOf(c).socket, bearer.budget)
+  } catch (error) {
+    // It is refused as a connection: on its next request it would be asked again.
+    c.header('connection', 'close')
+    await pause(LATE_MS, undefined, { ref: false })
+    throw error
+  }
   c.set('agent', bearer.agent)
-  return bearer
+  return doors.access.letIn(bearer, kind)
 }
 
 /** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
@@ -142,24 +183,25 @@ function addReference(app: Hono, { version }: Doors): void {
 /** For those who look on: numbers, and events as they happen. */
 function addWatching(app: Hono, doors: Doors, requests: () => number): void {
   app.get('/metrics', async (c) => {
-    const bearer = await bearerOf(c, doors, askedWith(c))
+    const bearer = await bearerOf(c, doors, askedWith(c), '/metrics')
     if (bearer.scope) throw wholeOnly('/metrics')
     const { version, store, hub } = doors
-    const text = await metricsText(store, {
-      version,
-      listeners: hub.listeners,
-      requests: requests(),
-    })
+    const now = { version, listeners: hub.listeners, requests: requests() }
+    bearer.uses?.turn.spend(METRICS_MS)
+    const text = await metricsText(store, now)
+    bearer.uses?.turn.end()
     return c.body(text, 200, { 'content-type': EXPOSITION_TYPE })
   })
   app.get('/v1/events', async (c) => {
     const secret = askedWith(c)
-    const bearer = await bearerOf(c, doors, secret)
+    const bearer = await bearerOf(c, doors, secret, '/v1/events')
+    bearer.uses?.turn.end()
     doors.stopping.throwIfAborted()
     // A stream is a body, and a HEAD has none.
     if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
     const out = outgoingOf(c)
     if (out.destroyed) return RESPONSE_ALREADY_SENT
+    new UnderWay(c, bearer).streaming()
     // At once: what a stuck listener has not taken yet is not for it any more.
     out.once(
       'close',
@@ -169,7 +211,14 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     // Written there without a stream of ours in between.
     const caller = callerFor(bearer, undefined)
     const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
-    await doors.hub.stream(last, out, isScoped(caller) ? see : undefined)
+    const read: Read = async (after, limit) => {
+      const turn = await bearer.budget?.turn('past events')
+      const events = await doors.store.events(after, limit)
+      turn?.spend(events.length * EVENT_MS)
+      turn?.end()
+      return events
+    }
+    await doors.hub.stream(last, out, { read, ...(isScoped(caller) && { see }) })
     return RESPONSE_ALREADY_SENT
   })
 }
@@ -195,17 +244,13 @@ function inputOf(c: Context, operation: Operation): Promise<Record<string, unkno
 function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : broken(error)
   noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
+  const after = refusal.details['retry_after_seconds']
+  if (typeof after === 'number') c.header('retry-after', String(after))
   return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
 }
 
 function noRoute(c: Context): Refusal {
   return new Refusal('not_found', `There is no ${c.req.method} ${c.req.path}`, {
     next: 'GET /docs lists what there is.',
-  })
-}
-
-function tooMany(): Refusal {
-  return new Refusal('rate_limited', `${OPEN_MAX} requests are under way already`, {
-    next: 'Try again in a moment.',
   })
 }

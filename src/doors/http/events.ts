@@ -5,13 +5,19 @@ import { eventPlace } from '../../stores/writer/event_place.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { Client, type Frame, frameOf, type See } from './event_client.ts'
 
-const PAGE = 500
+/** Of the past so much is sent at once, and so many events: a client may not take it. */
+const PAGE_BYTES = 256 * 1024
+const PAGE_MAX = 500
+const PAGE_FIRST = 8
 const PING_MS = 15_000
 /** Every listener costs a connection, and about 20 KB here. */
 const CLIENTS_MAX = 12_000
 /** Clients that are written to in one step; between two steps requests are answered. */
 const STEP = 250
 const REST_MS = 20
+
+/** Reads the past, when it is the turn of whoever listens. */
+export type Read = (after: number, limit: number) => Promise<Event[]>
 
 /**
  * Sends events to everybody who listens. What happened is turned into bytes once, however many
@@ -55,7 +61,11 @@ export class EventHub {
    * Without one, from now on. A client whose place is no longer kept, or is of a store that was
    * replaced, gets a `reset` first and has to look at everything anew.
    */
-  async stream(last: string | undefined, out: ServerResponse, see?: See): Promise<void> {
+  async stream(
+    last: string | undefined,
+    out: ServerResponse,
+    { read, see }: { read: Read; see?: See },
+  ): Promise<void> {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const from = await eventPlace(this.store, last)
     this.epoch = from.epoch
@@ -65,7 +75,7 @@ export class EventHub {
     this.clients.add(client)
     this.pings ??= setInterval(() => void this.ping(), PING_MS).unref()
     client.begin(from.reset)
-    void this.replay(client)
+    void this.replay(client, read)
   }
 
   private hear(events: Event[]): void {
@@ -106,23 +116,34 @@ export class EventHub {
   }
 
   /** What happened before it came, as fast as it takes it; then it is live. */
-  private async replay(client: Client): Promise<void> {
+  private async replay(client: Client, read: Read): Promise<void> {
     try {
-      for (;;) {
+      for (let page = PAGE_FIRST; page > 0;) {
         await client.room()
-        const events = await this.store.events(client.position, PAGE)
-        // Pruned since it came: it asks again, and is told to look at everything anew.
-        if (events[0] && events[0].position !== client.position + 1) return client.close()
-        if (events.length > 0) client.send(frameOf(events, client.epoch))
-        // What was heard of since is in the store: it is read, or comes with the next frame.
-        if (events.length < PAGE && client.position >= this.position) {
-          client.isLive = true
-          return
-        }
+        page = await this.sendPage(client, read, page)
       }
     } catch {
       client.close()
     }
+  }
+
+  /**
+   * Sends one page of the past. Returns how many events the next may have; none if there is no
+   * more. On its own, so that nothing of a page stays in memory while its client takes it.
+   */
+  private async sendPage(client: Client, read: Read, page: number): Promise<number> {
+    const events = await read(client.position, page)
+    // Pruned since it came: it asks again, and is told to look at everything anew.
+    if (events[0] && events[0].position !== client.position + 1) throw new Error('pruned')
+    const frame = events.length > 0 ? frameOf(events, client.epoch) : undefined
+    if (frame) client.send(frame)
+    // What was heard of since is in the store: it is read, or comes with the next frame.
+    if (events.length < page && client.position >= this.position) {
+      client.isLive = true
+      return 0
+    }
+    const each = (frame?.bytes.length ?? 1) / Math.max(1, events.length)
+    return Math.max(1, Math.min(PAGE_MAX, Math.floor(PAGE_BYTES / each)))
   }
 }
 

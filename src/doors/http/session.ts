@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Hono } from 'hono'
 import { Refusal } from '../../core/refusal.ts'
-import { type Access, callerFor, refuseRole } from '../../operations/access.ts'
+import { type Access, type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { agentId, role, secretHash } from '../../operations/fields.ts'
 import { parseInput, type Role } from '../../operations/operation.ts'
@@ -66,12 +66,12 @@ export function addSessions(app: Hono, { store, access }: { store: Store; access
     const kept = link ? await tokenFor(store, link) : given
     const bearer = await access.bearerOf(kept).catch(refuseSecret)
     setCookie(c, kept, SESSION_SECONDS)
-    return c.json(bearer)
+    return c.json(shown(bearer))
   })
   app.get('/v1/session', async (c) => {
     const secret = askedWith(c)
     // Nobody yet: that is no mistake, and a page that asks first should not be told so.
-    return c.json(secret === undefined ? null : await access.bearerOf(secret))
+    return c.json(secret === undefined ? null : shown(await access.bearerOf(secret)))
   })
   app.post('/v1/session/end', async (c) => {
     const secret = askedWith(c)
@@ -87,6 +87,8 @@ export function addSessions(app: Hono, { store, access }: { store: Store; access
     return c.json({ ended: true })
   })
 }
+
+const shown = ({ role: of, agent, scope }: Bearer) => ({ role: of, agent, ...(scope && { scope }) })
 
 const isOfLink = (agent: string) => agent.startsWith('web:')
 

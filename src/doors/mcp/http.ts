@@ -8,9 +8,8 @@ import { toolBodyMax } from '../body_bound.ts'
 import { noteRefusal } from '../note_refusal.ts'
 import { type Ask, mcpServer } from './server.ts'
 
-/** Calls that may be under way at once: each may wait for a lock. */
-const OPEN_MAX = 5_000
-const STREAMS_MAX = 256
+/** More than one token may open: see `LIMITS`. */
+const STREAMS_MAX = 2_000
 
 /** What a request brings along, past the SDK. */
 interface Sent {
@@ -56,23 +55,12 @@ type Asking = (bearer: Bearer, wait: Waiter) => Ask
  * it belongs to.
  */
 function askingFor(store: Store, stopping: AbortSignal): Asking {
-  let open = 0
   const asking: Asking = (bearer, wait) => async (operation, input, agent, cancelled) => {
     refuseRole(bearer, operation)
     const caller = callerFor(bearer, agent, { waiter: ownProcess() })
-    if (open >= OPEN_MAX) {
-      throw new Refusal('rate_limited', `${OPEN_MAX} calls are under way already`, {
-        next: 'Try again in a moment.',
-      })
-    }
-    open += 1
-    try {
-      // Only a wait can be given up; a signal costs something, and most asks do not wait.
-      const asked = (signal?: AbortSignal) => call(store, operation, input, caller, signal)
-      return await (input['wait_seconds'] ? wait([cancelled, stopping], asked) : asked())
-    } finally {
-      open -= 1
-    }
+    // Only a wait can be given up; a signal costs something, and most asks do not wait.
+    const asked = (signal?: AbortSignal) => call(store, operation, input, caller, signal)
+    return input['wait_seconds'] ? wait([cancelled, stopping], asked) : asked()
   }
   return (bearer, wait) => (operation, input, agent, cancelled) =>
     asking(bearer, wait)(operation, input, agent, cancelled).catch((error: unknown) => {

@@ -142,7 +142,7 @@ export class PostgresBackend implements Backend {
     } else {
       this.known.forget()
     }
-    this.known.setAhead(theirs !== 0)
+    this.known.makeReady(theirs !== 0)
     this.commits = commits
   }
 

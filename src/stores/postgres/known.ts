@@ -5,10 +5,11 @@ import { TEXTS } from '../columns.ts'
 import { cursorOf, isBefore } from '../../core/cursor.ts'
 import { INDEXES_OF, placeBehind } from '../writer/page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
+import { Remembered } from '../writer/remembered.ts'
 import { neededAt, neededFor, neededIn } from './ahead.ts'
 
-/** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
-const REMEMBERED_MAX = 20_000
+/** Groups of an index that are remembered; beyond this it starts over. */
+const GROUPS_MAX = 20_000
 
 /** A round trip costs as much as many rows: whoever wants a few gets some more. */
 const ROWS_MIN = 16
@@ -77,8 +78,8 @@ const pageKey = ({ index, group, after }: Omit<WantedPage, 'limit'>) =>
  */
 export class Known implements Base {
   private readonly rows = Object.fromEntries(
-    TABLES.map((table) => [table, new Map<string, AnyRow | null>()]),
-  ) as Record<TableName, Map<string, AnyRow | null>>
+    TABLES.map((table) => [table, new Remembered()]),
+  ) as Record<TableName, Remembered>
   private readonly starts = new Map<IndexName, Map<string, Start>>()
   /** In which group of an index a row was seen. */
   private readonly places = new Map<IndexName, Map<string, string>>()
@@ -252,7 +253,7 @@ export class Known implements Base {
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
       if (TEXTS.has(table)) this.rows[table].clear()
       if (!changed) continue
-      this.makeRoom(table)
+      this.empty?.delete(table)
       for (const [key, row] of changed) this.change(table, key, row)
     }
   }
@@ -265,10 +266,8 @@ export class Known implements Base {
       const isKnown = this.rows[table].has(key)
       const looked = INDEXES_OF.get(table)!.filter((index) => this.starts.has(index))
       if (!isKnown && looked.length === 0) continue
-      if (row) {
-        this.makeRoom(table)
-        this.change(table, key, row())
-      } else {
+      if (row) this.change(table, key, row())
+      else {
         this.rows[table].delete(key)
         // It may be in any group now.
         for (const index of looked) this.forgetIndex(index)
@@ -282,8 +281,9 @@ export class Known implements Base {
   }
 
   private makeRoom(table: TableName): void {
-    this.empty?.delete(table)
-    if (this.rows[table].size > REMEMBERED_MAX) this.rows[table].clear()
+    if (!this.rows[table].trim()) return
+    for (const index of INDEXES_OF.get(table)!) this.forgetIndex(index)
+    this.pages.clear()
   }
 
   private change(table: TableName, key: string, row: AnyRow | null): void {
@@ -297,7 +297,7 @@ export class Known implements Base {
     const starts = this.starts.get(index)
     const places = this.places.get(index)
     if (!starts || !places) return
-    if (starts.size > REMEMBERED_MAX) {
+    if (starts.size > GROUPS_MAX) {
       starts.clear()
       places.clear()
       return
@@ -319,9 +319,13 @@ export class Known implements Base {
     places.set(key, group)
   }
 
-  /** What is loaded for later batches is of no use where it is forgotten before they come. */
-  setAhead(isForgotten: boolean): void {
-    this.ahead = isForgotten ? 1 : BATCHES_AHEAD
+  /**
+   * Before a batch: what the last one looked at has to be in memory no longer. What is loaded for
+   * later batches is of no use where others commit between them (`isShared`).
+   */
+  makeReady(isShared: boolean): void {
+    for (const table of TABLES) this.makeRoom(table)
+    this.ahead = isShared ? 1 : BATCHES_AHEAD
   }
 
   forget(): void {

@@ -117,6 +117,7 @@ export class SqliteBackend implements Backend {
     const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
     this.heads.clear()
     if (data_version !== this.version) this.forget()
+    this.cache.trim()
     if (!this.head && !isCurrent(statements, this.options.path)) return false
     this.version = data_version
     if (this.head) return this.head

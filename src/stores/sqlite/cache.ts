@@ -2,9 +2,10 @@ import { TABLES, type TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
 import { TEXTS } from '../columns.ts'
 import type { AnyRow, Changes } from '../port.ts'
+import { Remembered } from '../writer/remembered.ts'
 
-/** Rows of a table, or groups of an index, that are remembered; beyond this it starts over. */
-const REMEMBERED_MAX = 20_000
+/** Groups of an index that are remembered; beyond this it starts over. */
+const GROUPS_MAX = 20_000
 
 interface Index {
   table: TableName
@@ -18,8 +19,8 @@ interface Index {
  */
 export class Cache {
   private readonly rows = Object.fromEntries(
-    TABLES.map((table) => [table, new Map<string, AnyRow | null>()]),
-  ) as Record<TableName, Map<string, AnyRow | null>>
+    TABLES.map((table) => [table, new Remembered()]),
+  ) as Record<TableName, Remembered>
   /** Tables known to have rows, or none: most stores have no waiters, and need not ask for them. */
   private readonly empty = new Map<TableName, boolean>()
   /** Groups known to have no rows: most agents have no tasks of their own, most locks no line. */
@@ -59,11 +60,15 @@ export class Cache {
     return first <= until
   }
 
+  /** Before a batch: what the last one looked at has to be in memory no longer. */
+  trim(): void {
+    for (const table of TABLES) this.rows[table].trim()
+  }
+
   /** Takes in what was just committed. */
   keep(changes: Changes): void {
     for (const table of TABLES) {
       const rows = this.rows[table]
-      if (rows.size > REMEMBERED_MAX) rows.clear()
       for (const [key, row] of changes[table] ?? []) {
         // What is gone is seldom asked for again, and ready rows come and go with every claim.
         if (row === null) rows.delete(key)
@@ -74,7 +79,7 @@ export class Cache {
     }
     for (const [index, groups] of this.barren) {
       const { table, group } = INDEXES[index] as Index
-      if (groups.size > REMEMBERED_MAX) groups.clear()
+      if (groups.size > GROUPS_MAX) groups.clear()
       for (const row of changes[table]?.values() ?? []) {
         const settled = row && group(row)
         if (typeof settled === 'string') groups.delete(settled)

@@ -11,7 +11,7 @@ import {
 import type { EventDraft } from '../../core/event.ts'
 import { ChangedRows } from './changed.ts'
 import { cursorOf, isBefore } from '../../core/cursor.ts'
-import { INDEXES_OF, Page } from './page.ts'
+import { INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
 
@@ -233,14 +233,13 @@ export class Layer implements View {
     const mine = this.changes[table]
     const theirs = this.batch.changes[table]
     const key = KEYS[table] as keyof AnyRow
-    let at = 0
+    let at = after ? placeBehind(index, changed, after) : 0
     for (let i = page.start; ; i += 1) {
       const row = page.at(i)
       const here = row && cursorOf(index, row)
       while (at < changed.length && (!here || isBefore(cursorOf(index, changed[at]!), here))) {
-        const next = changed[at]!
+        yield changed[at]! as Row
         at += 1
-        if (!after || isBefore(after, cursorOf(index, next))) yield next as Row
       }
       if (!row || !here) return
       if (mine?.has(row[key]) || theirs?.has(row[key])) continue

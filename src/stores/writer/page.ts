@@ -2,8 +2,11 @@ import { cursorOf, isBefore } from '../../core/cursor.ts'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow, Base } from '../port.ts'
+import { hasBody } from './remembered.ts'
 
 const LAST_PAGE = 512
+/** Rows that have bodies come so few at a time: all of a page are in memory at once. */
+const BODIES_PAGE = 4
 
 /** The committed rows of one group of an index, fetched as far as anybody looked. */
 export class Page {
@@ -33,7 +36,7 @@ export class Page {
       const more = this.base.scan(this.index, this.group, after, this.size)
       this.rows.push(...more)
       this.done = more.length < this.size
-      this.size = Math.min(this.size * 4, LAST_PAGE)
+      this.size = more.some(hasBody) ? BODIES_PAGE : Math.min(this.size * 4, LAST_PAGE)
     }
     return this.rows[i]
   }
@@ -55,7 +58,7 @@ const indexesOf = (table: TableName) =>
 export const INDEXES_OF = new Map(TABLES.map((table) => [table, indexesOf(table)]))
 
 /** How many of `rows`, which are in order, are not behind `cursor`. */
-export function placeBehind(index: IndexName, rows: AnyRow[], cursor: Cursor): number {
+export function placeBehind(index: IndexName, rows: readonly AnyRow[], cursor: Cursor): number {
   let [low, high] = [0, rows.length]
   while (low < high) {
     const middle = (low + high) >> 1

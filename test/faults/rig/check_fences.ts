@@ -78,8 +78,11 @@ export function checkStaleWrites(calls: Call[]): Violation[] {
 /** PostgreSQL's clock is the wall clock of the machine, in whole milliseconds. */
 const ROUNDED_MS = 60
 
+/** When each was last heard of. */
+type Spoke = Map<string, number>
+
 /** Until when a lease lives for certain: its TTL, counted from when it was asked for. */
-function livesUntil(grant: Grant, writes: Call[], facts: Fact[]): number {
+function livesUntil(grant: Grant, writes: Call[], facts: Fact[], spoke: Spoke): number {
   let until = grant.asked + (grant.by.ttl_ms ?? 0)
   for (const { op, asked, ttl_ms } of writes) {
     if (op === 'lock.renew') until = Math.max(until, asked + (ttl_ms ?? 0))
@@ -90,7 +93,9 @@ function livesUntil(grant: Grant, writes: Call[], facts: Fact[]): number {
     const forced = fact.fact === 'forced' && fact.lock === grant.lock
     // A lease that names its process is over when that is gone.
     const died = fact.fact === 'killed' && fact.who === grant.by.who && grant.by.named
-    if (forced || died) until = Math.min(until, fact.t)
+    if (forced) until = Math.min(until, fact.t)
+    // One that ended by itself was noticed later, and said nothing any more.
+    if (died) until = Math.min(until, fact.self ? (spoke.get(fact.who) ?? fact.t) : fact.t)
   }
   return until - ROUNDED_MS
 }
@@ -101,13 +106,17 @@ function livesUntil(grant: Grant, writes: Call[], facts: Fact[]): number {
  */
 export function checkRobbed(calls: Call[], facts: Fact[]): Violation[] {
   const found: Violation[] = []
+  const spoke: Spoke = new Map()
+  for (const { who, asked, ended = asked } of calls) {
+    spoke.set(who, Math.max(spoke.get(who) ?? 0, ended))
+  }
   const asks = calls.filter(({ op }) => (WRITES as readonly string[]).includes(op))
   const writesOf = groupBy(asks, ({ locks, fence }) => `${locks?.[0]}#${fence}`)
   for (const [, grants] of groupBy(grantsOf(calls), ({ lock }) => lock)) {
     const inOrder = grants.toSorted((a, b) => a.fence - b.fence)
     for (const [i, grant] of inOrder.entries()) {
       const writes = writesOf.get(`${grant.lock}#${grant.fence}`) ?? []
-      const until = livesUntil(grant, writes.filter(isOk), facts)
+      const until = livesUntil(grant, writes.filter(isOk), facts, spoke)
       const unclear = writes.find((each) => each.outcome === 'unknown' && each.op !== 'lock.renew')
       // An agent whose lease names no living process may take the lock again: that ends it.
       const again = inOrder.slice(i + 1).find(({ by }) => by.agent === grant.by.agent)

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 
 /** Programs of the system, where it has them; no package brings them. */
-const [MOUNT, UMOUNT, MKFS] = ['mount', 'umount', 'mkfs.ext4'] as const
+const [MOUNT, UMOUNT, MKFS, FSCK] = ['mount', 'umount', 'mkfs.ext4', 'fsck.ext4'] as const
 const [PERL, SYNC] = ['perl', 'sync'] as const
 
 /** Ends a file system as a power cut does: what was not synced is gone (EXT4_IOC_SHUTDOWN, 2). */
@@ -107,9 +107,22 @@ export class Disk {
     return tried(PERL, '-e', SHUTDOWN, this.folder)
   }
 
-  /** Mounts what is left on the disk. A text says why not: somebody may still be on it. */
+  /**
+   * Mounts what is left on the disk, once it was checked as at every boot: after an I/O error the
+   * file system itself may be at odds. A text says why not: somebody may still be on it.
+   */
   powerUp(): string | undefined {
-    return tried(UMOUNT, this.folder) ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
+    const why = tried(UMOUNT, this.folder) ?? this.mend()
+    return why ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
+  }
+
+  private mend(): string | undefined {
+    const { status, stdout, stderr, error } = spawnSync(FSCK, ['-f', '-y', this.image!], {
+      encoding: 'utf8',
+    })
+    // 1 and 2: errors were found, and are mended.
+    if (status !== null && status <= 2) return undefined
+    return `${FSCK}: ${error?.message ?? `${stdout}${stderr}`}`
   }
 
   close(): void {

@@ -201,9 +201,9 @@ const cutPower: Fault = async ({ disk, scene, everybody, finder, database }) => 
   }
   await database?.kill()
   // What a program of ours had just started ends by itself in a moment.
-  const until = performance.now() + 10_000
+  const late = performance.now() + 10_000
   for (let busy = disk!.powerUp(); busy !== undefined; busy = disk!.powerUp()) {
-    if (performance.now() > until) return scene.violate('the rig itself', busy)
+    if (performance.now() > late) return scene.violate('the rig itself', busy)
     await after(20)
   }
   await database?.start()

@@ -84,8 +84,23 @@ export function judge(calls: Call[], facts: Fact[], final: Final, witness: strin
     ...checkWitness(seen),
     ...checkRuns(seen, final.tasks),
     ...checkWaits(calls, facts),
-    ...checkCodes(calls),
+    ...checkCodes(calls, facts),
   ]
+}
+
+/** What was answered, of a store that was found damaged: it must not have been wrong before. */
+export function judgeDamaged(scene: Scene): void {
+  const calls = loadCalls(scene.calls)
+  const facts = loadFacts(scene.calls)
+  const found = [
+    ...checkFences(calls),
+    ...checkStaleWrites(calls),
+    ...checkRobbed(calls, facts),
+    ...checkRequests(calls),
+  ]
+  for (const { check, says } of found) scene.violate(check, says)
+  scene.counts.figure('calls', calls.length)
+  scene.counts.figure('stores damaged by a failing disk', 1)
 }
 
 /** Reads what is left of a world, judges it, and counts. */

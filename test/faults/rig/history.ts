@@ -55,7 +55,14 @@ export interface Call extends Asked, Omit<Told, 'locks'> {
 
 /** What the rig itself did, and saw. */
 export type Fact =
-  | { t: number; fact: 'killed' | 'stopped' | 'continued'; who: string; role: Role }
+  | {
+      /** Of a process that ended by itself (`self`): when that was noticed. */
+      t: number
+      fact: 'killed' | 'stopped' | 'continued'
+      who: string
+      role: Role
+      self?: true
+    }
   | { t: number; fact: 'down' | 'up'; what: string }
   | { t: number; fact: 'forced'; lock: string }
 

@@ -93,11 +93,11 @@ export class Scene {
     this.counts.killed(role)
   }
 
-  /** A process has ended: if it was killed, and not by us, then by itself at an aimed moment. */
+  /** A process has ended, if not by us then by itself: at an aimed moment, or in good order. */
   ended(proc: Proc, by: NodeJS.Signals | null): void {
-    if (by !== 'SIGKILL' || this.killed.has(proc.who)) return
-    this.fact({ t: nowMs(), fact: 'killed', who: proc.who, role: proc.role })
-    this.counts.killed(proc.role)
+    if (this.killed.has(proc.who)) return
+    this.fact({ t: nowMs(), fact: 'killed', who: proc.who, role: proc.role, self: true })
+    if (by === 'SIGKILL') this.counts.killed(proc.role)
   }
 
   /** SIGSTOP, a while, SIGCONT. */

@@ -7,7 +7,7 @@ import type { Counts } from './counts.ts'
 import { DaemonKeeper } from './daemon.ts'
 import { Disk } from './disk.ts'
 import { Finder } from './finding.ts'
-import { judgeScene } from './final.ts'
+import { command, judgeDamaged, judgeScene } from './final.ts'
 import { after, Notes, nowMs } from './history.ts'
 import { ALONE, isAlive, type Proc, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
@@ -70,7 +70,9 @@ export class World {
     try {
       if (!(await this.build())) return
       await harm(this, nowMs() + this.plan.ms)
-      await this.rest()
+      await this.comeToEnd()
+      if (await this.isDamaged()) return judgeDamaged(this.scene)
+      await this.drain()
       await judgeScene(this.scene, this.direct().env, this.hasQueue)
     } catch (error) {
       this.scene.violate('the rig itself', `${(error as Error).stack}`)
@@ -221,8 +223,8 @@ export class World {
     return { env: { ...env, LEASEHOLD_DIR: dir }, before: [] }
   }
 
-  /** No more faults: everybody comes to an end, and what waits is served. */
-  private async rest(): Promise<void> {
+  /** No more faults: everybody comes to an end. */
+  private async comeToEnd(): Promise<void> {
     const { scene } = this
     writeFileSync(this.until, '')
     scene.isOver = true
@@ -230,6 +232,22 @@ export class World {
     await Promise.race([Promise.all(this.running), after(DRAIN_MS)])
     const stuck = this.clients.filter(({ proc }) => proc && !proc.isOver)
     for (const { proc } of stuck) scene.violate('everybody is served', `${proc!.who} did not end`)
+  }
+
+  /**
+   * A disk that fails a write after it was taken tells so once, to one of the programs that have the
+   * file open; SQLite and file systems may go on without it. When the power fails next, pages are
+   * missing. That cannot be promised away: it has to be told, and nothing may be granted before.
+   */
+  private async isDamaged(): Promise<boolean> {
+    if (this.plan.disk !== 'failing') return false
+    const { error, problems = [] } = await command(this.direct().env, 'db', 'check')
+    return error?.code === 'damaged' || problems.length > 0
+  }
+
+  /** What waits is served. */
+  private async drain(): Promise<void> {
+    const { scene } = this
     if (!this.hasQueue) return
     let status: unknown
     const isEmpty = async () => {

@@ -73,6 +73,17 @@ export function exerciseSweeping(begin: Begin): void {
       expect(left.map((event) => factsOf(event).ticket)).toEqual(['last'])
     })
 
+    test('takes out a waiter that fell silent with its whole machine', async () => {
+      const { verbs, machine } = begin()
+      await verbs.take('a', ada, { ttl_ms: 3600_000 })
+      const process = { ...machine.spawn(), seat: 'another machine' }
+      await verbs.wait('a', callerOf('bob', { process }), 'far')
+      machine.advance(80_000)
+      await verbs.sweep()
+      const left = await verbs.store.read((view) => [...view.scan('tickets', '')])
+      expect(left).toEqual([])
+    })
+
     test('asked for by a daemon clears all that is over, however much', async () => {
       const { verbs, machine, store } = begin()
       const crowd = [...names('a'), ...names('b')]

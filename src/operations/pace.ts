@@ -1,0 +1,118 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { planted } from '../core/planted.ts'
+
+/** One token gets this share of the server's time while others ask too. */
+const SHARE = 0.3
+/** It may be so far ahead of its share: whoever asks seldom never waits. */
+const AHEAD_MS = 300
+/** Whoever is further behind is refused, and told so late that asking again at once is no use. */
+export const LATE_MS = 5_000
+/** Others are asking if they asked within this time. */
+const BESIDE_MS = 5_000
+/** What an ask is thought to take of which nothing is known. */
+const GUESS_MS = 2
+/** What any ask takes beside what is timed: its connection, its token, its answer. */
+const LEAST_MS = 0.5
+/** What an ask took is thought of for a while: a short one among long ones tells little. */
+const KEEPS = 0.8
+
+/** Who is asking a server now: its time is divided only where there is somebody to divide it with. */
+export class Company {
+  private last: { who: object | undefined; ms: number } = { who: undefined, ms: -BESIDE_MS }
+  /** When somebody else than the last one asked. */
+  private other_ms = -BESIDE_MS
+
+  /** Somebody asks; undefined is an admin. */
+  came(who: object | undefined, now = performance.now()): void {
+    if (who !== this.last.who) this.other_ms = this.last.ms
+    this.last = { who, ms: now }
+  }
+
+  isBeside(who: object, now = performance.now()): boolean {
+    const { last, other_ms } = this
+    return now - (last.who === who ? other_ms : last.ms) < BESIDE_MS
+  }
+}
+
+/**
+ * How fast one token may go on. Each of its asks takes a piece of time as long as what it is thought
+ * to cost, divided by its share; an ask begins when the pieces before it are over.
+ */
+export class Pace {
+  private readonly company: Company
+  /** When the pieces taken so far are over. */
+  private free_ms = 0
+  /** How long its asks of each kind take, the longest counting most. */
+  private readonly lasts_ms = new Map<string, number>()
+
+  constructor(company: Company) {
+    this.company = company
+  }
+
+  /** Waits until an ask of this kind may begin; undefined, after a while, if it may not. */
+  async turn(kind: string): Promise<Turn | undefined> {
+    const now = performance.now()
+    const expected_ms = this.lasts_ms.get(kind) ?? GUESS_MS
+    this.company.came(this, now)
+    const begins_ms = Math.max(this.free_ms, now)
+    const late_ms = begins_ms - now - AHEAD_MS
+    const isTaken = begins_ms + expected_ms / SHARE
+    if (!this.company.isBeside(this, now) || planted('R49')) {
+      this.free_ms = Math.min(isTaken, now + AHEAD_MS)
+    } else if (late_ms > LATE_MS) {
+      // Not all at the same moment, or they would all come back at the same moment.
+      await pause(LATE_MS * (0.5 + Math.random()), undefined, { ref: false })
+      return undefined
+    } else {
+      this.free_ms = isTaken
+      if (late_ms > 0) await pause(late_ms, undefined, { ref: false })
+    }
+    return new Turn(this, kind, expected_ms)
+  }
+
+  /** Time was used that no turn counts. */
+  owe(ms: number): void {
+    this.free_ms += ms / SHARE
+  }
+
+  settle(kind: string, expected_ms: number, spent_ms: number): void {
+    this.owe(spent_ms - expected_ms)
+    this.lasts_ms.set(kind, Math.max(spent_ms, expected_ms * KEEPS))
+  }
+}
+
+/** One ask of a token, from when it is let in until it is answered. */
+export class Turn {
+  private readonly pace: Pace
+  private readonly kind: string
+  private readonly expected_ms: number
+  private spent_ms = LEAST_MS
+  private isOver = false
+
+  constructor(pace: Pace, kind: string, expected_ms: number) {
+    this.pace = pace
+    this.kind = kind
+    this.expected_ms = expected_ms
+  }
+
+  spend(ms: number): void {
+    if (this.isOver) this.pace.owe(ms)
+    else this.spent_ms += ms
+  }
+
+  timed<T>(step: () => T): T {
+    const begun_ms = performance.now()
+    try {
+      return step()
+    } finally {
+      this.spend(performance.now() - begun_ms)
+    }
+  }
+
+  /** It is answered, or waits: what it takes from now on is counted as it comes. */
+  end(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.pace.settle(this.kind, this.expected_ms, this.spent_ms)
+  }
+}
