@@ -21,7 +21,7 @@ function recount(events: Event[]) {
   }
   return {
     events: by(({ type }) => type),
-    moves: by(({ type, data }) => (type === 'task.moved' ? String(data['to']) : undefined)),
+    moves: by(({ type, data }) => (type === 'task.moved' ? data['to'] : undefined)),
     wait: times('waited_ms'),
     hold: times('held_ms'),
     queue: times('queued_ms'),

@@ -20,7 +20,7 @@ export interface Grant {
 }
 
 /** Locks of this kind are taken by reserving paths, and in no other way. */
-export const isPathLock = (name: string) => name.startsWith('path:')
+const isPathLock = (name: string) => name.startsWith('path:')
 
 /** `task:42` → `42`; undefined for any other lock. */
 export function taskOf(name: string): string | undefined {

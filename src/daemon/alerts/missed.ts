@@ -19,7 +19,7 @@ export class MissedAlerts {
     for (const event of events) {
       const { raised, cleared } = conditionsIn([event], EVERY_RULE)
       const { type, data } = event
-      if (type === 'alert.raised' || type === 'alert.cleared') cleared.push(String(data['id']))
+      if (type === 'alert.raised' || type === 'alert.cleared') cleared.push(data['id'])
       for (const key of [...cleared, ...raised.map((each) => each.key)]) this.kept.delete(key)
       for (const { key } of raised) this.kept.set(key, { event, heard_ms })
     }

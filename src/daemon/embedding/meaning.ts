@@ -125,7 +125,7 @@ export class IndexedMeaning implements Meaning {
   private hear(events: Event[]): void {
     for (const { type, data } of events) {
       if (type !== 'memory.embedded' || data['provider'] !== this.provider) continue
-      for (const id of data['ids'] as string[]) this.changed.add(id)
+      for (const id of data['ids']) this.changed.add(id)
     }
     if (this.isLoaded) this.settle()
   }

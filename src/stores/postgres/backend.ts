@@ -54,7 +54,6 @@ interface PostgresOptions {
   /** Whose clock leases are measured by; tests that decide the time have it on their machine. */
   clock?: 'database' | 'machine'
 }
-
 type Looked<T> = { answer: T } | { error: unknown }
 
 /**

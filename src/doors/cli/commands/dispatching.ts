@@ -122,13 +122,13 @@ class Screen {
   }
 
   private tell({ type, data, task }: Event): void {
-    if (type === 'run.started') this.say(`${pc.yellow('started')} run ${String(data['run'])}`)
+    if (type === 'run.started') this.say(`${pc.yellow('started')} run ${data['run']}`)
     if (type === 'run.ended') {
       const { reason, exit_code, signal } = data as Record<string, string | number | null>
       const why = reason ?? (signal === null ? `exit ${exit_code}` : `killed by ${signal}`)
       const well = data['status'] === 'completed'
-      const word = (well ? pc.green : pc.red)(String(data['status']))
-      this.say(`${word} run ${String(data['run'])}: ${why}`)
+      const word = (well ? pc.green : pc.red)(data['status'])
+      this.say(`${word} run ${data['run']}: ${why}`)
     }
     if (type === 'task.quarantined') this.say(`${pc.red('put aside')} task ${task}: lost too often`)
   }
