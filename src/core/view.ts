@@ -10,14 +10,14 @@ export type Fact = 'alive' | 'dead' | 'unknown'
  * at all; within a group rows come by `order`, then by key. Rules and the in-memory tables use
  * these functions; an SQL store says the same thing as a WHERE and an ORDER BY.
  */
-interface Index<T extends TableName> {
+export interface TableIndex<T extends TableName> {
   table: T
   group: (row: Tables[T]) => string | null
   order: (row: Tables[T]) => number | string
 }
 
 /* @__NO_SIDE_EFFECTS__ -- so that a bundle that uses no index has none: hooks start sooner. */
-function index<T extends TableName>(definition: Index<T>): Index<T> {
+function index<T extends TableName>(definition: TableIndex<T>): TableIndex<T> {
   return definition
 }
 

@@ -19,7 +19,7 @@ export function runFolder(stateFolder: string, runId: string): string {
 }
 
 /** A piece of what a run wrote. */
-interface Output {
+export interface RunOutput {
   text: string
   /** Where the next piece begins: the file by its number on disk, and an offset in it. */
   next: string
@@ -32,7 +32,7 @@ export type ReadOutput = (
   runId: string,
   after: string | undefined,
   bytes: number,
-) => Output | undefined
+) => RunOutput | undefined
 
 /**
  * At most `bytes` of what a run wrote: behind `after`, or without one the last of it. Two files
@@ -43,7 +43,7 @@ export function readOutput(
   runId: string,
   after: string | undefined,
   bytes: number,
-): Output | undefined {
+): RunOutput | undefined {
   const folder = runFolder(stateFolder, runId)
   const files = [OUTPUT_OLDER, OUTPUT].flatMap((name) => openedAt(join(folder, name)))
   try {
@@ -80,7 +80,7 @@ function openedAt(path: string): Opened[] {
 }
 
 /** The end of a file, from the beginning of a line on where that is not too far. */
-function lastOf(file: Opened, bytes: number): Output {
+function lastOf(file: Opened, bytes: number): RunOutput {
   const from = Math.max(0, file.size - bytes)
   const { text, end } = piece(file, from, bytes)
   const line = from === 0 ? 0 : text.indexOf('\n') + 1

@@ -9,7 +9,7 @@ import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
 import { textTools } from './text_merge.ts'
 
-interface Conflicts {
+export interface ConflictsFound {
   items: ShownConflict[]
   next: string | null
 }
@@ -32,7 +32,7 @@ export const list = operation({
   },
   output: answers.conflicts,
   command: 'memory conflicts',
-  decide: (view, { id, scope, status, limit, after }): Conflicts => {
+  decide: (view, { id, scope, status, limit, after }): ConflictsFound => {
     if (id !== undefined) {
       return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
     }

@@ -14,7 +14,7 @@ const PAGE = 500
 /** So many events are looked at per call; `next` goes on from there, also when few of them fit. */
 const WALK_MAX = 10_000
 
-interface Past {
+export interface EventsFound {
   items: ShownEvent[]
   next: string | null
 }
@@ -49,12 +49,12 @@ export const list = operation({
   },
   output: answers.events,
   command: 'event list',
-  lookup: (store, input, caller): Promise<Past> => walkBack(store, input, caller),
+  lookup: (store, input, caller): Promise<EventsFound> => walkBack(store, input, caller),
   decide: (_view, _input, _caller, _ticket, found) => found!,
 })
 
 /** Positions have no gaps, so the past is read page by page from its end. */
-async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<Past> {
+async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<EventsFound> {
   const { position: newest } = await store.head()
   const since = sinceOf(store, wanted)
   const items: ShownEvent[] = []

@@ -63,19 +63,19 @@ export const add = operation({
   output: answers.reserved,
   command: 'reserve add paths…',
   spends: ({ paths }) => ({ leases: paths.length, globs: paths.filter(isPattern).length }),
-  decide: (view, input, caller): Granted => {
+  decide: (view, input, caller): GrantedPaths => {
     const { paths: globs, shared, reason = null, process } = input
     const how = { globs, shared, reason, process, ttl_ms: input.ttl_seconds * 1000 }
     const { leases, warnings } = reservePaths(view, { ...whereOf(input), ...how }, caller)
     return { items: leases.map((lease) => showReservation(view, lease)), warnings, next: null }
   },
-  replay: (view, reply): Granted => {
+  replay: (view, reply): GrantedPaths => {
     const items = reply.items.map(({ name, fence }) => stillReserved(view, name, fence))
     return { ...reply, items }
   },
 })
 
-interface Granted {
+export interface GrantedPaths {
   items: ShownReservation[]
   warnings: string[]
   next: null

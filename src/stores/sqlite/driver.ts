@@ -17,9 +17,10 @@ let loaded: Sqlite | undefined
 function sqlite(): Sqlite {
   if (loaded) return loaded
   const load = createRequire(import.meta.url)
-  // The built-in has `isTransaction`, which the writer relies on, from Node 24 on.
-  const major = Number(process.versions.node.split('.')[0])
-  loaded = load(major >= 24 ? 'node:sqlite' : '@photostructure/sqlite') as Sqlite
+  // Before 24.15 the built-in lacks something that the writer relies on, or prints a warning.
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const isComplete = major > 24 || (major === 24 && minor >= 15)
+  loaded = load(isComplete ? 'node:sqlite' : '@photostructure/sqlite') as Sqlite
   return loaded
 }
 
