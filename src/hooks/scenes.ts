@@ -22,7 +22,10 @@ export interface Scene extends Pick<HookContext, 'asking' | 'settings' | 'around
 /** All that a call would write, commit, push or throw away. */
 function effectsOfCall({ command, cwd, files }: HookCall): Effects {
   const home = homeFolder(process.env, '/')
-  const effects = command === undefined ? noEffects() : effectsOf(command, { cwd, home, isFolder })
+  const effects =
+    command === undefined
+      ? noEffects()
+      : effectsOf(command, { cwd, home, isFolder, isThere: existsSync })
   for (const file of files.flatMap((each) => spellings(each, home))) {
     effects.writes.push({ path: resolve(cwd, file), kind: 'file' })
   }

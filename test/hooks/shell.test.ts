@@ -8,7 +8,13 @@ import * as corpus from './shell_corpus.ts'
 
 const ROOT = '/repo'
 const FOLDERS = new Set(['', 'src', 'docs', 'web'].map((name) => resolve(ROOT, name)))
-const PLACE = { cwd: ROOT, home: '/home/ada', isFolder: (path: string) => FOLDERS.has(path) }
+const FILES = new Set(['a.ts', 'b.ts'].map((name) => resolve(ROOT, name)))
+const PLACE = {
+  cwd: ROOT,
+  home: '/home/ada',
+  isFolder: (path: string) => FOLDERS.has(path),
+  isThere: (path: string) => FOLDERS.has(path) || FILES.has(path),
+}
 
 const shown = (path: string) => {
   const short = relative(ROOT, path)

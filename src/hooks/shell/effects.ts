@@ -60,6 +60,7 @@ export interface Place {
   cwd: string | undefined
   home: string
   isFolder(path: string): boolean
+  isThere(path: string): boolean
 }
 
 /** An argument; undefined where only a run could tell. */

@@ -34,10 +34,21 @@ const VERBS: Record<string, Verb> = {
   checkout: (args, place, effects) => {
     const { options, afterDashes } = readOptions(args, { valued: 'bB' })
     if (afterDashes) return take(afterDashes, place, effects)
-    // `git checkout .`; any other word may be a branch, and git does not overwrite for one.
-    const paths = operands(args).filter(({ text }) => text === '.' || text?.startsWith('./'))
+    // The first word may be a branch or a commit, for which git writes over nothing.
+    const words = has(options, 'b', 'B', 'orphan') ? [] : operands(args)
+    const paths = words.filter((word, i) => i > 0 || isPath(word, place))
     if (paths.length > 0) take(paths, place, effects)
     else if (has(options, 'f', 'force')) discard(place, effects, 'tracked')
+  },
+  'checkout-index': (args, place, effects) => {
+    const { options, operands: paths } = readOptions(args, { long: ['prefix', 'stage'] })
+    if (!has(options, 'f', 'force') || has(options, 'prefix')) return
+    if (has(options, 'a', 'all')) discard(place, effects, 'tracked')
+    else addWrites(effects, place, paths)
+  },
+  'read-tree': (args, place, effects) => {
+    const { options } = readOptions(args, { long: ['prefix', 'index-output'] })
+    if (has(options, 'u') && has(options, 'reset')) discard(place, effects, 'tracked')
   },
   restore: (args, place, effects) => {
     const { options, operands: paths } = readOptions(args, { valued: 's', long: ['source'] })
@@ -90,6 +101,12 @@ export function runGit(call: Invocation, effects: Effects): void {
   }
   const verb = call.args[i]?.text ?? ''
   if (Object.hasOwn(VERBS, verb)) VERBS[verb]!(call.args.slice(i + 1), place, effects, call)
+}
+
+function isPath({ text, glob }: Argument, place: Place): boolean {
+  if (text === undefined) return false
+  const path = pathOf(place, text)
+  return glob || /^\.{0,2}\/|^\.$/.test(text) || (path !== undefined && place.isThere(path))
 }
 
 const operands = (args: Argument[]) => readOptions(args).operands

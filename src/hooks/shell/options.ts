@@ -1,5 +1,8 @@
 import { resolve } from 'node:path'
-import type { Argument, Effects, Place, Target } from './effects.ts'
+import type { Argument, Effects, Invocation, Place, Target } from './effects.ts'
+
+/** Adds what a command would write to `effects`. */
+export type Writer = (call: Invocation, effects: Effects) => void
 
 export interface Option {
   /** Without dashes: `i`, `in-place`. */

@@ -1,8 +1,16 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Argument, Effects, Invocation } from './effects.ts'
-import { addRemoved, addWrites, has, pathOf, readOptions, targetsOf, valueOf } from './options.ts'
-
-type Writer = (call: Invocation, effects: Effects) => void
+import { ARCHIVERS } from './archives.ts'
+import {
+  addRemoved,
+  addWrites,
+  has,
+  pathOf,
+  readOptions,
+  targetsOf,
+  valueOf,
+  type Writer,
+} from './options.ts'
 
 const operandsOf =
   (valued: string, long: readonly string[] = []): Writer =>
@@ -21,6 +29,7 @@ const optionOf =
 
 /** Commands that write files which their arguments name. Anything else is taken to write none. */
 export const WRITERS: Record<string, Writer> = {
+  ...ARCHIVERS,
   tee: operandsOf(''),
   sponge: operandsOf(''),
   touch: operandsOf('drt', ['date', 'reference', 'time']),
@@ -43,6 +52,11 @@ export const WRITERS: Record<string, Writer> = {
   curl: optionOf(['o', 'output'], 'oXHduAebFTcmKCEQrUwyYxtz'),
   wget: optionOf(['O', 'output-document'], 'OoPUTtQlADIXBei'),
   sort: optionOf(['o', 'output'], 'oktST'),
+  ed: operandsOf('p'),
+  ex: operandsOf('cTtwS'),
+  rsync: synchronize,
+  awk: writeAwk,
+  gawk: writeAwk,
 }
 
 /** `sed -i`, `-i.bak`, `--in-place`; on a Mac `sed -i ''`. */
@@ -61,6 +75,28 @@ function writePerl({ args, place }: Invocation, effects: Effects): void {
   const { options, operands } = readOptions(args, { valued: 'eEIMm', attached: 'i0l' })
   if (!has(options, 'i')) return
   addWrites(effects, place, has(options, 'e', 'E') ? operands : operands.slice(1))
+}
+
+/** `gawk -i inplace script files`. */
+function writeAwk({ args, place }: Invocation, effects: Effects): void {
+  const { options, operands } = readOptions(args, { valued: 'Ffvieo', long: ['include', 'file'] })
+  if (valueOf(options, 'i', 'include') !== 'inplace') return
+  addWrites(effects, place, has(options, 'f', 'file', 'e') ? operands : operands.slice(1))
+}
+
+/** The last word is a folder to be filled, or a file; one on another machine is not ours. */
+function synchronize({ args, place }: Invocation, effects: Effects): void {
+  const { options, operands } = readOptions(args, {
+    valued: 'efBMT',
+    long: ['exclude', 'include', 'filter', 'rsh', 'files-from', 'backup-dir'],
+  })
+  const to = operands.at(-1)
+  if (has(options, 'n', 'dry-run', 'list-only') || operands.length < 2 || !to?.text) return
+  if (/^[^/]+:/.test(to.text)) return
+  const target = pathOf(place, to.text)
+  if (target === undefined) return
+  const isFolder = has(options, 'a', 'r', 'archive', 'recursive') || to.text.endsWith('/')
+  effects.writes.push({ path: target, kind: isFolder || place.isFolder(target) ? 'tree' : 'file' })
 }
 
 /** The last word is where it goes; a folder takes each by its name. A move empties the source. */
