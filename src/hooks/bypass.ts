@@ -22,7 +22,7 @@ export async function letPast(
   const input = {
     paths: paths.slice(0, PATHS_MAX),
     reason,
-    refusal: denial.slice(0, REFUSAL_MAX).toWellFormed(),
+    refusal: shortLine(denial, REFUSAL_MAX),
     request_id: uniqueId(),
   }
   const notice = `Leasehold was bypassed (LEASEHOLD_BYPASS: ${reason})`
