@@ -1,5 +1,7 @@
 import { shortLine } from '../core/one_line.ts'
 import { uniqueId } from '../machine/digest.ts'
+import { carries } from '../machine/proc.ts'
+import { familyHere } from '../machine/sessions.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
 
@@ -10,6 +12,21 @@ const PATHS_MAX = 100
 /** Why a person wants this let past, in the environment of the agent or of git. */
 export const bypassReason = ({ LEASEHOLD_BYPASS: said }: NodeJS.ProcessEnv) =>
   said === undefined ? undefined : shortLine(said.trim(), REASON_MAX)
+
+const LENIENT = ['LEASEHOLD_BYPASS', 'LEASEHOLD_HOOKS'] as const
+
+/**
+ * An agent can set any variable for the git that it runs. Only those let something past that its
+ * own process was started with.
+ */
+export function saidByPerson(folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const set = LENIENT.filter((name) => env[name] !== undefined)
+  const agent = set.length > 0 ? familyHere(folder).process : null
+  if (!agent) return env
+  const own = (name: string) => carries(agent.pid, name, env[name]!) === 'alive'
+  const dropped = set.filter((name) => !own(name)).map((name) => [name, undefined])
+  return { ...env, ...Object.fromEntries(dropped) }
+}
 
 /** A denial, unless a person has said why not: then that is put on record, and said. */
 export async function letPast(

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { Asking } from './asking.ts'
-import { bypassReason } from './bypass.ts'
+import { bypassReason, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
 import type { HookContext } from './context.ts'
@@ -90,12 +90,13 @@ function together(verdicts: readonly Verdict[]): Verdict {
 const isCursor = (kind: string, input: Fields | undefined) =>
   kind === 'claude' && input?.['cursor_version'] !== undefined
 
-async function hookGit(event: string, env: NodeJS.ProcessEnv): Promise<Answer> {
+async function hookGit(event: string, given: NodeJS.ProcessEnv): Promise<Answer> {
   const verb = gitVerb(event)
   if (verb === undefined) return wrong(`There is no hook of git named ${event} here`)
   const cwd = process.cwd()
-  const asking = new Asking(env, cwd)
-  if (!isInUse(asking, env)) return SILENT
+  const asking = new Asking(given, cwd)
+  if (!isInUse(asking, given)) return SILENT
+  const env = saidByPerson(asking.folder, given)
   const settings = readSettings(asking.folder, env)
   if (settings.mode === 'off') return SILENT
   // git waits for nobody to read what it pipes, and a commit pipes nothing.

@@ -29,7 +29,7 @@ function git({ place }: Repo, cwd: string, args: string[], env: Record<string, s
 describe('git', () => {
   test('commits nothing that another agent has reserved', async () => {
     const made = repository()
-    const { repo, a } = made
+    const { repo, a, b } = made
     install(made)
     expectSilent(await a.edit('a.ts'))
     writeFileSync(join(repo, 'a.ts'), 'changed\n')
@@ -49,6 +49,13 @@ describe('git', () => {
     const own = await a.sh(`git ${WHO.join(' ')} commit -qam Mine`)
     expect(own).toMatchObject({ code: 0, err: '' })
     writeFileSync(join(repo, 'a.ts'), 'again\n')
+    // An agent's own word for it does not count, in the shell that it runs.
+    expectSilent(await b.edit('b.ts'))
+    for (const word of ['LEASEHOLD_BYPASS=please', 'LEASEHOLD_HOOKS=off']) {
+      const tried = await b.sh(`${word} git ${WHO.join(' ')} commit -qam Theirs`)
+      expect(tried.code).toBe(1)
+      expect(tried.err).toContain('a.ts (reserved by')
+    }
     const past = person(['commit', '-qam', 'Hot'], { LEASEHOLD_BYPASS: 'hotfix' })
     expect(past.code).toBe(0)
     expect(past.err).toContain('bypassed (LEASEHOLD_BYPASS: hotfix); it is on record')

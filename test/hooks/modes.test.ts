@@ -42,7 +42,9 @@ describe('modes', () => {
     b.env = { LEASEHOLD_BYPASS: 'the site is down' }
     const said = await b.edit('a.ts')
     expect(said.code).toBe(0)
-    expect(spoken(said).systemMessage).toMatch(/bypassed \(LEASEHOLD_BYPASS: the site is down\); it is on record/)
+    expect(spoken(said).systemMessage).toMatch(
+      /bypassed \(LEASEHOLD_BYPASS: the site is down\); it is on record/,
+    )
     expectSilent(await b.edit('b.ts'))
     const { openStore, placeOf } = await import('../../src/stores/open.ts')
     const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, '/'))
