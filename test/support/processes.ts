@@ -174,10 +174,16 @@ export class Sandbox {
   }
 
   /** Runs it with `--json`, expects success, and returns the result. */
-  async ok(args: string[], options: Options = {}): Promise<Json> {
+  async ok(args: string[], options: Options = {}, code = 0): Promise<Json> {
     const ended = await this.cli(['--json', ...args], options)
-    expect(ended, args.join(' ')).toMatchObject({ code: 0, err: '' })
+    expect(ended, args.join(' ')).toMatchObject({ code, err: '' })
     return ended.json
+  }
+
+  /** Claims where nothing is ready: an answer, with an exit code of its own. */
+  async nothingReady(...args: string[]): Promise<void> {
+    const nothing = { task: null, lease: null, run: null }
+    expect(await this.ok(['task', 'claim', ...args], {}, 6)).toEqual(nothing)
   }
 
   /** Runs it with `--json`, expects this refusal and its exit code, and returns it. */

@@ -4,6 +4,7 @@ import { Refusal, REFUSALS } from '../../../core/refusal.ts'
 import type { Operation } from '../../../operations/operation.ts'
 import { operations } from '../../../operations/registry.ts'
 import type { ShownCheck } from '../../../operations/reservations.ts'
+import type { ShownClaim } from '../../../operations/tasks.ts'
 import { damageOf } from '../../../stores/care.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
@@ -140,7 +141,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const result = await context.call(operation, placed, { caller, signal })
     show(context, operation.name, result)
     if (operation.effect === 'read') await warnOfDamage(context)
-    if (operation.name === 'reserve.check' && isHeld(result)) process.exitCode = REFUSALS.held.exit
+    process.exitCode ??= exitOf(operation.name, result)
   } finally {
     process.off('SIGINT', stop)
   }
@@ -154,9 +155,16 @@ async function warnOfDamage({ place, env }: Context): Promise<void> {
   process.exitCode = REFUSALS.damaged.exit
 }
 
-/** A look is answered, not refused; a script still has to learn what it saw. */
-const isHeld = (result: unknown) =>
-  (result as { items: ShownCheck[] }).items.some(({ state }) => state === 'held')
+/** No refusal, and nothing to work on: `claim && work` must not go on. */
+const NOTHING_READY = 6
+
+/** Some answers are no refusals, and still a script has to learn what they say. */
+function exitOf(name: string, result: unknown): number | undefined {
+  if (name === 'task.claim') return (result as ShownClaim).task ? undefined : NOTHING_READY
+  if (name !== 'reserve.check') return undefined
+  const { items } = result as { items: ShownCheck[] }
+  return items.some(({ state }) => state === 'held') ? REFUSALS.held.exit : undefined
+}
 
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */
 function fenceFromEnv(context: Context, input: Record<string, unknown>): number | undefined {
