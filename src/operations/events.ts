@@ -2,7 +2,7 @@ import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { eventSeen } from '../core/sight.ts'
 import { isScoped } from '../core/token_scope.ts'
-import { type Event, factsOf, type ShownEvent } from '../core/event.ts'
+import { type Event, factsOf, nounOf, type ShownEvent } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/locks.ts'
 import { usedBy } from './budget.ts'
@@ -20,6 +20,7 @@ export interface EventsFound {
 }
 
 interface Wanted {
+  type?: string | undefined
   lock?: string | undefined
   task_id?: string | undefined
   by?: string | undefined
@@ -36,6 +37,11 @@ export const list = operation({
   refuses: ['invalid'],
   doc: 'What happened, the newest first: of a lock, a task or an agent, or all of it.',
   input: {
+    type: field(
+      () => s.optional(s.plain(64)),
+      'Only events of this type (lease.expired), or of all types of a kind (run).',
+      '--type <type>',
+    ),
     lock: field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>'),
     task_id: f.onlyTask,
     by: field(() => s.optional(s.plain(256)), 'Only what this agent did.', '--by <agent>'),
@@ -101,7 +107,8 @@ function sinceOf(store: Store, { since_seconds }: Wanted): string {
   return new Date(store.machine.wallMs() - since_seconds * 1000).toISOString()
 }
 
-function isWanted(event: Event, { lock, task_id, by }: Wanted): boolean {
+function isWanted(event: Event, { type, lock, task_id, by }: Wanted): boolean {
+  if (type !== undefined && event.type !== type && nounOf(event) !== type) return false
   if (by !== undefined && event.agent !== by) return false
   if (task_id !== undefined && event.task !== task_id && event.lock !== `task:${task_id}`) {
     return false

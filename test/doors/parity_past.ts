@@ -7,6 +7,8 @@ export async function past(p: Player): Promise<void> {
   const { next } = await p.ask('event.list', 'ada', { lock: 'x', limit: 2 })
   await p.ask('event.list', 'ada', { lock: 'x', limit: 2, after: next })
   await p.ask('event.list', 'ada', { by: 'nobody' })
+  await p.ask('event.list', 'ada', { type: 'lock', limit: 3 })
+  await p.ask('event.list', 'ada', { type: 'task.moved', limit: 3 })
   await p.ask('event.list', 'ada', { after: 'nonsense' })
   await p.ask('run.output', 'ada', { id: 'T-1.1' })
   await p.ask('run.output', 'ada', { id: 'T-1.1', after: '12-0', bytes: 10 })
