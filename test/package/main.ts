@@ -28,7 +28,7 @@ function run(command: string[], cwd: string, env: NodeJS.ProcessEnv = {}, input 
   const [file, ...args] = command as [string, ...string[]]
   const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
     ...{ cwd, input, encoding: 'utf8', timeout: 600_000, maxBuffer: 2 ** 26 },
-    env: { ...clean(), ...env },
+    env: { ...clean(), HOME: join(folder, 'home'), ...env },
   })
   return {
     code: status,
@@ -108,7 +108,6 @@ function checks(node: string, place: string): [string, () => Said][] {
     ['version', () => cli('--version')],
     ['claim', () => firstBad([cli('task', 'add', 'Try it'), cli('task', 'claim', '--agent', 'a')])],
     ['check', () => cli('db', 'check')],
-    ['hook', () => run([node, bin, 'hook', 'claude', 'pre-tool-use'], repo, {}, EDIT)],
     ['mcp', () => mcp(run([node, bin, 'mcp', '--agent', 'm'], repo, {}, lines(MCP)))],
     ['sdk', () => script('sdk.mjs', `import { connect } from 'leasehold'\n${SDK}`)],
     [
@@ -119,6 +118,8 @@ function checks(node: string, place: string): [string, () => Said][] {
           `const { connect } = require('leasehold')\nvoid (async () => {\n${SDK}\n})()`,
         ),
     ],
+    // Last: from then on, all that this process starts is that agent's.
+    ['hook', () => run([node, bin, 'hook', 'claude', 'pre-tool-use'], repo, {}, EDIT)],
   ]
 }
 
@@ -166,8 +167,10 @@ try {
   console.log(`tarball ${megabytes(tarball)}, installed ${megabytes(join(place, 'node_modules'))}`)
   for (const version of NODES) {
     const node = nodeOf(version)
-    rmSync(join(place, 'repo'), { recursive: true, force: true })
-    mkdirSync(join(place, 'repo'))
+    for (const fresh of [join(place, 'repo'), join(folder, 'home')]) {
+      rmSync(fresh, { recursive: true, force: true })
+      mkdirSync(fresh)
+    }
     must(['git', 'init', '-q'], join(place, 'repo'))
     tell(`Node ${must([node, '--version'], place).trim()}`, checks(node, place))
   }
