@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { planted } from '../core/planted.ts'
 
 /** One token gets this share of the server's time while others ask too. */
-const SHARE = 0.3
+const SHARE = 0.5
 /** It may be so far ahead of its share: whoever asks seldom never waits. */
-const AHEAD_MS = 300
+const AHEAD_MS = 200
 /** Whoever is further behind is refused, and told so late that asking again at once is no use. */
 export const LATE_MS = 5_000
 /** Others are asking if they asked within this time. */

@@ -23,7 +23,7 @@ interface Measured {
   calls: number[]
   hooks: number[]
   commands: number[]
-  /** An empty program, started in the same moments: what the machine takes for itself. */
+  /** An empty program, started in the same moments: what of it is the machine's own. */
   bare: number[]
   memory_mb: number
   unguarded: string[]
@@ -129,31 +129,20 @@ function say({ calls, hooks, commands, bare, memory_mb, revoked_ms, met }: Measu
   process.stderr.write(`${lines.join('\n')}\n`)
 }
 
-/** An empty program starts in so long where nothing else runs. */
-const BARE_MS = 60
-
 /**
- * How much slower everything is than on a machine of its own: the one who asks for all of this is
- * beside it, and so may be other tests.
- */
-const slowness = ({ bare }: Measured) => Math.max(1, at(bare, 0.5) / BARE_MS)
-
-/**
- * What is broken of R49, in sentences. How late others are answered is compared in long runs, which
+ * What is broken of R49, in sentences. How late others are answered is judged in long runs, which
  * have the machine to themselves; beside other tests it counts that they are answered at all.
  */
 function faultsOf(found: Measured): string[] {
-  const { calls, hooks, commands, bare, memory_mb, revoked_ms, unguarded, met } = found
+  const { calls, hooks, commands, memory_mb, revoked_ms, unguarded, met } = found
   const budgets = new Set(Object.values(met).flatMap((ways) => Object.keys(ways)))
-  const late_ms = LATE_MS * slowness(found)
-  const late = (what: string, times: number[], own_ms: number) =>
-    IS_LONG && at(times, 0.99) > late_ms + own_ms ? [`${what} come late: ${shown(times)}`] : []
+  const late = (what: string, times: number[]) =>
+    IS_LONG && at(times, 0.99) > LATE_MS ? [`${what} come late: ${shown(times)}`] : []
   return [
-    ...late('calls of others', calls, 0),
-    // What it takes to start a program is the machine's own.
-    ...late('hooks of others', hooks, at(bare, 0.99)),
-    ...late('commands of others', commands, at(bare, 0.99)),
-    ...late('a revocation', [revoked_ms], at(bare, 0.99)),
+    ...late('calls of others', calls),
+    ...late('hooks of others', hooks),
+    ...late('commands of others', commands),
+    ...late('a revocation', [revoked_ms]),
     ...(memory_mb > MEMORY_MB ? [`${memory_mb} MB`] : []),
     ...unguarded.map((each) => `refused or unguarded: ${each}`),
     ...(Object.keys(LIMITS).some((each) => budgets.has(each)) ? [] : ['no budget was ever met']),

@@ -271,7 +271,9 @@ export class World {
     await scene.end()
     for (const { pid } of this.finder?.all() ?? []) signal(pid, 'SIGKILL')
     this.link?.close()
-    await this.database?.stop()
+    await this.database?.stop().catch((error: Error) => {
+      scene.violate('the rig itself', `${error.stack}`)
+    })
     this.disk?.close()
   }
 }
