@@ -1,10 +1,7 @@
-import { Refusal } from '../core/refusal.ts'
+import { endsLease } from '../core/refusal.ts'
 
 /** What is tried again sooner: in a third of the TTL there is room for some tries. */
 const RETRIES_PER_TTL = 12
-
-/** These say that the lease is over; anything else may be better the next time. */
-const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found'])
 
 export interface Renewing {
   ttl_ms: number
@@ -43,7 +40,7 @@ export function keepRenewing({ ttl_ms, renew, lose }: Renewing): () => void {
       clearTimeout(late)
       if (!over) late = lateIn(asked + (ttl_ms * 2) / 3 - performance.now())
     } catch (error) {
-      if (error instanceof Refusal && OVER.has(error.code)) loseNow(String(error), true)
+      if (endsLease(error)) loseNow(String(error), true)
       pause_ms = (ttl_ms / RETRIES_PER_TTL) * (0.5 + Math.random())
     }
     if (!over) next = setTimeout(() => void beat(), pause_ms)

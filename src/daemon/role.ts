@@ -2,7 +2,7 @@ import type { Caller } from '../core/caller.ts'
 import { checkFence } from '../core/locks/lease.ts'
 import { isEnding } from '../core/event.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/locks/lock.ts'
-import { Refusal } from '../core/refusal.ts'
+import { endsLease, Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { ownProcess } from '../machine/process.ts'
@@ -76,7 +76,7 @@ export class Role {
       if (!this.kept) return
       await this.store
         .write((view) => renewLock(view, { name, fence }, this.caller))
-        .catch((error) => (isOver(error) ? this.take() : Promise.reject(error as Error)))
+        .catch((error) => (endsLease(error) ? this.take() : Promise.reject(error as Error)))
     } catch (error) {
       // A store in trouble is not a successor: only one that has the lock is.
       if (!(error instanceof Refusal) || error.details['pid'] === undefined) return
@@ -108,13 +108,4 @@ export class Role {
       // Whoever has it now, or a store in trouble, is no reason not to stop.
       .catch(() => undefined)
   }
-}
-
-function isOver(error: unknown): boolean {
-  return error instanceof Refusal && ['lease_expired', 'fence_stale', 'held'].includes(error.code)
-}
-
-/** The role is not ours at the moment: whoever has it does the work. */
-export function isAnothers(error: unknown): boolean {
-  return error instanceof Refusal && ['fence_stale', 'lease_expired', 'held'].includes(error.code)
 }

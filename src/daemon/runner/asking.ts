@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/caller.ts'
-import { Refusal, type RefusalCode, isRefusal } from '../../core/refusal.ts'
+import { isDecided, isRefusal, Refusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { stateFolder } from '../../machine/place.ts'
 import { ownProcess } from '../../machine/process.ts'
@@ -11,21 +11,6 @@ const PAUSE_MS = 50
 const PAUSE_MS_MAX = 5_000
 
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
-
-/**
- * The store has decided, and will decide the same again. Anything else may pass: `internal` too,
- * for what broke in a daemon (no descriptor left, say) need not break in the next one.
- */
-const FINAL = new Set<RefusalCode>([
-  'held',
-  'fence_stale',
-  'lease_expired',
-  'illegal_move',
-  'not_found',
-  'invalid',
-])
-
-export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has(error.code)
 
 /** Asks the daemon if one answers, else the store itself, as the agent of one run. */
 export class Asking {
@@ -59,8 +44,9 @@ export class Asking {
   }
 
   /**
-   * Asks until there is an answer or a final refusal, which it throws; after `patience_ms` it
-   * throws what went wrong last.
+   * Asks until there is an answer or a refusal that is decided, which it throws; after
+   * `patience_ms` it throws what went wrong last. Anything else may pass: `internal` too, for what
+   * broke in a daemon (no descriptor left, say) need not break in the next one.
    */
   async insist(
     name: Asked,
@@ -74,7 +60,7 @@ export class Asking {
         return await within(this.ask(name, asked), until - performance.now())
       } catch (error) {
         const jittered_ms = pause_ms * (0.5 + Math.random())
-        if (isFinal(error) || performance.now() + jittered_ms > until) throw error
+        if (isDecided(error) || performance.now() + jittered_ms > until) throw error
         await new Promise((resolve) => void setTimeout(resolve, jittered_ms))
       }
     }

@@ -1,5 +1,5 @@
 import { admits } from '../../core/caller.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { endsLease } from '../../core/refusal.ts'
 import { keyOf } from '../../core/rows.ts'
 import { grantsIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
@@ -26,9 +26,6 @@ const SILENCE_MS = 30 * 60_000
 
 /** Two looks at one expiry may differ by so much: it is told as a time on the wall. */
 const SLACK_MS = 1_000
-
-/** What is over for good: renewing it again would change nothing. */
-const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
 
 /**
  * The leases that this process was granted, by agent and lock. Models forget to send fences, to
@@ -116,7 +113,7 @@ export class Fences {
       if (!this.isAlive(lease)) return
       lease.expires_ms = Date.parse((await this.leases.renew(lease)).expires_at)
     } catch (error) {
-      if (error instanceof Refusal && OVER.has(error.code)) clearInterval(lease.timer)
+      if (endsLease(error)) clearInterval(lease.timer)
     }
   }
 }
