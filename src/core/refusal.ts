@@ -59,6 +59,15 @@ export class Refusal extends Error {
     return error instanceof Error && error.name === 'Refusal'
   }
 
+  /** Reads back what `toJSON` wrote, from an answer of a server with this HTTP status. */
+  static from(reply: unknown, status: number): Refusal {
+    const { error } = Object(reply) as Partial<ReturnType<Refusal['toJSON']>>
+    if (!error) return new Refusal('unavailable', `The server answered ${status}`)
+    const { code, message, ...options } = error
+    // A newer server may know more of them.
+    return new Refusal(Object.hasOwn(REFUSALS, code) ? code : 'internal', message, options)
+  }
+
   toJSON(): { error: { code: RefusalCode; message: string; next: string; details: Details } } {
     const { code, message, next, details } = this
     return { error: { code, message, next, details } }

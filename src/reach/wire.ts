@@ -1,5 +1,5 @@
 import type { Caller } from '../core/caller.ts'
-import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { bearer, headerJson } from './header_text.ts'
 import type { Daemon } from './server_file.ts'
 import { patienceFor, refuseStopped, stakeIn, Unanswered } from './silence.ts'
@@ -96,18 +96,10 @@ function isWhole(answer: Buffer): boolean {
 export function answerOf(status: number, text: string): unknown {
   const reply = parse(text)
   if (status === 200) return reply
-  const refusal = refusalIn(reply, status)
+  const refusal = Refusal.from(reply, status)
   // It has done nothing, and is about to be gone: the same as if nobody had answered.
   if (refusal.details['stopping'] === true) throw new Unanswered(refusal.message)
   throw refusal
-}
-
-function refusalIn(reply: unknown, status: number): Refusal {
-  const { error } = reply as {
-    error?: { code: RefusalCode; message: string; next: string; details: Details }
-  }
-  if (!error) return new Refusal('unavailable', `The server answered ${status}`)
-  return new Refusal(error.code, error.message, { next: error.next, details: error.details })
 }
 
 function parse(text: string): unknown {
