@@ -43,7 +43,7 @@ export async function withLock<T>(
   const { wait_seconds = WAIT_SECONDS, signal } = options
   const until_ms = performance.now() + wait_seconds * 1000
   const { transport, who } = asker
-  const place = transport.isLocal ? transport.place : `${transport.place}\n${who.agent ?? ''}`
+  const place = transport.isLocal ? transport.place : `${transport.place}\n${who.agent}`
   const endTurn = await takeTurn(name, place, wait_seconds * 1000, signal)
   try {
     const left_seconds = Math.max(0, until_ms - performance.now()) / 1000

@@ -1,8 +1,9 @@
 import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
+import { type ReachAsk, Unanswered } from './ask.ts'
 import { bearer, headerJson } from './header_text.ts'
 import type { Daemon } from './server_file.ts'
-import { patienceFor, refuseStopped, stakeIn, Unanswered } from './silence.ts'
+import { patienceFor, refuseStopped, stakeIn } from './silence.ts'
 
 /** The body and the headers that an ask consists of, whichever way it is sent. */
 export function letterOf(
@@ -28,16 +29,13 @@ export function letterOf(
  */
 export async function askBare(
   daemon: Daemon,
-  operation: string,
-  input: Record<string, unknown>,
-  caller: Caller,
-  ttl_ms = stakeIn(input),
+  { operation, input, caller, ttl_ms = stakeIn(input) }: ReachAsk,
 ): Promise<unknown> {
   refuseStopped(daemon)
   const { body, headers } = letterOf(daemon, input, caller)
   const { hostname, port, host } = new URL(daemon.url)
   const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}`)
-  const head = [`POST /v1/${operation} HTTP/1.0`, ...lines].join('\r\n')
+  const head = [`POST /v1/${operation.name} HTTP/1.0`, ...lines].join('\r\n')
   const place = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) || 80 }
   const answer = await exchange(place, `${head}\r\n\r\n${body}`, patienceFor(ttl_ms))
   const { status, text } = readAnswer(answer)
