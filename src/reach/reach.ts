@@ -61,7 +61,9 @@ export class Reach<Ask extends ReachAsk> {
   }
 
   async close(): Promise<void> {
-    await (await this.direct)?.close()
+    // The caller of `ask` was told why it could not be opened.
+    const opened = await this.direct?.catch(() => undefined)
+    await opened?.close()
   }
 }
 

@@ -6,7 +6,7 @@ import type { ShownRun } from '../../operations/runs.ts'
 import { ownProcess } from '../../machine/process.ts'
 import { type Command, type Exit, startCommand, whyNotStartable } from './command.ts'
 import { OutputLog } from './output_log.ts'
-import { keepRenewing } from '../renewing.ts'
+import { keepRenewing } from '../../reach/renewing.ts'
 import { makeRunFolder, writeWhole } from './run_folder.ts'
 import { step } from '../steps.ts'
 import { Asking } from './asking.ts'
@@ -129,8 +129,8 @@ export class Runner {
     return keepRenewing({
       ttl_ms,
       renew: () => this.asking.ask('lock.renew', { name, fence }),
-      lose: (why, isOver) => {
-        const term_ms = isOver ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
+      lose: (why, over) => {
+        const term_ms = over ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
         this.lost ||= this.reason === null
         this.stop(`lost the lease: ${why}`, term_ms)
       },

@@ -1,5 +1,5 @@
 import { isRefusal, Refusal } from '../../../core/refusal.ts'
-import { keepRenewing } from '../../../daemon/renewing.ts'
+import { keepRenewing } from '../../../reach/renewing.ts'
 import * as locks from '../../../operations/locks.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { host, ownProcess } from '../../../machine/process.ts'
