@@ -1,3 +1,4 @@
+import type { Caller } from '../core/caller.ts'
 import type { Registered } from '../operations/registry.ts'
 import { operationNamed } from '../operations/registry.ts'
 import type { Operation } from '../operations/operation.ts'
@@ -6,16 +7,17 @@ import { ownProcess } from '../machine/process.ts'
 import type { How, InputOf, OutputOf } from './calls.ts'
 import type { Fences } from './fences.ts'
 import { persist } from './patience.ts'
-import type { Transport, Who } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 /** Asks for one agent: adds what the caller may leave out, and does not give up at once. */
 export class Asker {
   readonly transport: Transport
-  readonly who: Who
+  /** Without a name where a token says who it is. */
+  readonly who: Caller
   readonly fences: Fences
   private readonly retry_ms: number
 
-  constructor(transport: Transport, who: Who, fences: Fences, retry_ms: number) {
+  constructor(transport: Transport, who: Caller, fences: Fences, retry_ms: number) {
     this.transport = transport
     this.who = who
     this.fences = fences
@@ -45,7 +47,7 @@ export class Asker {
       this.transport.ask({
         operation,
         input: isWait(input) ? { ...input, wait_seconds: secondsUntil(until_ms) } : input,
-        who: { ...who, admin },
+        caller: { ...who, admin },
         signal: how.signal,
       })
     const retry_ms = how.retry_seconds === undefined ? this.retry_ms : how.retry_seconds * 1000

@@ -3,7 +3,7 @@ import { Refusal } from '../core/refusal.ts'
 import { agentId } from '../operations/fields.ts'
 import { parseInput } from '../operations/operation.ts'
 import { loginName } from '../machine/login.ts'
-import { host } from '../machine/process.ts'
+import { host, ownProcess } from '../machine/process.ts'
 import { type Daemon, findDaemon } from '../reach/server_file.ts'
 import { Asker } from './asker.ts'
 import { type Client, clientFor } from './client.ts'
@@ -39,14 +39,16 @@ export interface ConnectOptions {
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const env = environmentFor(options)
   const under = leaseUnder(env)
-  const transport = await transportFor(options, env, under)
+  const transport = await transportFor(options, env)
   const given = options.agent ?? env['LEASEHOLD_AGENT']
   if (given !== undefined) parseInput({ agent: agentId }, { agent: given })
-  const own = transport.isLocal ? `sdk:${loginName()}@${host}` : undefined
-  const who = {
-    agent: given ?? own,
+  const { isLocal } = transport
+  const who: Caller = {
+    agent: given ?? (isLocal ? `sdk:${loginName()}@${host}` : ''),
     given: given !== undefined,
+    process: isLocal ? ownProcess() : null,
     admin: options.admin ?? false,
+    under,
   }
   const retry_ms = (options.retry_seconds ?? RETRY_SECONDS) * 1000
   return clientFor(new Asker(transport, who, new Fences(under), retry_ms))
@@ -60,11 +62,7 @@ function environmentFor({ dir, store, token }: ConnectOptions): NodeJS.ProcessEn
   return env
 }
 
-async function transportFor(
-  options: ConnectOptions,
-  env: NodeJS.ProcessEnv,
-  under: Caller['under'],
-): Promise<Transport> {
+async function transportFor(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<Transport> {
   if (options.url !== undefined) return remote(options.url, env['LEASEHOLD_TOKEN'])
   // Loaded here: who goes to a server by its address does without any store.
   const { folderOf, placeOf } = await import('../stores/open.ts')
@@ -73,10 +71,10 @@ async function transportFor(
   const daemon = options.embedded ? undefined : find()
   const openStore = async () => {
     const { EmbeddedTransport } = await import('./embedded.ts')
-    return new EmbeddedTransport(place, under)
+    return new EmbeddedTransport(place)
   }
   if (!daemon) return openStore()
-  return new HttpTransport(daemon, find, under, daemon.isOurs ? openStore : undefined)
+  return new HttpTransport(daemon, find, openStore)
 }
 
 function remote(url: string, secret: string | undefined): Transport {
@@ -91,5 +89,5 @@ function remote(url: string, secret: string | undefined): Transport {
     })
   }
   const server: Daemon = { url, secret, isOurs: false }
-  return new HttpTransport(server, () => server, null)
+  return new HttpTransport(server, () => server)
 }

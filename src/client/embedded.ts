@@ -1,11 +1,9 @@
 import { EventEmitter, once } from 'node:events'
-import type { Caller } from '../core/caller.ts'
 import { call } from '../operations/call.ts'
 import { eventId, eventPlace } from '../stores/writer/event_place.ts'
 import { openStore, type Place } from '../stores/open.ts'
-import { ownProcess } from '../machine/process.ts'
 import type { Store } from '../stores/writer/store.ts'
-import type { Question, Told, Transport, Who } from './transport.ts'
+import type { Question, Told, Transport } from './transport.ts'
 
 const PAGE = 500
 /** How often commits of other processes are looked for while somebody listens to events. */
@@ -16,21 +14,17 @@ export class EmbeddedTransport implements Transport {
   readonly isLocal = true
   readonly place: string
   private readonly store: Store
-  private readonly under: Caller['under']
 
-  constructor(place: Place, under: Caller['under']) {
+  constructor(place: Place) {
     this.store = openStore(place)
     this.place = place.path
-    this.under = under
   }
 
-  ask({ operation, input, who, signal }: Question): Promise<unknown> {
-    const { given, admin } = who
-    const caller = { agent: who.agent!, given, admin, process: ownProcess(), under: this.under }
+  ask({ operation, input, caller, signal }: Question): Promise<unknown> {
     return call(this.store, operation, input, caller, signal)
   }
 
-  async *stream(after: string | undefined, _: Who, signal: AbortSignal): AsyncGenerator<Told> {
+  async *stream(after: string | undefined, signal: AbortSignal): AsyncGenerator<Told> {
     await this.store.follow(FOLLOW_MS)
     const commits = new EventEmitter()
     let isReplaced = false

@@ -1,9 +1,10 @@
-import { Refusal, isRefusal } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { ShownLease } from '../operations/locks.ts'
 import { uniqueId } from '../machine/digest.ts'
+import { keepRenewing } from '../reach/renewing.ts'
 import type { Asker } from './asker.ts'
 import type { InputOf, OutputOf } from './calls.ts'
-import { backOff, mayPass, pause } from './patience.ts'
+import { mayPass } from './patience.ts'
 import { takeTurn } from './turns.ts'
 
 const TTL_SECONDS = 60
@@ -43,7 +44,7 @@ export async function withLock<T>(
   const { wait_seconds = WAIT_SECONDS, signal } = options
   const until_ms = performance.now() + wait_seconds * 1000
   const { transport, who } = asker
-  const place = transport.isLocal ? transport.place : `${transport.place}\n${who.agent ?? ''}`
+  const place = transport.isLocal ? transport.place : `${transport.place}\n${who.agent}`
   const endTurn = await takeTurn(name, place, wait_seconds * 1000, signal)
   try {
     const left_seconds = Math.max(0, until_ms - performance.now()) / 1000
@@ -111,6 +112,9 @@ class Hold {
   private readonly ttl_ms: number
   /** When the latest acknowledged grant or renewal was asked for: it counts from then at least. */
   private asked_ms: number
+  private renewing: Promise<void> | undefined
+  /** What went wrong with the latest renewal that failed. */
+  private trouble: unknown
   private lost: Refusal | undefined
 
   constructor(asker: Asker, lease: ShownLease, asked_ms: number) {
@@ -124,8 +128,7 @@ class Hold {
   static async since(asker: Asker, lease: ShownLease, asked_ms: number): Promise<Hold> {
     const hold = new Hold(asker, lease, asked_ms)
     if (performance.now() - asked_ms <= hold.ttl_ms / 3) return hold
-    hold.asked_ms = performance.now()
-    await hold.renew(new AbortController().signal)
+    await hold.renew()
     return hold
   }
 
@@ -138,18 +141,30 @@ class Hold {
   ): Promise<T> {
     const loss = new AbortController()
     const done = new AbortController()
-    const renewing = this.renewUntil(done.signal, loss)
+    const end = keepRenewing({
+      ttl_ms: this.ttl_ms,
+      since_ms: this.asked_ms,
+      renew: () => (this.renewing = this.renew(done.signal)),
+      lose: (_, over) => {
+        this.lost = over ?? this.unrenewed()
+        done.abort()
+        loss.abort(this.lost)
+      },
+    })
+    const stop = async () => {
+      end()
+      done.abort()
+      await this.renewing?.catch(() => undefined)
+    }
     const signal = outer ? AbortSignal.any([outer, loss.signal]) : loss.signal
     try {
       const result = await work(signal, under)
-      done.abort()
-      await renewing
+      await stop()
       if (this.lost) throw this.lost
       if (this.asker.fences.has(this.lease)) await this.conclude(() => finish(true))
       return result
     } catch (error) {
-      done.abort()
-      await renewing
+      await stop()
       if (!this.lost && this.asker.fences.has(this.lease))
         await finish(false).catch(() => undefined)
       if (this.lost && error !== this.lost) this.lost.cause ??= error
@@ -174,47 +189,30 @@ class Hold {
     }
   }
 
-  private async renewUntil(done: AbortSignal, loss: AbortController): Promise<void> {
-    try {
-      for (;;) {
-        await pause(this.asked_ms + this.ttl_ms / 3 - performance.now(), done)
-        if (!this.asker.fences.has(this.lease)) return
-        const asked_ms = performance.now()
-        await this.renew(done)
-        this.asked_ms = asked_ms
-      }
-    } catch (error) {
-      if (done.aborted) return
-      this.lost = error instanceof Refusal && !mayPass(error) ? error : this.silent(error)
-      loss.abort(this.lost)
-    }
-  }
-
-  /** Tries until two thirds of the TTL are over without an acknowledged renewal. */
-  private async renew(done: AbortSignal): Promise<void> {
+  private async renew(signal?: AbortSignal): Promise<void> {
+    // The work itself has given it back, or passed it on.
+    if (!this.asker.fences.has(this.lease)) return
     const { name, fence, ttl_seconds } = this.lease
-    const last_ms = this.asked_ms + (this.ttl_ms * 2) / 3
-    const left_ms = Math.max(1, Math.ceil(last_ms - performance.now()))
-    const signal = AbortSignal.any([done, AbortSignal.timeout(left_ms)])
-    const how = { signal, retry_seconds: left_ms / 1000 }
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return void (await this.asker.call('lock.renew', { name, fence, ttl_seconds }, how))
-      } catch (error) {
-        // What broke in a server says nothing about the lease.
-        if (!isRefusal(error, 'internal')) throw error
-        await backOff(tries, signal)
-      }
+    const asked_ms = performance.now()
+    try {
+      await this.asker.call('lock.renew', { name, fence, ttl_seconds }, { signal })
+      this.asked_ms = asked_ms
+    } catch (error) {
+      this.trouble = error
+      throw error
     }
   }
 
-  private silent(cause: unknown): Refusal {
-    const { name } = this.lease
+  /** Why nothing was acknowledged in time: a server that always said no is quoted. */
+  private unrenewed(): Refusal {
+    const { trouble } = this
+    if (trouble instanceof Refusal && !mayPass(trouble)) return trouble
+    const { name, fence } = this.lease
     const refusal = new Refusal('lease_expired', `No renewal of ${name} was acknowledged in time`, {
       next: `Stop this work: the lease may be over. Acquire ${name} again to go on.`,
-      details: { name, reason: 'unacknowledged', last_fence: this.lease.fence },
+      details: { name, reason: 'unacknowledged', last_fence: fence },
     })
-    refusal.cause = cause
+    refusal.cause = trouble
     return refusal
   }
 }

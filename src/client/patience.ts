@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../core/refusal.ts'
-import { Unanswered } from '../reach/silence.ts'
+import { isMomentary, isRefusal, Refusal } from '../core/refusal.ts'
+import { Unanswered } from '../reach/ask.ts'
 
 const FIRST_MS = 25
 const LAST_MS = 1_000
@@ -56,10 +56,8 @@ export async function persist<T>(
 /** Whether asking again may help: nobody answered, or the answer was "not now", not "not here". */
 export function mayPass(error: unknown): boolean {
   if (error instanceof Unanswered) return true
-  return error instanceof Refusal && PASSING.has(error.code) && error.details['lasting'] !== true
+  return isMomentary(error) && error.details['lasting'] !== true
 }
-
-const PASSING: ReadonlySet<string> = new Set(['unavailable', 'rate_limited'])
 
 function unavailable(error: unknown): unknown {
   if (!(error instanceof Unanswered)) return error
@@ -84,8 +82,7 @@ export async function retryOnConflict<T>(
     try {
       return await edit(conflict)
     } catch (error) {
-      const again = error instanceof Refusal && error.code === 'conflict'
-      if (!again || tried >= Math.min(tries, TRIES_MAX)) throw error
+      if (!isRefusal(error, 'conflict') || tried >= Math.min(tries, TRIES_MAX)) throw error
       conflict = error
       await backOff(tried, signal)
     }

@@ -63,10 +63,10 @@ export class EventStream implements AsyncIterable<Happening> {
   }
 
   private async *happenings(): AsyncGenerator<Happening> {
-    const { transport, who } = this.asker
+    const { transport } = this.asker
     for (let tries = 0; !this.signal.aborted; tries += 1) {
       try {
-        for await (const told of transport.stream(this.last, who, this.signal)) {
+        for await (const told of transport.stream(this.last, this.signal)) {
           tries = 0
           this.last = told.id
           this.open(told.id)

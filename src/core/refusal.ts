@@ -1,24 +1,30 @@
 import type { LeavingEvent } from './event.ts'
+
 /**
- * One table for every expected "no": how a command line exits and what HTTP answers.
- * Doors read it; nobody else decides an exit code.
+ * One table for every expected "no". Doors and loops read it; nobody else keeps a list of codes.
+ *
+ * - `exit`, `http`: how a command line exits, and what HTTP answers.
+ * - `lasts`: how long the same ask would be refused so. `decided`: the rules have decided, and will
+ *   decide the same until something changes. `moment`: not now, so asking again soon may help.
+ *   `mending`: nothing was decided, and somebody may have to mend something first.
+ * - `ends_lease`: as the answer to a renewal, it says that the lease is over.
  */
 export const REFUSALS = {
-  invalid: { exit: 2, http: 400 },
-  unauthorized: { exit: 4, http: 401 },
-  forbidden: { exit: 4, http: 403 },
-  not_found: { exit: 3, http: 404 },
-  held: { exit: 5, http: 409 },
-  deadlock: { exit: 5, http: 409 },
-  conflict: { exit: 5, http: 409 },
-  fence_stale: { exit: 5, http: 412 },
-  lease_expired: { exit: 5, http: 412 },
-  illegal_move: { exit: 5, http: 409 },
-  too_large: { exit: 2, http: 413 },
-  rate_limited: { exit: 75, http: 429 },
-  unavailable: { exit: 75, http: 503 },
-  damaged: { exit: 76, http: 503 },
-  internal: { exit: 1, http: 500 },
+  invalid: { exit: 2, http: 400, lasts: 'decided', ends_lease: false },
+  unauthorized: { exit: 4, http: 401, lasts: 'mending', ends_lease: false },
+  forbidden: { exit: 4, http: 403, lasts: 'mending', ends_lease: false },
+  not_found: { exit: 3, http: 404, lasts: 'decided', ends_lease: true },
+  held: { exit: 5, http: 409, lasts: 'decided', ends_lease: true },
+  deadlock: { exit: 5, http: 409, lasts: 'decided', ends_lease: false },
+  conflict: { exit: 5, http: 409, lasts: 'decided', ends_lease: false },
+  fence_stale: { exit: 5, http: 412, lasts: 'decided', ends_lease: true },
+  lease_expired: { exit: 5, http: 412, lasts: 'decided', ends_lease: true },
+  illegal_move: { exit: 5, http: 409, lasts: 'decided', ends_lease: false },
+  too_large: { exit: 2, http: 413, lasts: 'decided', ends_lease: false },
+  rate_limited: { exit: 75, http: 429, lasts: 'moment', ends_lease: false },
+  unavailable: { exit: 75, http: 503, lasts: 'moment', ends_lease: false },
+  damaged: { exit: 76, http: 503, lasts: 'mending', ends_lease: false },
+  internal: { exit: 1, http: 500, lasts: 'mending', ends_lease: false },
 } as const
 
 export type RefusalCode = keyof typeof REFUSALS
@@ -53,6 +59,15 @@ export class Refusal extends Error {
     return error instanceof Error && error.name === 'Refusal'
   }
 
+  /** Reads back what `toJSON` wrote, from an answer of a server with this HTTP status. */
+  static from(reply: unknown, status: number): Refusal {
+    const { error } = Object(reply) as Partial<ReturnType<Refusal['toJSON']>>
+    if (!error) return new Refusal('unavailable', `The server answered ${status}`)
+    const { code, message, ...options } = error
+    // A newer server may know more of them.
+    return new Refusal(Object.hasOwn(REFUSALS, code) ? code : 'internal', message, options)
+  }
+
   toJSON(): { error: { code: RefusalCode; message: string; next: string; details: Details } } {
     const { code, message, next, details } = this
     return { error: { code, message, next, details } }
@@ -60,6 +75,18 @@ export class Refusal extends Error {
 }
 
 /** Whether this is a refusal with that code. */
-export function isRefusal(error: unknown, code: Refusal['code']): boolean {
+export function isRefusal(error: unknown, code: RefusalCode): error is Refusal {
   return error instanceof Refusal && error.code === code
 }
+
+/** Whether this answer to a renewal says that the lease is over; else the next may be renewed. */
+export const endsLease = (error: unknown): error is Refusal =>
+  error instanceof Refusal && REFUSALS[error.code].ends_lease
+
+/** Whether the rules have decided, so that asking again would change nothing. */
+export const isDecided = (error: unknown): error is Refusal =>
+  error instanceof Refusal && REFUSALS[error.code].lasts === 'decided'
+
+/** Whether this is a "not now". One that says `lasting` is over only when somebody does something. */
+export const isMomentary = (error: unknown): error is Refusal =>
+  error instanceof Refusal && REFUSALS[error.code].lasts === 'moment'

@@ -1,4 +1,3 @@
-import type { Refusal } from '../core/refusal.ts'
 import { isRefusal } from '../core/refusal.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Role } from './role.ts'
@@ -44,7 +43,7 @@ export class Elected {
     } catch (error) {
       // A store in trouble (a full disk, say) gets over it, and the rest of the daemon serves.
       if (!isHeld(error) && !isRefusal(error, 'unavailable')) throw error
-      this.say(`standing by: ${(error as Refusal).message}`)
+      this.say(`standing by: ${error.message}`)
       this.standBy()
     }
   }

@@ -2,10 +2,11 @@ import type { Caller } from '../core/caller.ts'
 import { checkFence } from '../core/locks/lease.ts'
 import { isEnding } from '../core/event.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/locks/lock.ts'
-import { Refusal } from '../core/refusal.ts'
+import { endsLease } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { ownProcess } from '../machine/process.ts'
+import { keepRenewing } from '../reach/renewing.ts'
 import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
@@ -20,7 +21,7 @@ export class Role {
   readonly caller: Caller
   private readonly store: Store
   private lease: Lease | undefined
-  private timer: NodeJS.Timeout | undefined
+  private endRenewing: () => void = () => undefined
   private forget: () => void = () => undefined
   private kept = false
   private renewing: Promise<void> = Promise.resolve()
@@ -52,15 +53,20 @@ export class Role {
 
   /** Keeps the lock until `release`; `lost` is told, once, that another process has it now. */
   keep(lost: (why: string) => void): void {
-    const renew = () => (this.renewing = this.renewing.then(() => this.renew(lost)))
+    const renew = () => {
+      const renewal = this.renewing.then(() => this.renew(lost))
+      this.renewing = renewal.catch(() => undefined)
+      return renewal
+    }
+    const renewNow = () => void renew().catch(() => undefined)
     this.kept = true
-    this.timer = setInterval(() => void renew(), TTL_MS / 3)
+    this.endRenewing = keepRenewing({ ttl_ms: TTL_MS, renew })
     this.forget = this.store.onCommit(
       (events) => {
-        if (events.some((event) => this.isEndedBy(event))) void renew()
+        if (events.some((event) => this.isEndedBy(event))) renewNow()
       },
       // A restore ends every lease, ours too, though we serve the restored store as before.
-      () => void renew(),
+      renewNow,
     )
   }
 
@@ -76,10 +82,11 @@ export class Role {
       if (!this.kept) return
       await this.store
         .write((view) => renewLock(view, { name, fence }, this.caller))
-        .catch((error) => (isOver(error) ? this.take() : Promise.reject(error as Error)))
+        .catch((error) => (endsLease(error) ? this.take() : Promise.reject(error as Error)))
     } catch (error) {
       // A store in trouble is not a successor: only one that has the lock is.
-      if (!(error instanceof Refusal) || error.details['pid'] === undefined) return
+      if (!endsLease(error)) throw error
+      if (error.details['pid'] === undefined) return
       this.letGo()
       lost(error.message)
     }
@@ -92,7 +99,7 @@ export class Role {
 
   private letGo(): void {
     this.kept = false
-    clearInterval(this.timer)
+    this.endRenewing()
     this.forget()
   }
 
@@ -108,13 +115,4 @@ export class Role {
       // Whoever has it now, or a store in trouble, is no reason not to stop.
       .catch(() => undefined)
   }
-}
-
-function isOver(error: unknown): boolean {
-  return error instanceof Refusal && ['lease_expired', 'fence_stale', 'held'].includes(error.code)
-}
-
-/** The role is not ours at the moment: whoever has it does the work. */
-export function isAnothers(error: unknown): boolean {
-  return error instanceof Refusal && ['fence_stale', 'lease_expired', 'held'].includes(error.code)
 }

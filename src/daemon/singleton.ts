@@ -1,4 +1,4 @@
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { sha256 } from '../machine/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 import { host, isStopped } from '../machine/process.ts'
@@ -18,7 +18,7 @@ export async function takeDaemonRole(store: Store, place: Place): Promise<Role> 
     await role.take()
     return role
   } catch (error) {
-    throw error instanceof Refusal && error.code === 'held' ? taken(folder, error) : error
+    throw isRefusal(error, 'held') ? taken(folder, error) : error
   }
 }
 

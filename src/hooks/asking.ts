@@ -1,55 +1,45 @@
 import type { Caller } from '../core/caller.ts'
-import { Refusal } from '../core/refusal.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { stateFolder } from '../machine/place.ts'
+import type { ReachAsk } from '../reach/ask.ts'
+import { askBriefly } from '../reach/http.ts'
+import { nobodyAnswers, Reach } from '../reach/reach.ts'
 import { type Daemon, findDaemon } from '../reach/server_file.ts'
-import { Unanswered } from '../reach/silence.ts'
-import { askBare } from '../reach/wire.ts'
+import { folderIn } from '../stores/place.ts'
+import { isPostgres } from '../stores/postgres/address.ts'
 
 /** These change nothing: they may be done twice, now and when a paused daemon goes on. */
 const READS = /\.(?:check|list|status)$/
 
-/** Asks the daemon if one answers, else the store itself. */
+/** Asks for a hook, which has no time to ask a daemon twice that did not answer once. */
 export class Asking {
   readonly folder: string
   /** Whether other machines use the same store. */
   readonly isShared: boolean
-  private readonly env: NodeJS.ProcessEnv
-  private readonly cwd: string
+  private readonly reach: Reach<ReachAsk>
   private daemon: Daemon | undefined | null = null
-  private direct: ReturnType<typeof import('./direct_store.ts').openDirect> | undefined
 
   constructor(env: NodeJS.ProcessEnv, cwd: string) {
-    this.env = env
-    this.cwd = cwd
     this.folder = stateFolder(env, cwd)
-    this.isShared = /^postgres(?:ql)?:/.test(env['LEASEHOLD_STORE'] ?? '')
+    this.isShared = isPostgres(env['LEASEHOLD_STORE'] ?? '')
+    this.reach = new Reach({
+      find: () => {
+        if (this.daemon === null) this.daemon = findDaemon(env, folderIn(env, cwd))
+        return this.daemon
+      },
+      send: askBriefly,
+      open: async () => (await import('./direct_store.ts')).openDirect(env, cwd),
+      passBy: () => (this.daemon = undefined),
+      giveUp: (daemon, why) => nobodyAnswers(daemon, why),
+    })
   }
 
-  async ask(name: string, input: Record<string, unknown>, caller: Caller): Promise<unknown> {
-    if (this.daemon === null) this.daemon = findDaemon(this.env, await this.serverFolder())
-    const { daemon } = this
+  ask(name: string, input: Record<string, unknown>, caller: Caller): Promise<unknown> {
     const asked = READS.test(name) ? input : { request_id: uniqueId(), ...input }
-    if (daemon) {
-      try {
-        return await askBare(daemon, name, asked, caller)
-      } catch (error) {
-        if (!(error instanceof Unanswered)) throw error
-        if (!daemon.isOurs) throw new Refusal('unavailable', `No server answers at ${daemon.url}`)
-        this.daemon = undefined
-      }
-    }
-    this.direct ??= (await import('./direct_store.ts')).openDirect(this.env, this.cwd)
-    return this.direct.ask(name, asked, caller)
+    return this.reach.ask({ operation: { name }, input: asked, caller })
   }
 
-  /** Where a daemon would say that it is. Only a store elsewhere takes more than a look to find. */
-  private async serverFolder(): Promise<string> {
-    if (!this.env['LEASEHOLD_STORE'] || this.isShared) return this.folder
-    return (await import('./direct_store.ts')).folderIn(this.env, this.cwd)
-  }
-
-  async close(): Promise<void> {
-    await this.direct?.close()
+  close(): Promise<void> {
+    return this.reach.close()
   }
 }

@@ -2,8 +2,7 @@ import * as hooks from '../operations/hooks.ts'
 import * as locks from '../operations/locks.ts'
 import * as reservations from '../operations/reservations.ts'
 import * as tasks from '../operations/tasks.ts'
-import { folderOf, placeOf } from '../stores/open.ts'
-import { openDirectly } from './direct.ts'
+import { openDirectly } from '../reach/direct.ts'
 
 const { touch, check, list, release } = reservations
 
@@ -13,8 +12,4 @@ const ASKED = [touch, check, list, release, locks.lockStatus, tasks.list, hooks.
 /** In a bundle of its own: it takes long to load. */
 export function openDirect(env: NodeJS.ProcessEnv, cwd: string) {
   return openDirectly(ASKED, env, cwd)
-}
-
-export function folderIn(env: NodeJS.ProcessEnv, cwd: string): string {
-  return folderOf(placeOf(env, cwd))
 }

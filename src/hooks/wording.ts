@@ -1,5 +1,5 @@
 import { argument, quoted, word } from '../core/quote.ts'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, type Refusal } from '../core/refusal.ts'
 import type { Conflict } from './context.ts'
 
 const SHOWN_MAX = 5
@@ -41,7 +41,7 @@ export const unreadText = (why: string) =>
 
 export const unreachableText = (error: unknown) => {
   const why = error instanceof Error ? error.message : String(error)
-  const isToken = error instanceof Refusal && error.code === 'unauthorized'
+  const isToken = isRefusal(error, 'unauthorized')
   return `Leasehold cannot be asked whether this is safe: ${why}${isToken ? WHICH : ''}`
 }
 

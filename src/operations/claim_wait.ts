@@ -1,4 +1,4 @@
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal } from '../core/refusal.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 /** Where nobody tells us of other processes' commits, we look this often. */
@@ -49,7 +49,7 @@ export function waitForTask<O>(
           ended = (reply as { task: unknown }).task !== null
         } catch (error) {
           answer = () => reject(error)
-          ended = !(error instanceof Refusal && error.code === 'held')
+          ended = !isRefusal(error, 'held')
         }
         asking = false
         if (ended || over) finish()

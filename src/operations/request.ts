@@ -1,7 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import type { Waiting } from '../core/locks/lock.ts'
 import { planted } from '../core/planted.ts'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { keyOf, type Request } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { sha256 } from '../machine/digest.ts'
@@ -96,7 +96,7 @@ export async function whileNoted<O>(
   }
   const asking = async () => {
     const reply = await ask().catch(async (error: unknown) => {
-      if (error instanceof Refusal && error.code === 'held') await note()
+      if (isRefusal(error, 'held')) await note()
       throw error
     })
     if ((reply as { task: unknown }).task === null) await note()

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { disownTicket } from '../core/locks/line.ts'
 import { giveUp, type Waiting } from '../core/locks/lock.ts'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { toldTo } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import { uniqueId } from '../machine/digest.ts'
@@ -40,7 +40,7 @@ export async function waitInLine<O>(
       const called = await seat.calledWithin(until - performance.now(), signal)
       const why: unknown = signal?.reason
       // The server goes away, the waiter does not: its place is kept for when it asks again.
-      isKept = why instanceof Refusal && why.code === 'unavailable'
+      isKept = isRefusal(why, 'unavailable')
       if (isKept) throw why
       if (called === 'ask' && !signal?.aborted) continue
       const refused = await leave()

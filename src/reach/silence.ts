@@ -1,4 +1,5 @@
 import { isStopped } from '../machine/process.ts'
+import { type ReachAsk, Unanswered } from './ask.ts'
 import type { Daemon } from './server_file.ts'
 
 /**
@@ -13,20 +14,6 @@ const BUSY_MS = 20_000
 const HEALTH_MS = 1_000
 const LOOK_MS = 500
 
-/** Nobody answered: there is no daemon, or it went away in the middle of the call. */
-export class Unanswered extends Error {
-  /** Somebody is there, or should be, and says nothing. */
-  readonly isSilence: boolean
-  /** What a person can do about that. */
-  readonly next: string
-
-  constructor(message: string, silence?: { next: string }) {
-    super(message)
-    this.isSilence = silence !== undefined
-    this.next = silence?.next ?? ''
-  }
-}
-
 /** How long a daemon may be silent before it is given up, or asked whether it is there. */
 export const patienceFor = (ttl_ms: number) => Math.min(SILENT_MS, ttl_ms * TTL_SHARE)
 
@@ -37,15 +24,6 @@ export const patienceFor = (ttl_ms: number) => Math.min(SILENT_MS, ttl_ms * TTL_
 export function stakeIn(input: Record<string, unknown>): number {
   const seconds = Number(input['ttl_seconds'])
   return seconds >= 1 ? seconds * 1000 : Number.POSITIVE_INFINITY
-}
-
-/** A call to a daemon that is under way. */
-export interface Watched {
-  daemon: Daemon
-  operation: string
-  input: Record<string, unknown>
-  /** Of the lease that this call is about, if the input does not say it. */
-  ttl_ms?: number | undefined
 }
 
 /** Throws `Unanswered` when the daemon is stopped: asked now, it would do this when it goes on. */
@@ -71,7 +49,8 @@ function silent({ pid, url }: Daemon, ms: number): Unanswered {
  * answer.
  */
 export function watchSilence(
-  { daemon, operation, input, ttl_ms = stakeIn(input) }: Watched,
+  daemon: Daemon,
+  { operation, input, ttl_ms = stakeIn(input) }: Pick<ReachAsk, 'operation' | 'input' | 'ttl_ms'>,
   giveUp: (why: Unanswered) => void,
 ): () => void {
   const silent_ms = patienceFor(ttl_ms)
@@ -88,7 +67,7 @@ export function watchSilence(
     if (daemon.pid !== undefined && isStopped(daemon.pid)) return finish(stopped(daemon.pid))
     const waited_ms = performance.now() - begun_ms
     if (waited_ms >= silent_ms) {
-      const isLate = operation === 'lock.renew' || waited_ms >= BUSY_MS
+      const isLate = operation.name === 'lock.renew' || waited_ms >= BUSY_MS
       if (isLate || !(await isThere(daemon))) return finish(silent(daemon, waited_ms))
     }
     if (!over) timer = setTimeout(() => void look(), nextIn(waited_ms))
@@ -100,12 +79,10 @@ export function watchSilence(
 }
 
 /** Whether it answers at all, be it that its store is damaged: then it is at work. */
-function isThere({ url }: Daemon): Promise<boolean> {
-  // Loaded here: most calls are answered before anybody asks.
-  const { get } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
+function isThere(daemon: Daemon): Promise<boolean> {
   return new Promise((resolve) => {
-    const request = get(
-      new URL('/healthz', url),
+    const request = httpFor(daemon).get(
+      new URL('/healthz', daemon.url),
       { timeout: HEALTH_MS, agent: false },
       (answer) => {
         answer.resume()
@@ -117,3 +94,7 @@ function isThere({ url }: Daemon): Promise<boolean> {
     request.on('close', () => resolve(false))
   })
 }
+
+/** Node's client for the daemon's address. Loaded here: most programs never need it. */
+export const httpFor = ({ url }: Pick<Daemon, 'url'>) =>
+  process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')

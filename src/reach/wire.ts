@@ -1,8 +1,9 @@
 import type { Caller } from '../core/caller.ts'
-import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
+import { type ReachAsk, Unanswered } from './ask.ts'
 import { bearer, headerJson } from './header_text.ts'
 import type { Daemon } from './server_file.ts'
-import { patienceFor, refuseStopped, stakeIn, Unanswered } from './silence.ts'
+import { patienceFor, refuseStopped, stakeIn } from './silence.ts'
 
 /** The body and the headers that an ask consists of, whichever way it is sent. */
 export function letterOf(
@@ -28,16 +29,13 @@ export function letterOf(
  */
 export async function askBare(
   daemon: Daemon,
-  operation: string,
-  input: Record<string, unknown>,
-  caller: Caller,
-  ttl_ms = stakeIn(input),
+  { operation, input, caller, ttl_ms = stakeIn(input) }: ReachAsk,
 ): Promise<unknown> {
   refuseStopped(daemon)
   const { body, headers } = letterOf(daemon, input, caller)
   const { hostname, port, host } = new URL(daemon.url)
   const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}`)
-  const head = [`POST /v1/${operation} HTTP/1.0`, ...lines].join('\r\n')
+  const head = [`POST /v1/${operation.name} HTTP/1.0`, ...lines].join('\r\n')
   const place = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) || 80 }
   const answer = await exchange(place, `${head}\r\n\r\n${body}`, patienceFor(ttl_ms))
   const { status, text } = readAnswer(answer)
@@ -96,18 +94,10 @@ function isWhole(answer: Buffer): boolean {
 export function answerOf(status: number, text: string): unknown {
   const reply = parse(text)
   if (status === 200) return reply
-  const refusal = refusalIn(reply, status)
+  const refusal = Refusal.from(reply, status)
   // It has done nothing, and is about to be gone: the same as if nobody had answered.
   if (refusal.details['stopping'] === true) throw new Unanswered(refusal.message)
   throw refusal
-}
-
-function refusalIn(reply: unknown, status: number): Refusal {
-  const { error } = reply as {
-    error?: { code: RefusalCode; message: string; next: string; details: Details }
-  }
-  if (!error) return new Refusal('unavailable', `The server answered ${status}`)
-  return new Refusal(error.code, error.message, { next: error.next, details: error.details })
 }
 
 function parse(text: string): unknown {

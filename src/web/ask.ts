@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '../client/calls.ts'
 import { toldBy } from '../client/sse.ts'
 import type { Told } from '../client/transport.ts'
-import { type Details, Refusal, type RefusalCode } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import type { Registered } from '../operations/registry.ts'
 
 export type Name = Registered['name']
@@ -47,14 +47,11 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function answerOf(response: Response): Promise<unknown> {
-  const reply = (await response.json().catch(() => ({}))) as {
-    error?: { code: RefusalCode; message: string; next: string; details: Details }
-  }
+  const reply: unknown = await response.json().catch(() => ({}))
   if (response.ok) return reply
-  const { error } = reply
-  if (error?.code === 'unauthorized') window.dispatchEvent(new Event(SIGNED_OUT))
-  if (!error) throw new Refusal('unavailable', `The server answered ${response.status}`)
-  throw new Refusal(error.code, error.message, { next: error.next, details: error.details })
+  const refusal = Refusal.from(reply, response.status)
+  if (isRefusal(refusal, 'unauthorized')) window.dispatchEvent(new Event(SIGNED_OUT))
+  throw refusal
 }
 
 /** What happens from now on, or behind `after`, as long as the connection lasts. */

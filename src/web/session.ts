@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { get, post, SIGNED_OUT } from './ask.ts'
 
 /** Who this page is signed in as. */
@@ -51,8 +51,4 @@ export async function signOut(): Promise<void> {
   await post('/v1/session/end', {}).catch(() => undefined)
   // Anew from the start: nothing that was seen stays in the page, and no stream stays open.
   location.reload()
-}
-
-export function isRefusal(error: unknown, code: Refusal['code']): error is Refusal {
-  return error instanceof Refusal && error.code === code
 }

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { Refusal } from '../../src/core/refusal.ts'
 import { Fences } from '../../src/doors/mcp/fences.ts'
 import { call } from '../../src/operations/call.ts'
 import * as locks from '../../src/operations/locks.ts'
@@ -7,8 +8,11 @@ import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/he
 const TTL_MS = 1_000
 const SILENCE_MS = 1_200
 
-/** An agent at the end of a pipe, with the memory for fences that `leasehold mcp` keeps for it. */
-async function begin() {
+/**
+ * An agent at the end of a pipe, with the memory for fences that `leasehold mcp` keeps for it. The
+ * store is in trouble for its first renewals.
+ */
+async function begin(troubles = 0) {
   // Its clock is moved by hand, in step with the one that the renewals go by.
   const machine = new MachineSim()
   const store = openSqlite(temporaryFolder(), machine)
@@ -33,6 +37,7 @@ async function begin() {
       renew: ({ agent, name, fence }) => {
         inStep()
         renewals += 1
+        if (renewals <= troubles) return Promise.reject(new Refusal('unavailable', 'Disk full'))
         return call(store, locks.renew, { name, fence }, callerOf(agent))
       },
     },
@@ -86,4 +91,12 @@ test('a call that waits, and renewals by hooks of the same agent, are signs of l
   }
   expect(await isHeld('x')).toBe(true)
   await expect.poll(() => isHeld('x')).toBe(false)
+})
+
+test('a renewal that the store could not take is tried again before the lock runs out', async () => {
+  const { acquire, fences, isHeld, renewals } = await begin(2)
+  await acquire('ada', 'x')
+  fences.begin('ada')
+  await expect.poll(() => renewals()).toBeGreaterThan(3)
+  expect(await isHeld('x')).toBe(true)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { REFUSALS } from '../../src/core/refusal.ts'
+import { Refusal, REFUSALS } from '../../src/core/refusal.ts'
 import { operations } from '../../src/operations/registry.ts'
 
 test('exit codes and HTTP status are those of the contract', () => {
@@ -28,5 +28,22 @@ test('every operation that changes something takes a request id, and has a name 
   expect(new Set(names).size).toBe(names.length)
   for (const { name, effect, input } of operations) {
     expect('request_id' in input, name).toBe(effect === 'write')
+  }
+})
+
+test('a refusal reads itself back from what a server answered', () => {
+  const refusal = new Refusal('held', 'x is held by ada', { next: 'Wait.', details: { pid: 7 } })
+  const wire: unknown = JSON.parse(JSON.stringify(refusal))
+  const read = Refusal.from(wire, 409)
+  expect(read.toJSON()).toEqual(wire)
+  expect(read.message).toBe('x is held by ada')
+  // Of a newer server, and of something that is none of ours.
+  const newer = { error: { code: 'tomorrow', message: 'No.', next: '', details: {} } }
+  expect(Refusal.from(newer, 418)).toMatchObject({ code: 'internal', message: 'No.' })
+  for (const reply of [null, {}, 'no']) {
+    expect(Refusal.from(reply, 502)).toMatchObject({
+      code: 'unavailable',
+      message: 'The server answered 502',
+    })
   }
 })

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Daemon, daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
 import { temporaryFolder } from '../support/helpers.ts'
@@ -116,6 +117,26 @@ describe('hooks with a token', () => {
     const noServer = { LEASEHOLD_TOKEN: made.token, LEASEHOLD_DIR: a.env['LEASEHOLD_DIR']! }
     a.env = noServer
     expect(expectDenied(await a.edit('b.ts'))).toMatch(/no server is known/)
+  })
+
+  test('is never sent in the clear to an address that asks for https', async () => {
+    const repo = repository()
+    let heard = Buffer.alloc(0)
+    const listener = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.on('data', (chunk) => {
+        heard = Buffer.concat([heard, chunk])
+        socket.destroy()
+      })
+    })
+    await new Promise<void>((resolve) => void listener.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void listener.close())
+    const url = `https://127.0.0.1:${(listener.address() as AddressInfo).port}`
+    repo.a.env = given(repo, { url } as Daemon, 'lh_secret', { unreachable: 'closed' })
+    expect(expectDenied(await repo.a.edit('a.ts'))).toMatch(/No server answers at https/)
+    // A client's greeting in TLS begins with this byte.
+    expect(heard[0]).toBe(0x16)
+    expect(heard.includes('lh_secret')).toBe(false)
   })
 })
 

@@ -6,6 +6,7 @@ import {
   raiseAlert,
 } from '../../core/stats/alert.ts'
 import type { Event } from '../../core/event.ts'
+import { endsLease } from '../../core/refusal.ts'
 import { showTrouble } from '../../operations/stats.ts'
 import { host } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'
@@ -13,7 +14,7 @@ import { conditionsIn, QUEUE_KEY, type Seen, waitKey, Waits } from './conditions
 import { Delivery } from './delivery.ts'
 import { hasChannel, type Notice } from './sender.ts'
 import type { Config } from '../config/config.ts'
-import { isAnothers, type Role } from '../role.ts'
+import type { Role } from '../role.ts'
 
 interface AlerterOptions {
   /** Of several daemons on one store, whoever has this role tells. */
@@ -106,7 +107,8 @@ export class Alerter {
       try {
         await step()
       } catch (error) {
-        if (!isAnothers(error)) {
+        // The role is another daemon's by now, and that one tells.
+        if (!endsLease(error)) {
           this.options.say(`alerts have to wait: ${(error as Error).message}`)
         }
         this.tryLater()

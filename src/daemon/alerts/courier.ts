@@ -1,5 +1,5 @@
 import type { Notice, Send } from './sender.ts'
-import { isAnothers } from '../role.ts'
+import { endsLease } from '../../core/refusal.ts'
 
 const BACKOFF_MS = { first: 1_000, most: 300_000 }
 const TRIES_MAX = 12
@@ -55,7 +55,8 @@ export class Courier {
       try {
         while (!this.stopped && (await this.sendOne()));
       } catch (error) {
-        if (!isAnothers(error)) {
+        // The role is another daemon's by now, and that one tells.
+        if (!endsLease(error)) {
           this.letters.say(`alerts by ${this.channel} have to wait: ${(error as Error).message}`)
         }
         this.rest()

@@ -1,66 +1,47 @@
 import type { Caller } from '../../core/caller.ts'
-import { Refusal, type RefusalCode, isRefusal } from '../../core/refusal.ts'
+import { isDecided, isRefusal, Refusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
-import { stateFolder } from '../../machine/place.ts'
 import { ownProcess } from '../../machine/process.ts'
-import { findDaemon } from '../../reach/server_file.ts'
-import { Unanswered } from '../../reach/silence.ts'
+import { type ReachAsk, Unanswered } from '../../reach/ask.ts'
+import { Reach } from '../../reach/reach.ts'
+import { type Daemon, findDaemon } from '../../reach/server_file.ts'
 import { askBare } from '../../reach/wire.ts'
+import { folderIn } from '../../stores/place.ts'
 
 const PAUSE_MS = 50
 const PAUSE_MS_MAX = 5_000
 
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
-/**
- * The store has decided, and will decide the same again. Anything else may pass: `internal` too,
- * for what broke in a daemon (no descriptor left, say) need not break in the next one.
- */
-const FINAL = new Set<RefusalCode>([
-  'held',
-  'fence_stale',
-  'lease_expired',
-  'illegal_move',
-  'not_found',
-  'invalid',
-])
-
-export const isFinal = (error: unknown) => error instanceof Refusal && FINAL.has(error.code)
-
-/** Asks the daemon if one answers, else the store itself, as the agent of one run. */
+/** Asks as the agent of one run. */
 export class Asking {
-  private readonly env: NodeJS.ProcessEnv
   private readonly caller: Caller
   private readonly ttl_ms: number
-  private direct: ReturnType<typeof import('./direct.ts').openDirect> | undefined
+  private readonly reach: Reach<ReachAsk>
   private asks = 0
 
   constructor(env: NodeJS.ProcessEnv, caller: Caller, ttl_ms: number) {
-    this.env = env
     this.caller = caller
     this.ttl_ms = ttl_ms
+    this.reach = new Reach({
+      find: () => findDaemon(env, folderIn(env, '/')),
+      send: askSound,
+      open: async () => (await import('./direct.ts')).openDirect(env, '/'),
+    })
   }
 
   /** One try. Under the same request id it takes effect once, whoever is asked. */
   async ask(name: Asked, input: Record<string, unknown>): Promise<ShownRun> {
-    const { env } = this
     // Only an admin may say what is to be stopped, and this login is one.
     const caller = { ...this.caller, admin: name === 'run.start' }
-    const daemon = findDaemon(env, await this.folder())
-    if (daemon) {
-      try {
-        return (await askBare(daemon, name, input, caller, this.ttl_ms)) as ShownRun
-      } catch (error) {
-        if (!(error instanceof Unanswered) && !isRefusal(error, 'internal')) throw error
-      }
-    }
-    this.direct ??= (await import('./direct.ts')).openDirect(env, '/')
-    return (await this.direct.ask(name, input, caller)) as ShownRun
+    const asked = { operation: { name }, input, caller, ttl_ms: this.ttl_ms }
+    return (await this.reach.ask(asked)) as ShownRun
   }
 
   /**
-   * Asks until there is an answer or a final refusal, which it throws; after `patience_ms` it
-   * throws what went wrong last.
+   * Asks until there is an answer or a refusal that is decided, which it throws; after
+   * `patience_ms` it throws what went wrong last. Anything else may pass: `internal` too, for what
+   * broke in a daemon (no descriptor left, say) need not break in the next one.
    */
   async insist(
     name: Asked,
@@ -74,16 +55,10 @@ export class Asking {
         return await within(this.ask(name, asked), until - performance.now())
       } catch (error) {
         const jittered_ms = pause_ms * (0.5 + Math.random())
-        if (isFinal(error) || performance.now() + jittered_ms > until) throw error
+        if (isDecided(error) || performance.now() + jittered_ms > until) throw error
         await new Promise((resolve) => void setTimeout(resolve, jittered_ms))
       }
     }
-  }
-
-  /** Where a daemon would say that it is. Only a store elsewhere takes more than a look to find. */
-  private async folder(): Promise<string> {
-    if (!this.env['LEASEHOLD_STORE']) return stateFolder(this.env, '/')
-    return (await import('./direct.ts')).folderIn(this.env, '/')
   }
 
   /** Ids are remembered per agent, which is of this run alone; no other process makes this one. */
@@ -93,9 +68,16 @@ export class Asking {
     return `${pid}-${start}-${this.asks}`
   }
 
-  async close(): Promise<void> {
-    await this.direct?.close()
+  close(): Promise<void> {
+    return this.reach.close()
   }
+}
+
+/** What broke in a daemon need not break here: the store is asked. */
+function askSound(daemon: Daemon, asked: ReachAsk): Promise<unknown> {
+  return askBare(daemon, asked).catch((error: Error) => {
+    throw isRefusal(error, 'internal') ? new Unanswered(error.message) : error
+  })
 }
 
 /** A store that does not answer must not keep us beyond our time. */

@@ -1,8 +1,7 @@
 import { plant, type Promised } from '../../core/planted.ts'
 import * as locks from '../../operations/locks.ts'
 import * as runs from '../../operations/runs.ts'
-import { openDirectly } from '../../hooks/direct.ts'
-import { folderOf, placeOf } from '../../stores/open.ts'
+import { openDirectly } from '../../reach/direct.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
@@ -17,8 +16,4 @@ const ASKED = [runs.start, runs.finish, runs.get, locks.renew]
 /** In a bundle of its own: it takes long to load. */
 export function openDirect(env: NodeJS.ProcessEnv, cwd: string) {
   return openDirectly(ASKED, env, cwd)
-}
-
-export function folderIn(env: NodeJS.ProcessEnv, cwd: string): string {
-  return folderOf(placeOf(env, cwd))
 }

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import type { Caller } from '../../core/caller.ts'
 import { shortLine } from '../../core/one_line.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { isDecided, isRefusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { ownProcess } from '../../machine/process.ts'
 import { type Command, type Exit, startCommand, whyNotStartable } from './command.ts'
 import { OutputLog } from './output_log.ts'
-import { keepRenewing } from '../renewing.ts'
+import { keepRenewing } from '../../reach/renewing.ts'
 import { makeRunFolder, writeWhole } from './run_folder.ts'
 import { step } from '../steps.ts'
-import { Asking, isFinal } from './asking.ts'
+import { Asking } from './asking.ts'
 import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
 import { Watchdog } from './watchdog.ts'
@@ -117,7 +117,7 @@ export class Runner {
     await command.stop(0)
     command.done()
     const reason = `not started: ${(error as Error).message}`
-    const refused = isFinal(error)
+    const refused = isDecided(error)
     const run = refused ? await this.truth() : undefined
     this.notes.end(run, NEVER_RAN, reason)
     return refused ? EXITS.refused : EXITS.unanswered
@@ -129,8 +129,8 @@ export class Runner {
     return keepRenewing({
       ttl_ms,
       renew: () => this.asking.ask('lock.renew', { name, fence }),
-      lose: (why, isOver) => {
-        const term_ms = isOver ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
+      lose: (why, over) => {
+        const term_ms = over ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
         this.lost ||= this.reason === null
         this.stop(`lost the lease: ${why}`, term_ms)
       },
@@ -207,9 +207,6 @@ export class Runner {
     return this.asking.insist('run.get', { id: this.spec.run_id }).catch(() => undefined)
   }
 }
-
-const isRefusal = (error: unknown, code: Refusal['code']) =>
-  error instanceof Refusal && error.code === code
 
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 

@@ -8,14 +8,15 @@ import { uniqueId } from '../../machine/digest.ts'
 import { loginName } from '../../machine/login.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
-import { type Daemon, findDaemon } from '../../reach/server_file.ts'
+import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
+import { askHttp } from '../../reach/http.ts'
+import { nobodyAnswers, Reach } from '../../reach/reach.ts'
+import { findDaemon } from '../../reach/server_file.ts'
 import { type Family, familyHere, sessionOf } from '../../machine/sessions.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { Unanswered } from '../../reach/silence.ts'
 import { refuseAdmin, refuseStranger } from './family.ts'
 import { settleMemory } from './commands/memory_config.ts'
-import { askDaemon } from './remote.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -52,6 +53,10 @@ export interface Context {
   close(): Promise<void>
 }
 
+interface CommandAsk extends ReachAsk {
+  operation: Operation
+}
+
 /** Nobody asks for this: `run` says it of the command that it started itself. */
 const OWN = 'lock.name_group'
 
@@ -67,6 +72,22 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     refuseWithToken(env)
     return (opened ??= openStore(place))
   }
+  const close = async () => opened?.close()
+  const direct = async ({ operation, input, caller: who, signal }: CommandAsk) => {
+    if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
+    if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
+    return call(store(), operation, input, who, signal)
+  }
+  const reach = new Reach<CommandAsk>({
+    find: () => findDaemon(env, folderOf(place)),
+    send: askHttp,
+    open: async () => ({ ask: direct, close }),
+    passBy: (why) => options.json || noteOnce(why),
+    giveUp: (daemon, why, { signal }) => {
+      if (signal?.aborted) return new Refusal('held', 'Interrupted: no longer waiting')
+      return nobodyAnswers(daemon, why, env['LEASEHOLD_RUN'] ? WITHOUT_DOOR : WITHOUT_SERVER)
+    },
+  })
   return {
     env,
     json: options.json ?? false,
@@ -74,25 +95,24 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     callerNow: () => callerOf(options, env, family()),
     family,
     place,
-    call: (operation, input, how = {}) => {
+    call: <F extends Fields, O>(
+      operation: Operation<F, O>,
+      input: Record<string, unknown>,
+      how: How = {},
+    ) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
       const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
-      const isRun = env['LEASEHOLD_RUN'] !== undefined
-      const ask = { operation, input: asked, caller, json: options.json ?? false, isRun, ...how }
-      const direct = async () => {
-        if (operation.lookup) store().meaning ??= await meaningOf(store(), place, env)
-        if (WRITES_NOTES.has(operation.name)) await settleMemory(place, env, store())
-        return call(store(), operation, ask.input, ask.caller, ask.signal)
-      }
+      const ask = { operation: operation as unknown as Operation, input: asked, caller, ...how }
       const asking = async () => {
         const isAdmins = operation.role === 'admin' || ask.caller.admin
         if (isAdmins && operation.name !== OWN) refuseAdmin(family(), operation.name)
-        return throughDaemon(findDaemon(env, folderOf(place)), ask, direct)
+        return reach.ask(ask)
       }
-      return asking().catch((error) => askAgain(error, asking))
+      const answer = asking().catch((error) => askAgain(error, asking))
+      return answer as Promise<Exclude<O, Waiting>>
     },
     store,
-    close: async () => opened?.close(),
+    close,
   }
 }
 
@@ -116,43 +136,6 @@ export function refuseWithToken(env: NodeJS.ProcessEnv): void {
 function askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   if (error instanceof Refusal && error.details['outcome'] === 'unknown') return ask()
   throw error
-}
-
-interface Asked {
-  operation: { name: string }
-  input: Record<string, unknown>
-  caller: Caller
-  json: boolean
-  /** Asked by the agent of a run, whose door is gone when its dispatcher is. */
-  isRun: boolean
-  signal?: AbortSignal
-  ttl_ms?: number
-}
-
-/**
- * Asks the daemon. When nobody answers, what was asked is done on the store itself, under the same
- * request id: if the daemon did it before it went away, that is the answer.
- */
-async function throughDaemon<T>(
-  daemon: Daemon | undefined,
-  { operation, input, caller, signal, ttl_ms, json, isRun }: Asked,
-  direct: () => Promise<T>,
-): Promise<T> {
-  if (!daemon) return direct()
-  try {
-    const asked = { daemon, operation: operation.name, input, ttl_ms }
-    return (await askDaemon(asked, caller, signal)) as T
-  } catch (error) {
-    if (!(error instanceof Unanswered)) throw error
-    if (signal?.aborted) throw new Refusal('held', 'Interrupted: no longer waiting')
-    if (daemon.isOurs) {
-      if (!json) noteOnce(error)
-      return direct()
-    }
-    throw new Refusal('unavailable', `No server answers at ${daemon.url}: ${error.message}`, {
-      next: error.next || (isRun ? WITHOUT_DOOR : WITHOUT_SERVER),
-    })
-  }
 }
 
 const WITHOUT_SERVER = 'Start it (leasehold up), or unset LEASEHOLD_TOKEN to use the store itself.'

@@ -1,9 +1,9 @@
 import { admits } from '../../core/caller.ts'
-import { Refusal } from '../../core/refusal.ts'
 import { keyOf } from '../../core/rows.ts'
 import { grantsIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { keepRenewing } from '../../reach/renewing.ts'
 
 interface Granted {
   agent: string
@@ -12,13 +12,13 @@ interface Granted {
   ttl_ms: number
   /** Until when the store keeps it, as far as we know. */
   expires_ms: number
-  timer: NodeJS.Timeout
+  end: () => void
 }
 
 /** How leases are asked about and renewed. */
 interface Leases {
-  expiry(lease: Omit<Granted, 'timer'>): Promise<number | null>
-  renew(lease: Omit<Granted, 'timer'>): Promise<ShownLease>
+  expiry(lease: Omit<Granted, 'end'>): Promise<number | null>
+  renew(lease: Omit<Granted, 'end'>): Promise<ShownLease>
 }
 
 /** An agent that thinks or waits for a person may be silent for so long; its locks are kept. */
@@ -26,9 +26,6 @@ const SILENCE_MS = 30 * 60_000
 
 /** Two looks at one expiry may differ by so much: it is told as a time on the wall. */
 const SLACK_MS = 1_000
-
-/** What is over for good: renewing it again would change nothing. */
-const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forbidden'])
 
 /**
  * The leases that this process was granted, by agent and lock. Models forget to send fences, to
@@ -85,38 +82,33 @@ export class Fences {
   }
 
   close(): void {
-    for (const { timer } of this.granted.values()) clearInterval(timer)
+    for (const { end } of this.granted.values()) end()
     this.granted.clear()
   }
 
   private keep(agent: string, { name, fence, ttl_seconds, expires_at }: ShownLease): void {
     this.forget(agent, name)
     const ttl_ms = ttl_seconds * 1000
-    const timer = setInterval(() => void this.beat(lease), ttl_ms / 3)
+    const end = keepRenewing({ ttl_ms, renew: () => this.renew(lease) })
     const expires_ms = Date.parse(expires_at)
-    const lease: Granted = { agent, name, fence, ttl_ms, expires_ms, timer }
-    timer.unref()
+    const lease: Granted = { agent, name, fence, ttl_ms, expires_ms, end }
     this.granted.set(keyOf(agent, name), lease)
   }
 
   private forget(agent: string, name: string): void {
     const key = keyOf(agent, name)
-    clearInterval(this.granted.get(key)?.timer)
+    this.granted.get(key)?.end()
     this.granted.delete(key)
   }
 
-  private async beat(lease: Granted): Promise<void> {
-    try {
-      // Renewed by another than us: by the hooks of the same agent, which are a sign of life.
-      const expires_ms = await this.leases.expiry(lease)
-      if ((expires_ms ?? 0) > lease.expires_ms + SLACK_MS) {
-        this.lifeOf(lease.agent).at_ms = performance.now()
-        lease.expires_ms = expires_ms!
-      }
-      if (!this.isAlive(lease)) return
-      lease.expires_ms = Date.parse((await this.leases.renew(lease)).expires_at)
-    } catch (error) {
-      if (error instanceof Refusal && OVER.has(error.code)) clearInterval(lease.timer)
+  private async renew(lease: Granted): Promise<void> {
+    // Renewed by another than us: by the hooks of the same agent, which are a sign of life.
+    const expires_ms = await this.leases.expiry(lease)
+    if ((expires_ms ?? 0) > lease.expires_ms + SLACK_MS) {
+      this.lifeOf(lease.agent).at_ms = performance.now()
+      lease.expires_ms = expires_ms!
     }
+    if (!this.isAlive(lease)) return
+    lease.expires_ms = Date.parse((await this.leases.renew(lease)).expires_at)
   }
 }

@@ -83,8 +83,8 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
   })
   const handle = serveStdio(() => mcpServer(ask, version, choice), { transport })
   await closed
-  await handle.close()
-  fences.close()
+  // A renewal that is still to come would keep this process alive.
+  await handle.close().finally(() => fences.close())
   // What waits for a lock was told to stop; it leaves its line before the store is closed.
   await Promise.all(under)
 }

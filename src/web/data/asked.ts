@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 /** However fast things happen, nothing is asked again sooner than this. */
@@ -101,7 +101,7 @@ export class Repeated {
   }
 
   private failed(error: unknown): number {
-    const isAway = error instanceof Refusal && error.code === 'unavailable'
+    const isAway = isRefusal(error, 'unavailable')
     if (!isAway) console.error(error)
     this.isWanted ||= isAway
     return isAway ? AWAY_MS : CALM_MS

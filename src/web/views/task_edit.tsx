@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { change } from '../ask.ts'
 import type { WholeTask } from '../data/about.ts'
 import { Trouble } from '../parts/empty.tsx'
 import { toast } from '../parts/toast.tsx'
-import { isRefusal } from '../session.ts'
 
 /** What may be changed here, as text. */
 interface Draft {

@@ -50,16 +50,10 @@ export async function makeLink(
     body: JSON.stringify({ secret_hash: sha256(secret), role, for_agent }),
     signal: AbortSignal.timeout(ASK_MS),
   }).catch(() => Promise.reject(notServing()))
-  const reply = (await response.json()) as {
-    expires_in_seconds: number
-    error?: { code: Refusal['code']; message: string; next: string }
-  }
-  if (reply.error) {
-    const { code, message, next } = reply.error
-    throw new Refusal(code, message, { next })
-  }
-  const link = `${daemon.url}/#link=${secret}`
-  return { link, expires_in_seconds: reply.expires_in_seconds }
+  const reply: unknown = await response.json()
+  if (!response.ok) throw Refusal.from(reply, response.status)
+  const { expires_in_seconds } = reply as { expires_in_seconds: number }
+  return { link: `${daemon.url}/#link=${secret}`, expires_in_seconds }
 }
 
 function notServing(): Refusal {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
 import { oneLine } from '../../../core/one_line.ts'
-import { Refusal } from '../../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import type { Run } from '../../../core/rows.ts'
 import type { Event } from '../../../core/event.ts'
 import type { AgentDoor } from '../../../daemon/dispatch/agent_door.ts'
@@ -59,7 +59,7 @@ async function dispatchUntilStopped(
   screen: Screen,
 ): Promise<string | undefined> {
   await dispatcher.start().catch((error) => {
-    throw error instanceof Refusal && error.code === 'held' ? taken(error) : error
+    throw isRefusal(error, 'held') ? taken(error) : error
   })
   door.remember()
   const unsweep = startSweeper(store)

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, watch } from 'node:fs'
 import { join } from 'node:path'
-import { Refusal } from '../../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import * as runs from '../../../operations/runs.ts'
 import * as tasks from '../../../operations/tasks.ts'
 import { folderOf } from '../../../stores/open.ts'
@@ -39,7 +39,7 @@ async function runOf(context: Context, asked: string): Promise<runs.ShownRun | u
     if (!isTask) throw error
   }
   await context.call(tasks.get, { id: asked }).catch((error: unknown) => {
-    throw error instanceof Refusal && error.code === 'not_found' ? neither(asked) : error
+    throw isRefusal(error, 'not_found') ? neither(asked) : error
   })
   const { items } = await context.call(runs.list, { task_id: asked, limit: 1000 })
   return items.at(-1)

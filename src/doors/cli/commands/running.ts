@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 import { lockOf } from '../../../core/locks/lease.ts'
-import { Refusal } from '../../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import { type Command, type Exit, startCommand } from '../../../daemon/runner/command.ts'
-import { keepRenewing } from '../../../daemon/renewing.ts'
+import { keepRenewing } from '../../../reach/renewing.ts'
 import { Watcher } from '../../../daemon/runner/watcher.ts'
 import * as locks from '../../../operations/locks.ts'
 import * as tasks from '../../../operations/tasks.ts'
@@ -92,7 +92,7 @@ async function take(
     if (options.claim) await begin(context, got as locks.ShownLease, options.task)
     return got as locks.ShownLease
   } catch (error) {
-    throw error instanceof Refusal && error.code === 'held' ? busy(error, name, options) : error
+    throw isRefusal(error, 'held') ? busy(error, name, options) : error
   }
 }
 
@@ -180,7 +180,7 @@ class Held {
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error)
       // The lease is ours to the end of this process, and free with it: nothing was lost.
-      if (error instanceof Refusal && error.code === 'unavailable') warn(`not released: ${said}`)
+      if (isRefusal(error, 'unavailable')) warn(`not released: ${said}`)
       else this.lost ??= said
     }
     if (this.lost === undefined) return codeOf(exit)

@@ -1,5 +1,5 @@
-import { Refusal } from '../../../core/refusal.ts'
-import { keepRenewing } from '../../../daemon/renewing.ts'
+import { isRefusal, Refusal } from '../../../core/refusal.ts'
+import { keepRenewing } from '../../../reach/renewing.ts'
 import * as locks from '../../../operations/locks.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { host, ownProcess } from '../../../machine/process.ts'
@@ -17,7 +17,7 @@ export async function underLock<T>(
   const caller = { ...context.caller, process: ownProcess() }
   const grant = { names: [name], ttl_seconds: TTL_SECONDS, process: ownProcess() }
   const lease = await context.call(locks.acquire, grant, { caller }).catch((error: unknown) => {
-    throw error instanceof Refusal && error.code === 'held' ? running(dir, error) : error
+    throw isRefusal(error, 'held') ? running(dir, error) : error
   })
   const fence = 'fence' in lease ? lease.fence : lease.items[0]!.fence
   const lost = new AbortController()

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../core/refusal.ts'
+import { isRefusal } from '../../../core/refusal.ts'
 import { keyOf } from '../../../core/rows.ts'
 import { step } from '../../../daemon/steps.ts'
 import * as memory from '../../../operations/memory.ts'
@@ -87,7 +87,7 @@ async function versionSaid(
 ): Promise<ShownVersion | undefined> {
   if (version === undefined || version === entry?.version) return undefined
   return plan.call(memory.get, { scope, key, version }).catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'not_found') return undefined
+    if (isRefusal(error, 'not_found')) return undefined
     throw error
   })
 }

@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { join } from 'node:path'
-import { Refusal } from '../../../core/refusal.ts'
+import { isMomentary, isRefusal, type Refusal } from '../../../core/refusal.ts'
 import { foldersIn, KINDS } from './files.ts'
 import type { Synced, SyncPlan } from './folder.ts'
 import { sync } from './sync.ts'
@@ -14,9 +14,6 @@ const GONE_MS = 2_000
 /** The truth: a file system may not tell, and a note may expire without an event. */
 const RESCAN_MS = 60_000
 const RETRY_MS = 5_000
-
-/** These may be better in a moment; with others there is no use in going on. */
-const PASSING = new Set(['unavailable', 'rate_limited', 'invalid'])
 
 export interface Watching {
   plan: SyncPlan
@@ -55,7 +52,8 @@ export async function watchFolder(watching: Watching): Promise<void> {
         isFirst = false
         watching.say(synced)
       } catch (error) {
-        const passes = error instanceof Refusal && PASSING.has(error.code)
+        // `invalid`: all files are gone, say, and somebody may put them back.
+        const passes = isMomentary(error) || isRefusal(error, 'invalid')
         if (isFirst || !passes) throw error
         watching.warn(error)
         pause_ms = RETRY_MS

@@ -1,5 +1,5 @@
 import pc from 'picocolors'
-import { Refusal } from '../../../core/refusal.ts'
+import { isMomentary, isRefusal, type Refusal } from '../../../core/refusal.ts'
 import { visible } from '../../unseen.ts'
 import { watchChanges } from '../top/changes.ts'
 import type { Context } from '../context.ts'
@@ -38,8 +38,7 @@ export async function watchUntilEnded(
         if (!ending.signal.aborted) throw lost.reason
       })
     } catch (error) {
-      const passes =
-        error instanceof Refusal && ['lease_expired', 'unavailable'].includes(error.code)
+      const passes = isMomentary(error) || isRefusal(error, 'lease_expired')
       if (!passes || !teller.hasSaid) throw error
       teller.warn(error)
       await pause(RETRY_MS, ending.signal)

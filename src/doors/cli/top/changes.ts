@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { folderOf } from '../../../stores/open.ts'
+import { bearer } from '../../../reach/header_text.ts'
 import { type Daemon, findDaemon } from '../../../reach/server_file.ts'
 import type { Context } from '../context.ts'
 
@@ -52,7 +53,7 @@ function listen(
     if (!over) ended()
     over = true
   }
-  const headers = { authorization: `Bearer ${daemon.secret}` }
+  const headers = { authorization: bearer(daemon.secret) }
   const asked = request(new URL('/v1/events', daemon.url), { headers }, (response) => {
     response.setEncoding('utf8').on('data', (text: string) => {
       const lines = (half + text).split('\n')
