@@ -100,9 +100,9 @@ const SQL = anyOf([
   String.raw`\bselect\s.*\sfrom\s|\binsert\s+into\s|\bupdate\s+\S+\s+set\s|\bdelete\s+from\s`,
 ])
 
-/** The one file that puts SQL together, from names that the code owns. */
+/** The files that put SQL together, from names that the code owns. */
 const SQL_BUILDER =
-  /^src\/stores\/(?:sqlite|postgres)\/(?:statements|loads|scans|turns|writes)\.ts$/
+  /^src\/stores\/(?:sqlite|postgres|copy)\/(?:statements|loads|scans|turns|writes)\.ts$/
 
 const sqlText: Rule = {
   says: 'SQL is fixed text with bound values',

@@ -1,7 +1,15 @@
 import type { EventDraft } from './event.ts'
-import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
+import {
+  type GroupRef,
+  keyOf,
+  type Lease,
+  type Place,
+  processKey,
+  type ProcessRef,
+  type TableName,
+  type Tables,
+} from './rows.ts'
 import type { Lane } from './queue/rows.ts'
-import type { ProcessRef, TableName, Tables } from './rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import type { Claim } from '../../core/tasks/claim.ts'
-import { isEnding, factsOf } from '../../core/event.ts'
+import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
   abandonRun,
   dispatchNext,
@@ -12,7 +12,6 @@ import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
 import { applySettings } from '../../core/queue/settings.ts'
-import type { Event } from '../../core/event.ts'
 import { persist } from '../../client/patience.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { isRefusal } from '../../core/refusal.ts'
