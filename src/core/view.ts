@@ -2,6 +2,7 @@ import type { EventDraft } from './event.ts'
 import {
   type GroupRef,
   keyOf,
+  KEYS,
   type Lease,
   type Place,
   processKey,
@@ -358,4 +359,19 @@ export class NeedsKill extends Error {
     this.group = group
     this.commits = commits
   }
+}
+
+type AnyRow = Tables[TableName]
+
+/** Where a row stands in an index. */
+export function cursorOf(name: IndexName, row: AnyRow): Cursor {
+  const { table, order } = INDEXES[name]
+  return {
+    order: (order as (row: AnyRow) => number | string)(row),
+    key: row[KEYS[table] as keyof AnyRow],
+  }
+}
+
+export function isBefore(a: Cursor, b: Cursor): boolean {
+  return a.order < b.order || (a.order === b.order && a.key < b.key)
 }

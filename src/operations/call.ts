@@ -11,11 +11,10 @@ import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
-import { usedBy } from './budget.ts'
+import { spend, usedBy, whileCounted } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
-import { spend, whileCounted } from './spending.ts'
 import { waitInLine } from './wait.ts'
 
 /** What is looked up outside of a view is read in pieces, between which others are answered. */

@@ -1,18 +1,15 @@
+import type { Operation } from './operation.ts'
 import * as agents from './agents.ts'
 import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
 import * as duplicates from './duplicates.ts'
-import * as hooks from './hooks.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
-import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
 import * as stats from './stats.ts'
 import * as search from './search.ts'
-import * as searchStatus from './search_status.ts'
-import { peek as peekTasks } from './task_peek.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -60,7 +57,7 @@ export const registry = [
   tokens.revoke,
   events.list,
   runs.output,
-  peekTasks,
+  tasks.peek,
   locks.peek,
   locks.waiters,
   memory.put,
@@ -76,11 +73,11 @@ export const registry = [
   stats.listAlerts,
   search.search,
   search.context,
-  searchStatus.status,
-  searchStatus.retry,
+  search.status,
+  search.retry,
   duplicates.list,
   duplicates.resolve,
-  hooks.bypass,
+  reservations.bypass,
   stats.now,
 ] as const
 

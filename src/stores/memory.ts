@@ -1,6 +1,5 @@
 import { KEYS, type TableName, TABLES, type Tables } from '../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
-import { cursorOf, isBefore } from '../core/cursor.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../core/view.ts'
 import type { AnyRow, Base, Bytes, Changes, Counter, Sizes } from './port.ts'
 
 /** Rows in memory, found by the indexes' own definitions. Serves the file store and the tests. */

@@ -7,8 +7,7 @@ import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownReservation } from '../../operations/reservations.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
-import { MEMORY_SHORT, MEMORY_WORDS } from './memory_answers.ts'
-import { SEARCH_SHORT, SEARCH_WORDS } from './search_answers.ts'
+import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>

@@ -306,7 +306,7 @@ async function* pagesOf(side: Side, table: TableName): AsyncGenerator<AnyRow[]> 
 }
 
 /** How many rows were seen, and a digest over all of their fields, in the order seen. */
-export class Tally {
+class Tally {
   rows = 0
   private digest = ''
 

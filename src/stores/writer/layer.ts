@@ -8,15 +8,16 @@ import {
 } from '../../core/rows.ts'
 import {
   type Cursor,
+  cursorOf,
   type EventPlace,
   type Fact,
   INDEXES,
   type IndexName,
+  isBefore,
   type View,
 } from '../../core/view.ts'
 import type { EventDraft } from '../../core/event.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
-import { cursorOf, isBefore } from '../../core/cursor.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
 

@@ -1,6 +1,5 @@
-import { cursorOf, isBefore } from '../../core/cursor.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../../core/view.ts'
 import { KEYS, type TableName, TABLES } from '../../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow, Base } from '../port.ts'
 import { hasBody } from './remembered.ts'
 

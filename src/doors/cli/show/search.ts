@@ -1,6 +1,6 @@
 import pc from 'picocolors'
 import type { ShownContext, ShownSearch } from '../../../operations/search.ts'
-import type { ShownStatus } from '../../../operations/search_status.ts'
+import type { ShownStatus } from '../../../operations/search.ts'
 import type { ShownPairs } from '../../../operations/duplicates.ts'
 import { span, table } from './table.ts'
 
