@@ -39,7 +39,7 @@ export async function call<F extends Fields, O>(
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
-  if (operation.effect === 'write') refuseOurs(operation.name, input)
+  if (operation.effect === 'write' && !operation.names_ours) refuseOurs(input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
   if (operation.effect === 'read') return look(store, operation, input, caller)
   const uses = usedBy(caller)
@@ -132,10 +132,10 @@ function placed<F extends Fields, O>(
 const OURS = 'leasehold:'
 
 /** By locks of these names our own programs know which of them serves. Only an admin frees one. */
-function refuseOurs(name: string, { name: lock, names }: Input<Fields>): void {
+function refuseOurs({ name: lock, names }: Input<Fields>): void {
   const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
   const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))
-  if (ours === undefined || name === 'lock.force_release') return
+  if (ours === undefined) return
   throw new Refusal('forbidden', `${OURS}* are locks of leasehold's own programs`, {
     next: 'Choose another name.',
   })

@@ -210,10 +210,6 @@ function eitherOr(): Refusal {
   })
 }
 
-type Answer<O extends { decide(...args: never[]): unknown }> = ReturnType<O['decide']>
-export type ShownSearch = Answer<typeof search> & { why?: string }
-export type ShownContext = Answer<typeof context> & { why?: string }
-
 const DEAD_MAX = 20
 const RETRIED_MAX = 1_000
 
@@ -276,5 +272,3 @@ export const retry = operation({
   command: 'memory retry',
   decide: (view, _input, caller) => ({ retried: retryDead(view, RETRIED_MAX, caller) }),
 })
-
-export type ShownStatus = ReturnType<(typeof status)['decide']>

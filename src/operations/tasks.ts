@@ -134,6 +134,7 @@ function readyPage(
 export const claim = operation({
   name: 'task.claim',
   effect: 'write',
+  grants: true,
   role: 'agent',
   touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],

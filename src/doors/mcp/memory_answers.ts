@@ -7,11 +7,10 @@ import type {
 import { quoted, word } from '../../core/quote.ts'
 import { unseenIn } from '../unseen.ts'
 import { untrusted } from './untrusted.ts'
-import type { ShownPairs } from '../../operations/duplicates.ts'
-import type { ShownContext, ShownSearch } from '../../operations/search.ts'
+import type { AnswerOf, ByAnswer } from '../../operations/registry.ts'
 
 type Shape = Record<string, unknown>
-type Labelled = ShownContext['items'][number] | ShownSearch['items'][number]
+type Labelled = AnswerOf<'memory.context' | 'memory.search'>['items'][number]
 
 const withoutEmpty = (of: object, drops: string[] = []): Shape =>
   Object.fromEntries(
@@ -21,35 +20,35 @@ const withoutEmpty = (of: object, drops: string[] = []): Shape =>
     }),
   )
 
-export const SEARCH_SHORT: Record<string, (result: never) => Shape> = {
-  'memory.search': ({ items, ...rest }: ShownSearch) => ({
+export const SEARCH_SHORT: ByAnswer<Shape> = {
+  'memory.search': ({ items, ...rest }) => ({
     items: items.map((item) => withoutEmpty(item, ['score'])),
     ...rest,
   }),
-  'memory.context': ({ items, ...rest }: ShownContext) => ({
+  'memory.context': ({ items, ...rest }) => ({
     items: items.map((item) => withoutEmpty(item)),
     ...rest,
   }),
-  'duplicate.list': ({ items, next }: ShownPairs) => ({
+  'duplicate.list': ({ items, next }) => ({
     items: items.map((item) => withoutEmpty(item, ['status'])),
     next,
   }),
 }
 
-export const SEARCH_WORDS: Record<string, (result: never) => string> = {
-  'memory.search': ({ items, modes, why }: ShownSearch) =>
+export const SEARCH_WORDS: ByAnswer<string> = {
+  'memory.search': ({ items, modes, why }) =>
     [
       ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.excerpt])}`),
       ...(items.length === 0 ? ['No note fits.'] : []),
       usedLine(modes, why),
     ].join('\n'),
-  'memory.context': ({ items, modes, why }: ShownContext) =>
+  'memory.context': ({ items, modes, why }) =>
     [
       ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.content])}`),
       ...(items.length === 0 ? ['No notes for this.'] : []),
       usedLine(modes, why),
     ].join('\n'),
-  'duplicate.list': ({ items, next }: ShownPairs) =>
+  'duplicate.list': ({ items, next }) =>
     [
       ...items.map(({ id, similarity, label, a, b }) => {
         const head = `${id} ${similarity.toFixed(2)}${label ? ` ${label}` : ''}`
@@ -91,21 +90,21 @@ const some = (fields: string[], of: object): Shape =>
 const isEmpty = (value: unknown) => value === null || (Array.isArray(value) && value.length === 0)
 
 /** What each answer is as data, without what says nothing. */
-export const MEMORY_SHORT: Record<string, (result: never) => Shape> = {
-  'memory.put': ({ conflict, ...put }: ShownPut) =>
+export const MEMORY_SHORT: ByAnswer<Shape> = {
+  'memory.put': ({ conflict, ...put }) =>
     conflict
       ? {
           ...put,
           conflict: { ...some(DISAGREEMENT, conflict), with: some(VERSION, conflict.with) },
         }
       : put,
-  'memory.get': (note: ShownMemory) => ({
+  'memory.get': (note) => ({
     ...some(NOTE, note),
     ...(note.siblings.length > 0 && {
       siblings: note.siblings.map((each) => some(VERSION, each)),
     }),
   }),
-  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) => ({
+  'conflict.list': ({ items, next }) => ({
     items: items.map((item) => ({
       ...some([...CONFLICT, 'why', 'draft', 'base_content'], item),
       ...(item.sides && {
@@ -116,12 +115,11 @@ export const MEMORY_SHORT: Record<string, (result: never) => Shape> = {
   }),
 }
 
-export const MEMORY_WORDS: Record<string, (result: never) => string> = {
-  'memory.put': (put: ShownPut) => putLines(put),
-  'memory.get': (note: ShownMemory) => noteLines(note),
-  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
-    conflictLines(items, next),
-  'conflict.resolve': ({ key, version, open }: { key: string; version: number; open: number }) =>
+export const MEMORY_WORDS: ByAnswer<string> = {
+  'memory.put': putLines,
+  'memory.get': noteLines,
+  'conflict.list': ({ items, next }) => conflictLines(items, next),
+  'conflict.resolve': ({ key, version, open }) =>
     `Resolved: ${quoted(key)} is now version ${version}${open > 0 ? `; ${open} open` : ''}`,
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { lockOf } from '../../../core/locks/lease.ts'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
 import type { Operation } from '../../../operations/operation.ts'
-import { operations } from '../../../operations/registry.ts'
+import { operations, registered, type RegisteredName } from '../../../operations/registry.ts'
 import type { ShownCheck } from '../../../operations/reservations.ts'
 import { damageOf } from '../../../stores/care.ts'
 import { placePaths } from '../../paths.ts'
@@ -20,7 +20,7 @@ const SHORT = [
     fixed: { status: 'cancelled' },
     doc: 'Cancel a task: its holder, its creator, or an admin (--force).',
   },
-] as const
+] as const satisfies { of: RegisteredName; [more: string]: unknown }[]
 
 export type Enter = (options: GlobalOptions) => Context
 
@@ -43,8 +43,7 @@ export function addOperations(
   }
   for (const { command, of, fixed, doc } of SHORT) {
     if (skips(command)) continue
-    const operation = operations.find(({ name }) => name === of)!
-    add(groups, enter, operation, command, doc, fixed)
+    add(groups, enter, registered(of), command, doc, fixed)
   }
 }
 
@@ -60,7 +59,7 @@ function add(
   // A command of one word is its noun.
   const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
-  const examples = EXAMPLES[words]
+  const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
   const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
   for (const [i, word] of positional.entries()) {
@@ -138,9 +137,9 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const { signal } = abort
     const placed = placePaths(operation, input, context.place)
     const result = await context.call(operation, placed, { caller, signal })
-    show(context, operation.name, result)
+    show(context, operation.name as RegisteredName, result as never)
     if (operation.effect === 'read') await warnOfDamage(context)
-    if (operation.name === 'reserve.check' && isHeld(result)) process.exitCode = REFUSALS.held.exit
+    if (operation.name === CHECK && isHeld(result)) process.exitCode = REFUSALS.held.exit
   } finally {
     process.off('SIGINT', stop)
   }
@@ -153,6 +152,8 @@ async function warnOfDamage({ place, env }: Context): Promise<void> {
   process.stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
   process.exitCode = REFUSALS.damaged.exit
 }
+
+const CHECK: RegisteredName = 'reserve.check'
 
 /** A look is answered, not refused; a script still has to learn what it saw. */
 const isHeld = (result: unknown) =>
