@@ -1,9 +1,3 @@
-/** Text from anybody on one line: what would begin another, move a cursor or beep is a space. */
-export const oneLine = (text: string) => text.replaceAll(/\p{Cc}+/gu, ' ')
-
-/** One line of at most `max` characters that every store takes, whatever an error said. */
-export const shortLine = (text: string, max: number) => oneLine(text).slice(0, max).toWellFormed()
-
 /**
  * What people and agents wrote, inside sentences of ours. Agents read refusals as instructions, so
  * others' words must not pass for leasehold's: a name is printed bare only where it cannot be taken

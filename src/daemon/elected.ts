@@ -1,4 +1,5 @@
-import { isRefusal, type Refusal } from '../core/refusal.ts'
+import type { Refusal } from '../core/refusal.ts'
+import { isRefusal } from '../core/refusal.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Role } from './role.ts'
 

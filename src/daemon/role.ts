@@ -1,11 +1,12 @@
 import type { Caller } from '../core/caller.ts'
 import { checkFence } from '../core/locks/lease.ts'
-import { type Event, isEnding } from '../core/event.ts'
+import { isEnding } from '../core/event.ts'
 import { acquireLocks, releaseLock, renewLock } from '../core/locks/lock.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Lease } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { ownProcess } from '../machine/process.ts'
+import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 const TTL_MS = 30_000

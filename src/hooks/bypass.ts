@@ -1,4 +1,4 @@
-import { shortLine } from '../core/quote.ts'
+import { shortLine } from '../core/one_line.ts'
 import { uniqueId } from '../machine/digest.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'

@@ -1,19 +1,5 @@
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { Refusal } from '../core/refusal.ts'
-import { uniqueId } from './digest.ts'
 
 /** What may stand in a folder that we have not used yet: some people configure first. */
 const HARMLESS = new Set(['config.json', 'write.lock', 'sessions'])
@@ -71,15 +57,4 @@ function lax(path: string, mode: string): Refusal {
     next: `chmod ${mode} ${path}, or use a folder of your own (LEASEHOLD_DIR).`,
     details: { path },
   })
-}
-
-/** Whole or not at all, for this login only, and never through a planted link. */
-export function writePrivate(folder: string, name: string, text: string): void {
-  const temporary = join(folder, `${name}.${uniqueId()}`)
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-  const fd = openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-  writeSync(fd, text)
-  fsyncSync(fd)
-  closeSync(fd)
-  renameSync(temporary, join(folder, name))
 }

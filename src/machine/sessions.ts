@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import type { ProcessRef } from '../core/rows.ts'
 import { fileRefusal, systemCode } from './errors.ts'
-import { writePrivate } from './privacy.ts'
+import { writePrivate } from './private_file.ts'
 import { ancestors, host, processFact, seat } from './process.ts'
 
 /**

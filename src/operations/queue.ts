@@ -1,6 +1,6 @@
 import { limitOf } from '../core/queue/limit.ts'
 import { memoryInForce } from '../core/memory/settings.ts'
-import { oneLine } from '../core/quote.ts'
+import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'

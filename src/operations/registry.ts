@@ -4,6 +4,7 @@ import * as agents from './agents.ts'
 import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
 import * as duplicates from './duplicates.ts'
+import * as hooks from './hooks.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
 import * as reservations from './reservations.ts'
@@ -78,7 +79,7 @@ export const registry = [
   search.retry,
   duplicates.list,
   duplicates.resolve,
-  reservations.bypass,
+  hooks.bypass,
   stats.now,
 ] as const
 

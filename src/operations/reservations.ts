@@ -5,15 +5,14 @@ import { askerOf, isReservation, nothingLooked, type Reservation } from '../core
 import { scopeOf, type Where } from '../core/paths/path_terms.ts'
 import { releaseAll, releasePaths, reservePaths } from '../core/paths/reservation.ts'
 import type { Lease } from '../core/rows.ts'
-import { judgePath, recordBypass, touchPaths, type Verdict } from '../core/paths/touch.ts'
+import { judgePath, touchPaths, type Verdict } from '../core/paths/touch.ts'
 import type { View } from '../core/view.ts'
-import { stillLive } from './locks.ts'
-import { cursorIn, pageOf } from './page.ts'
-import { field, operation } from './operation.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
+import { stillLive } from './locks.ts'
+import { cursorIn, pageOf } from './page.ts'
+import { operation } from './operation.ts'
 import * as p from './path_fields.ts'
-import * as s from './schemas.ts'
 
 /** A reservation as doors show it: a lease, and what it is of. */
 export function showReservation(view: View, lease: Reservation) {
@@ -235,23 +234,4 @@ export const touch = operation({
     const reserved = reply.reserved.map(({ name, fence }) => stillReserved(view, name, fence))
     return { ...reply, reserved }
   },
-})
-
-/** Kept so that it can be asked later who went past a refusal, and why. */
-export const bypass = operation({
-  name: 'hook.bypass',
-  effect: 'write',
-  role: 'agent',
-  touches: 'own',
-  refuses: ['invalid', 'too_large'],
-  doc: 'Put on record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
-  input: {
-    paths: p.touchedPaths,
-    reason: field(() => s.plain(500), 'Why, as that person said it.'),
-    refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
-    request_id: f.requestId,
-  },
-  output: answers.bypassed,
-  decide: (view, { paths, reason, refusal = null }, caller) =>
-    recordBypass(view, { paths, reason, refusal }, caller),
 })

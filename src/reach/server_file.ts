@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { loginOfPort } from '../machine/listener.ts'
-import { writePrivate } from '../machine/privacy.ts'
+import { writePrivate } from '../machine/private_file.ts'
 import { host, processFact } from '../machine/process.ts'
 
 /** What a running daemon leaves in the state folder, so that this login's programs find it. */

@@ -13,7 +13,7 @@ import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue.ts'
 import { queueStatus, wholeStatus } from '../../src/core/queue/status.ts'
 import type { Settings, SettingValue } from '../../src/core/queue/rows.ts'
-import { settleAfterRestore } from '../../src/core/locks/sweep.ts'
+import { settleAfterRestore } from '../../src/core/locks/restore.ts'
 import type { ProcessRef, Queued, Run, TaskFields } from '../../src/core/rows.ts'
 import {
   cancelTask,

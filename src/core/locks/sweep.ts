@@ -1,6 +1,6 @@
-import { endLease, settleLease } from './lease.ts'
+import { settleLease } from './lease.ts'
 import { LOOKS_MAX, SWEEP_MAX } from '../bounds.ts'
-import { dropTicket, isGone, leaveLines } from './line.ts'
+import { isGone, leaveLines } from './line.ts'
 import { type Lease, processKey, type Ticket } from '../rows.ts'
 import { type Cursor, type Fact, NeedsKill, type View } from '../view.ts'
 
@@ -159,17 +159,4 @@ export function settleQuietly(view: View, lease: Lease, orphaned: Lease[]): bool
     orphaned.push(stopped.lease)
     return false
   }
-}
-
-/**
- * After a backup took the place of a store: every lease in it ends. The lock may have moved on
- * after the backup was made, so whoever has that lease is its holder no more. Waiters ask again.
- */
-export function settleAfterRestore(view: View, epoch: number): void {
-  for (const ticket of [...view.scan('tickets', '')]) dropTicket(view, ticket)
-  for (const lease of [...view.scan('leases_by_expiry', '')]) {
-    endLease(view, lease, 'force_released', 'leasehold', 'the store was restored')
-  }
-  const data = { epoch }
-  view.record({ type: 'store.restored', agent: 'leasehold', lock: null, task: null, data })
 }

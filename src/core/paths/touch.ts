@@ -162,23 +162,3 @@ function parentsOf(agent: string): string[] {
   const parts = agent.split('/')
   return parts.slice(1).map((_, i) => parts.slice(0, parts.length - 1 - i).join('/'))
 }
-
-export interface Bypass {
-  paths: string[]
-  reason: string
-  /** What would have been said without it; null where there was nothing to say. */
-  refusal: string | null
-}
-
-/** Records `hook.bypassed`. Nothing is refused: the edit happens either way, and must be found. */
-export function recordBypass(view: View, ask: Bypass, caller: Caller): { recorded: true } {
-  const { paths, reason, refusal } = ask
-  view.record({
-    type: 'hook.bypassed',
-    agent: caller.agent,
-    lock: null,
-    task: null,
-    data: { paths, reason, ...(refusal !== null && { refusal }) },
-  })
-  return { recorded: true }
-}

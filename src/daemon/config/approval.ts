@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { planted } from '../../core/planted.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { loginState } from '../../machine/place.ts'
-import { writePrivate } from '../../machine/privacy.ts'
+import { writePrivate } from '../../machine/private_file.ts'
 import type { FileConfig } from './schema.ts'
 
 /**

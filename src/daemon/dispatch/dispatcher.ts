@@ -9,7 +9,7 @@ import {
   registerDispatcher,
 } from '../../core/queue/dispatch.ts'
 import type { Task } from '../../core/rows.ts'
-import { shortLine } from '../../core/quote.ts'
+import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
 import { applySettings } from '../../core/queue/settings.ts'
 import { persist } from '../../client/patience.ts'

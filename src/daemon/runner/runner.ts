@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Caller } from '../../core/caller.ts'
-import { shortLine } from '../../core/quote.ts'
+import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { ownProcess } from '../../machine/process.ts'

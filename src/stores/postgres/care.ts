@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { settleAfterRestore } from '../../core/locks/sweep.ts'
+import { settleAfterRestore } from '../../core/locks/restore.ts'
 import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'

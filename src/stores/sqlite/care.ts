@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
-import { settleAfterRestore } from '../../core/locks/sweep.ts'
+import { settleAfterRestore } from '../../core/locks/restore.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../../machine/machine.ts'

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { oneLine } from '../../../core/quote.ts'
+import { oneLine } from '../../../core/one_line.ts'
 import type { Now } from '../../../core/stats/now.ts'
 import { span } from '../show/table.ts'
 

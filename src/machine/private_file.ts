@@ -1,0 +1,14 @@
+import { closeSync, constants, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { uniqueId } from './digest.ts'
+
+/** Whole or not at all, for this login only, and never through a planted link. */
+export function writePrivate(folder: string, name: string, text: string): void {
+  const temporary = join(folder, `${name}.${uniqueId()}`)
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+  const fd = openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+  writeSync(fd, text)
+  fsyncSync(fd)
+  closeSync(fd)
+  renameSync(temporary, join(folder, name))
+}

@@ -1,0 +1,25 @@
+import { recordBypass } from '../core/paths/bypass.ts'
+import * as answers from './answers/locks.ts'
+import { field, operation } from './operation.ts'
+import * as f from './fields.ts'
+import * as p from './path_fields.ts'
+import * as s from './schemas.ts'
+
+/** Kept so that it can be asked later who went past a refusal, and why. */
+export const bypass = operation({
+  name: 'hook.bypass',
+  effect: 'write',
+  role: 'agent',
+  touches: 'own',
+  refuses: ['invalid', 'too_large'],
+  doc: 'Put on record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
+  input: {
+    paths: p.touchedPaths,
+    reason: field(() => s.plain(500), 'Why, as that person said it.'),
+    refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
+    request_id: f.requestId,
+  },
+  output: answers.bypassed,
+  decide: (view, { paths, reason, refusal = null }, caller) =>
+    recordBypass(view, { paths, reason, refusal }, caller),
+})
