@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 
 const WORKLOADS: Record<string, string> = {
   core: 'claim + complete per second on SQLite, beside plainjob; and the cold start',
-  http: 'claims per second over HTTP, beside the echo of the same server',
+  http: 'claims per second over HTTP, beside an echo behind the same checks',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
   sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { measureColdStart, printColdStart } from './cold_start.ts'
 import { measureDashboard, printDashboard } from './dashboard.ts'
 import { measureCore, printCore } from './core.ts'
+import { echo } from './echo.ts'
 import { measureHook, printHook } from './hook.ts'
 import { measureHttp, printHttp } from './http.ts'
 import { load } from './load.ts'
@@ -45,6 +46,7 @@ const WORKLOADS: Record<string, () => Promise<unknown>> = {
 /** What a workload starts beside itself; not to be asked for. */
 const PARTS: Record<string, (args: string[]) => Promise<void>> = {
   load,
+  echo,
   listen,
   postgres_claims: claimOnPostgres,
   graphile_fill: fillGraphile,

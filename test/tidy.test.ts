@@ -1,6 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -68,30 +66,4 @@ describe('no rule is alarmed by what is fine', () => {
       expectNone(faults.filter((fault) => fault.startsWith(path)))
     })
   }
-})
-
-/** Function sizes are counted by the linter, which knows what a function is. */
-describe('functions stay under 60 lines', () => {
-  const oxlint = join(ROOT, 'node_modules/.bin/oxlint')
-
-  test('the linter holds this in src', () => {
-    const config = ['--config', join(ROOT, '.oxlintrc.json'), '--print-config']
-    const printed = execFileSync(oxlint, config, { cwd: ROOT, encoding: 'utf8' })
-    const { rules } = JSON.parse(printed) as { rules: Record<string, unknown> }
-    expect(JSON.stringify(rules['max-lines-per-function'])).toMatch(/deny.*"max":60/)
-  })
-
-  test('a longer one is refused', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tidy-'))
-    const file = join(folder, 'long.ts')
-    try {
-      const body = Array.from({ length: 60 }, (_, i) => `  if (n === ${i}) return ${i}`)
-      writeFileSync(file, `export function long(n: number) {\n${body.join('\n')}\n}\n`)
-      const said = spawnSync(oxlint, ['--config', join(ROOT, '.oxlintrc.json'), '-f', 'unix', file])
-      expect(said.stdout.toString()).toMatch(/long\.ts:1:.*max-lines-per-function/)
-      expect(said.status).not.toBe(0)
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-  })
 })

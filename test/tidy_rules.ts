@@ -196,29 +196,6 @@ function wallFault(file: TreeFile, each: Import, paths: Set<string>): string | u
   return undefined
 }
 
-const importCycles: Rule = {
-  says: 'no file imports itself through others',
-  faults(files) {
-    const byPath = new Map(files.filter(isScript).map((file) => [file.path, file]))
-    const done = new Set<string>()
-    const found: Fault[] = []
-    const walk = (path: string, trail: string[]): void => {
-      const file = byPath.get(path)
-      if (trail.includes(path)) {
-        const loop = [...trail.slice(trail.indexOf(path)), path].join(' → ')
-        const last = byPath.get(trail.at(-1)!)!
-        const line = importsOf(last).find((each) => each.target === path)?.line ?? 1
-        found.push(fault(last, line, `closes an import cycle: ${loop}. Move what both need out.`))
-      }
-      if (!file || done.has(path) || trail.includes(path)) return
-      for (const { target } of importsOf(file)) if (target) walk(target, [...trail, path])
-      done.add(path)
-    }
-    for (const path of byPath.keys()) walk(path, [])
-    return found
-  },
-}
-
 const IMPURE: [RegExp, string][] = [
   [/\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(/, 'reads the clock: use view.now or view.at'],
   [/\bperformance\b/, 'reads the clock: use view.now'],
@@ -318,7 +295,6 @@ const columns: Rule = {
 
 export const SHAPE_RULES = {
   importWalls,
-  importCycles,
   corePurity,
   coreDocs,
   fileSizes,

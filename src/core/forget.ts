@@ -1,4 +1,4 @@
-import { cursorOf, isBefore } from './cursor.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore, type View } from './view.ts'
 import { lockOf } from './locks/lease.ts'
 import { REQUEST_MEMORY_MS } from './bounds.ts'
 import { forgetNote } from './memory/prune.ts'
@@ -7,7 +7,6 @@ import { type Bound, DAY_MS, type Retention } from './retention.ts'
 import { rankOf } from './tasks/ready.ts'
 import { keyOf, KEYS, type Run, type TableName, type Tables, type Task } from './rows.ts'
 import type { Vector } from './memory/search_rows.ts'
-import { type Cursor, INDEXES, type IndexName, type View } from './view.ts'
 
 /** Rows that one step looks at, or takes away: a few milliseconds in which others wait. */
 export const STEP_ROWS = 200

@@ -1,7 +1,16 @@
 import type { EventDraft } from './event.ts'
-import { type GroupRef, keyOf, type Lease, type Place, processKey } from './rows.ts'
+import {
+  type GroupRef,
+  keyOf,
+  KEYS,
+  type Lease,
+  type Place,
+  processKey,
+  type ProcessRef,
+  type TableName,
+  type Tables,
+} from './rows.ts'
 import type { Lane } from './queue/rows.ts'
-import type { ProcessRef, TableName, Tables } from './rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'
 
@@ -350,4 +359,19 @@ export class NeedsKill extends Error {
     this.group = group
     this.commits = commits
   }
+}
+
+type AnyRow = Tables[TableName]
+
+/** Where a row stands in an index. */
+export function cursorOf(name: IndexName, row: AnyRow): Cursor {
+  const { table, order } = INDEXES[name]
+  return {
+    order: (order as (row: AnyRow) => number | string)(row),
+    key: row[KEYS[table] as keyof AnyRow],
+  }
+}
+
+export function isBefore(a: Cursor, b: Cursor): boolean {
+  return a.order < b.order || (a.order === b.order && a.key < b.key)
 }

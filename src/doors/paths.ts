@@ -2,13 +2,15 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import type { Operation } from '../operations/operation.ts'
+import type { RegisteredName } from '../operations/registry.ts'
 import { type Checkout, checkoutAt, globIn, pathIn } from '../machine/checkout.ts'
 import { folderOf, type Place } from '../stores/open.ts'
 
 type Input = Record<string, unknown>
 
 /** Those that take globs; the others take paths that mean themselves. */
-const OF_GLOBS = new Set(['reserve.add', 'reserve.release'])
+const OF_GLOBS: ReadonlySet<string> = new Set<RegisteredName>(['reserve.add', 'reserve.release'])
+const LIST: RegisteredName = 'reserve.list'
 
 /**
  * What an agent or a person says of paths, in the folder it works in, becomes what all of them call
@@ -16,7 +18,7 @@ const OF_GLOBS = new Set(['reserve.add', 'reserve.release'])
  * is taken at its word. A door that cannot know the folder leaves this out.
  */
 export function placePaths({ name, input: fields }: Operation, said: Input, place: Place): Input {
-  const isAsked = 'checkout' in fields && name !== 'reserve.list' && said['checkout'] === undefined
+  const isAsked = 'checkout' in fields && name !== LIST && said['checkout'] === undefined
   if (!isAsked) return said
   const cwd = process.cwd()
   const at = checkoutAt(cwd, { folder: folderOf(place), isShared: place.kind === 'postgres' })

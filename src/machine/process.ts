@@ -3,8 +3,7 @@ import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
-import { carries, isOver, lineage, LINUX, lookAt, send, signalled } from './proc.ts'
-import type { Unseen } from './proc.ts'
+import { carries, isOver, lineage, LINUX, lookAt, send, signalled, type Unseen } from './proc.ts'
 import { timeShift } from './time_namespace.ts'
 
 /** As `hostname` of `node:os` says it, which every hook would have to load for this. */

@@ -24,8 +24,6 @@ export const listAgents = operation({
     }),
 })
 
-export type ShownAgent = ReturnType<typeof listAgents.decide>['items'][number]
-
 export const beat = operation({
   name: 'agent.heartbeat',
   effect: 'write',

@@ -11,11 +11,10 @@ import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
-import { usedBy } from './budget.ts'
+import { spend, usedBy, whileCounted } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
 import { once, requestOf, whileNoted } from './request.ts'
-import { spend, whileCounted } from './spending.ts'
 import { waitInLine } from './wait.ts'
 
 /** What is looked up outside of a view is read in pieces, between which others are answered. */
@@ -40,7 +39,7 @@ export async function call<F extends Fields, O>(
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
   if (operation.role === 'admin' && !caller.admin) throw adminOnly(operation.name)
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
-  if (operation.effect === 'write') refuseOurs(operation.name, input)
+  if (operation.effect === 'write' && !operation.names_ours) refuseOurs(input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
   if (operation.effect === 'read') return look(store, operation, input, caller)
   const uses = usedBy(caller)
@@ -133,10 +132,10 @@ function placed<F extends Fields, O>(
 const OURS = 'leasehold:'
 
 /** By locks of these names our own programs know which of them serves. Only an admin frees one. */
-function refuseOurs(name: string, { name: lock, names }: Input<Fields>): void {
+function refuseOurs({ name: lock, names }: Input<Fields>): void {
   const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
   const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))
-  if (ours === undefined || name === 'lock.force_release') return
+  if (ours === undefined) return
   throw new Refusal('forbidden', `${OURS}* are locks of leasehold's own programs`, {
     next: 'Choose another name.',
   })

@@ -1,5 +1,4 @@
-import type { Resolution } from '../core/memory/resolve.ts'
-import { getConflict, resolveConflict } from '../core/memory/resolve.ts'
+import { getConflict, type Resolution, resolveConflict } from '../core/memory/resolve.ts'
 import { Refusal } from '../core/refusal.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'

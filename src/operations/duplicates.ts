@@ -72,5 +72,3 @@ export const resolve = operation({
     return { id, status, action }
   },
 })
-
-export type ShownPairs = ReturnType<(typeof list)['decide']>

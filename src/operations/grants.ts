@@ -24,11 +24,9 @@ export function grantsIn(operation: Operation, input: Input, reply: unknown): Gr
   return {
     ended: gone && lock !== undefined ? [lock, ...released] : released,
     // A heartbeat shows what others were granted under the same agent id.
-    granted: isPassedOn || !('fence' in operation.input || grants(operation)) ? [] : leases(items),
+    granted: isPassedOn || !('fence' in operation.input || operation.grants) ? [] : leases(items),
   }
 }
-
-const grants = ({ name }: Operation) => /^(?:lock\.acquire|task\.claim|reserve\.add)$/.test(name)
 
 /** The lock that an operation writes under: named, or that of its task. */
 export function lockIn(operation: Operation, input: Input): string | undefined {

@@ -27,6 +27,7 @@ export type Granted = ShownLease | { items: ShownLease[]; next: null }
 export const acquire = operation({
   name: 'lock.acquire',
   effect: 'write',
+  grants: true,
   role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'deadlock', 'lease_expired', 'not_found'],
@@ -167,6 +168,7 @@ export const release = operation({
 export const forceReleaseLock = operation({
   name: 'lock.force_release',
   effect: 'write',
+  names_ours: true,
   role: 'admin',
   touches: 'whole',
   refuses: ['forbidden', 'not_found'],
@@ -364,5 +366,3 @@ export const waiters = operation({
       return { id, agent, names, priority, asked_at, called: ticket.called_ms !== null }
     }),
 })
-
-export type ShownWaiter = ReturnType<typeof waiters.decide>['items'][number]

@@ -54,6 +54,10 @@ export interface Operation<
   needs?: 'database'
   /** What `wait_seconds` waits for: a place in a lock's line (the default), or a ready task. */
   waits?: 'line' | 'task'
+  /** Its answer shows leases that the caller has now; see `grants.ts`. */
+  grants?: true
+  /** It may name locks of our own programs, `leasehold:…`. */
+  names_ours?: true
   /** What it adds to what a token keeps; looked at before it is decided, see `budget.ts`. */
   spends?(input: Input<F>): Spending
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */

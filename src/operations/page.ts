@@ -1,7 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
-import type { TableName, Tables } from '../core/rows.ts'
+import { KEYS, type TableName, type Tables } from '../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
-import { KEYS } from '../core/rows.ts'
 
 /** `next` of a page is where the following one begins, as text that means nothing to the client. */
 export function cursorIn(after: string | undefined): Cursor | undefined {

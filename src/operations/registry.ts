@@ -1,3 +1,5 @@
+import type { Waiting } from '../core/locks/lock.ts'
+import type { Operation } from './operation.ts'
 import * as agents from './agents.ts'
 import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
@@ -5,14 +7,11 @@ import * as duplicates from './duplicates.ts'
 import * as hooks from './hooks.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
-import type { Operation } from './operation.ts'
 import * as reservations from './reservations.ts'
 import * as queue from './queue.ts'
 import * as runs from './runs.ts'
 import * as stats from './stats.ts'
 import * as search from './search.ts'
-import * as searchStatus from './search_status.ts'
-import { peek as peekTasks } from './task_peek.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
 
@@ -60,7 +59,7 @@ export const registry = [
   tokens.revoke,
   events.list,
   runs.output,
-  peekTasks,
+  tasks.peek,
   locks.peek,
   locks.waiters,
   memory.put,
@@ -76,8 +75,8 @@ export const registry = [
   stats.listAlerts,
   search.search,
   search.context,
-  searchStatus.status,
-  searchStatus.retry,
+  search.status,
+  search.retry,
   duplicates.list,
   duplicates.resolve,
   hooks.bypass,
@@ -85,8 +84,31 @@ export const registry = [
 ] as const
 
 export type Registered = (typeof registry)[number]
+export type RegisteredName = Registered['name']
+
+type Of<N extends RegisteredName> = Extract<Registered, { name: N }>
+
+/** What the operation of this name answers; that it waits is told to nobody outside. */
+export type AnswerOf<N extends RegisteredName> = Exclude<ReturnType<Of<N>['decide']>, Waiting>
+
+/**
+ * What a door makes of answers, by the names of operations. Where an operation is renamed, or
+ * answers otherwise, nothing compiles until what is said of it here follows.
+ */
+export type ByAnswer<Said> = { [N in RegisteredName]?: (answer: AnswerOf<N>) => Said }
+
+/** A field of one operation: `lock.acquire.priority`. */
+export type RegisteredField = {
+  [N in RegisteredName]: `${N}.${keyof Of<N>['input'] & string}`
+}[RegisteredName]
+
+/** A field of that name, whichever operations have it. */
+export type FieldName = { [N in RegisteredName]: keyof Of<N>['input'] & string }[RegisteredName]
 
 /** The same, for doors that treat all operations alike. */
 export const operations = registry as unknown as readonly Operation[]
 
 export const operationNamed = new Map(operations.map((each) => [each.name as string, each]))
+
+/** The operation of a name that is written in the code: a name that none has does not compile. */
+export const registered = (name: RegisteredName): Operation => operationNamed.get(name)!

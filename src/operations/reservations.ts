@@ -44,6 +44,7 @@ const whereOf = ({ project, checkout, repository }: Placed): Where => ({
 export const add = operation({
   name: 'reserve.add',
   effect: 'write',
+  grants: true,
   role: 'agent',
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'invalid', 'too_large', 'lease_expired'],

@@ -15,11 +15,14 @@ import {
 } from '../core/memory/search.ts'
 import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
-import * as answers from './answers/memory.ts'
 import { writtenAs } from './memory_show.ts'
 import { findNotes, type Found } from './search_find.ts'
-import * as f from './search_fields.ts'
 import { operation } from './operation.ts'
+import { retryDead } from '../core/memory/background.ts'
+import type { BackgroundJob } from '../core/memory/search_rows.ts'
+import * as answers from './answers/memory.ts'
+import { requestId } from './fields.ts'
+import * as f from './search_fields.ts'
 
 /** Every answer says this of what is in it. */
 const TRUST = 'untrusted'
@@ -207,6 +210,65 @@ function eitherOr(): Refusal {
   })
 }
 
-type Answer<O extends { decide(...args: never[]): unknown }> = ReturnType<O['decide']>
-export type ShownSearch = Answer<typeof search> & { why?: string }
-export type ShownContext = Answer<typeof context> & { why?: string }
+const DEAD_MAX = 20
+const RETRIED_MAX = 1_000
+
+function showDead({ kind, subject, attempts, error, asked_at }: BackgroundJob) {
+  return { kind, subject: subject.replaceAll('\n', ' '), attempts, error, asked_at }
+}
+
+export const status = operation({
+  name: 'memory.status',
+  effect: 'read',
+  role: 'viewer',
+  touches: 'whole',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'How far notes are embedded, what waits behind them, and what was put aside and why.',
+  input: {},
+  output: answers.searchStatus,
+  command: 'memory status',
+  lookup: async (store) => {
+    const embedding = await store.read((view) => view.get('embedding', 'embedding'))
+    const tally = await store.finder?.tallyMemory(embedding?.cursor ?? null)
+    // A provider and the count of its notes belong together, even if both are a moment old.
+    return { tally, now: embedding }
+  },
+  decide: (view, _input, _caller, _id, found) => {
+    const { notes = 0, behind = 0, waiting = 0, embedding = 0, dead = 0 } = found?.tally ?? {}
+    const now = found?.now
+    const embedded = now ? Math.max(0, notes - behind - embedding) : 0
+    return {
+      notes,
+      embedded,
+      provider: now?.provider ?? null,
+      dimensions: now?.dimensions ?? null,
+      since: now?.since_at ?? null,
+      waiting: waiting + behind,
+      put_aside: dead,
+      problems: [...firstOf(view.scan('background_jobs_in', 'dead'))].map(showDead),
+    }
+  },
+})
+
+function* firstOf<T>(rows: Iterable<T>): Generator<T> {
+  let left = DEAD_MAX
+  for (const row of rows) {
+    if (left-- === 0) return
+    yield row
+  }
+}
+
+export const retry = operation({
+  name: 'memory.retry',
+  effect: 'write',
+  role: 'admin',
+  touches: 'whole',
+  refuses: ['unavailable'],
+  needs: 'database',
+  doc: 'Try again what was put aside behind notes.',
+  input: { request_id: requestId },
+  output: answers.retried,
+  command: 'memory retry',
+  decide: (view, _input, caller) => ({ retried: retryDead(view, RETRIED_MAX, caller) }),
+})

@@ -7,13 +7,13 @@ import type { Lease, Run, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { createTask, editTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
-import * as locksAnswers from './answers/locks.ts'
-import * as tasksAnswers from './answers/tasks.ts'
-import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { operation } from './operation.ts'
 import { cursorIn, pageOf } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
+import * as locksAnswers from './answers/locks.ts'
+import * as tasksAnswers from './answers/tasks.ts'
+import * as f from './fields.ts'
 
 type ShownTask = ReturnType<typeof showTask>
 
@@ -134,6 +134,7 @@ function readyPage(
 export const claim = operation({
   name: 'task.claim',
   effect: 'write',
+  grants: true,
   role: 'agent',
   touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
@@ -260,3 +261,54 @@ export const explain = operation({
   command: 'task explain id',
   decide: (view, { id }, caller) => explainTask(view, id, caller.agent),
 })
+
+/** For boards: many tasks at once, or just those that something happened to. */
+export const peek = operation({
+  name: 'task.peek',
+  effect: 'read',
+  role: 'viewer',
+  touches: 'rows',
+  refuses: ['invalid'],
+  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
+  input: {
+    ids: f.peekedTasks,
+    status: f.statusOptional,
+    project: f.filterProject,
+    text: f.filterText,
+    limit: f.limit,
+    after: f.after,
+  },
+  output: tasksAnswers.peekedTasks,
+  decide: (view, { ids, status, project, text, limit, after }) => {
+    const cursor = cursorIn(after)
+    if (ids) {
+      const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
+      return { items, next: null }
+    }
+    const isWanted = taskFilter(project, text)
+    const show = (task: Task) => (isWanted(task) ? briefTask(view, task) : null)
+    const [index, part] = status
+      ? (['tasks_with_status', status] as const)
+      : (['tasks', ''] as const)
+    return pageOf(view.scan(index, part, cursor), index, limit, show, WALK_MAX)
+  },
+})
+
+/** So many tasks are looked at per page: nobody waits while a million of them are searched. */
+const WALK_MAX = 10_000
+
+function taskFilter(project: string | undefined, text: string | undefined) {
+  const wanted = text?.toLowerCase()
+  return (task: Task): boolean => {
+    if (project !== undefined && task.project !== project) return false
+    if (wanted === undefined) return true
+    const { id, title, user, assignee, labels } = task
+    const words = [id, title, task.project, user, assignee, ...labels]
+    return words.some((word) => word?.toLowerCase().includes(wanted))
+  }
+}
+
+function briefTask(view: View, task: Task) {
+  const { body: _body, metadata: _metadata, ...brief } = showTask(view, task)
+  return { ...brief, unmet: task.unmet }
+}

@@ -1,8 +1,7 @@
-import { endsRun, factsOf } from '../core/event.ts'
+import { endsRun, type Event, factsOf } from '../core/event.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Token } from '../core/rows.ts'
 import { validToken } from '../core/token.ts'
-import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 /** Ends what was opened with a token that does not count any more. */

@@ -9,11 +9,10 @@ import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './copy/moved.ts'
 import { openStore, type Place, storeExists } from './open.ts'
 import type { Head, Sizes } from './port.ts'
-import { type Forgotten, forgetOld } from './writer/prune.ts'
+import { forgetOld, type Forgotten } from './writer/prune.ts'
 import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
-import { backupSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
+import { backupSqlite, compactSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
 import { checkSqlite } from './sqlite/check.ts'
-import { compactSqlite } from './sqlite/compact.ts'
 import { Witness } from './witness.ts'
 
 /** What `db check` found. */

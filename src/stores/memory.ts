@@ -1,7 +1,6 @@
-import { KEYS, TABLES, type TableName, type Tables } from '../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
-import { cursorOf, isBefore } from '../core/cursor.ts'
-import type { AnyRow, Base, Changes } from './port.ts'
+import { KEYS, type TableName, TABLES, type Tables } from '../core/rows.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../core/view.ts'
+import type { AnyRow, Base, Bytes, Changes, Counter, Sizes } from './port.ts'
 
 /** Rows in memory, found by the indexes' own definitions. Serves the file store and the tests. */
 export class MemoryTables implements Base {
@@ -44,4 +43,37 @@ export class MemoryTables implements Base {
 
 function keyIn(table: TableName, row: AnyRow): string {
   return row[KEYS[table] as keyof AnyRow]
+}
+
+interface Held {
+  tables: MemoryTables
+  events: number
+  bytes: number
+}
+
+/** Counts rows that are in memory. */
+export class MemoryCounter implements Counter {
+  private readonly look: () => Promise<Held> | Held
+
+  constructor(look: () => Promise<Held> | Held) {
+    this.look = look
+  }
+
+  async cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
+    const { tables } = await this.look()
+    const rows = tables.scan(index, group, undefined, Number.POSITIVE_INFINITY)
+    const last = rows.at(-1 - keep)
+    return last && cursorOf(index, last)
+  }
+
+  async sizes(): Promise<Sizes> {
+    const { tables, events, bytes } = await this.look()
+    const rows = Object.fromEntries(TABLES.map((table) => [table, tables.rows[table].size]))
+    return { rows: { ...rows, event: events }, bytes, free_bytes: 0 }
+  }
+
+  async bytes(): Promise<Bytes> {
+    const { bytes } = await this.look()
+    return { bytes, free_bytes: 0 }
+  }
 }

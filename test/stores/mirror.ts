@@ -1,8 +1,7 @@
 import { expect } from 'vitest'
 import type { TableName, Tables } from '../../src/core/rows.ts'
-import type { Cursor, IndexName } from '../../src/core/view.ts'
+import { type Cursor, cursorOf, type IndexName } from '../../src/core/view.ts'
 import { MemoryTables } from '../../src/stores/memory.ts'
-import { cursorOf } from '../../src/core/cursor.ts'
 import type { AnyRow, Commit } from '../../src/stores/port.ts'
 
 /** What of a backend is watched. */

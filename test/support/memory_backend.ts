@@ -1,11 +1,17 @@
 import type { TableName, Tables } from '../../src/core/rows.ts'
 import { type Cursor, type IndexName, type Need, NotLoaded } from '../../src/core/view.ts'
 import type { Event } from '../../src/core/event.ts'
-import { EMPTY_HEAD } from '../../src/stores/head.ts'
-import { MemoryTables } from '../../src/stores/memory.ts'
-import { MemoryCounter } from '../../src/stores/memory_counter.ts'
-import type { AnyRow, Backend, Base, Commit, Counter, Head } from '../../src/stores/port.ts'
-import { CommitUnknown } from '../../src/stores/port.ts'
+import { EMPTY_HEAD } from '../../src/stores/writer/chain.ts'
+import { MemoryCounter, MemoryTables } from '../../src/stores/memory.ts'
+import {
+  type AnyRow,
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Counter,
+  type Head,
+} from '../../src/stores/port.ts'
 
 /** What one place in memory holds; every backend opened on it sees the same. */
 class Place {

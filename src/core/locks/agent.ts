@@ -1,7 +1,6 @@
-import type { Caller } from '../caller.ts'
+import { type Caller, sameProcess } from '../caller.ts'
 import { SEEN_MS } from '../bounds.ts'
 import { extend } from './lock.ts'
-import { sameProcess } from '../caller.ts'
 import type { Agent, Lease } from '../rows.ts'
 import { standing } from './standing.ts'
 import type { View } from '../view.ts'

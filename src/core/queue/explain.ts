@@ -4,10 +4,36 @@ import { headOf } from '../locks/line.ts'
 import { positionOf } from './queue.ts'
 import { liveDispatchers } from './status.ts'
 import { word } from '../quote.ts'
-import type { Reason } from '../reason.ts'
 import type { Task } from '../rows.ts'
 import { busyWith, isBusy, maxOf, queueOf, shareOf, userLock } from './share.ts'
 import type { View } from '../view.ts'
+
+/** Why something does not run: a code for programs, a sentence for people. */
+export const REASON_CODES = [
+  'running',
+  'ended',
+  'dependency',
+  'locked',
+  'promised',
+  'assigned',
+  'ready',
+  'paused',
+  'user_busy',
+  'project_limit',
+  'group_limit',
+  'pool_limit',
+  'order',
+  'no_dispatcher',
+  'unserved',
+  'no_slot',
+  'waiting',
+] as const
+
+export interface Reason {
+  code: (typeof REASON_CODES)[number]
+  sentence: string
+  details: Record<string, unknown>
+}
 
 /** Every reason that the queue has for not starting a task that is otherwise ready. */
 export function* queueReasons(view: View, task: Task): Generator<Reason> {

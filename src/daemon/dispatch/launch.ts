@@ -1,6 +1,8 @@
 import { Refusal } from '../../core/refusal.ts'
-import type { AgentConfig } from '../config/config.ts'
+import type { AgentConfig, Config } from '../config/config.ts'
 import { PROMPT_FILE } from '../config/presets.ts'
+import type { Task } from '../../core/rows.ts'
+import { host } from '../../machine/process.ts'
 
 /** How the command of a run is started. */
 export interface Launch {
@@ -120,4 +122,22 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/** There is one dispatcher per host: the lock that makes it the only one is also its name. */
+export const dispatcherId = `leasehold:dispatcher:${host}`
+
+/** The agent that a task asks for, or that of its project. */
+export function agentNameFor(config: Config, task: Task): string {
+  return task.queue?.agent_command ?? config.projects[task.project ?? '']?.agent ?? 'agent'
+}
+
+/** The project and agent of a task; refuses an agent that the configuration does not allow it. */
+export function planOf(config: Config, task: Task): { cwd: string; agent: AgentConfig } {
+  const project = config.projects[task.project ?? '']
+  const name = agentNameFor(config, task)
+  const agent = config.agents[name]
+  if (project && agent && project.agents.includes(name)) return { cwd: project.path, agent }
+  const allowed = project?.agents.join(', ') ?? 'none'
+  throw new Refusal('forbidden', `project ${task.project} has no agent ${name} (it has ${allowed})`)
 }

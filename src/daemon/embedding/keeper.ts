@@ -8,12 +8,11 @@ import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { findDuplicates } from './duplicates.ts'
-import { type Desk, embedNotes } from './embed.ts'
+import { adoptProvider, askForMore, type Desk, embedNotes } from './embed.ts'
 import { labelPair } from './label.ts'
 import { IndexedMeaning } from './meaning.ts'
 import type { Provider } from './provider.ts'
 import { labelModel, openProvider } from './providers.ts'
-import { adoptProvider, askForMore } from './reembed.ts'
 
 /** How long an end waits for what cannot be given up at once. */
 const END_MS = 3_000

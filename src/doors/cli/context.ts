@@ -4,6 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
+import type { RegisteredName } from '../../operations/registry.ts'
 import { uniqueId } from '../../machine/digest.ts'
 import { loginName } from '../../machine/login.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
@@ -58,10 +59,10 @@ interface CommandAsk extends ReachAsk {
 }
 
 /** Nobody asks for this: `run` says it of the command that it started itself. */
-const OWN = 'lock.name_group'
+const OWN: RegisteredName = 'lock.name_group'
 
 /** What the configuration of memory has a say in. */
-const WRITES_NOTES = new Set(['memory.put', 'memory.delete'])
+const WRITES_NOTES: ReadonlySet<string> = new Set<RegisteredName>(['memory.put', 'memory.delete'])
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)

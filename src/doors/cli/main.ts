@@ -16,7 +16,6 @@ import { addHook } from './commands/hook.ts'
 import { addInit } from './commands/init.ts'
 import { addMcp } from './commands/mcp.ts'
 import { addMemorySync } from './commands/memory_sync.ts'
-import { overview } from './commands/overview.ts'
 import { addRun } from './commands/run.ts'
 import { addServing } from './commands/serving.ts'
 import { addTokens } from './commands/tokens.ts'
@@ -62,9 +61,9 @@ function program(enter: Enter, asked: string | undefined): Command {
     .allowExcessArguments()
     .configureHelp({ showGlobalOptions: true })
     .helpCommand('help [command]', 'display help for command')
-    .action(async (_, self: Command) => {
+    .action((_, self: Command) => {
       if (self.args.length > 0) throw unknownCommand(self)
-      await overview(enter(self.optsWithGlobals()))
+      self.outputHelp()
     })
   const nouns = new Map<string, Command>()
   const groups = (name: string) => {

@@ -77,11 +77,6 @@ export function httpApp(doors: Doors): Hono {
       open -= 1
     }
   })
-  // All that a call costs except its operation: what `npm run bench -- http` compares with.
-  app.post('/echo', async (c) => {
-    await doors.access.bearerOf(askedWith(c))
-    return c.json(await readJson(c.req.raw))
-  })
   app.all('/mcp', async (c) => {
     const secret = askedWith(c)
     const bearer = await bearerOf(c, doors, secret, 'mcp')

@@ -1,24 +1,22 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import type { Explanation } from '../../core/tasks/explain.ts'
 import { quoted, word } from '../../core/quote.ts'
 import type { QueueStatus } from '../../core/queue/status.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
-import type { ShownReservation } from '../../operations/reservations.ts'
+import type { AnswerOf, ByAnswer, RegisteredName } from '../../operations/registry.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
-import { MEMORY_SHORT, MEMORY_WORDS } from './memory_answers.ts'
-import { SEARCH_SHORT, SEARCH_WORDS } from './search_answers.ts'
+import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
-type ShownTask = NonNullable<ShownClaim['task']>
+type ShownTask = AnswerOf<'task.get'>
 
 /** A result for a model: a few lines to read, and the same as data without what says nothing. */
 export function answerOf(operation: string, result: unknown): CallToolResult {
   const structuredContent = shortened(operation, result as Shape)
-  const words = WORDS[operation] as ((result: unknown) => string) | undefined
-  const text = words ? words(result) : JSON.stringify(structuredContent)
+  const words: ((result: never) => string) | undefined = WORDS[operation as RegisteredName]
+  const text = words?.(result as never) ?? JSON.stringify(structuredContent)
   return { content: [{ type: 'text', text }], structuredContent }
 }
 
@@ -30,95 +28,102 @@ export function refusalAnswer(error: unknown): CallToolResult {
   return { isError: true, content: [{ type: 'text', text }], structuredContent: refusal.toJSON() }
 }
 
-const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee']
-const TASK_BRIEF = ['id', 'title', 'status', 'version', 'priority']
-const LEASE_ITEM = ['name', 'holder', 'fence', 'expires_in_seconds']
-const RUN_BRIEF = ['id', 'status']
+const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee'] as const
+const TASK_BRIEF = ['id', 'title', 'status', 'version', 'priority'] as const
+const LEASE_ITEM = ['name', 'holder', 'fence', 'expires_in_seconds'] as const
+const RUN_BRIEF = ['id', 'status'] as const
 
-/** What is told of each part of a result; the rest is for whoever asks about that one. */
-const PARTS: Record<string, Record<string, string[]>> = {
-  'task.list': { items: TASK_ITEM },
-  'lock.list': { items: LEASE_ITEM },
-  'agent.heartbeat': { items: LEASE_ITEM },
-  'task.claim': { run: RUN_BRIEF },
-  'task.status': { task: TASK_BRIEF, run: RUN_BRIEF },
-  'queue.add': { task: ['id', 'status'] },
-  'reserve.add': { items: ['path', 'fence', 'expires_at', 'shared'] },
-  'reserve.release': { items: ['path', 'fence', 'released'] },
-}
-/** The same where the result is one thing without parts. */
-const WHOLE: Record<string, string[]> = {
-  'task.create': TASK_BRIEF,
-  'task.update': TASK_BRIEF,
-  'queue.cancel': TASK_BRIEF,
+/** What is told of each answer; the rest is for whoever asks about that one. */
+const SHORT: ByAnswer<Shape> = {
+  ...MEMORY_SHORT,
+  ...SEARCH_SHORT,
+  'task.list': (list) => brief(list, { items: TASK_ITEM }),
+  'lock.list': (list) => brief(list, { items: LEASE_ITEM }),
+  'agent.heartbeat': (list) => brief(list, { items: LEASE_ITEM }),
+  'task.claim': (claim) => brief(claim, { run: RUN_BRIEF }),
+  'task.status': (claim) => brief(claim, { task: TASK_BRIEF, run: RUN_BRIEF }),
+  'queue.add': (added) => brief(added, { task: ['id', 'status'] }),
+  'reserve.add': (list) => brief(list, { items: ['path', 'fence', 'expires_at', 'shared'] }),
+  'reserve.release': (list) => brief(list, { items: ['path', 'fence', 'released'] }),
+  'task.create': (task) => only(TASK_BRIEF, task),
+  'task.update': (task) => only(TASK_BRIEF, task),
+  'queue.cancel': (task) => only(TASK_BRIEF, task),
+  'task.get': withoutEmpty,
+  'queue.status': queueBrief,
 }
 
 function shortened(operation: string, result: Shape): Shape {
-  const short = MEMORY_SHORT[operation] ?? SEARCH_SHORT[operation]
-  if (short) return short(result as never)
-  if (WHOLE[operation]) return only(WHOLE[operation], result)
-  if (operation === 'task.get') return withoutEmpty(result)
-  if (operation === 'queue.status') return queueBrief(result as unknown as QueueStatus)
-  const parts = PARTS[operation] ?? {}
-  const shown = Object.entries(result).map(([name, value]) => [name, partOf(value, parts[name])])
+  const short: ((result: never) => Shape) | undefined = SHORT[operation as RegisteredName]
+  return short ? short(result as never) : brief(result)
+}
+
+/** Names of fields that a part of an answer has, or each item of a part that is a list. */
+type FieldsIn<Part> = readonly (keyof NonNullable<Part extends readonly (infer I)[] ? I : Part>)[]
+
+/** An answer with these fields only of its parts; of the other parts, all that is not empty. */
+function brief<A extends object>(
+  answer: A,
+  parts: { [P in keyof A]?: FieldsIn<A[P]> } = {},
+): Shape {
+  const told = parts as Record<string, readonly string[] | undefined>
+  const shown = Object.entries(answer).map(([name, part]) => [name, partOf(part, told[name])])
   return Object.fromEntries(shown) as Shape
 }
 
-function partOf(value: unknown, fields: string[] | undefined): unknown {
+function partOf(value: unknown, fields: readonly string[] | undefined): unknown {
   if (Array.isArray(value)) return fields ? value.map((item) => partOf(item, fields)) : value
   if (typeof value !== 'object' || value === null) return value
-  return withoutEmpty(fields ? only(fields, value as Shape) : (value as Shape))
+  return withoutEmpty(fields ? only(fields, value as Shape) : value)
 }
 
-const only = (fields: string[], item: Shape) =>
-  Object.fromEntries(fields.map((name) => [name, item[name]]))
+function only<Item extends object>(fields: readonly (keyof Item & string)[], item: Item): Shape {
+  return Object.fromEntries(fields.map((name) => [name, item[name]]))
+}
 
 /** Fields inside that are null or empty say nothing, and a model would read them all. */
-const withoutEmpty = (value: Shape) =>
-  Object.fromEntries(Object.entries(value).filter(([, each]) => !isEmpty(each)))
+function withoutEmpty(value: object): Shape {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => !isEmpty(each)))
+}
 
 function isEmpty(value: unknown): boolean {
   if (typeof value !== 'object') return value === '' || value === undefined
   return value === null || Object.keys(value).length === 0
 }
 
-const WORDS: Record<string, (result: never) => string> = {
+const WORDS: ByAnswer<string> = {
   ...MEMORY_WORDS,
   ...SEARCH_WORDS,
-  'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
+  'lock.acquire': (got) =>
     ('items' in got ? got.items : [got]).map((lease) => `Acquired ${leaseLine(lease)}`).join('\n'),
-  'lock.renew': (lease: ShownLease) => `Renewed ${leaseLine(lease)}`,
-  'lock.release': (was: { name: string }) => `Released ${word(was.name)}`,
-  'lock.hand_off': (lease: ShownLease) => `Handed to ${word(lease.holder)}: ${leaseLine(lease)}`,
-  'lock.status': (status: ShownStatus) => lockStatus(status),
-  'lock.list': ({ items, next }: { items: ShownLease[]; next: string | null }) =>
-    lines(items.map(leaseItem), 'No lock is held.', next),
-  'lock.explain': ({ sentence }: Explanation) => sentence,
-  'task.create': (task: ShownTask) => `Added task ${task.id}`,
-  'task.get': (task: ShownTask) => taskSheet(task),
-  'task.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
-    lines(items.map(taskItem), 'No such tasks.', next),
-  'task.claim': (claim: ShownClaim) => claimed(claim),
-  'task.status': (claim: ShownClaim) => moved(claim),
-  'task.update': (task: ShownTask) => `Changed task ${task.id}, now version ${task.version}`,
-  'task.explain': ({ sentence }: Explanation) => sentence,
-  'queue.add': ({ task, position }: { task: ShownTask; position: number }) =>
+  'lock.renew': (lease) => `Renewed ${leaseLine(lease)}`,
+  'lock.release': (was) => `Released ${word(was.name)}`,
+  'lock.hand_off': (lease) => `Handed to ${word(lease.holder)}: ${leaseLine(lease)}`,
+  'lock.status': lockStatus,
+  'lock.list': ({ items, next }) => lines(items.map(leaseItem), 'No lock is held.', next),
+  'lock.explain': ({ sentence }) => sentence,
+  'task.create': (task) => `Added task ${task.id}`,
+  'task.get': taskSheet,
+  'task.list': ({ items, next }) => lines(items.map(taskItem), 'No such tasks.', next),
+  'task.claim': claimed,
+  'task.status': moved,
+  'task.update': (task) => `Changed task ${task.id}, now version ${task.version}`,
+  'task.explain': ({ sentence }) => sentence,
+  'queue.add': ({ task, position }) =>
     `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
-  'queue.cancel': (task: ShownTask) => `Cancelled task ${task.id}`,
-  'queue.status': (status: QueueStatus) => queueLines(status),
-  'reserve.add': ({ items, warnings }: { items: ShownReservation[]; warnings: string[] }) =>
+  'queue.cancel': (task) => `Cancelled task ${task.id}`,
+  'queue.status': queueLines,
+  'reserve.add': ({ items, warnings }) =>
     [
       ...items.map(({ path, expires_at }) => `Reserved ${word(path)} until ${expires_at}`),
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
-  'reserve.release': ({ items }: { items: { path: string }[] }) =>
+  'reserve.release': ({ items }) =>
     lines(
-      items.map(({ path }) => `Released ${word(path)}`),
+      items.map(({ path }) => `Released ${word(path ?? '')}`),
       'Nothing was reserved.',
       null,
     ),
-  'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
-    lines(items.map(leaseItem), 'Nothing to renew.', null),
+  'agent.heartbeat': ({ items }) => lines(items.map(leaseItem), 'Nothing to renew.', null),
 }
 
 const lines = (items: string[], none: string, next: string | null) =>

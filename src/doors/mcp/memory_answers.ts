@@ -7,8 +7,74 @@ import type {
 import { quoted, word } from '../../core/quote.ts'
 import { unseenIn } from '../unseen.ts'
 import { untrusted } from './untrusted.ts'
+import type { AnswerOf, ByAnswer } from '../../operations/registry.ts'
 
 type Shape = Record<string, unknown>
+type Labelled = AnswerOf<'memory.context' | 'memory.search'>['items'][number]
+
+const withoutEmpty = (of: object, drops: string[] = []): Shape =>
+  Object.fromEntries(
+    Object.entries(of).filter(([name, value]) => {
+      const isEmpty = value === null || value === false || (Array.isArray(value) && !value.length)
+      return !isEmpty && !drops.includes(name)
+    }),
+  )
+
+export const SEARCH_SHORT: ByAnswer<Shape> = {
+  'memory.search': ({ items, ...rest }) => ({
+    items: items.map((item) => withoutEmpty(item, ['score'])),
+    ...rest,
+  }),
+  'memory.context': ({ items, ...rest }) => ({
+    items: items.map((item) => withoutEmpty(item)),
+    ...rest,
+  }),
+  'duplicate.list': ({ items, next }) => ({
+    items: items.map((item) => withoutEmpty(item, ['status'])),
+    next,
+  }),
+}
+
+export const SEARCH_WORDS: ByAnswer<string> = {
+  'memory.search': ({ items, modes, why }) =>
+    [
+      ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.excerpt])}`),
+      ...(items.length === 0 ? ['No note fits.'] : []),
+      usedLine(modes, why),
+    ].join('\n'),
+  'memory.context': ({ items, modes, why }) =>
+    [
+      ...items.map((item) => `${headOf(item)}\n${untrusted('memory', [item.content])}`),
+      ...(items.length === 0 ? ['No notes for this.'] : []),
+      usedLine(modes, why),
+    ].join('\n'),
+  'duplicate.list': ({ items, next }) =>
+    [
+      ...items.map(({ id, similarity, label, a, b }) => {
+        const head = `${id} ${similarity.toFixed(2)}${label ? ` ${label}` : ''}`
+        const sides = [a, b].map((side, i) => {
+          const where = side ? `${word(side.scope)} ${quoted(side.key)}` : 'gone'
+          return `${'ab'[i]!}: ${where}\n${untrusted('memory', [side?.excerpt ?? ''])}`
+        })
+        return [head, ...sides].join('\n')
+      }),
+      ...(items.length === 0 ? ['No duplicates.'] : []),
+      ...(next ? [`more: after=${next}`] : []),
+    ].join('\n'),
+}
+
+/** Which ways were used: a note that was not found may be there all the same. */
+function usedLine(modes: string[], why: string | undefined): string {
+  const ways = modes.map((mode) => (mode === 'text' ? 'words' : mode)).join(' and ')
+  return why === undefined ? `Looked by ${ways}.` : `Looked by ${ways} only: ${why}`
+}
+
+/** Who says so, since when, how sure, and whether others disagree. Keys are others' words too. */
+function headOf({ scope, key, author, age_seconds, confidence, disputed }: Labelled): string {
+  const sure = confidence === null ? '' : `, confidence ${confidence}`
+  const doubt = disputed ? ', DISPUTED: see conflicts_list' : ''
+  return `${quoted(key)} in ${word(scope)} by ${word(author)}, ${age_seconds} s ago${sure}${doubt}`
+}
 
 /** What is told of a version; its hash and its place in the history are for programs. */
 const VERSION = ['version', 'author', 'created_at', 'confidence', 'tags', 'content', 'kind']
@@ -24,21 +90,21 @@ const some = (fields: string[], of: object): Shape =>
 const isEmpty = (value: unknown) => value === null || (Array.isArray(value) && value.length === 0)
 
 /** What each answer is as data, without what says nothing. */
-export const MEMORY_SHORT: Record<string, (result: never) => Shape> = {
-  'memory.put': ({ conflict, ...put }: ShownPut) =>
+export const MEMORY_SHORT: ByAnswer<Shape> = {
+  'memory.put': ({ conflict, ...put }) =>
     conflict
       ? {
           ...put,
           conflict: { ...some(DISAGREEMENT, conflict), with: some(VERSION, conflict.with) },
         }
       : put,
-  'memory.get': (note: ShownMemory) => ({
+  'memory.get': (note) => ({
     ...some(NOTE, note),
     ...(note.siblings.length > 0 && {
       siblings: note.siblings.map((each) => some(VERSION, each)),
     }),
   }),
-  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) => ({
+  'conflict.list': ({ items, next }) => ({
     items: items.map((item) => ({
       ...some([...CONFLICT, 'why', 'draft', 'base_content'], item),
       ...(item.sides && {
@@ -49,12 +115,11 @@ export const MEMORY_SHORT: Record<string, (result: never) => Shape> = {
   }),
 }
 
-export const MEMORY_WORDS: Record<string, (result: never) => string> = {
-  'memory.put': (put: ShownPut) => putLines(put),
-  'memory.get': (note: ShownMemory) => noteLines(note),
-  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
-    conflictLines(items, next),
-  'conflict.resolve': ({ key, version, open }: { key: string; version: number; open: number }) =>
+export const MEMORY_WORDS: ByAnswer<string> = {
+  'memory.put': putLines,
+  'memory.get': noteLines,
+  'conflict.list': ({ items, next }) => conflictLines(items, next),
+  'conflict.resolve': ({ key, version, open }) =>
     `Resolved: ${quoted(key)} is now version ${version}${open > 0 ? `; ${open} open` : ''}`,
 }
 

@@ -8,8 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { Refusal } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { operationNamed } from '../../operations/registry.ts'
-import type { ShownClaim } from '../../operations/tasks.ts'
+import { type AnswerOf, registered, type RegisteredName } from '../../operations/registry.ts'
 import { answerOf, refusalAnswer, taskLines, taskSheet } from './answers.ts'
 import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
@@ -103,24 +102,22 @@ async function callTool(
   }
 }
 
-type ShownTask = NonNullable<ShownClaim['task']>
-
 async function readResource(
   uri: string,
   ask: Ask,
   signal: AbortSignal,
 ): Promise<ReadResourceResult> {
-  const read = (name: string, input: Arguments) =>
-    ask(operationNamed.get(name)!, input, undefined, signal)
+  const read = async <N extends RegisteredName>(name: N, input: Arguments) =>
+    (await ask(registered(name), input, undefined, signal)) as AnswerOf<N>
   const shown = (text: string) => ({ contents: [{ uri, mimeType: 'text/plain', text }] })
   try {
     if (uri === READY) {
-      const { items } = (await read('task.list', { ready: true })) as { items: ShownTask[] }
+      const { items } = await read('task.list', { ready: true })
       return shown(taskLines(items))
     }
     const id = TASK.exec(uri)?.[1]
     if (id === undefined) throw new ResourceNotFoundError(uri)
-    return shown(taskSheet((await read('task.get', { id: decoded(id) })) as ShownTask))
+    return shown(taskSheet(await read('task.get', { id: decoded(id) })))
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (error.code === 'not_found' || error.code === 'invalid') throw new ResourceNotFoundError(uri)

@@ -4,7 +4,7 @@ import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
 import { type Operation, parseInput } from '../../operations/operation.ts'
-import { operationNamed } from '../../operations/registry.ts'
+import { registered } from '../../operations/registry.ts'
 import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
@@ -27,8 +27,8 @@ interface Reach {
   ): Promise<unknown>
 }
 
-const RENEWAL = operationNamed.get('lock.renew')!
-const LOOK = operationNamed.get('lock.status')!
+const RENEWAL = registered('lock.renew')
+const LOOK = registered('lock.status')
 
 /**
  * MCP over standard input and output, until the client closes the pipe. Nothing is released then:

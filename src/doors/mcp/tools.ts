@@ -2,7 +2,13 @@ import { Refusal } from '../../core/refusal.ts'
 import { taskId } from '../../operations/fields.ts'
 import { inputSchema, type JsonSchema } from '../../operations/json_schema.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
-import { operationNamed, operations } from '../../operations/registry.ts'
+import {
+  type FieldName,
+  operations,
+  registered,
+  type RegisteredField,
+  type RegisteredName,
+} from '../../operations/registry.ts'
 import { type Arguments, readArguments, understood } from '../../operations/spelling.ts'
 
 export interface Asked {
@@ -36,50 +42,65 @@ const TASK_LOCKS = [
     of: 'lock.status',
     doc: "Who holds a task's lock, until when, and who waits.",
   },
-] as const
+] as const satisfies { tool: string; of: RegisteredName; doc: string }[]
 
-const CORE = new Set([
-  'claim_task',
-  'update_task_status',
-  'create_task',
-  'acquire_lock',
-  'release_lock',
-  'reserve_paths',
-  'explain',
+const EXPLAIN: RegisteredName = 'task.explain'
+
+const CORE: ReadonlySet<string> = new Set<RegisteredName>([
+  'task.claim',
+  'task.status',
+  'task.create',
+  'lock.acquire',
+  'lock.release',
+  'reserve.add',
+  EXPLAIN,
 ])
 
 /** Accepted, but not shown: every line of a schema is paid for by every conversation. */
-const HIDDEN = new Set([
+const HIDDEN: ReadonlySet<string> = new Set<FieldName | RegisteredField>([
   'ra_mode',
   'ra_score',
   'process',
   'request_id',
   'takeover',
   'lock.acquire.priority',
-  ...['acquire', 'renew', 'release', 'hand_off'].map((verb) => `lock.${verb}.task_id`),
-  'task.status.ttl_seconds',
-  ...['id', 'title', 'group', 'labels', 'metadata', 'agent_command', 'time_limit_seconds'].map(
-    (name) => `queue.add.${name}`,
+  ...(['acquire', 'renew', 'release', 'hand_off'] as const).map(
+    (verb) => `lock.${verb}.task_id` as const,
   ),
+  'task.status.ttl_seconds',
+  'queue.add.id',
+  'queue.add.title',
+  'queue.add.group',
+  'queue.add.labels',
+  'queue.add.metadata',
+  'queue.add.agent_command',
+  'queue.add.time_limit_seconds',
   'queue.add.retries',
   'repository',
   'nested',
-  ...['add', 'release'].flatMap((verb) => [`reserve.${verb}.project`, `reserve.${verb}.checkout`]),
+  'reserve.add.project',
+  'reserve.add.checkout',
+  'reserve.release.project',
+  'reserve.release.checkout',
   'reserve.release.fence',
   'conflict.list.status',
   'conflict.list.scope',
-  ...['author', 'min_confidence', 'mode'].map((name) => `memory.search.${name}`),
+  'memory.search.author',
+  'memory.search.min_confidence',
+  'memory.search.mode',
   'memory.context.scope',
   'duplicate.list.status',
   'duplicate.list.scope',
-  ...['user', 'group', 'metadata'].flatMap((name) => [
-    `task.create.${name}`,
-    `task.update.${name}`,
-  ]),
+  'task.create.user',
+  'task.create.group',
+  'task.create.metadata',
+  'task.update.user',
+  'task.update.group',
+  'task.update.metadata',
 ])
 
 /** Where the doc of a field speaks of the command line, or says what its name says already. */
-const SHORT: Record<string, string> = {
+const SHORT: { [F in FieldName | RegisteredField]?: string } = {
   id: '',
   'task.create.id': 'An id of your own (default: the next number).',
   title: '',
@@ -122,15 +143,14 @@ const SHORT: Record<string, string> = {
 const WHO = 'Who you are, if you are a subagent: YOU/NAME.'
 
 /** What a repeated call with the same arguments does not change any further. */
-const IDEMPOTENT = new Set([
-  'renew_lock',
-  'release_lock',
-  'release_task_lock',
-  'reserve_paths',
-  'heartbeat',
-  'cancel_task',
+const IDEMPOTENT: ReadonlySet<string> = new Set<RegisteredName>([
+  'lock.renew',
+  'lock.release',
+  'reserve.add',
+  'agent.heartbeat',
+  'queue.cancel',
 ])
-const DESTRUCTIVE = new Set(['update_task', 'cancel_task'])
+const DESTRUCTIVE: ReadonlySet<string> = new Set<RegisteredName>(['task.update', 'queue.cancel'])
 
 const byName = new Map<string, Tool>()
 
@@ -138,8 +158,9 @@ const byName = new Map<string, Tool>()
 function toolsByName(): Map<string, Tool> {
   if (byName.size > 0) return byName
   for (const operation of operations) {
-    if (operation.tool === 'explain') byName.set('explain', explainTool(operation))
-    else if (operation.tool) byName.set(operation.tool, plainTool(operation.tool, operation))
+    const { tool } = operation
+    const make = operation.name === EXPLAIN ? explainTool : plainTool
+    if (tool) byName.set(tool, make(tool, operation))
     for (const alias of TASK_LOCKS) {
       if (alias.of === operation.name) byName.set(alias.tool, taskLockTool(alias, operation))
     }
@@ -148,8 +169,9 @@ function toolsByName(): Map<string, Tool> {
 }
 
 export function toolsIn(choice: 'core' | 'all'): Tool[] {
-  const tools = [...toolsByName().values()]
-  return choice === 'all' ? tools : tools.filter((tool) => CORE.has(tool.listed.name))
+  const tools = toolsByName()
+  if (choice === 'all') return [...tools.values()]
+  return operations.filter(({ name }) => CORE.has(name)).map(({ tool }) => tools.get(tool!)!)
 }
 
 function plainTool(name: string, operation: Operation): Tool {
@@ -182,10 +204,10 @@ function argumentsFor(fields: Fields, given: Arguments): { input: Arguments; age
 }
 
 /** One tool for both whys: of a task, or of a lock that the agent waits for. */
-function explainTool(ofTask: Operation): Tool {
-  const ofLock = operationNamed.get('lock.explain')!
+function explainTool(tool: string, ofTask: Operation): Tool {
+  const ofLock = registered('lock.explain')
   const doc = `${ofTask.doc} With name: why you do not have a lock yet.`
-  const shown = listed('explain', doc, ofTask, { ...ofTask.input, ...ofLock.input })
+  const shown = listed(tool, doc, ofTask, { ...ofTask.input, ...ofLock.input })
   const { required: _, ...schema } = shown.inputSchema
   return {
     listed: { ...shown, inputSchema: { ...schema, type: 'object' } },
@@ -211,7 +233,8 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
   }
   const shown: Record<string, JsonSchema> = {}
   for (const [field, schema] of Object.entries(properties)) {
-    const words = SHORT[`${operation.name}.${field}`] ?? SHORT[field] ?? fields[field]!.doc
+    const own = SHORT[`${operation.name}.${field}` as RegisteredField]
+    const words = own ?? SHORT[field as FieldName] ?? fields[field]!.doc
     shown[spelled(field, operation)] = { ...brief(schema), ...(words && { description: words }) }
   }
   if (operation.effect === 'write') shown['agent_id'] = { type: 'string', description: WHO }
@@ -220,13 +243,20 @@ function listed(name: string, doc: string, operation: Operation, all: Fields): T
     name,
     description: doc,
     inputSchema: { type: 'object', properties: shown, ...(must.length > 0 && { required: must }) },
-    annotations: annotationsOf(name, operation),
+    annotations: annotationsOf(operation),
   }
 }
 
-/** The id of a conflict or a pair is no task's. */
+/** Their `id` is that of a conflict or a pair, and no task's. */
+const OF_NO_TASK: ReadonlySet<string> = new Set<RegisteredName>([
+  'conflict.list',
+  'conflict.resolve',
+  'duplicate.list',
+  'duplicate.resolve',
+])
+
 const spelled = (field: string, { name }: Operation) =>
-  field === 'id' && !/^(?:conflict|duplicate)\./.test(name) ? 'task_id' : field
+  field === 'id' && !OF_NO_TASK.has(name) ? 'task_id' : field
 
 /** The type alone: bounds are told to whoever oversteps them. */
 function brief(schema: JsonSchema): JsonSchema {
@@ -237,7 +267,7 @@ function brief(schema: JsonSchema): JsonSchema {
   return { ...(type !== undefined && { type }), ...(inner && { items: brief(inner) }) }
 }
 
-function annotationsOf(name: string, { effect }: Operation): Record<string, boolean> {
+function annotationsOf({ name, effect }: Operation): Record<string, boolean> {
   if (effect === 'read') return { readOnlyHint: true }
   const destructiveHint = DESTRUCTIVE.has(name)
   return { destructiveHint, ...(IDEMPOTENT.has(name) && { idempotentHint: true }) }

@@ -1,6 +1,6 @@
 import type { ShownEvent } from '../../core/event.ts'
 import * as z from 'zod/mini'
-import { REASON_CODES } from '../../core/reason.ts'
+import { REASON_CODES } from '../../core/queue/explain.ts'
 import {
   all,
   count,

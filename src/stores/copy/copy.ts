@@ -1,22 +1,22 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
+import { KEYS, type TableName, TABLES } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
-import { TEXTS } from '../columns.ts'
-import { FileSide, FILE_EVENTS } from './file.ts'
+import { COLUMNS, EVENT_COLUMNS, TEXTS } from '../columns.ts'
+import { FILE_EVENTS, FileSide } from './file.ts'
 import { PostgresSide } from './postgres.ts'
-import * as refuse from './refusals.ts'
 import type { Mark, Side } from './side.ts'
 import { SqliteSide } from './sqlite.ts'
 import { type Course, courseOf, onCourse } from './time.ts'
-import { Tally } from './tally.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { leftFor, refuseMoved } from './moved.ts'
 import { folderOf, openStore, type Place } from '../open.ts'
 import type { AnyRow, Head } from '../port.ts'
 import { addressOf } from '../postgres/address.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
+import { sha256 } from '../../machine/digest.ts'
+import * as refuse from './refusals.ts'
 
 /** Rows and events that are in memory at a time. */
 const CHUNK = 500
@@ -302,5 +302,26 @@ async function* pagesOf(side: Side, table: TableName): AsyncGenerator<AnyRow[]> 
     if (rows.length > 0) yield rows
     if (rows.length < size) return
     after = rows.at(-1)![KEYS[table] as keyof AnyRow]
+  }
+}
+
+/** How many rows were seen, and a digest over all of their fields, in the order seen. */
+class Tally {
+  rows = 0
+  private digest = ''
+
+  add(table: TableName | 'event', rows: (AnyRow | Event)[]): void {
+    const names = Object.keys(table === 'event' ? EVENT_COLUMNS : COLUMNS[table])
+    for (const row of rows) {
+      const fields = row as unknown as Record<string, unknown>
+      this.digest = sha256(`${this.digest}\n${JSON.stringify(names.map((name) => fields[name]))}`)
+    }
+    this.rows += rows.length
+  }
+
+  /** What is different in the other, if anything. */
+  difference(other: Tally): string | undefined {
+    if (this.rows !== other.rows) return `${other.rows} rows in place of ${this.rows}`
+    return this.digest === other.digest ? undefined : 'the rows differ'
   }
 }

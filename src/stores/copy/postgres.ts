@@ -12,7 +12,7 @@ import { indexAllWords } from '../postgres/search.ts'
 import { Sessions } from '../postgres/session.ts'
 import { type Statements, statementsFor } from '../postgres/statements.ts'
 import { HEAD, write } from '../postgres/writes.ts'
-import { readJsonText } from './reads.ts'
+import { readJsonText } from './scans.ts'
 import { unknownOutcome } from './refusals.ts'
 import { type Mark, type Side, wholeRow } from './side.ts'
 

@@ -10,7 +10,7 @@ import { indexAllWords } from '../sqlite/search.ts'
 import { readHead } from '../sqlite/snapshot.ts'
 import { Statements } from '../sqlite/statements.ts'
 import { sumAnew } from '../sqlite/sums.ts'
-import { readText } from './reads.ts'
+import { readText } from './scans.ts'
 import { unknownOutcome } from './refusals.ts'
 import type { Mark, Side } from './side.ts'
 

@@ -5,7 +5,7 @@ import type { TableName, Tables } from '../../core/rows.ts'
 import type { Cursor, IndexName } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import type { Damage } from '../damage.ts'
-import { MemoryCounter } from '../memory_counter.ts'
+import { MemoryCounter } from '../memory.ts'
 import {
   type AnyRow,
   type Backend,

@@ -1,6 +1,6 @@
 import { TABLES, type TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
-import { EMPTY_HEAD } from '../head.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow, Changes, Commit, Head } from '../port.ts'
 

@@ -1,8 +1,15 @@
 import { lockOf } from '../../core/locks/lease.ts'
-import { keyOf, KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import { keyOf, KEYS, type TableName, TABLES, type Tables } from '../../core/rows.ts'
+import {
+  type Cursor,
+  cursorOf,
+  INDEXES,
+  type IndexName,
+  isBefore,
+  type Need,
+  NotLoaded,
+} from '../../core/view.ts'
 import { TEXTS } from '../columns.ts'
-import { cursorOf, isBefore } from '../../core/cursor.ts'
 import { INDEXES_OF, placeBehind } from '../writer/page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
 import { Remembered } from '../writer/remembered.ts'

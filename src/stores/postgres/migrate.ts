@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { EMPTY_HEAD } from '../head.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import { refuseNewerSchema } from '../successor.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'

@@ -1,6 +1,5 @@
 import { TABLES } from '../../core/rows.ts'
-import type { Address } from './address.ts'
-import { lockKey } from './address.ts'
+import { type Address, lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { RECENT_MAX, SHAPE } from './recent.ts'

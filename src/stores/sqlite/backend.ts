@@ -6,7 +6,7 @@ import { type Cursor, INDEXES, type IndexName, type Need } from '../../core/view
 import type { Event } from '../../core/event.ts'
 import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
 import { isRefusal } from '../../core/refusal.ts'
-import { EMPTY_HEAD } from '../head.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
 import {
   type AnyRow,

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import { settleAfterRestore } from '../../core/locks/restore.ts'
-import { DamageMark } from '../damage.ts'
+import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../../machine/machine.ts'
 import type { Head } from '../port.ts'
@@ -168,4 +168,17 @@ async function replace(path: string, prepared: string, present: Report | undefin
 
 function remove(path: string): void {
   for (const side of ['', '-wal', '-shm', '-journal']) rmSync(path + side, { force: true })
+}
+
+/** Writes the database anew without its free pages. In a file that is there already: see R36. */
+export function compactSqlite(path: string, busy_timeout_ms: number): void {
+  refuseMarked(new DamageMark(path).read())
+  const db = openDatabase(path, { readOnly: false, timeout_ms: busy_timeout_ms })
+  try {
+    db.exec('PRAGMA synchronous = FULL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    throw refusalFor(error, path)
+  } finally {
+    db.close()
+  }
 }

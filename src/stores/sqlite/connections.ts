@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { EMPTY_HEAD } from '../head.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import type { Head } from '../port.ts'
 import { gone, refuseStranger, sidesGone } from '../successor.ts'
 import { Witness } from '../witness.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Refusal } from '../../core/refusal.ts'
-import { EMPTY_HEAD } from '../head.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import { readEpoch } from '../epoch.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { refuseNewerSchema } from '../successor.ts'

@@ -1,7 +1,6 @@
 import { planted } from '../../core/planted.ts'
 import { keepable } from '../../core/text.ts'
-import type { EventDraft } from '../../core/event.ts'
-import type { Event } from '../../core/event.ts'
+import type { Event, EventDraft } from '../../core/event.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { Head } from '../port.ts'
 
@@ -71,4 +70,16 @@ export function chainFault(
   }
   if (position !== end.position) return `events ${position + 1} to ${end.position} are missing`
   return hash === end.hash ? undefined : `the newest event is not the one that was committed last`
+}
+
+/** A store in which nothing has happened yet. */
+export const EMPTY_HEAD: Head = {
+  epoch: 0,
+  fences: 0,
+  task_number: 0,
+  position: 0,
+  hash: GENESIS,
+  boot: '',
+  offset_ms: 0,
+  last_ms: 0,
 }

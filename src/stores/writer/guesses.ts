@@ -1,6 +1,18 @@
 import type { TableName, Tables } from '../../core/rows.ts'
 import { type Cursor, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
-import type { AnyRow, Base } from '../port.ts'
+import type { AnyRow, Backend, Base } from '../port.ts'
+
+/** Takes a step over rows of `backend`. What it turns out to need is loaded; it begins again. */
+export async function untilLoaded<T>(backend: Backend, step: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return step()
+    } catch (error) {
+      if (!(error instanceof NotLoaded)) throw error
+      await backend.prefetch([error.need])
+    }
+  }
+}
 
 /**
  * Rows that may not be loaded yet: those that are not are taken for missing, and named in `needs`.

@@ -1,17 +1,23 @@
-import type { GroupRef, ProcessRef, TableName, Tables } from '../../core/rows.ts'
-import { KEYS, TABLES } from '../../core/rows.ts'
+import {
+  type GroupRef,
+  KEYS,
+  type ProcessRef,
+  type TableName,
+  type Tables,
+  TABLES,
+} from '../../core/rows.ts'
 import {
   type Cursor,
+  cursorOf,
   type EventPlace,
   type Fact,
   INDEXES,
   type IndexName,
+  isBefore,
   type View,
 } from '../../core/view.ts'
 import type { EventDraft } from '../../core/event.ts'
-import { ChangedRows } from './changed.ts'
-import { cursorOf, isBefore } from '../../core/cursor.ts'
-import { INDEXES_OF, Page, placeBehind } from './page.ts'
+import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
 

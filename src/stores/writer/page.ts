@@ -1,6 +1,5 @@
-import { cursorOf, isBefore } from '../../core/cursor.ts'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../../core/view.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../../core/view.ts'
+import { KEYS, type TableName, TABLES } from '../../core/rows.ts'
 import type { AnyRow, Base } from '../port.ts'
 import { hasBody } from './remembered.ts'
 
@@ -66,4 +65,43 @@ export function placeBehind(index: IndexName, rows: readonly AnyRow[], cursor: C
     else low = middle + 1
   }
   return low
+}
+
+const NONE: never[] = []
+
+/**
+ * The rows that a batch has changed, as one index has them. Every ask of a batch scans through what
+ * those before it changed: to look at all of that each time took most of a large batch.
+ */
+export class ChangedRows {
+  private readonly index: IndexName
+  private readonly groupOf: (row: AnyRow) => string | null
+  private readonly groups = new Map<string, AnyRow[]>()
+  /** Each row as it stands in its group. */
+  private readonly rows = new Map<string, AnyRow>()
+
+  constructor(index: IndexName) {
+    this.index = index
+    this.groupOf = INDEXES[index].group as (row: AnyRow) => string | null
+  }
+
+  /** The rows of a group, in order. Not to be changed, and good until the next `set`. */
+  in(group: string): readonly AnyRow[] {
+    return this.groups.get(group) ?? NONE
+  }
+
+  set(key: string, row: AnyRow | null): void {
+    const before = this.rows.get(key)
+    if (before) {
+      const rows = this.groups.get(this.groupOf(before)!)!
+      rows.splice(placeBehind(this.index, rows, cursorOf(this.index, before)) - 1, 1)
+      this.rows.delete(key)
+    }
+    const group = row && this.groupOf(row)
+    if (!row || typeof group !== 'string') return
+    this.rows.set(key, row)
+    let rows = this.groups.get(group)
+    if (!rows) this.groups.set(group, (rows = []))
+    rows.splice(placeBehind(this.index, rows, cursorOf(this.index, row)), 0, row)
+  }
 }

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../core/size.ts'
+import { sizeOf } from '../../core/text.ts'
 import type { AnyRow } from '../port.ts'
 
 /** Rows of a table that are remembered, and their bytes; beyond either it starts over. */

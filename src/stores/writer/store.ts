@@ -4,21 +4,26 @@ import { forgetInPassing } from '../../core/forget.ts'
 import { RETENTION, type Retention } from '../../core/retention.ts'
 import { countCommit } from '../../core/stats/stat.ts'
 import { settleQuietly, sweep, UNBOUNDED } from '../../core/locks/sweep.ts'
-import { type NeedsKill, type Need, NotLoaded, type View } from '../../core/view.ts'
+import { type Need, type NeedsKill, NotLoaded, type View } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { seal } from './chain.ts'
 import { grantTimeAfterBoot, instantOf } from './clock.ts'
 import { decideOn, needsOf } from './deciding.ts'
-import { explained, isTrouble, refusalsIn, revokedIn } from './outcome.ts'
+import {
+  type Ask,
+  type Committed,
+  explained,
+  isTrouble,
+  type Outcome,
+  refusalsIn,
+  revokedIn,
+} from './outcome.ts'
 import { isRefusal } from '../../core/refusal.ts'
-import { Follower } from './follower.ts'
-import { Guesses } from './guesses.ts'
+import { Follower, type Listener, SILENT, tellEach } from './follower.ts'
+import { Guesses, untilLoaded } from './guesses.ts'
 import { Batch, Layer } from './layer.ts'
-import { type Listener, SILENT, tellEach } from './listeners.ts'
-import { untilLoaded } from './loaded.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from '../copy/moved.ts'
-import type { Ask, Committed, Outcome } from './outcome.ts'
 import {
   Again,
   type Backend,

@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import type { SettingInForce } from '../../../core/queue/host_settings.ts'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
-import { operationNamed } from '../../../operations/registry.ts'
-import type { ShownAlert } from '../../../operations/stats.ts'
-import type { ShownStatus } from '../../../operations/search_status.ts'
+import * as queue from '../../../operations/queue.ts'
+import * as search from '../../../operations/search.ts'
+import * as stats from '../../../operations/stats.ts'
 import { checkStore } from '../../../stores/care.ts'
 import { ELSEWHERE, fileSystemOf } from '../../../machine/file_system.ts'
 import { folderOf, storeExists } from '../../../stores/open.ts'
@@ -123,8 +122,7 @@ const CHECKS: [what: string, check: Check][] = [
     'limits',
     async (context) => {
       if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
-      const asked = operationNamed.get('queue.status')!
-      const { settings } = (await context.call(asked, {})) as { settings: SettingInForce[] }
+      const { settings } = await context.call(queue.status, {})
       const disputed = settings.filter(isDisputed)
       const says = settings.map(({ setting, value, set_by }) => {
         return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
@@ -162,8 +160,7 @@ const CHECKS: [what: string, check: Check][] = [
       if (context.place.kind === 'file' || !storeExists(context.place)) {
         return { ok: true, says: 'no notes' }
       }
-      const asked = operationNamed.get('memory.status')!
-      const status = (await context.call(asked, {})) as ShownStatus
+      const status = await context.call(search.status, {})
       const { notes, embedded, waiting, put_aside, provider } = status
       const behind = put_aside > 0 ? `, ${put_aside} put aside` : ''
       const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
@@ -175,8 +172,7 @@ const CHECKS: [what: string, check: Check][] = [
     'alerts',
     async (context) => {
       if (!storeExists(context.place)) return { ok: true, says: 'none' }
-      const asked = operationNamed.get('alert.list')!
-      const { items } = (await context.call(asked, {})) as { items: ShownAlert[] }
+      const { items } = await context.call(stats.listAlerts, {})
       const lost = items.filter(({ undelivered }) => undelivered.length > 0)
       const says = lost.map(({ message, undelivered }) => `${message} (${undelivered.join('; ')})`)
       if (lost.length === 0) return { ok: true, says: `${items.length} now, none undelivered` }

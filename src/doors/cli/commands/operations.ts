@@ -2,9 +2,12 @@ import type { Command } from 'commander'
 import { lockOf } from '../../../core/locks/lease.ts'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
 import type { Operation } from '../../../operations/operation.ts'
-import { operations } from '../../../operations/registry.ts'
-import type { ShownCheck } from '../../../operations/reservations.ts'
-import type { ShownClaim } from '../../../operations/tasks.ts'
+import {
+  type ByAnswer,
+  operations,
+  registered,
+  type RegisteredName,
+} from '../../../operations/registry.ts'
 import { damageOf } from '../../../stores/care.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
@@ -21,7 +24,7 @@ const SHORT = [
     fixed: { status: 'cancelled' },
     doc: 'Cancel a task: its holder, its creator, or an admin (--force).',
   },
-] as const
+] as const satisfies { of: RegisteredName; [more: string]: unknown }[]
 
 export type Enter = (options: GlobalOptions) => Context
 
@@ -44,8 +47,7 @@ export function addOperations(
   }
   for (const { command, of, fixed, doc } of SHORT) {
     if (skips(command)) continue
-    const operation = operations.find(({ name }) => name === of)!
-    add(groups, enter, operation, command, doc, fixed)
+    add(groups, enter, registered(of), command, doc, fixed)
   }
 }
 
@@ -61,7 +63,7 @@ function add(
   // A command of one word is its noun.
   const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
-  const examples = EXAMPLES[words]
+  const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
   const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
   for (const [i, word] of positional.entries()) {
@@ -139,9 +141,11 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const { signal } = abort
     const placed = placePaths(operation, input, context.place)
     const result = await context.call(operation, placed, { caller, signal })
-    show(context, operation.name, result)
+    const name = operation.name as RegisteredName
+    show(context, name, result as never)
     if (operation.effect === 'read') await warnOfDamage(context)
-    process.exitCode ??= exitOf(operation.name, result)
+    const exit: ((answer: never) => number | undefined) | undefined = EXITS[name]
+    process.exitCode ??= exit?.(result as never)
   } finally {
     process.off('SIGINT', stop)
   }
@@ -159,11 +163,10 @@ async function warnOfDamage({ place, env }: Context): Promise<void> {
 const NOTHING_READY = 6
 
 /** Some answers are no refusals, and still a script has to learn what they say. */
-function exitOf(name: string, result: unknown): number | undefined {
-  if (name === 'task.claim') return (result as ShownClaim).task ? undefined : NOTHING_READY
-  if (name !== 'reserve.check') return undefined
-  const { items } = result as { items: ShownCheck[] }
-  return items.some(({ state }) => state === 'held') ? REFUSALS.held.exit : undefined
+const EXITS: ByAnswer<number | undefined> = {
+  'task.claim': ({ task }) => (task ? undefined : NOTHING_READY),
+  'reserve.check': ({ items }) =>
+    items.some(({ state }) => state === 'held') ? REFUSALS.held.exit : undefined,
 }
 
 /** `LEASEHOLD_FENCE` speaks for the lock in `LEASEHOLD_LOCK` only. */

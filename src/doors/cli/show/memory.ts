@@ -1,22 +1,19 @@
 import pc from 'picocolors'
-import type { Pruned } from '../../../core/memory/prune.ts'
 import type {
   ShownConflict,
-  ShownItem,
   ShownMemory,
   ShownPut,
   ShownVersion,
 } from '../../../operations/memory_show.ts'
+import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import { span, table } from './table.ts'
 
-type Listed = Omit<ShownVersion, 'content'> & { head: boolean }
-
 /** How results about shared memory are shown to a person. Whatever notes say is spelled out. */
-export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
-  'memory.put': (put: ShownPut) => putLines(put, 'wrote'),
-  'memory.delete': (put: ShownPut) => putLines(put, 'deleted'),
-  'memory.get': (note: ShownMemory) => noteSheet(note),
-  'memory.list': ({ items, next }: { items: ShownItem[]; next: string | null }) =>
+export const MEMORY_PRINTERS: ByAnswer<string> = {
+  'memory.put': (put) => putLines(put, 'wrote'),
+  'memory.delete': (put) => putLines(put, 'deleted'),
+  'memory.get': noteSheet,
+  'memory.list': ({ items, next }) =>
     table(
       ['SCOPE', 'KEY', 'VERSION', 'AUTHOR', 'UPDATED', 'BYTES', 'TAGS'],
       items.map((each) => [
@@ -30,7 +27,7 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'No notes here. Write one: leasehold memory put KEY CONTENT',
     ) + more(next),
-  'memory.history': ({ items, next }: { items: Listed[]; next: string | null }) =>
+  'memory.history': ({ items, next }) =>
     table(
       ['', 'VERSION', 'FROM', 'WHAT', 'AUTHOR', 'AT', 'BYTES'],
       items.map((each) => [
@@ -44,29 +41,14 @@ export const MEMORY_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'All its versions were pruned.',
     ) + more(next),
-  'memory.diff': ({ from, to, diff, added, removed }: Diffed) =>
+  'memory.diff': ({ from, to, diff, added, removed }) =>
     [pc.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`), diffLines(diff)].join('\n'),
-  'memory.prune': (pruned: PrunedAll) => pruneLines(pruned),
-  'conflict.list': ({ items, next }: { items: ShownConflict[]; next: string | null }) =>
+  'memory.prune': pruneLines,
+  'conflict.list': ({ items, next }) =>
     items[0]?.sides ? conflictSheet(items[0]) : conflictTable(items) + more(next),
-  'conflict.resolve': ({ key, scope, version, open }: Resolved) =>
+  'conflict.resolve': ({ key, scope, version, open }) =>
     `${pc.green('resolved')}: ${key} in ${scope} is now version ${version}` +
     (open > 0 ? pc.yellow(`; ${open} more to settle`) : ''),
-}
-
-interface Diffed {
-  from: number | null
-  to: number
-  diff: string
-  added: number
-  removed: number
-}
-
-interface Resolved {
-  key: string
-  scope: string
-  version: number
-  open: number
 }
 
 const more = (next: string | null) => (next ? pc.dim(`\nmore: --after ${next}`) : '')
@@ -126,7 +108,7 @@ function diffLines(diff: string): string {
   return diff.split('\n').map(colour).join('\n')
 }
 
-function pruneLines({ dry_run, items, next }: PrunedAll): string {
+function pruneLines({ dry_run, items, next }: AnswerOf<'memory.prune'>): string {
   const shown = table(
     ['SCOPE', 'KEY', 'VERSION', 'WHY', 'VERSIONS', 'BYTES'],
     items.map((each) => [
@@ -144,12 +126,6 @@ function pruneLines({ dry_run, items, next }: PrunedAll): string {
     ? pc.yellow('Nothing was done yet. To take these away: --dry-run no')
     : pc.green(`pruned ${items.length}`)
   return `${shown}\n${said}${more(next)}`
-}
-
-interface PrunedAll {
-  dry_run: boolean
-  items: Pruned[]
-  next: string | null
 }
 
 function conflictTable(items: ShownConflict[]): string {

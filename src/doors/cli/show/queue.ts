@@ -1,33 +1,20 @@
 import pc from 'picocolors'
-import type { QueueStatus } from '../../../core/queue/status.ts'
 import type { SettingInForce } from '../../../core/queue/host_settings.ts'
+import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import type { ShownRun } from '../../../operations/runs.ts'
-import type { ShownClaim } from '../../../operations/tasks.ts'
 import { span, table } from './table.ts'
 
-type ShownTask = NonNullable<ShownClaim['task']>
-type ShownStatus = QueueStatus & { settings: SettingInForce[] }
-type Paused = { project: string | null; user: string | null }
-
-const placed = ({ task, position }: { task: ShownTask; position: number | null }) => {
+const placed = ({ task, position }: AnswerOf<'queue.add' | 'queue.retry'>) => {
   const place = position === null ? '' : `, number ${position} in the queue of ${task.user}`
   return `task ${pc.bold(task.id)} (${short(task.title, 40)})${place}`
 }
 
-const what = ({ project, user }: Paused) =>
+const what = ({ project, user }: AnswerOf<'queue.pause'>) =>
   [project && `project ${project}`, user && `user ${user}`].filter(Boolean).join(' and ') ||
   'the whole queue'
 
-interface Limited {
-  project: string | null
-  group: string | null
-  user: string | null
-  max: number | null
-  used: number
-  weight: number | null
-}
-
-function limitLine({ project, group, user, max, used, weight }: Limited): string {
+function limitLine(set: AnswerOf<'queue.limit'>): string {
+  const { project, group, user, max, used, weight } = set
   const named = [project && `project ${project}`, group && `group ${group}`, user && `user ${user}`]
   const of = named.find(Boolean) ?? 'the pool of all'
   const most = max === null ? 'any number may run at once' : `at most ${max} at once`
@@ -36,28 +23,25 @@ function limitLine({ project, group, user, max, used, weight }: Limited): string
 }
 
 /** One that still runs has lost its lease, and is being stopped. */
-const settledLine = ({ id, status }: ShownRun) =>
+const settledLine = ({ id, status }: AnswerOf<'queue.cleanup'>['items'][number]) =>
   status === 'running'
     ? `${pc.yellow('stopping')} run ${id}`
     : `${pc.yellow('settled')} run ${id} (${status})`
 
 /** How results of the queue and of runs are shown to a person. */
-export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
-  'queue.add': (added: { task: ShownTask; position: number }) =>
-    `${pc.green('enqueued')} ${placed(added)}`,
-  'queue.retry': (retried: { task: ShownTask; position: number | null }) =>
-    `${pc.green('enqueued again')} ${placed(retried)}`,
-  'queue.cancel': (task: ShownTask) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
-  'queue.pause': (paused: Paused) => `${pc.yellow('paused')} ${what(paused)}`,
-  'queue.resume': (paused: Paused) => `${pc.green('resumed')} ${what(paused)}`,
-  'queue.limit': (set: Limited) =>
-    `${limitLine(set)}, until a config.json that names it is read again`,
-  'queue.cleanup': ({ items }: { items: ShownRun[] }) =>
+export const QUEUE_PRINTERS: ByAnswer<string> = {
+  'queue.add': (added) => `${pc.green('enqueued')} ${placed(added)}`,
+  'queue.retry': (retried) => `${pc.green('enqueued again')} ${placed(retried)}`,
+  'queue.cancel': (task) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
+  'queue.pause': (paused) => `${pc.yellow('paused')} ${what(paused)}`,
+  'queue.resume': (paused) => `${pc.green('resumed')} ${what(paused)}`,
+  'queue.limit': (set) => `${limitLine(set)}, until a config.json that names it is read again`,
+  'queue.cleanup': ({ items }) =>
     items.length === 0 ? 'Nothing is stale.' : items.map(settledLine).join('\n'),
-  'queue.release_user': ({ user, cancelled }: { user: string; cancelled: string[] }) =>
+  'queue.release_user': ({ user, cancelled }) =>
     `${pc.yellow('released')} user ${user}` +
     (cancelled.length > 0 ? `: cancelled task ${cancelled.join(', ')}` : ''),
-  'queue.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
+  'queue.list': ({ items, next }) =>
     table(
       ['ID', 'USER', 'PROJECT', 'P', 'GROUP', 'WAITS', 'TITLE'],
       items.map((task) => [
@@ -71,8 +55,8 @@ export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'queue.status': (status: ShownStatus) => queueSheet(status),
-  'run.list': ({ items, next }: { items: ShownRun[]; next: string | null }) =>
+  'queue.status': queueSheet,
+  'run.list': ({ items, next }) =>
     table(
       ['RUN', 'STATUS', 'USER', 'PROJECT', 'AGENT', 'TOOK', 'OUTCOME'],
       items.map((run) => [
@@ -86,7 +70,7 @@ export const QUEUE_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'No dispatcher has started anything yet. See: leasehold queue status',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'run.get': (run: ShownRun) => runSheet(run),
+  'run.get': runSheet,
 }
 
 const RUN_COLOURS: Record<string, (text: string) => string> = {
@@ -131,7 +115,7 @@ function counts(by: Record<string, number>): string {
 
 const paused = (part: string) => `  ${pc.yellow('paused')}    ${part}`
 
-function queueSheet(status: ShownStatus): string {
+function queueSheet(status: AnswerOf<'queue.status'>): string {
   const { pending, active, user_locks, dispatchers, pool } = status
   const lines = [
     `${pc.bold('queue')}${status.paused ? pc.yellow('  paused (leasehold queue resume)') : ''}`,

@@ -1,22 +1,18 @@
 import pc from 'picocolors'
 import type { ShownCheck, ShownReservation } from '../../../operations/reservations.ts'
+import type { ByAnswer } from '../../../operations/registry.ts'
 import { span, table } from './table.ts'
 
-interface Granted {
-  items: ShownReservation[]
-  warnings: string[]
-}
-
-export const RESERVATION_PRINTERS: Record<string, (result: never) => string> = {
-  'reserve.add': ({ items, warnings }: Granted) =>
+export const RESERVATION_PRINTERS: ByAnswer<string> = {
+  'reserve.add': ({ items, warnings }) =>
     [...items.map(reservedLine), ...warnings.map((each) => `${pc.yellow('warning')} ${each}`)].join(
       '\n',
     ),
-  'reserve.release': ({ items }: { items: { path: string }[] }) =>
+  'reserve.release': ({ items }) =>
     items.length === 0
       ? 'nothing was reserved here'
       : items.map(({ path }) => `${pc.green('released')} ${path}`).join('\n'),
-  'reserve.list': ({ items, next }: { items: ShownReservation[]; next: string | null }) =>
+  'reserve.list': ({ items, next }) =>
     table(
       ['PATHS', 'HOLDER', 'SHARED', 'PID', 'EXPIRES IN', 'CHECKOUT', 'REASON'],
       items.map((each) => [
@@ -30,7 +26,7 @@ export const RESERVATION_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'Nothing is reserved. Reserve paths: leasehold reserve add "src/**"',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'reserve.check': ({ items }: { items: ShownCheck[] }) => items.map(checkLine).join('\n'),
+  'reserve.check': ({ items }) => items.map(checkLine).join('\n'),
 }
 
 function reservedLine(each: ShownReservation): string {

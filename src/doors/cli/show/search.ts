@@ -1,26 +1,24 @@
 import pc from 'picocolors'
-import type { ShownContext, ShownSearch } from '../../../operations/search.ts'
-import type { ShownStatus } from '../../../operations/search_status.ts'
-import type { ShownPairs } from '../../../operations/duplicates.ts'
+import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import { span, table } from './table.ts'
 
 /** How what was found in shared memory is shown to a person. What notes say is spelled out. */
-export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
-  'memory.search': ({ items, modes, why }: ShownSearch) =>
+export const SEARCH_PRINTERS: ByAnswer<string> = {
+  'memory.search': ({ items, modes, why }) =>
     [
       ...items.map((item) => `${headOf(item)}\n  ${oneLine(item.excerpt)}`),
       ...(items.length === 0 ? [pc.dim('No note fits. Try other words, or fewer filters.')] : []),
       usedLine(modes, why),
     ].join('\n'),
-  'memory.context': ({ items, tokens, modes, why }: ShownContext) =>
+  'memory.context': ({ items, tokens, modes, why }) =>
     [
       ...items.map((item) => `${headOf(item)}\n${item.content}${item.cut ? ' …' : ''}\n`),
       pc.dim(`${items.length} notes, about ${tokens} tokens`),
       usedLine(modes, why),
     ].join('\n'),
-  'memory.status': (status: ShownStatus) => statusLines(status),
-  'memory.retry': ({ retried }: { retried: number }) => `${pc.green('retrying')} ${retried}`,
-  'duplicate.list': ({ items, next }: ShownPairs) =>
+  'memory.status': statusLines,
+  'memory.retry': ({ retried }) => `${pc.green('retrying')} ${retried}`,
+  'duplicate.list': ({ items, next }) =>
     table(
       ['ID', 'ALIKE', 'LABEL', 'A', 'SAYS', 'B', 'SAYS'],
       items.map(({ id, similarity, label, a, b }) => [
@@ -34,13 +32,12 @@ export const SEARCH_PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'No two notes say the same, as far as is known.',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'duplicate.resolve': ({ id, action }: { id: string; action: string }) =>
-    `${pc.green('settled')} ${id}: ${action}`,
+  'duplicate.resolve': ({ id, action }) => `${pc.green('settled')} ${id}: ${action}`,
 }
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim()
 
-type Labelled = ShownContext['items'][number] | ShownSearch['items'][number]
+type Labelled = AnswerOf<'memory.context' | 'memory.search'>['items'][number]
 
 function headOf({ scope, key, author, age_seconds, confidence, disputed }: Labelled): string {
   const facts = [
@@ -55,7 +52,7 @@ function headOf({ scope, key, author, age_seconds, confidence, disputed }: Label
 const usedLine = (modes: string[], why: string | undefined) =>
   pc.dim(`looked by ${modes.join(' and ')}${why === undefined ? '' : `; ${why}`}`)
 
-function statusLines(status: ShownStatus): string {
+function statusLines(status: AnswerOf<'memory.status'>): string {
   const { notes, embedded, provider, waiting, put_aside, problems } = status
   const share = notes === 0 ? '' : ` (${Math.floor((100 * embedded) / notes)} %)`
   return [

@@ -1,10 +1,6 @@
 import pc from 'picocolors'
-import type { Explanation } from '../../../core/tasks/explain.ts'
-import type { Run } from '../../../core/rows.ts'
-import type { ShownAgent } from '../../../operations/agents.ts'
-import type { ShownEvent } from '../../../core/event.ts'
-import type { ShownLease, ShownStatus, ShownWaiter } from '../../../operations/locks.ts'
-import type { ShownClaim } from '../../../operations/tasks.ts'
+import type { ShownLease, ShownStatus } from '../../../operations/locks.ts'
+import type { AnswerOf, ByAnswer, RegisteredName } from '../../../operations/registry.ts'
 import { harmless, printable, safeJson } from '../../unseen.ts'
 import type { Context } from '../context.ts'
 import { MEMORY_PRINTERS } from './memory.ts'
@@ -14,36 +10,41 @@ import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
 import { span, table } from './table.ts'
 
-type ShownTask = NonNullable<ShownClaim['task']>
+type ShownTask = AnswerOf<'task.get'>
 
 /** Prints a result: JSON for a program, words and tables for a person. */
-export function show(context: { json: Context['json'] }, operation: string, result: unknown): void {
-  if (context.json) return print(safeJson(result))
-  const printer = PRINTERS[operation] ?? ((value) => JSON.stringify(value, null, 2))
+export function show<N extends RegisteredName>(
+  { json }: { json: Context['json'] },
+  operation: N,
+  result: AnswerOf<N>,
+): void {
+  if (json) return print(safeJson(result))
+  const printer: (shown: never) => string = PRINTERS[operation] ?? asData
   print(printer(printable(result) as never))
 }
+
+const asData = (result: unknown) => JSON.stringify(result, null, 2)
 
 /** The only way to standard output: nothing but our colours reaches a terminal as a command. */
 export function print(text: string): void {
   process.stdout.write(`${harmless(text)}\n`)
 }
 
-const PRINTERS: Record<string, (result: never) => string> = {
+const PRINTERS: ByAnswer<string> = {
   ...QUEUE_PRINTERS,
   ...RESERVATION_PRINTERS,
   ...STATS_PRINTERS,
   ...MEMORY_PRINTERS,
   ...SEARCH_PRINTERS,
-  'lock.acquire': (got: ShownLease | { items: ShownLease[] }) =>
-    ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
-  'lock.renew': (lease: ShownLease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
-  'lock.release': (was: { name: string }) => `${pc.green('released')} ${was.name}`,
-  'lock.force_release': (was: { name: string; holder: string }) =>
+  'lock.acquire': (got) => ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
+  'lock.renew': (lease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
+  'lock.release': (was) => `${pc.green('released')} ${was.name}`,
+  'lock.force_release': (was) =>
     `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
-  'lock.hand_off': (lease: ShownLease) =>
+  'lock.hand_off': (lease) =>
     `${pc.green('handed')} ${lease.name} to ${lease.holder}, fence ${pc.bold(String(lease.fence))}`,
-  'lock.status': (status: ShownStatus) => lockStatus(status),
-  'lock.list': ({ items }: { items: ShownLease[] }) =>
+  'lock.status': lockStatus,
+  'lock.list': ({ items }) =>
     table(
       ['LOCK', 'HOLDER', 'FENCE', 'PID', 'EXPIRES IN'],
       items.map((lease) => [
@@ -55,36 +56,34 @@ const PRINTERS: Record<string, (result: never) => string> = {
       ]),
       'No lock is held. Take one: leasehold lock acquire NAME',
     ),
-  'lock.explain': ({ sentence }: Explanation) => sentence,
-  'task.create': (task: ShownTask) =>
-    `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
-  'task.get': (task: ShownTask) => taskSheet(task),
-  'task.list': ({ items, next }: { items: ShownTask[]; next: string | null }) =>
+  'lock.explain': ({ sentence }) => sentence,
+  'task.create': (task) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
+  'task.get': taskSheet,
+  'task.list': ({ items, next }) =>
     taskTable(items) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'task.claim': (claim: ShownClaim) => claimLine(claim),
-  'task.status': (claim: ShownClaim) => claimLine(claim),
-  'task.update': (task: ShownTask) =>
-    `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
-  'task.explain': ({ sentence }: Explanation) => sentence,
-  'agent.list': ({ items }: { items: ShownAgent[] }) =>
+  'task.claim': claimLine,
+  'task.status': claimLine,
+  'task.update': (task) => `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
+  'task.explain': ({ sentence }) => sentence,
+  'agent.list': ({ items }) =>
     table(
       ['AGENT', 'KIND', 'HOST', 'LAST SEEN', 'HOLDS'],
       items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
       'No agent has been here yet.',
     ),
-  'lock.waiters': ({ items }: { items: ShownWaiter[] }) =>
+  'lock.waiters': ({ items }) =>
     table(
       ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
       items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
       'Nobody waits for a lock.',
     ),
-  'event.list': ({ items, next }: { items: ShownEvent[]; next: string | null }) =>
+  'event.list': ({ items, next }) =>
     table(
       ['AT', 'EVENT', 'AGENT', 'LOCK OR TASK'],
       items.map(({ at, type, agent, lock, task }) => [at, type, agent, lock ?? task ?? '']),
       'Nothing has happened.',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
-  'agent.heartbeat': ({ items }: { items: ShownLease[] }) =>
+  'agent.heartbeat': ({ items }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
 }
 
@@ -182,7 +181,7 @@ function taskSheet(task: ShownTask): string {
   return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
 }
 
-function claimLine({ task, lease, run }: ShownClaim & { run: Run | null }): string {
+function claimLine({ task, lease, run }: AnswerOf<'task.claim' | 'task.status'>): string {
   if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
   if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
   const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`

@@ -1,12 +1,11 @@
 import pc from 'picocolors'
 import type { ShownTimes, StatsReport } from '../../../core/stats/report.ts'
-import type { ShownAlert } from '../../../operations/stats.ts'
-import type { Bytes } from '../../../stores/port.ts'
+import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import { bytesText, span, table } from './table.ts'
 
-export const STATS_PRINTERS: Record<string, (result: never) => string> = {
-  'stats.get': (report: Sheet) => statsSheet(report),
-  'alert.list': ({ items }: { items: ShownAlert[] }) =>
+export const STATS_PRINTERS: ByAnswer<string> = {
+  'stats.get': statsSheet,
+  'alert.list': ({ items }) =>
     table(
       ['ALERT', 'SINCE', 'WHAT'],
       items.map(({ rule, since, message, undelivered }) => {
@@ -16,8 +15,6 @@ export const STATS_PRINTERS: Record<string, (result: never) => string> = {
       'Nothing to worry about.',
     ),
 }
-
-type Sheet = StatsReport & { store: Bytes }
 
 const BAR = 16
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
@@ -46,7 +43,7 @@ const timesRow = (name: string, times: ShownTimes) => [
 
 const percent = (part: number) => `${(part * 100).toFixed(1)}%`
 
-function statsSheet(report: Sheet): string {
+function statsSheet(report: AnswerOf<'stats.get'>): string {
   const { locks, tasks, agents, queue, commits } = report
   const some = (count: number, colour: (text: string) => string) =>
     count > 0 ? colour(String(count)) : '0'

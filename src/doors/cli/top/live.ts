@@ -5,14 +5,13 @@ import * as locks from '../../../operations/locks.ts'
 import * as queue from '../../../operations/queue.ts'
 import * as stats from '../../../operations/stats.ts'
 import * as tasks from '../../../operations/tasks.ts'
+import { readOutput } from '../../../machine/run_output.ts'
 import { folderOf } from '../../../stores/open.ts'
 import { watchChanges } from './changes.ts'
 import { type Context, refuseWithToken } from '../context.ts'
 import { print, show } from '../show/show.ts'
-import { type Choice, choicesIn, frame, keyOfChoice } from './frame.ts'
-import { lastLines } from './output.ts'
+import { type Choice, choicesIn, clean, fit, frame, keyOfChoice } from './frame.ts'
 import { Screen } from './screen.ts'
-import { clean, fit } from './text.ts'
 
 const ROWS_MAX = 200
 const WIDTH_ELSEWHERE = 120
@@ -317,4 +316,10 @@ function wrap(text: string, width: number): string[] {
     line = line === '' ? word : `${line} ${word}`
   }
   return [...lines, line].map((each) => fit(each, width).trimEnd())
+}
+
+/** The end of what a run has printed, as lines; none if it runs elsewhere or was silent. */
+function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {
+  const output = readOutput(stateFolder, run_id, undefined, bytes)
+  return output ? output.text.trimEnd().split(/\r?\n|\r/) : []
 }
