@@ -34,13 +34,13 @@ type Open = Exclude<Kind, Kept | 'bytes_stored'>
 
 const NEXT: Record<Kind, string> = {
   bytes_under_way: 'Ask again in a moment, or send less at once.',
-  waits: 'Wait for less at once, or use a token for each agent.',
+  waits: 'Open fewer waits at once, or use a token for each agent.',
   names_in_line: 'Wait for fewer locks at once.',
   streams: 'Share one stream, or use a token for each agent.',
   leases: 'Release what you do not need, or use a token for each agent.',
   globs: 'Release some, or reserve files and folders rather than patterns.',
-  tasks_waiting: 'Let some be done, or cancel them; then add more.',
-  bytes_stored: 'Keep large content in files and name them.',
+  tasks_waiting: 'Finish or cancel some of them before you add more.',
+  bytes_stored: 'Keep large content in files and give their names.',
 }
 
 /** `rate_limited`: which budget is used up, how much it is, and when to come back. */
@@ -49,7 +49,7 @@ function usedUp(kind: Kind, limit: number, retry_after_seconds: number): Refusal
   const whose = limit === LIMITS[kind].max ? 'This token' : 'Everybody together'
   // What a token keeps does not become less by waiting.
   const lasting = kind === 'leases' || kind === 'globs' || kind === 'tasks_waiting'
-  return new Refusal('rate_limited', `${whose} may have ${limit} ${what}, and has them`, {
+  return new Refusal('rate_limited', `${whose} may have ${limit} ${what}, and has that many`, {
     next: NEXT[kind],
     details: { budget: kind, limit, retry_after_seconds, ...(lasting && { lasting }) },
   })

@@ -164,7 +164,7 @@ type Settled<O> = Exclude<O, Waiting>
 function fileStore(name: string): Refusal {
   const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
-    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy takes along what is here.',
+    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
     details: { lasting: true },
   })
 }

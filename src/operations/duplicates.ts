@@ -38,7 +38,7 @@ export const list = operation({
   touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Pairs of notes that say much the same, the most alike first.',
+  doc: 'Pairs of notes that say nearly the same, the most similar first.',
   tool: 'duplicates_list',
   input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
   output: answers.duplicates,

@@ -34,14 +34,14 @@ export const list = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'What happened, the newest first: of a lock, a task or an agent, or all of it.',
+  doc: 'Events, newest first: all of them, or those of a lock, a task or an agent.',
   input: {
     lock: field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>'),
     task_id: f.onlyTask,
-    by: field(() => s.optional(s.plain(256)), 'Only what this agent did.', '--by <agent>'),
+    by: field(() => s.optional(s.plain(256)), 'Only events caused by this agent.', '--by <agent>'),
     since_seconds: field(
       () => s.optional(s.seconds(1, 365 * 86_400)),
-      'Only what happened in the last so many seconds.',
+      'How far back to look.',
       '--since <duration>',
     ),
     limit: f.limit,

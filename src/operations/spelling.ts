@@ -73,7 +73,7 @@ const isSame = (a: unknown, b: unknown) => spelled(a) === spelled(b)
 const spelled = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function twice(said: string, field: string): Refusal {
-  return new Refusal('invalid', `${said} and ${field} mean the same, and differ here`, {
+  return new Refusal('invalid', `${said} and ${field} mean the same, but their values differ`, {
     next: `Send only one of them.`,
   })
 }

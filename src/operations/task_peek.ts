@@ -13,7 +13,7 @@ export const peek = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
+  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
     ids: f.peekedTasks,
     status: f.statusOptional,

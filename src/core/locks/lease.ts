@@ -301,7 +301,7 @@ export function refuseForeign(view: View, group: GroupRef): void {
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
   throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
-    next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
+    next: `The lock is free when the command ends. An admin can stop it: ${freeing(lease)}`,
     details: { name: lease.name, pid: lease.group?.pid },
   })
 }

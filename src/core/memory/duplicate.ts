@@ -130,7 +130,7 @@ export function resolveDuplicate(
     })
   }
   if ((content !== undefined) !== (action === 'merge')) {
-    throw new Refusal('invalid', 'A content belongs to merge, and merge needs one', {
+    throw new Refusal('invalid', 'content is for merge only, and merge needs it', {
       next: 'Say --action merge --content TEXT, or another action without a content.',
     })
   }

@@ -177,7 +177,7 @@ function tellPut(view: View, { memory, version }: Added, { agent }: Caller): voi
 function fenceOf(view: View, { task_id, fence }: PutMemory, caller: Caller): number | null {
   if (task_id !== undefined) return checkFence(view, lockOf(task_id), fence, caller).fence
   if (fence === undefined) return null
-  throw new Refusal('invalid', 'A fence was given without the task whose lease it is of', {
+  throw new Refusal('invalid', 'A fence was given without the task that it belongs to', {
     next: 'Give task_id too, or leave the fence out.',
   })
 }

@@ -41,7 +41,7 @@ const NOT_YET = pc.dim(' (made by the first write)')
 const FIRST_STEPS = [
   'Begin:',
   '  leasehold task add "Fix the login test"     then: leasehold task claim --agent me',
-  '  leasehold run --lock build -- make          one build at a time, whoever starts it',
+  '  leasehold run --lock build -- make          one build at a time',
   '  leasehold --help                            all commands, with examples',
 ]
 
@@ -50,7 +50,7 @@ const NEXT_STEPS = [
   '  leasehold task list --ready                 what can be claimed now',
   '  leasehold lock list                         who holds what, and for how long',
   '  leasehold task explain ID                   why a task is not running',
-  '  leasehold doctor                            is everything well here?',
+  '  leasehold doctor                            does everything work here?',
 ]
 
 function count(rows: Iterable<unknown>): number {

@@ -7,21 +7,21 @@ export const PROGRAM = {
   about: 'Lets many coding agents share tasks and files without stepping on each other.',
   examples: `
 Start here:
-  leasehold demo                                  see in 40 seconds what it is for
+  leasehold demo                                  see what it is for, in 40 seconds
   leasehold init                                  set this repository up for its agents
   leasehold task add "Fix the login test" --priority 7
   leasehold task claim --agent builder-1          the next ready task, for one agent only
   leasehold task done 1 --agent builder-1
   leasehold run --lock build -- make              hold a lock while a command runs
   leasehold lock acquire db --ttl 10m --wait 30s
-  leasehold queue add "Fix it" --project web --user alice     an agent is started for it
-  leasehold memory put build "make first"         what others should know
+  leasehold queue add "Fix it" --project web --user alice     starts an agent on it
+  leasehold memory put build "make first"         tell the other agents
 
 Every grant has a fence, a number that only rises. Send it with what you write under the lease
 (--fence, or LEASEHOLD_FENCE under run): if the lease is no longer yours, the write is refused.
 
 State lives in LEASEHOLD_DIR, else the nearest .leasehold/ upward, else ~/.leasehold.
-Exit codes: 0 yes, 2 bad input, 3 not found, 4 not allowed, 5 held or stale, 75 try later,
+Exit codes: 0 ok, 2 bad input, 3 not found, 4 not allowed, 5 held or stale, 75 try later,
 76 store damaged.`,
 }
 
@@ -67,21 +67,21 @@ Examples:
   leasehold queue pause --project web`,
   },
   reserve: {
-    about: 'Keep paths of this checkout to yourself while you work on them.',
+    about: 'Reserve paths of this checkout while you work on them.',
     examples: `
-A reservation is a lease on path globs: while you have it, nobody else gets one that has a path in
-common with it. Several globs are all or nothing; asking again renews. A folder means all that is
-in it. Globs: * ? ** [a-z] [!a] {a,b}; quote them for the shell.
+A reservation is a lease on path globs: while you hold it, nobody else can reserve a glob that
+overlaps it. Several globs are all or nothing; asking again renews. A folder means everything
+inside it. Globs: * ? ** [a-z] [!a] {a,b}; quote them for the shell.
 
 Examples:
   leasehold reserve add "src/parser/**" --agent a1 --reason "new grammar"
-  leasehold reserve add docs --shared             others may share it, nobody may have it alone
+  leasehold reserve add docs --shared             others may share it, nobody can have it alone
   leasehold reserve check src/parser/lexer.ts     0: free or mine, 5: held by another
   leasehold reserve list
   leasehold reserve release --agent a1            all of a1's in this checkout`,
   },
   runs: {
-    about: 'Look at what dispatchers have started.',
+    about: 'Show what dispatchers have started.',
     examples: `
 A run is one attempt at a task: 42.1 is the first at task 42.
 
@@ -91,21 +91,21 @@ Examples:
   leasehold runs logs 42 --follow                 what its newest run prints`,
   },
   config: {
-    about: 'Say which programs of config.json may be started.',
+    about: 'Approve the programs that config.json names.',
     examples: `
-config.json names programs: agents, and a command for alerts. It lies where agents may write, so
-nothing in it is started before a person has looked at it. What was approved is kept outside of the
-checkout; a change has to be approved again.
+config.json names programs: agents, and a command for alerts. Agents may be able to edit that file,
+so nothing in it is started before a person has approved it. Approvals are kept outside of the
+checkout, and a change has to be approved again.
 
 Examples:
   leasehold config approve                        shows what is new, and asks
-  leasehold config approve --yes                  in a script of yours`,
+  leasehold config approve --yes                  in your own script`,
   },
   memory: {
-    about: 'Share notes between agents; who disagrees knows at once, and nothing is lost.',
+    about: 'Share notes between agents. If two disagree, both know at once and nothing is lost.',
     examples: `
 A note is a scope (global, project:web, user:alice, task:42), a key and a content. Say which version
-you read (--based-on): if somebody wrote meanwhile, both versions are kept and you are told.
+you read (--based-on): if somebody has written since, both versions are kept and you are told.
 
 Examples:
   leasehold memory put build "Run make before npm test" --scope project:web
@@ -117,7 +117,7 @@ Examples:
   leasehold memory sync notes/                    as Markdown files, both ways`,
   },
   agent: {
-    about: 'See who works here.',
+    about: 'See which agents work here.',
     examples: `
 Examples:
   leasehold agent list
@@ -132,13 +132,13 @@ Examples:
   leasehold event list --task 42 --json`,
   },
   alert: {
-    about: 'See what somebody should know of now.',
+    about: 'See what needs attention now.',
     examples: `
 Examples:
   leasehold alert list`,
   },
   token: {
-    about: 'Say who may come in through HTTP and MCP.',
+    about: 'Manage access over HTTP and MCP.',
     examples: `
 Examples:
   leasehold token create --role agent --agent builder-1
@@ -151,7 +151,7 @@ Examples:
 Examples:
   leasehold db check                              integrity, and the chain of events
   leasehold db backup before-upgrade.db
-  leasehold db restore before-upgrade.db          fences rise, so nothing old is accepted
+  leasehold db restore before-upgrade.db          fences rise, so old ones are refused
   leasehold db copy --from sqlite: --to postgres://db.example/leasehold`,
   },
 }
@@ -159,21 +159,21 @@ Examples:
 /** What the help of one command shows below its flags. */
 export const EXAMPLES: Record<string, string> = {
   stats: `
-From counters that are kept with every commit: by the minute for 2 hours, by the hour for 60 days.
-Percentiles are read off histograms whose bounds are about 1-2-5 apart. Refusals (REFUSED) are
-added with the next commit, so a crash may lose the last ones; all else is exact.
+Statistics come from counters that are written with every commit: by the minute for 2 hours, by
+the hour for 60 days. Percentiles are read from histograms with bounds of about 1-2-5. Refusals
+(REFUSED) are added with the next commit, so a crash may lose the last ones; all else is exact.
 
 Examples:
   leasehold stats                                 the last 24 hours
   leasehold stats --since 15m --limit 5
   leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
   'alert list': `
-Raised by the daemon; where they are sent, and the bounds, config.json says (docs/observe.md).`,
+The daemon raises alerts. config.json has their bounds, and where they are sent (docs/observe.md).`,
   ...MEMORY_EXAMPLES,
   ...SEARCH_EXAMPLES,
   'queue add': `
-The prompt is what the agent is told to do. Which agent that is, and where it runs, config.json says
-for the project (docs/config.md). Tasks of one user run one at a time, the most urgent first; the
+The prompt is what the agent is told to do. config.json says for each project which agent that is,
+and where it runs (docs/config.md). Tasks of one user run one at a time, the most urgent first; the
 longer a task waits, the more urgent it is.
 
 Examples:
@@ -182,28 +182,28 @@ Examples:
   leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
   leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
   'queue status': `
-Waiting tasks by user, slots in use, and who is busy with what since when. A user is busy while a
-task of theirs runs; the others of that user wait. Why one task waits: leasehold task explain ID`,
+Shows waiting tasks by user, slots in use, and who is busy with what, since when. A user is busy
+while one of their tasks runs; their other tasks wait. Why one waits: leasehold task explain ID`,
   'queue list': `
 Examples:
   leasehold queue list --user alice               in the order in which they start
   leasehold queue list --project web --limit 20`,
   'queue cancel': `
 A waiting task is taken out of its queue. A running one is stopped: its agent gets TERM, then KILL,
-and the user is free when nothing of it is left. A running task is for whoever enqueued it to
-cancel, or an admin (--force). Put it back with: leasehold queue retry ID`,
+and the user is free when none of its processes is left. A running task can be cancelled by the
+agent that enqueued it, or an admin (--force). Put it back with: leasehold queue retry ID`,
   'queue retry': `
-It keeps its place by age, and what was counted against it (failed and lost runs) is forgotten.`,
+The task keeps its place by age, and its failed and lost runs no longer count against it.`,
   'queue pause': `
-What runs goes on; what waits stays in its queue, and more can be added.
+Running tasks go on; waiting tasks stay in their queues, and more can be added.
 
 Examples:
   leasehold queue pause                           everything
   leasehold queue pause --project web
   leasehold queue resume --project web`,
   'queue resume': `
-Resume what was paused, in the same words: resuming the whole queue leaves a project that was
-paused by itself as it is. See what is paused: leasehold queue status`,
+Resume with the same flags as you paused: resuming the whole queue leaves a project that was
+paused by name as it is. See what is paused: leasehold queue status`,
   'queue limit': `
 Examples:
   leasehold queue limit --max 8                   all projects and users together
@@ -212,16 +212,17 @@ Examples:
   leasehold queue limit --user alice --weight 2   twice the share of others
   leasehold queue limit --project web --max null  no limit any more
 
-It holds until the daemon starts or config.json changes. To keep it, say it there.`,
+The limit holds until the daemon starts or config.json changes. To keep it, put it there.`,
   'queue cleanup': `
-A run is stale when its process is gone or its lease is over. The daemon settles those by itself;
-this does it now, without one too. What still runs is stopped first, then its lock is free.
+A run is stale when its process is gone or its lease is over. The daemon settles stale runs by
+itself; this command does it now, also without a daemon. What still runs is stopped first, then
+its lock is free.
 
 Examples:
   leasehold queue cleanup
   leasehold queue cleanup --older-than 1h --project web`,
   'queue release-user': `
-For a user that is stuck. Their running task is cancelled and stopped, then the next one may start.
+For a user who is stuck. Their running task is cancelled and stopped, then the next one may start.
 
 Examples:
   leasehold queue release-user alice

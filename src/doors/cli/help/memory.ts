@@ -11,7 +11,7 @@ Examples:
   leasehold memory put db-port 5433 --confidence 0.8 --tag setup --ttl 30d
   leasehold memory put plan - --scope task:42 --task 42 < plan.md    only while its lock is yours`,
   'memory get': `
-What cannot be seen (control characters, text that runs backwards) is spelled out. As it is:
+Invisible characters (control codes, text that runs backwards) are spelled out. For the exact text:
   leasehold memory get build --json
 
 If versions disagree, all of them are shown. See: leasehold memory conflicts`,
@@ -20,14 +20,14 @@ Examples:
   leasehold memory diff build                     what the newest version changed
   leasehold memory diff build --from 1 --to 4`,
   'memory delete': `
-The note is gone from lists and searches; leasehold memory history still shows it, until it is
+The note disappears from lists and searches; leasehold memory history still shows it until it is
 pruned. To delete only if it is still what you read: --based-on VERSION.`,
   'memory prune': `
-Without flags: notes that were deleted or have expired. Nothing is done before you say so:
+Without flags: notes that were deleted or have expired. By default nothing is removed, only shown:
 
 Examples:
-  leasehold memory prune                          what would go
-  leasehold memory prune --dry-run no             away with it
+  leasehold memory prune                          what would be removed
+  leasehold memory prune --dry-run no             remove it
   leasehold memory prune --scope task:42 --older-than 30d --dry-run no
   leasehold memory prune --below-confidence 0.2
   leasehold memory prune --history --dry-run no   only the texts of old versions
@@ -37,9 +37,9 @@ Notes in conflict are never pruned.`,
 Examples:
   leasehold memory conflicts
   leasehold memory conflicts --id 3f9a1c2b4d5e    both sides, and a draft of a merge
-  leasehold memory conflicts --status merged      what was merged by itself`,
+  leasehold memory conflicts --status merged      what was merged automatically`,
   'memory resolve': `
-ours is what was there, theirs is what came later. The outcome is a new version that names both.
+ours is what was there first, theirs is what came later. The outcome is a new version based on both.
 
 Examples:
   leasehold memory resolve 3f9a1c2b4d5e --choose theirs
