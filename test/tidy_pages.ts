@@ -4,7 +4,7 @@ import { type Fault, fault, matches, type Rule, type TreeFile } from './tidy_rul
 /** What once was true stays in the changelog. */
 const isPage = ({ path }: TreeFile) => path.endsWith('.md') && path !== 'CHANGELOG.md'
 
-const TOP = ['src', 'test', 'bench', 'docs']
+const TOP = new Set(['src', 'test', 'bench', 'docs'])
 const LINK = /\]\((?!https?:)([^)#\s]+\.(?:md|ts|json|py))(?:#[^)]*)?\)/
 const NAMED = /`([\w.-]+(?:\/[\w.-]+)+\/?)`/
 
@@ -39,7 +39,7 @@ const pagePaths: Rule = {
       }
       for (const [named, line] of matches(page, page.text, NAMED)) {
         const [first] = named.split('/')
-        const isOurs = TOP.includes(first!) || existsAs(`${first}/`, paths)
+        const isOurs = TOP.has(first!) || existsAs(`${first}/`, paths)
         if (!isOurs || existsAs(named, paths)) continue
         found.push(fault(page, line, `names ${named}, which does not exist. Mend the path.`))
       }

@@ -228,7 +228,7 @@ export type ShownEvent = EventDraft & Omit<Recorded, 'hash'>
 /** An event of one of these types. */
 export type EventOf<T extends EventType> = Extract<EventDraft, { type: T }> & Recorded
 
-/** The fields of all events, for those who go by what an event says rather than by its type. */
+/** The fields of all events, for code that goes by what an event says and not by its type. */
 export type EventFacts = { [F in Field]?: FactOf<F> }
 type Field = { [T in EventType]: keyof EventData[T] }[EventType]
 type FactOf<F> = {
@@ -242,7 +242,7 @@ type Noun = EventType extends infer T ? (T extends `${infer N}.${string}` ? N : 
 /** What an event is about: `lease` of `lease.granted`. */
 export const nounOf = ({ type }: Pick<EventDraft, 'type'>) => type.split('.')[0] as Noun
 
-/** What a refused ask leaves behind all the same. */
+/** The events that a refused ask leaves behind, although its layer is dropped. */
 export type LeavingEvent = {
   [T in 'write.fenced_off' | 'deadlock.found']: { type: T; lock: string; data: EventData[T] }
 }['write.fenced_off' | 'deadlock.found']

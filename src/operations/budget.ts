@@ -6,10 +6,10 @@ import { Company, LATE_MS, Pace, type Turn } from './pace.ts'
 
 const MB = 1024 * 1024
 const HOUR_MS = 3600_000
-/** Whoever was refused asks again after this time: short calls soon end, the rest does not. */
+/** When a refused token should ask again: short calls soon end, the rest takes longer. */
 const MOMENT_SECONDS = 1
 const LONG_SECONDS = 30
-/** What is in the store is counted at most so often for one token. */
+/** For one token, what is in the store is counted no more often than this. */
 const COUNT_MS = 2_000
 
 /**
@@ -121,7 +121,7 @@ export class Budget {
     return this.add(kind, amount)
   }
 
-  /** The same for what is there already, and can only keep others from being let in. */
+  /** The same without a refusal, for what is there already: it only counts against the next. */
   add(kind: Open, amount: number): () => void {
     this.open[kind] += amount
     this.shared[kind] += amount

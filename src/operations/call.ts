@@ -88,7 +88,7 @@ function change<F extends Fields, O>(
     try {
       return turn.timed(() => decide(view, ticket_id))
     } finally {
-      // Whoever waits may be asked again, as often as something becomes free.
+      // A waiting ask is decided again whenever something becomes free.
       turn.end()
     }
   }
@@ -104,7 +104,7 @@ function change<F extends Fields, O>(
     })
   }
   return whileCounted(operation, input, caller, wait, () => {
-    // Whoever was cut off may come back to its place: until then it is one that somebody has.
+    // A waiter that was cut off may come back to its place, which counts as used until then.
     return signal?.aborted && request ? TICKET_MS : 0
   })
 }
@@ -132,7 +132,7 @@ function placed<F extends Fields, O>(
 
 const OURS = 'leasehold:'
 
-/** By locks of these names our own programs know which of them serves. Only an admin frees one. */
+/** By locks with these names our programs agree which of them serves. Only an admin frees one. */
 function refuseOurs(name: string, { name: lock, names }: Input<Fields>): void {
   const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
   const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))

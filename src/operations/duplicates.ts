@@ -12,7 +12,7 @@ import { cursorIn, pageOf } from './page.ts'
 import * as d from './search_fields.ts'
 import { textTools } from './text_merge.ts'
 
-/** An agent reads both sides of every pair: a page of them must not fill its mind. */
+/** An agent reads both sides of every pair: a page of pairs must not fill its context. */
 const EXCERPT_MAX = 160
 
 /** One side of a pair: where it is, who wrote it, and how it begins. */

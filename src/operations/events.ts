@@ -11,7 +11,7 @@ import { field, operation } from './operation.ts'
 import * as s from './schemas.ts'
 
 const PAGE = 500
-/** So many events are looked at per call; `next` goes on from there, also when few of them fit. */
+/** A call looks at this many events; `next` continues from there, even if few of them fit. */
 const WALK_MAX = 10_000
 
 interface Past {
@@ -62,7 +62,7 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<P
   for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
     const begin = Math.max(0, end - PAGE)
     const found = await store.events(begin, end - begin)
-    // Where the past was pruned, what comes behind it is found in its place: told already.
+    // After pruning, later events are found in place of those that are gone: shown already.
     const page = found.filter(({ position }) => position <= end)
     const seen = new Set(await eventsSeen(store, page, caller))
     for (const event of page.toReversed()) {
@@ -79,7 +79,7 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<P
   return { items, next: end > 0 ? String(end + 1) : null }
 }
 
-/** What was found for one token is the same for all who listen with it. */
+/** What one token may see is worked out once for all streams that use it. */
 const found = new WeakMap<Event[], Map<object, Promise<Event[]>>>()
 
 /** Those of `events` that the caller may be told of. */

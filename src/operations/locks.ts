@@ -91,7 +91,7 @@ function lockIn(view: View, input: Named): string {
   return namesIn(input)[0]!
 }
 
-/** `not_found`: whoever names a task means one that is there. */
+/** Refuses with `not_found` if the named task does not exist. */
 function refuseUnknown(view: View, { task_id }: Named): void {
   if (task_id !== undefined) getTask(view, task_id)
 }

@@ -6,7 +6,7 @@ import * as s from './schemas.ts'
 /** The fields of shared memory: scopes, keys, tags and contents. */
 
 const KEY_MAX = 256
-/** In bytes: both stand in the keys of indexes, where a database has room for so much. */
+/** In bytes: key and scope are part of the keys of indexes, whose length databases bound. */
 const KEY_BYTES_MAX = 512
 const SCOPE_BYTES_MAX = 640
 
@@ -32,7 +32,7 @@ const scopeName = () =>
 const content = () =>
   s.text(NOTE_BYTES_MAX).check(
     z.refine(
-      // Too many characters were told already.
+      // The check before this one has refused too many characters already.
       (value) => value.length > NOTE_BYTES_MAX || Buffer.byteLength(value) <= NOTE_BYTES_MAX,
       `may have at most ${NOTE_BYTES_MAX} bytes`,
     ),

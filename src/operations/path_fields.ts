@@ -2,7 +2,7 @@ import { RESERVATION_TTL_MS } from '../core/bounds.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 
-/** The fields of reservations. Places are opaque here: a client computes them, and they compare. */
+/** The fields of reservations. Places are opaque here: clients make them, rules compare them. */
 
 const PLACE_MAX = 4096
 

@@ -24,7 +24,7 @@ import { operation } from './operation.ts'
 /** Every answer says this of what is in it. */
 const TRUST = 'untrusted'
 
-/** Hits are a moment old: what is shown is what the view has, and only if it is wanted. */
+/** Hits are a moment old: what is shown is what the view has now, if it still fits the filters. */
 function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { score: number }> {
   for (const { id, score } of hits) {
     const memory = view.get('memory', id)
@@ -32,7 +32,7 @@ function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { 
   }
 }
 
-/** Where no note is near the query, only those that have its words themselves. */
+/** If no note is near the query, only notes that contain its words are left. */
 function relevant(view: View, { hits, isFar }: Found, terms: string[]): Hit[] {
   if (!isFar) return hits
   return hits.filter(({ id }) => {
@@ -83,7 +83,7 @@ export const search = operation({
   output: answers.found,
   command: 'memory search query',
   lookup: (store, { query, scope, mode, limit, ...said }) => {
-    // What is filtered out afterwards has to be made up for.
+    // Filters take some away afterwards, so more than the limit is looked for.
     const narrows = Object.values(said).some((each) => each !== undefined)
     const pool = narrows ? 10 * limit + 100 : 2 * limit + 20
     const scopes = scope === undefined ? undefined : [scope]
@@ -119,7 +119,7 @@ interface About {
   scopes: string[] | undefined
 }
 
-/** What a task is about, and where notes for it are: its own, its project's, its user's, all's. */
+/** What a task is about, and the scopes of notes for it: its own, its project, its user, global. */
 function aboutTask(view: View, id: string): About {
   const { title, body, labels, project, user } = getTask(view, id)
   const query = `${title}\n${labels.join(' ')}\n${body.slice(0, TASK_TEXT_MAX)}`
@@ -182,7 +182,7 @@ function notesOfTask(view: View, task_id: string): Hit[] {
 
 type Label = ReturnType<typeof labelsOf> & { content: string; cut: boolean }
 
-/** Whole notes as long as they fit, then the part of one that does. */
+/** Whole notes while they fit, then as much of the next one as fits. */
 function fitting(view: View, hits: Hit[], narrow: Narrow, terms: string[], budget: number) {
   const items: Label[] = []
   let tokens = 0

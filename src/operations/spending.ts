@@ -3,7 +3,7 @@ import { sizeOf } from '../core/size.ts'
 import { type Uses, usedBy } from './budget.ts'
 import type { Fields, Input, Operation } from './operation.ts'
 
-/** To write one row of many, or so many bytes of one, takes about so long. */
+/** About how long it takes to write one row, or this many bytes of one. */
 const ROW_MS = 0.1
 const ROW_BYTES = 5_000
 

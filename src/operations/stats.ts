@@ -48,9 +48,9 @@ export const listAlerts = operation({
   },
 })
 
-/** A store that cannot be written cannot keep this: it is what this process knows. */
+/** Trouble of the store cannot be kept in the store: this process remembers it. */
 async function troubleOf(store: Store): Promise<ShownAlert[]> {
-  // A look tells whether there is damage; what it meets is told by the answer itself.
+  // The look finds out whether there is damage; the answer says what it met.
   await store.head().catch(() => undefined)
   const { damage, meter } = store
   const found = meter.trouble ? [showTrouble(meter.trouble)] : []

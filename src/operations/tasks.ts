@@ -200,7 +200,7 @@ export const setStatus = operation({
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
   replay: (view, reply, { status }): ShownClaim => {
     if (status === 'in_progress') return replayClaim(view, reply)
-    // No grant but an effect: it stays what it was when the lock that it left alone has gone.
+    // The move granted nothing: its answer stays true when the lock that it left alone is gone.
     const lease = reply.lease && liveLease(view, reply.lease.name)
     const same = lease && lease.fence === reply.lease?.fence ? showLease(view, lease) : null
     return { ...reply, lease: same, task: reply.task && withBody(view, reply.task) }

@@ -24,8 +24,8 @@ export function eventPage(source = readFileSync(SOURCE, 'utf8')): string {
   return `# Events
 
 Every change leaves an event: what happened, in the past tense. This page is made from
-\`src/core/event.ts\` (\`npm run reference\`). Read events with \`leasehold event list\`, follow them
-over HTTP at \`/v1/events\` (server-sent events, resumable by id), or with the SDK:
+\`src/core/event.ts\` (\`npm run reference\`). Read events with \`leasehold event list\`, follow
+them over HTTP at \`/v1/events\` (server-sent events, resumable by id), or with the SDK:
 
 \`\`\`ts
 for await (const { event } of client.events()) {
@@ -33,8 +33,8 @@ for await (const { event } of client.events()) {
 }
 \`\`\`
 
-Every event has these fields; \`data\` depends on its type, and is listed below. A field named \`name?\`
-may be missing.
+Every event has these fields; \`data\` depends on its type, and is listed below. A field named
+\`name?\` may be missing.
 
 | field | type | meaning |
 |---|---|---|
@@ -65,7 +65,13 @@ function fieldsOf(source: string, type: string): Member[] {
   if (type.startsWith('{')) return membersOf(type.slice(1, -1))
   const [, outer, inner] = /^(\w+)<(.*)>$/s.exec(type) ?? []
   if (outer === 'Partial') {
-    return fieldsOf(source, inner!).map((field) => ({ ...field, isOptional: true }))
+    const all = fieldsOf(source, inner!)
+    return all.map((field) => ({
+      name: field.name,
+      isOptional: true,
+      type: field.type,
+      doc: field.doc,
+    }))
   }
   if (outer === 'Record') {
     const [keys, value] = splitAt(inner!, ',') as [string, string]

@@ -285,8 +285,8 @@ export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
 }
 
 /**
- * What a lease names is stopped when the lease ends, so it has to be what a program of ours has
- * started for that, whoever names it: refuses what runs here and does not carry its mark.
+ * The process group that a lease names is stopped when the lease ends, so one of our programs must
+ * have started it for that: refuses a group that runs here and does not carry its mark.
  */
 export function refuseForeign(view: View, group: GroupRef): void {
   if (view.leader(group) !== 'dead') return

@@ -33,8 +33,8 @@ export function isThere(view: View, id: string): Memory | undefined {
 }
 
 /**
- * Records what a note was found to be alike. A pair is reported once; an open one whose notes have
- * grown apart is withdrawn, one that somebody has resolved stays so. Refuses as `checkFence` does.
+ * Records which notes a note is alike. A pair is reported once; an open pair whose notes have grown
+ * apart is withdrawn, a resolved one stays resolved. Refuses as `checkFence` does.
  */
 export function recordAlike(
   view: View,

@@ -115,7 +115,7 @@ function isFreshStart(
   based_on: number | undefined,
 ): boolean {
   if (memory.live) return isExpired(view, memory)
-  // Whoever goes on from before the deletion does not know of it.
+  // A put that is based on a version from before the deletion does not know of the deletion.
   return based_on === undefined || heads.some(({ version }) => version === based_on)
 }
 
@@ -182,7 +182,7 @@ function fenceOf(view: View, { task_id, fence }: PutMemory, caller: Caller): num
   })
 }
 
-/** Whoever says the same again says it with more: what they leave out stays as it is. */
+/** The same content again may bring new tags or confidence: what it leaves out stays as it is. */
 function draftOf(
   view: View,
   ask: PutMemory,
