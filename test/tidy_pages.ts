@@ -49,4 +49,17 @@ const pagePaths: Rule = {
   },
 }
 
-export const PAGE_RULES = { pagePaths } satisfies Record<string, Rule>
+const INDEX = 'docs/README.md'
+
+const pageIndex: Rule = {
+  says: `${INDEX} names every page of docs`,
+  faults(files) {
+    const listed = files.find(({ path }) => path === INDEX)?.text ?? ''
+    const pages = files.filter(({ path }) => path.startsWith('docs/') && path.endsWith('.md'))
+    return pages
+      .filter(({ path }) => path !== INDEX && !listed.includes(`(${path.slice('docs/'.length)})`))
+      .map((page) => fault(page, 1, `is not in ${INDEX}. Give it a line there.`))
+  },
+}
+
+export const PAGE_RULES = { pagePaths, pageIndex } satisfies Record<string, Rule>

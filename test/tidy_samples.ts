@@ -142,6 +142,11 @@ const pages: Bad[] = [
     files: { 'src/core/view.ts': '', 'docs/design/a.md': 'Rules see a `core/gone.ts`.' },
     at: 'docs/design/a.md:1',
   },
+  {
+    rule: 'pageIndex',
+    files: { 'docs/README.md': '- [A](a.md)', 'docs/a.md': '', 'docs/design/b.md': '# B' },
+    at: 'docs/design/b.md:1',
+  },
 ]
 
 export const BAD: Bad[] = [...walls, ...core, ...words, ...pages]
@@ -173,7 +178,7 @@ export const FINE: [path: string, text: string][] = [
   ['test/a.test.ts', `const text = 'test.skip and setTimeout(resolve, 50)'\n`],
   ['test/a.test.ts', `const timer = setTimeout(() => child.kill(), 5_000)\n`],
   ['test/a.test.ts', `// @ts-expect-error -- a caller without types may send this\ncall(1)\n`],
-  ['docs/a.md', 'See `core/view.ts`, `core/locks/lock` and [it](../src/core/view.ts#L1).\n'],
-  ['docs/a.md', 'The note `project/web/build.md`, and `src/**` of [you](https://a.org/b.md).\n'],
+  ['ARCHITECTURE.md', 'See `core/view.ts`, `core/locks/lock`, [it](src/core/view.ts#L1).\n'],
+  ['README.md', 'The note `project/web/build.md`, and `src/**` of [you](https://a.org/b.md).\n'],
   ['package.json', '{\n  "dependencies": {\n    "zod": "4.6.7"\n  },\n  "files": ["a"]\n}\n'],
 ]

@@ -34,8 +34,8 @@ export class TokenWatch {
   }
 
   /**
-   * Calls `end`, once, when the token with this hash stops counting, also if it has stopped since it
-   * was let in. Returns what to call when nothing is open any more.
+   * Calls `end`, once, when the token with this hash stops counting, also if it has stopped since
+   * it was let in. Returns what to call when nothing is open any more.
    */
   watch(hash: string, end: End): () => void {
     const known = this.watched.get(hash)
