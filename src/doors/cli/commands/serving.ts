@@ -54,8 +54,8 @@ export function addServing(root: Command, enter: Enter): void {
 }
 
 /**
- * Whoever may not make a link is served all the same. A link signs in as an admin, so it is for the
- * person in front of a terminal, never for a log.
+ * A caller that may not make a link is served all the same. A link signs in as an admin, so it is
+ * for the person in front of a terminal, never for a log.
  */
 async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
   if (!process.stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))
