@@ -2,12 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { PAGE_RULES } from './tidy_pages.ts'
 import { BAD, FINE } from './tidy_samples.ts'
 import { type Fault, SHAPE_RULES, type TreeFile, treeFile } from './tidy_rules.ts'
 import { WORD_RULES } from './tidy_words.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const RULES = { ...SHAPE_RULES, ...WORD_RULES }
+const RULES = { ...SHAPE_RULES, ...WORD_RULES, ...PAGE_RULES }
 const TEXT = /\.(?:tsx?|mjs|js|sql|py|sh|md|json|ya?ml|html|css)$|^(?:\.ci|bin)\/|^\.\w+rc$/
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.leasehold'])
 

@@ -1,8 +1,9 @@
+import type { PAGE_RULES } from './tidy_pages.ts'
 import type { SHAPE_RULES } from './tidy_rules.ts'
 import type { WORD_RULES } from './tidy_words.ts'
 
 interface Bad {
-  rule: keyof typeof SHAPE_RULES | keyof typeof WORD_RULES
+  rule: keyof typeof SHAPE_RULES | keyof typeof WORD_RULES | keyof typeof PAGE_RULES
   /** A small tree, by path; the last file is the bad one. */
   files: Record<string, string>
   /** Where the fault must be reported. */
@@ -121,7 +122,23 @@ const words: Bad[] = [
   bad('silencers', 'src/core/a.ts', '// oxlint-disable-next-line no-console\nconsole.log(1)'),
 ]
 
-export const BAD: Bad[] = [...walls, ...core, ...words]
+const pages: Bad[] = [
+  bad('pagePaths', 'README.md', '\nSee [hooks](docs/gone.md#modes).', 2),
+  bad('pagePaths', 'docs/README.md', 'See [hooks](docs/README.md).'),
+  bad('pagePaths', 'ARCHITECTURE.md', 'Rules are in `src/core/gone.ts`.'),
+  {
+    rule: 'pagePaths',
+    files: { 'src/core/view.ts': '', 'docs/design/a.md': 'Rules see a `core/gone.ts`.' },
+    at: 'docs/design/a.md:1',
+  },
+  {
+    rule: 'pageIndex',
+    files: { 'docs/README.md': '- [A](a.md)', 'docs/a.md': '', 'docs/design/b.md': '# B' },
+    at: 'docs/design/b.md:1',
+  },
+]
+
+export const BAD: Bad[] = [...walls, ...core, ...words, ...pages]
 
 /** What looks like a fault to a careless rule, and is none. */
 export const FINE: [path: string, text: string][] = [
@@ -150,5 +167,7 @@ export const FINE: [path: string, text: string][] = [
   ['test/a.test.ts', `const text = 'test.skip and setTimeout(resolve, 50)'\n`],
   ['test/a.test.ts', `const timer = setTimeout(() => child.kill(), 5_000)\n`],
   ['test/a.test.ts', `// @ts-expect-error -- a caller without types may send this\ncall(1)\n`],
+  ['ARCHITECTURE.md', 'See `core/view.ts`, `core/locks/lock`, [it](src/core/view.ts#L1).\n'],
+  ['README.md', 'The note `project/web/build.md`, and `src/**` of [you](https://a.org/b.md).\n'],
   ['package.json', '{\n  "dependencies": {\n    "zod": "4.6.7"\n  },\n  "files": ["a"]\n}\n'],
 ]

@@ -42,7 +42,7 @@ export const REQUEST_MEMORY_MS = 24 * 3600_000
 /** From this priority on a task goes before those of others. */
 export const PRIORITY_HIGH = 7
 
-/** Of four starts for which high priority and others compete, at most so many go to the former. */
+/** Of four starts that high priority and others both want, high priority gets at most this many. */
 export const HIGH_STREAK_MAX = 3
 
 /** How long one run may keep its user busy, unless configured. */
@@ -55,11 +55,11 @@ export const RUN_MS_MIN = 1_000
 /** Runs at once per dispatcher, unless configured. */
 export const SLOTS_DEFAULT = 4
 
-/** A task whose runs are lost so often is put aside. */
+/** A task whose runs were lost this often is put aside. */
 export const LOST_MAX = 3
 
-/** What a note may say, in bytes, whoever wrote it. */
+/** The longest text of a note, in bytes. */
 export const NOTE_BYTES_MAX = 1024 * 1024
 
-/** So many siblings a new version is compared with: others wait for this write. */
+/** A new version is compared with this many siblings at most: others wait for this write. */
 export const MERGES_TRIED_MAX = 12

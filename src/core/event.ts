@@ -21,7 +21,7 @@ interface TaskMade {
   title: string
   priority: number
   project: string | null
-  /** Of one that is in the queue. */
+  /** Of an enqueued task. */
   user?: string | null
 }
 
@@ -54,25 +54,36 @@ interface Settled extends Disagreement {
 
 /** What each type of event says, beside when, by whom, and of which lock or task. */
 export interface EventData {
+  /** An agent was seen for the first time. */
   'agent.appeared': { kind: string }
+  /** The last lease of an agent expired. */
   'agent.lost': { lock: string; fence: number }
+  /** A condition that people should know of began; see `alert.list`. */
   'alert.raised': { id: string; rule: string; subject: string; message: string }
+  /** The condition of an alert is over. */
   'alert.cleared': { id: string; rule: string; subject: string }
+  /** A background job of memory failed too often and was put aside. */
   'background_job.dead': { kind: string; subject: string; error: string }
+  /** A wait was refused, because it would have closed this cycle. */
   'deadlock.found': { by: string; cycle: string[] }
+  /** A dispatcher began to serve these projects, or changed its settings. */
   'dispatcher.registered': {
     dispatcher: string
     host: string
     slots_max: number
     projects: string[]
   }
+  /** Two notes were found to be alike. */
   'duplicate.found': { id: string; similarity: number; label: string | null }
+  /** Somebody settled a pair of notes that are alike. */
   'duplicate.resolved': { id: string; action: string }
+  /** A person let an edit past a hook. */
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
+  /** An agent took a lock, or reserved a path. */
   'lease.granted': {
     fence: number
     ttl_seconds: number
-    /** Of one who waited. */
+    /** After a wait. */
     ticket?: string
     waited_ms?: number
     /** Of a reservation. */
@@ -81,28 +92,45 @@ export interface EventData {
     shared?: boolean
     project?: string
   }
+  /** A holder passed its lease to another agent, under a new fence. */
   'lease.handed_off': Held & { fence: number; from: string; from_fence: number; to: string }
+  /** The holder gave its lock back. */
   'lease.released': LeaseEnded
+  /** An admin freed the lock, or a restore did. */
   'lease.force_released': LeaseEnded
+  /** The task was cancelled while it was held. */
   'lease.cancelled': LeaseEnded
+  /** The run took longer than it may, and was ended. */
   'lease.overdue': LeaseEnded
+  /** The TTL ran out without a renewal. */
   'lease.expired': LeaseEnded
+  /** The process that held the lease died, or its run was lost. */
   'lease.died': LeaseEnded
-  /** It is to end, as soon as its command has been stopped. */
+  /** The lease is to end, as soon as its command has been stopped. */
   'lease.revoked': { fence: number; holder: string; reason: string }
+  /** Two versions of a note disagree. */
   'memory.conflicted': Disagreement
+  /** A note was deleted: the deletion is a version too. */
   'memory.deleted': VersionMade
+  /** Texts of notes got their vectors, and can be found by meaning. */
   'memory.embedded': { provider: string; ids: string[] }
+  /** Another provider makes the vectors from now on. */
   'memory.provider_changed': { provider: string; dimensions: number }
+  /** Notes, or texts of old versions, were taken away for good. */
   'memory.pruned': {
     versions: number
     bytes: number
     items: { scope: string; key: string; version: number | null; why: string }[]
   }
+  /** An agent wrote a version of a note. */
   'memory.put': VersionMade
+  /** Two versions were merged automatically, as the scope says. */
   'memory.merged': Settled
+  /** Somebody settled a conflict. */
   'memory.resolved': Settled
+  /** Background jobs that were put aside are tried again. */
   'memory.retried': { tried: number }
+  /** A limit or a weight was set. */
   'queue.limited': {
     project?: string | undefined
     group?: string | undefined
@@ -110,9 +138,13 @@ export interface EventData {
     max?: number | null | undefined
     weight?: number | undefined
   }
+  /** A project, a user or (both null) the whole queue starts nothing more. */
   'queue.paused': Paused
+  /** What was paused may start again. */
   'queue.resumed': Paused
+  /** The command of a run was let go. */
   'run.started': { run: string; fence: number; pid: number; host: string; launch_ms: number }
+  /** A run is over, and nothing of it is left. */
   'run.ended': Partial<Held> & {
     run: string
     fence: number
@@ -121,34 +153,51 @@ export interface EventData {
     signal: string | null
     reason: string | null
   }
+  /** What is over was forgotten: how many rows of each kind. */
   'store.pruned': Partial<Record<Retained | 'requests' | 'vectors', number>>
+  /** A backup was put in place; all fences rise with the epoch. */
   'store.restored': { epoch: number }
+  /** An agent took a task: its lock, `in_progress` and a run. */
   'task.claimed': {
     fence: number
     run: string
-    /** Not where the lock was held already. */
+    /** Unless the lock was held already. */
     ttl_seconds?: number
+    /** Of the first run of an enqueued task. */
     queued_ms?: number
   }
+  /** A task was added. */
   'task.created': TaskMade
+  /** These fields of a task were changed. */
   'task.edited': { fields: string[]; version: number }
+  /** A task was added to the queue of its user. */
   'task.enqueued': TaskMade
+  /** A finished task left the store, as retention says. */
   'task.forgotten': { status: Status }
+  /** The status of a task changed. */
   'task.moved': Partial<Held> & {
     from: Status
     to: Status
     version: number
-    /** Of one that was held. */
+    /** If the task was held. */
     fence?: number
     released?: boolean
   }
+  /** A task whose runs were lost too often was set to `failed`. */
   'task.quarantined': { lost: number; run: string | null }
+  /** A waiter was chosen to leave its lines, to break a deadlock. */
   'ticket.broken': { ticket: string; cycle: string[] }
+  /** It is this waiter's turn: it has 2 s to take the lock. */
   'ticket.called': { ticket: string }
+  /** An agent joined the lines of these locks. */
   'ticket.joined': { ticket: string; names: string[] }
+  /** A waiter is gone without what it waited for. */
   'ticket.left': { ticket: string; waited_ms: number }
+  /** A token was made. */
   'token.created': { token: string; role: string; for: string | null }
+  /** A token was made worthless. */
   'token.revoked': { token: string }
+  /** A write with a stale fence was refused. */
   'write.fenced_off': { fence: number; current_fence: number | null; by: string }
 }
 
@@ -179,7 +228,7 @@ export type ShownEvent = EventDraft & Omit<Recorded, 'hash'>
 /** An event of one of these types. */
 export type EventOf<T extends EventType> = Extract<EventDraft, { type: T }> & Recorded
 
-/** The fields of all events, for those who go by what an event says rather than by its type. */
+/** The fields of all events, for code that goes by what an event says and not by its type. */
 export type EventFacts = { [F in Field]?: FactOf<F> }
 type Field = { [T in EventType]: keyof EventData[T] }[EventType]
 type FactOf<F> = {
@@ -193,7 +242,7 @@ type Noun = EventType extends infer T ? (T extends `${infer N}.${string}` ? N : 
 /** What an event is about: `lease` of `lease.granted`. */
 export const nounOf = ({ type }: Pick<EventDraft, 'type'>) => type.split('.')[0] as Noun
 
-/** What a refused ask leaves behind all the same. */
+/** The events that a refused ask leaves behind, although its layer is dropped. */
 export type LeavingEvent = {
   [T in 'write.fenced_off' | 'deadlock.found']: { type: T; lock: string; data: EventData[T] }
 }['write.fenced_off' | 'deadlock.found']

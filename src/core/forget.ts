@@ -167,7 +167,7 @@ export function forgetSome(view: View, ask: Forgetting, rows_max = STEP_ROWS): S
   const it: Kind = KINDS[ask.name]
   const age_ms = ask.days === null ? null : ask.days * DAY_MS
   const going: { row: AnyRow; at: Cursor; age_ms: number | null }[] = []
-  // Taken first: what is removed must not be walked on.
+  // Taken first, because rows are removed while the list is walked.
   for (const row of view.scan(it.index, ask.group, ask.after)) {
     const at = cursorOf(it.index, row)
     const isCut = ask.cut !== undefined && !isBefore(ask.cut, at)

@@ -5,8 +5,8 @@ export interface Bound {
 }
 
 /**
- * What leaves by itself. Requests are not here: R9 promises a day for them, and no more. A lock
- * that is held, a run that goes on and a task that is not done leave by nobody's setting.
+ * What leaves by itself. Requests are not here: R9 promises a day for them, and no more. No setting
+ * removes a lock that is held, a run that goes on or a task that is not done.
  */
 export const RETENTION = {
   events: { days: 30, max: 1_000_000 },

@@ -19,14 +19,14 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
     })
   }
   if (ask.role === 'admin' && ask.scope !== null) {
-    throw new Refusal('invalid', 'A token of the role admin is bound to nothing', {
+    throw new Refusal('invalid', 'A token of the role admin cannot be bound to users or projects', {
       next: 'Leave out users and projects, or make a token of the role agent or viewer.',
     })
   }
   if (view.get('token', ask.hash)) {
     // Also a revoked one: making it again would bring it back.
     throw new Refusal('conflict', 'A token with this secret exists already', {
-      next: 'Make a new secret: leasehold token create does.',
+      next: 'leasehold token create makes a new secret.',
     })
   }
   const token: Token = {

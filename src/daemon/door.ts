@@ -34,7 +34,7 @@ export interface DoorAsk {
   /** 0 takes any that is free. */
   port: number
   version: string
-  /** Whoever has it is an admin. */
+  /** A caller with this secret is an admin. */
   secret: string
   bounds?: typeof BOUNDS
 }

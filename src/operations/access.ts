@@ -36,7 +36,7 @@ export class Access {
   private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
   private readonly open: TokenWatch
   private readonly budgets: Budgets
-  /** What was read before one is not remembered after it. */
+  /** How many there were: a token that was read before a revocation is not remembered after it. */
   private revocations = 0
 
   constructor(store: Store, adminSecret: string) {

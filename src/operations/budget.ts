@@ -8,10 +8,10 @@ import type { Fields, Input, Operation } from './operation.ts'
 
 const MB = 1024 * 1024
 const HOUR_MS = 3600_000
-/** Whoever was refused asks again after this time: short calls soon end, the rest does not. */
+/** When a refused token should ask again: short calls soon end, the rest takes longer. */
 const MOMENT_SECONDS = 1
 const LONG_SECONDS = 30
-/** What is in the store is counted at most so often for one token. */
+/** For one token, what is in the store is counted no more often than this. */
 const COUNT_MS = 2_000
 
 /**
@@ -36,13 +36,13 @@ type Open = Exclude<Kind, Kept | 'bytes_stored'>
 
 const NEXT: Record<Kind, string> = {
   bytes_under_way: 'Ask again in a moment, or send less at once.',
-  waits: 'Wait for less at once, or use a token for each agent.',
+  waits: 'Open fewer waits at once, or use a token for each agent.',
   names_in_line: 'Wait for fewer locks at once.',
   streams: 'Share one stream, or use a token for each agent.',
   leases: 'Release what you do not need, or use a token for each agent.',
   globs: 'Release some, or reserve files and folders rather than patterns.',
-  tasks_waiting: 'Let some be done, or cancel them; then add more.',
-  bytes_stored: 'Keep large content in files and name them.',
+  tasks_waiting: 'Finish or cancel some of them before you add more.',
+  bytes_stored: 'Keep large content in files and give their names.',
 }
 
 /** `rate_limited`: which budget is used up, how much it is, and when to come back. */
@@ -51,7 +51,7 @@ function usedUp(kind: Kind, limit: number, retry_after_seconds: number): Refusal
   const whose = limit === LIMITS[kind].max ? 'This token' : 'Everybody together'
   // What a token keeps does not become less by waiting.
   const lasting = kind === 'leases' || kind === 'globs' || kind === 'tasks_waiting'
-  return new Refusal('rate_limited', `${whose} may have ${limit} ${what}, and has them`, {
+  return new Refusal('rate_limited', `${whose} may have ${limit} ${what}, and has that many`, {
     next: NEXT[kind],
     details: { budget: kind, limit, retry_after_seconds, ...(lasting && { lasting }) },
   })
@@ -123,7 +123,7 @@ export class Budget {
     return this.add(kind, amount)
   }
 
-  /** The same for what is there already, and can only keep others from being let in. */
+  /** The same without a refusal, for what is there already: it only counts against the next. */
   add(kind: Open, amount: number): () => void {
     this.open[kind] += amount
     this.shared[kind] += amount
@@ -224,7 +224,7 @@ export class Budgets {
   }
 }
 
-/** To write one row of many, or so many bytes of one, takes about so long. */
+/** About how long it takes to write one row, or this many bytes of one. */
 const ROW_MS = 0.1
 const ROW_BYTES = 5_000
 

@@ -87,7 +87,7 @@ function change<F extends Fields, O>(
     try {
       return turn.timed(() => decide(view, ticket_id))
     } finally {
-      // Whoever waits may be asked again, as often as something becomes free.
+      // A waiting ask is decided again whenever something becomes free.
       turn.end()
     }
   }
@@ -103,7 +103,7 @@ function change<F extends Fields, O>(
     })
   }
   return whileCounted(operation, input, caller, wait, () => {
-    // Whoever was cut off may come back to its place: until then it is one that somebody has.
+    // A waiter that was cut off may come back to its place, which counts as used until then.
     return signal?.aborted && request ? TICKET_MS : 0
   })
 }
@@ -131,7 +131,7 @@ function placed<F extends Fields, O>(
 
 const OURS = 'leasehold:'
 
-/** By locks of these names our own programs know which of them serves. Only an admin frees one. */
+/** By locks with these names our programs agree which of them serves. Only an admin frees one. */
 function refuseOurs({ name: lock, names }: Input<Fields>): void {
   const asked = [lock, ...(Array.isArray(names) ? (names as unknown[]) : [])]
   const ours = asked.find((each) => typeof each === 'string' && each.startsWith(OURS))
@@ -163,7 +163,7 @@ type Settled<O> = Exclude<O, Waiting>
 function fileStore(name: string): Refusal {
   const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
-    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy takes along what is here.',
+    next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
     details: { lasting: true },
   })
 }

@@ -34,7 +34,7 @@ export function waitForTask<O>(
       line.leave(waiter)
       answer?.()
     }
-    // A claim that is under way may still succeed, and must then be told: never leave before it.
+    // A claim that is under way may still succeed, and its caller must hear of it: wait for it.
     const giveUp = () => {
       over = true
       if (answer && !asking) finish()
@@ -76,7 +76,7 @@ class Line {
     })
   }
 
-  /** Behind those who came before: they are asked first, then the new one for the first time. */
+  /** Joins behind those who wait already: they are asked first, then the new one. */
   join(waiter: Waiter): void {
     this.waiters.add(waiter)
     if (!this.store.isFollowing) this.timer ??= setInterval(() => void this.serve(), LOOK_MS)

@@ -20,7 +20,7 @@ export const list = operation({
   touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
-  doc: 'Notes that disagree. With an id: both contents, and a draft of a merge.',
+  doc: 'Notes that disagree. With an id: both contents and a draft of a merge.',
   tool: 'conflicts_list',
   input: {
     id: m.conflictIdOptional,
@@ -49,7 +49,7 @@ export const resolve = operation({
   touches: ({ id }) => [{ conflict: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
   needs: 'database',
-  doc: 'End a conflict: choose a side, or give a content made of both, or one that replaces both.',
+  doc: 'Settle a conflict: choose a side, or give a text that combines or replaces both.',
   tool: 'conflict_resolve',
   input: {
     id: m.conflictId,
@@ -81,7 +81,7 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     const word = String(choose)
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
-  throw new Refusal('invalid', 'Say how it ends: choose a side, or give a content', {
+  throw new Refusal('invalid', 'Say how to settle it: choose a side, or give a content', {
     next: 'For example: leasehold memory resolve ID --choose theirs, or --content TEXT',
   })
 }

@@ -12,7 +12,7 @@ import { cursorIn, pageOf } from './page.ts'
 import * as d from './search_fields.ts'
 import { textTools } from './text_merge.ts'
 
-/** An agent reads both sides of every pair: a page of them must not fill its mind. */
+/** An agent reads both sides of every pair: a page of pairs must not fill its context. */
 const EXCERPT_MAX = 160
 
 /** One side of a pair: where it is, who wrote it, and how it begins. */
@@ -38,7 +38,7 @@ export const list = operation({
   touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Pairs of notes that say much the same, the most alike first.',
+  doc: 'Pairs of notes that say nearly the same, the most similar first.',
   tool: 'duplicates_list',
   input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
   output: answers.duplicates,

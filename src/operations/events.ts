@@ -11,7 +11,7 @@ import { field, operation } from './operation.ts'
 import * as s from './schemas.ts'
 
 const PAGE = 500
-/** So many events are looked at per call; `next` goes on from there, also when few of them fit. */
+/** A call looks at this many events; `next` continues from there, even if few of them fit. */
 const WALK_MAX = 10_000
 
 export interface EventsFound {
@@ -35,7 +35,7 @@ export const list = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'What happened, the newest first: of a lock, a task or an agent, or all of it.',
+  doc: 'Events, newest first: all of them, or those of a lock, a task or an agent.',
   input: {
     type: field(
       () => s.optional(s.plain(64)),
@@ -44,10 +44,10 @@ export const list = operation({
     ),
     lock: field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>'),
     task_id: f.onlyTask,
-    by: field(() => s.optional(s.plain(256)), 'Only what this agent did.', '--by <agent>'),
+    by: field(() => s.optional(s.plain(256)), 'Only events caused by this agent.', '--by <agent>'),
     since_seconds: field(
       () => s.optional(s.seconds(1, 365 * 86_400)),
-      'Only what happened in the last so many seconds.',
+      'How far back to look.',
       '--since <duration>',
     ),
     limit: f.limit,
@@ -68,7 +68,7 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<E
   for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
     const begin = Math.max(0, end - PAGE)
     const found = await store.events(begin, end - begin)
-    // Where the past was pruned, what comes behind it is found in its place: told already.
+    // After pruning, later events are found in place of those that are gone: shown already.
     const page = found.filter(({ position }) => position <= end)
     const seen = new Set(await eventsSeen(store, page, caller))
     for (const event of page.toReversed()) {
@@ -85,7 +85,7 @@ async function walkBack(store: Store, wanted: Wanted, caller: Caller): Promise<E
   return { items, next: end > 0 ? String(end + 1) : null }
 }
 
-/** What was found for one token is the same for all who listen with it. */
+/** What one token may see is worked out once for all streams that use it. */
 const found = new WeakMap<Event[], Map<object, Promise<Event[]>>>()
 
 /** Those of `events` that the caller may be told of. */

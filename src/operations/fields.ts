@@ -5,15 +5,15 @@ import * as s from './schemas.ts'
 
 /** The fields that operations share: one spelling, one meaning and one bound for each. */
 
-export const lockName = field(s.lockName, 'The lock: task:42, git:web, anything.')
-export const anyLockName = field(s.anyLockName, 'The lock: task:42, git:web, anything.')
+export const lockName = field(s.lockName, 'Name of the lock: task:42, git:web, or any other.')
+export const anyLockName = field(s.anyLockName, 'Name of the lock: task:42, git:web, or any other.')
 export const lockNameAlone = field(() => s.optional(s.lockName()), 'The lock.')
 export const anyLockNameAlone = field(() => s.optional(s.anyLockName()), 'The lock.')
 export const lockedTask = field(
   () => s.optional(s.id()),
-  "A task, in place of a name: the task's lock. There must be such a task.",
+  'Id of a task, instead of a name: its lock is meant. The task must exist.',
 )
-export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks: all or nothing.')
+export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks, all or nothing.')
 export const ttlSeconds = field(
   () => s.or(s.ttl(), TTL_MS_DEFAULT / 1000),
   'How long the lease lasts unless it is renewed (default 5m).',
@@ -21,17 +21,17 @@ export const ttlSeconds = field(
 )
 export const ttlSecondsOptional = field(
   () => s.optional(s.ttl()),
-  'A new length for the lease (default: the one it has).',
+  'New TTL of the lease (default: unchanged).',
   '--ttl <duration>',
 )
 export const waitSeconds = field(
   () => s.or(s.seconds(0, 24 * 3600), 0),
-  'Join the line and wait this long if it is held.',
+  'If the lock is held, wait in line for up to this long.',
   '--wait <duration>',
 )
 export const waitForTask = field(
   () => s.or(s.seconds(0, 24 * 3600), 0),
-  'Wait this long for one to become ready, in order of arrival.',
+  'If no task is ready, wait up to this long for one, in order of arrival.',
   '--wait <duration>',
 )
 export const fence = field(
@@ -41,7 +41,7 @@ export const fence = field(
 )
 export const takeover = field(
   () => s.or(s.yesOrNo(), false),
-  'Take it even if another process of the same agent id has it.',
+  'Take the lock even if another process with the same agent id holds it.',
   '--takeover',
 )
 export const holderProcess = field(
@@ -52,19 +52,19 @@ export const holderProcess = field(
 export const group = field(s.processGroup, 'The process group that runs under the lease.')
 export const linePriority = field(
   () => s.or(s.level(), PRIORITY_DEFAULT),
-  'Place in the line, 0–9 (default 5). Waiting counts too, so nobody starves.',
+  'Priority in the line, 0–9 (default 5). Waiting time counts too, so nobody starves.',
   '--priority <n>',
 )
 export const agentId = field(() => s.plain(256), 'Who is asking.')
-export const toAgent = field(() => s.plain(256), 'The agent that gets it.', '--to <agent>')
+export const toAgent = field(() => s.plain(256), 'The agent that gets the lock.', '--to <agent>')
 export const reason = field(
   () => s.optional(s.plain(500)),
-  'Why; kept in the audit.',
+  'The reason, kept in the event log.',
   '--reason <text>',
 )
 export const requestId = field(
   () => s.optional(s.plain(200)),
-  'Asking again with the same id has one effect and gets the same answer, for 24 hours.',
+  'Repeating a request with the same id, within 24 hours, has one effect and one answer.',
   '--request-id <id>',
 )
 
@@ -92,7 +92,7 @@ export const statusOptional = field(
 )
 export const onlyReady = field(
   () => s.or(s.yesOrNo(), false),
-  'Only tasks that can be claimed now, the next one first.',
+  'Only tasks that can be claimed now, in the order of claiming.',
   '--ready',
 )
 export const filterProject = field(
@@ -107,38 +107,42 @@ export const filterLabel = field(
 )
 export const filterPriority = field(
   () => s.optional(s.level()),
-  'Only tasks of at least this priority.',
+  'Only tasks with at least this priority.',
   '--priority <n>',
 )
 export const secretHash = field(
   () => s.hexDigest(),
-  'SHA-256 of the secret, as hex: whoever makes the secret keeps it.',
+  'SHA-256 of the secret, as hex; the secret itself is never sent.',
 )
-export const role = field(s.role, 'What it may do: viewer, agent or admin.', '--role <role>')
+export const role = field(s.role, 'What the token may do: viewer, agent or admin.', '--role <role>')
 export const tokenAgent = field(
   () => s.or(s.nullable(s.plain(256)), null),
-  'The agent it stands for.',
+  'The agent that the token stands for.',
 )
 export const tokenUsers = field(
   () => s.or(s.nullable(s.names()), null),
-  'Bind it to this user; give it several times for several.',
+  'Bind the token to this user (repeatable).',
   '--user <name...>',
 )
 export const tokenProjects = field(
   () => s.or(s.nullable(s.names()), null),
-  'Bind it to this project; give it several times for several.',
+  'Bind the token to this project (repeatable).',
   '--project <name...>',
 )
 export const tokenTtl = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
-  'How long it counts (default: until revoked).',
+  'How long the token is valid (default: until it is revoked).',
   '--ttl <duration>',
 )
-export const tokenId = field(() => s.plain(64), 'The id that token list shows.')
-export const limit = field(() => s.or(s.whole(1, 1000), 100), 'At most so many.', '--limit <n>')
+export const tokenId = field(() => s.plain(64), 'Id of the token, as shown by token list.')
+export const limit = field(
+  () => s.or(s.whole(1, 1000), 100),
+  'Maximum number of items (default 100).',
+  '--limit <n>',
+)
 export const after = field(
   () => s.optional(s.plain(2000)),
-  'Go on behind the last page: its `next`.',
+  'Continue after the last page: the `next` that it returned.',
   '--after <next>',
 )
 
@@ -147,11 +151,11 @@ export const filterText = field(
   'Only tasks with this in their id, title, project, user, agent or a label.',
 )
 export const peekedTasks = field(() => s.optional(s.ids()), 'Only these tasks.')
-export const peekedLocks = field(s.anyNames, 'The locks.')
+export const peekedLocks = field(s.anyNames, 'Names of the locks.')
 
 export const queued = field(
   () => s.or(s.yesOrNo(), false),
-  'Also take enqueued tasks, which are for dispatchers otherwise.',
+  'Also take enqueued tasks, which are normally left to dispatchers.',
   '--queued',
 )
 export const filterUser = field(
@@ -167,32 +171,32 @@ export const pausedProject = field(
 export const pausedUser = field(() => s.optional(s.plain(200)), 'Only this user.', '--user <name>')
 export const limitedProject = field(
   () => s.optional(s.plain(200)),
-  'The limit of this project.',
+  'Set the limit of this project.',
   '--project <name>',
 )
 export const limitedGroup = field(
   () => s.optional(s.plain(200)),
-  'The limit of this group.',
+  'Set the limit of this group.',
   '--group <name>',
 )
 export const limitedUser = field(
   () => s.optional(s.plain(200)),
-  'The limit or weight of this user.',
+  'Set the limit or weight of this user.',
   '--user <name>',
 )
 export const limitMax = field(
   () => s.optional(s.nullable(s.whole(0, 1_000_000))),
-  'How many may run at once; null takes the limit away.',
+  'How many may run at once; null removes the limit.',
   '--max <n|null>',
 )
 export const weight = field(
   () => s.optional(s.numberIn(0.001, 1000)),
-  "A user's share compared to others (default 1).",
+  "A user's share compared with other users (default 1).",
   '--weight <n>',
 )
 export const olderThan = field(
   () => s.optional(s.seconds(0, 365 * 86_400)),
-  'Also end what runs longer than this.',
+  'Also end runs that are older than this.',
   '--older-than <duration>',
 )
 export const busyUser = field(() => s.plain(200), 'The user.')
@@ -202,24 +206,24 @@ export const runFence = field(s.count, 'The fence that the run was claimed under
 export const runnerProcess = field(s.process, 'The process of the runner.')
 export const runStatus = field(
   () => s.optional(s.runStatus()),
-  `Only runs that are ${RUN_STATUSES.join(', ')}.`,
+  `Only runs with this status: ${RUN_STATUSES.join(', ')}.`,
   '--status <status>',
 )
 export const exitCode = field(
   () => s.or(s.nullable(s.whole(0, 255)), null),
-  'How the command exited; null if it did not.',
+  'Exit code of the command; null if a signal ended it.',
 )
 export const signal = field(
   () => s.or(s.nullable(s.plain(20)), null),
-  'The signal that ended it, if one did.',
+  'The signal that ended the command, if any.',
 )
 export const isLost = field(
   () => s.or(s.yesOrNo(), false),
-  'It was ended for want of its lease: the task goes back to the queue.',
+  'The run was ended because its lease was lost: the task goes back to the queue.',
 )
 export const endReason = field(
   () => s.or(s.nullable(s.plain(500)), null),
-  'Why the runner ended it, or could not begin it.',
+  'Why the runner ended the command, or could not start it.',
 )
 
 export const since = field(
@@ -229,7 +233,7 @@ export const since = field(
 )
 export const fromTime = field(
   () => s.optional(s.instant()),
-  'Begin at this time instead.',
+  'Start at this time instead.',
   '--from <time>',
 )
 export const toTime = field(
@@ -239,6 +243,6 @@ export const toTime = field(
 )
 export const top = field(
   () => s.or(s.whole(1, 50), 10),
-  'At most so many locks, waits and users.',
+  'Maximum number of locks, waits and users (default 10).',
   '--limit <n>',
 )

@@ -11,8 +11,8 @@ export interface Grants {
 }
 
 /**
- * Whoever remembers fences for callers learns from replies by this. A lease that was lost is not
- * ended here: what is written under it must be refused as stale, not taken for a new write.
+ * The leases that a reply grants and ends, for doors that remember fences. A lease that was lost is
+ * not ended here: a write under it must be refused as stale, not taken for a new write.
  */
 export function grantsIn(operation: Operation, input: Input, reply: unknown): Grants {
   if (operation.effect === 'read' || !isObject(reply)) return { granted: [], ended: [] }

@@ -12,10 +12,10 @@ export const bypass = operation({
   role: 'agent',
   touches: 'own',
   refuses: ['invalid', 'too_large'],
-  doc: 'Put on record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
+  doc: 'Record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
   input: {
     paths: p.touchedPaths,
-    reason: field(() => s.plain(500), 'Why, as that person said it.'),
+    reason: field(() => s.plain(500), 'The reason that the person gave.'),
     refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
     request_id: f.requestId,
   },

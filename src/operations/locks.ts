@@ -92,7 +92,7 @@ function lockIn(view: View, input: Named): string {
   return namesIn(input)[0]!
 }
 
-/** `not_found`: whoever names a task means one that is there. */
+/** Refuses with `not_found` if the named task does not exist. */
 function refuseUnknown(view: View, { task_id }: Named): void {
   if (task_id !== undefined) getTask(view, task_id)
 }
@@ -121,7 +121,7 @@ export const renew = operation({
   role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'not_found'],
-  doc: 'Extend a lease from now. An expired one is never revived.',
+  doc: 'Extend a lease from now on. An expired lease is never revived.',
   tool: 'renew_lock',
   input: {
     name: f.anyLockNameAlone,
@@ -147,7 +147,7 @@ export const release = operation({
   role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
-  doc: 'Give a lock back. A task in progress under it goes back to todo.',
+  doc: 'Release a lock. If its task is in progress, the task goes back to todo.',
   tool: 'release_lock',
   input: {
     name: f.anyLockNameAlone,
@@ -172,7 +172,7 @@ export const forceReleaseLock = operation({
   role: 'admin',
   touches: 'whole',
   refuses: ['forbidden', 'not_found'],
-  doc: 'Free a lock whoever holds it; a command that leasehold started under it is stopped first.',
+  doc: 'Free a lock that another agent holds; a command that we started under it is stopped first.',
   input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
   output: answers.forceReleased,
   command: 'lock force-release name',
@@ -188,7 +188,7 @@ export const handOffLock = operation({
   role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
-  doc: 'Pass a lock to another agent, with no moment in which a third could take it.',
+  doc: 'Pass a lock to another agent, with no moment in which anyone else could take it.',
   tool: 'hand_off_lock',
   input: {
     name: f.lockNameAlone,
@@ -337,7 +337,7 @@ export const peek = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: [],
-  doc: 'Some locks at a glance: those of them that are held.',
+  doc: 'The given locks at a glance, if they are held.',
   input: { names: f.peekedLocks },
   output: answers.peekedLocks,
   decide: (view, { names }) => {
@@ -355,7 +355,7 @@ export const waiters = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'Everybody who waits for a lock, whoever comes first in front.',
+  doc: 'Everybody who waits for a lock, in order.',
   input: { limit: f.limit, after: f.after },
   output: answers.waiters,
   command: 'lock waiters',

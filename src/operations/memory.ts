@@ -69,7 +69,7 @@ export const put = operation({
     'unavailable',
   ],
   needs: 'database',
-  doc: 'Write a shared note. If another says otherwise, both are kept and the answer says so.',
+  doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
   tool: 'memory_put',
   input: {
     key: m.key,
@@ -159,7 +159,7 @@ export const history = operation({
   touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
-  doc: 'Every version of a note, the newest first: who wrote it, and what it grew from.',
+  doc: 'Every version of a note, newest first: who wrote it, and what it is based on.',
   input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
   output: answers.history,
   command: 'memory history key',
@@ -237,7 +237,7 @@ export const prune = operation({
   touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'Take notes away for good: deleted and expired ones, and those described. Dry run first.',
+  doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',
   input: {
     scope: m.scopeOptional,
     older_than_seconds: m.olderThan,

@@ -6,7 +6,7 @@ import * as s from './schemas.ts'
 /** The fields of shared memory: scopes, keys, tags and contents. */
 
 const KEY_MAX = 256
-/** In bytes: both stand in the keys of indexes, where a database has room for so much. */
+/** In bytes: key and scope are part of the keys of indexes, whose length databases bound. */
 const KEY_BYTES_MAX = 512
 const SCOPE_BYTES_MAX = 640
 
@@ -32,7 +32,7 @@ const scopeName = () =>
 const content = () =>
   s.text(NOTE_BYTES_MAX).check(
     z.refine(
-      // Too many characters were told already.
+      // The check before this one has refused too many characters already.
       (value) => value.length > NOTE_BYTES_MAX || Buffer.byteLength(value) <= NOTE_BYTES_MAX,
       `may have at most ${NOTE_BYTES_MAX} bytes`,
     ),
@@ -42,7 +42,7 @@ const tagName = () => visible(100, 200)
 
 export const scope = field(
   () => s.or(scopeName(), 'global'),
-  'Whose note it is: global (the default), project:NAME, user:NAME or task:ID.',
+  'Scope of the note: global (the default), project:NAME, user:NAME or task:ID.',
   '--scope <scope>',
 )
 export const scopeOptional = field(
@@ -51,15 +51,15 @@ export const scopeOptional = field(
   '--scope <scope>',
 )
 export const key = field(() => visible(KEY_MAX, KEY_BYTES_MAX), 'What the note is about.')
-export const text = field(content, 'The note: text of up to 1 MB. - reads standard input.')
+export const text = field(content, 'The note, up to 1 MB of text. "-" reads standard input.')
 export const basedOn = field(
   () => s.optional(s.count()),
-  'The version you read. Left out, other content that is there is a conflict.',
+  'The version you read. Without it, writing over different content is a conflict.',
   '--based-on <n>',
 )
 export const deletedVersion = field(
   () => s.optional(s.count()),
-  'The version you read (default: the present one).',
+  'The version you read (default: the current one).',
   '--based-on <n>',
 )
 export const confidence = field(
@@ -72,18 +72,18 @@ export const tags = field(
     s.optional(
       z.array(tagName(), 'must be a list of tags').check(z.maxLength(20, 'may have at most 20')),
     ),
-  'Words to find it by (default: those of the version it is based on).',
+  'Tags to find the note by (default: those of the version it is based on).',
   '--tag <tag...>',
 )
-export const tag = field(() => s.optional(tagName()), 'Only with this tag.', '--tag <tag>')
+export const tag = field(() => s.optional(tagName()), 'Only notes with this tag.', '--tag <tag>')
 export const ttlSeconds = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
-  'Forget it after so long (default: never).',
+  'Forget the note after this long (default: never).',
   '--ttl <duration>',
 )
 export const taskId = field(
   () => s.optional(s.id()),
-  'The task it is written for: its lock must be yours.',
+  'The task that the note is written for; you must hold its lock.',
   '--task <id>',
 )
 export const fence = field(
@@ -93,44 +93,48 @@ export const fence = field(
 )
 export const version = field(
   () => s.optional(s.count()),
-  'This version (default: the present one).',
+  'The version to show (default: the current one).',
   '--version <n>',
 )
 export const from = field(
   () => s.optional(s.count()),
-  'The older version (default: what the newer one grew from).',
+  'The older version (default: the one that the newer is based on).',
   '--from <n>',
 )
 export const to = field(
   () => s.optional(s.count()),
-  'The newer version (default: the present one).',
+  'The newer version (default: the current one).',
   '--to <n>',
 )
 export const olderThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
-  'What was not changed for so long.',
+  'Only notes that have not changed for this long.',
   '--older-than <duration>',
 )
-export const expired = field(() => s.or(s.yesOrNo(), false), 'Only what has expired.', '--expired')
+export const expired = field(
+  () => s.or(s.yesOrNo(), false),
+  'Only notes that have expired.',
+  '--expired',
+)
 export const belowConfidence = field(
   () => s.optional(s.numberIn(0, 1)),
-  'Only what its author was less sure of.',
+  'Only notes with a lower confidence than this.',
   '--below-confidence <n>',
 )
 export const history = field(
   () => s.or(s.yesOrNo(), false),
-  'Leave the notes; forget the texts of their old versions.',
+  'Keep the notes, remove the texts of their old versions.',
   '--history',
 )
 export const dryRun = field(
   () => s.or(s.yesOrNo(), true),
-  'Only say what would go (default yes).',
+  'Only show what would be removed (default yes).',
   '--dry-run <yes|no>',
 )
-export const conflictId = field(() => s.plain(64), 'The conflict.')
+export const conflictId = field(() => s.plain(64), 'Id of the conflict.')
 export const conflictIdOptional = field(
   () => s.optional(s.plain(64)),
-  'This one, with both contents and a draft.',
+  'Only this conflict, with both contents and a draft of a merge.',
   '--id <id>',
 )
 export const conflictStatus = field(
@@ -142,7 +146,7 @@ export const conflictStatus = field(
       ),
       'open',
     ),
-  'Those that are open (the default), merged, resolved or replaced.',
+  'Conflicts with this status: open (the default), merged, resolved or replaced.',
   '--status <status>',
 )
 /** A number may come as text: the command line has no other way to say it. */
@@ -158,16 +162,16 @@ export const choose = field(
           ),
         ),
     ),
-  'Which side is right: ours (was there), theirs (came later), or a version.',
+  'Which side is right: ours (was there first), theirs (came later), or a version.',
   '--choose <side>',
 )
 export const resolution = field(
   () => s.optional(content()),
-  'A text made of both.',
+  'A text that combines both.',
   '--content <text>',
 )
 export const supersede = field(
   () => s.or(s.yesOrNo(), false),
-  'The content replaces both, and is not made of them.',
+  'The content replaces both versions instead of combining them.',
   '--supersede',
 )

@@ -100,7 +100,7 @@ export function showConflictWhole(view: View, conflict: MemoryConflict) {
   }
 }
 
-/** What a put came to: its version, and what it disagrees with, told at once. */
+/** The answer of a put: its version, and what it disagrees with. */
 export function showPut(view: View, { memory, version, written, conflict }: Put) {
   const { scope, key } = memory
   return {

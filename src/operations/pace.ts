@@ -3,26 +3,26 @@ import { planted } from '../core/planted.ts'
 
 /** One token gets this share of the server's time while others ask too. */
 const SHARE = 0.5
-/** It may be so far ahead of its share: whoever asks seldom never waits. */
+/** A token may be this far ahead of its share, so that one that asks seldom never waits. */
 const AHEAD_MS = 200
-/** Whoever is further behind is refused, and told so late that asking again at once is no use. */
+/** A token that would wait longer is refused, so late that asking again at once is no use. */
 export const LATE_MS = 5_000
 /** Others are asking if they asked within this time. */
 const BESIDE_MS = 5_000
-/** What an ask is thought to take of which nothing is known. */
+/** What an ask is expected to take if none of its kind was timed yet. */
 const GUESS_MS = 2
 /** What any ask takes beside what is timed: its connection, its token, its answer. */
 const LEAST_MS = 0.5
-/** What an ask took is thought of for a while: a short one among long ones tells little. */
+/** How slowly an estimate falls: one short ask among long ones tells little. */
 const KEEPS = 0.8
 
-/** Who is asking a server now: its time is divided only where there is somebody to divide it with. */
+/** Who is asking a server now: its time is divided only while several tokens ask. */
 export class Company {
   private last: { who: object | undefined; ms: number } = { who: undefined, ms: -BESIDE_MS }
-  /** When somebody else than the last one asked. */
+  /** When a token other than the last one asked. */
   private other_ms = -BESIDE_MS
 
-  /** Somebody asks; undefined is an admin. */
+  /** A token asks; undefined is an admin. */
   came(who: object | undefined, now = performance.now()): void {
     if (who !== this.last.who) this.other_ms = this.last.ms
     this.last = { who, ms: now }
@@ -35,8 +35,8 @@ export class Company {
 }
 
 /**
- * How fast one token may go on. Each of its asks takes a piece of time as long as what it is thought
- * to cost, divided by its share; an ask begins when the pieces before it are over.
+ * How fast one token may go on. Each of its asks takes a piece of time: what the ask is expected to
+ * cost, divided by the token's share. An ask begins when the pieces before it are over.
  */
 export class Pace {
   private readonly company: Company

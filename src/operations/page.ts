@@ -17,7 +17,7 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
   })
 }
 
-/** So much text on one page, and it ends before its limit: a thousand prompts are gigabytes. */
+/** A page with this much text ends before its limit: a thousand prompts are gigabytes. */
 const TEXT_MAX = 4 * 1024 * 1024
 
 /**

@@ -2,17 +2,20 @@ import { RESERVATION_TTL_MS } from '../core/bounds.ts'
 import { field } from './operation.ts'
 import * as s from './schemas.ts'
 
-/** The fields of reservations. Places are opaque here: a client computes them, and they compare. */
+/** The fields of reservations. Places are opaque here: clients make them, rules compare them. */
 
 const PLACE_MAX = 4096
 
 export const globs = field(() => s.paths(1), 'Globs, relative to the checkout: src/**, docs/*.md.')
-export const globsOptional = field(() => s.optional(s.paths(1)), 'Those globs (default: all).')
+export const globsOptional = field(
+  () => s.optional(s.paths(1)),
+  'The globs to release (default: all of yours).',
+)
 /** As many as a large commit has. */
 export const paths = field(() => s.paths(1, 1000), 'Paths, relative to the checkout.')
 export const touchedPaths = field(
   () => s.paths(0),
-  'Paths that are about to be written; none for a sign of life.',
+  'Paths that are about to be written; with none, only renew.',
 )
 export const project = field(
   () => s.optional(s.plain(200)),
@@ -26,43 +29,43 @@ export const checkout = field(
 )
 export const onlyCheckout = field(
   () => s.optional(s.plain(PLACE_MAX)),
-  'Only those in this checkout.',
+  'Only reservations in this checkout.',
   '--checkout <place>',
 )
 export const onlyProject = field(
   () => s.optional(s.plain(200)),
-  'Only those of this project.',
+  'Only reservations of this project.',
   '--project <name>',
 )
 export const repository = field(
   () => s.optional(s.nullable(s.plain(PLACE_MAX))),
-  'What the checkouts of one repository have in common, for a warning across them.',
+  'The repository that checkouts share, for warnings across worktrees.',
 )
 export const shared = field(
   () => s.or(s.yesOrNo(), false),
-  'Others may have them too, as long as they share them.',
+  'Let others reserve the same paths, as long as they share them too.',
   '--shared',
 )
 export const ttlSeconds = field(
   () => s.or(s.ttl(), RESERVATION_TTL_MS / 1000),
-  'How long they last unless renewed (default 15m).',
+  'How long the reservation lasts unless it is renewed (default 15m).',
   '--ttl <duration>',
 )
 export const why = field(
   () => s.optional(s.plain(500)),
-  'Why, for whoever is refused.',
+  'The reason, shown to agents that are refused.',
   '--reason <text>',
 )
 export const mode = field(
   s.mode,
-  'auto: reserve what nobody has; strict: refuse what you have not reserved; warn: only say so.',
+  'auto: reserve free paths; strict: refuse paths that you have not reserved; warn: only warn.',
 )
 export const nested = field(
   () => s.or(s.yesOrNo(), false),
-  'With no paths: also those of your subagents.',
+  'Without paths: also release those of your subagents.',
   '--nested',
 )
 export const keepSeconds = field(
   () => s.optional(s.ttl()),
-  'How long you may be silent now, where that is longer: a command runs that takes its time.',
+  'How long you may be silent, if longer than the TTL: a long command is about to run.',
 )

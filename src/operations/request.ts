@@ -32,7 +32,7 @@ function known(view: View, { operation, key, input_hash }: Asked): Request | und
   const seen = planted('S7') ? undefined : view.get('request', key)
   if (!seen || seen.input_hash === input_hash) return seen
   throw new Refusal('invalid', `This request id was used for another ${operation}`, {
-    next: 'A request id belongs to one input: use a new one for a new ask.',
+    next: 'A request id belongs to one input: use a new id for a new request.',
   })
 }
 

@@ -48,7 +48,7 @@ export const add = operation({
   role: 'agent',
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'invalid', 'too_large', 'lease_expired'],
-  doc: 'Reserve paths: while you have them no other agent can. All or nothing.',
+  doc: 'Reserve paths, all or nothing: while you have them, no other agent can.',
   tool: 'reserve_paths',
   input: {
     paths: p.globs,
@@ -92,7 +92,7 @@ export const release = operation({
   role: 'agent',
   touches: 'own',
   refuses: ['held', 'fence_stale', 'lease_expired', 'invalid', 'too_large'],
-  doc: 'Give reserved paths back; with no paths, all of yours.',
+  doc: 'Release reserved paths; without paths, all of yours.',
   tool: 'release_paths',
   input: {
     paths: p.globsOptional,

@@ -42,7 +42,7 @@ export const list = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'Runs that dispatchers started, the newest first; of one task, all its runs.',
+  doc: 'Runs that dispatchers started, newest first; for one task, all of its runs.',
   input: {
     task_id: f.onlyTask,
     user: f.filterUser,
@@ -85,7 +85,7 @@ export const start = operation({
   role: 'admin',
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
-  doc: 'A runner is about to let its command go: once per fence, and only while that is current.',
+  doc: 'A runner is about to start its command: once per fence, and only if the fence is current.',
   input: {
     id: f.runId,
     fence: f.runFence,
@@ -110,7 +110,7 @@ export const finish = operation({
   role: 'agent',
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
-  doc: 'A run has ended and nothing of it is left: settles its task, gives back lock and limits.',
+  doc: 'A run has ended and left no process: settle its task, return its lock and limits.',
   input: {
     id: f.runId,
     fence: f.runFence,
@@ -134,17 +134,17 @@ export const output = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid', 'not_found'],
-  doc: 'What a run wrote, as far as it is kept on this machine: the end of it, or what came since.',
+  doc: 'Output of a run, as far as this machine has it: the end of it, or what came since.',
   input: {
     id: f.runId,
     bytes: field(
       () => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024),
-      'At most so many bytes.',
+      'Maximum number of bytes.',
       '--bytes <n>',
     ),
     after: field(
       () => s.optional(s.outputPlace()),
-      'Go on behind the last piece: its `next`.',
+      'Continue after the last piece: the `next` that it returned.',
       '--after <next>',
     ),
   },

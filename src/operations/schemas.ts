@@ -97,7 +97,7 @@ export const object = () =>
 const hasProto = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')
 
-/** Whoever writes or reads it as JSON goes down level by level, and has only so much stack. */
+/** Writing or reading JSON goes down level by level, and a program has only so much stack. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1))

@@ -11,59 +11,67 @@ const QUERY_MAX = 2_000
 
 export const query = field(
   () => s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty')),
-  'Words, or a question.',
+  'Words or a question to search for.',
 )
 export const queryOptional = field(
   () => s.optional(s.text(QUERY_MAX).check(z.minLength(1, 'must not be empty'))),
-  'A question, in place of a task.',
+  'A question, instead of a task.',
 )
 export const scope = m.scopeOptional
-export const tags = field(m.tags.schema, 'Only with all of these tags.', '--tag <tag...>')
+export const tags = field(m.tags.schema, 'Only notes with all of these tags.', '--tag <tag...>')
 export const author = field(
   () => s.optional(s.plain(256)),
-  'Only by this agent.',
+  'Only notes by this agent.',
   '--author <agent>',
 )
 export const minConfidence = field(
   () => s.optional(s.numberIn(0, 1)),
-  'Only of at least this confidence.',
+  'Only notes with at least this confidence.',
   '--min-confidence <n>',
 )
 export const newerThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
-  'Only what was written within this time.',
+  'Only notes written within this time.',
   '--newer-than <duration>',
 )
 export const mode = field(
   () => s.or(z.enum(MODES, `must be one of ${MODES.join(', ')}`), 'fused'),
-  'text, meaning, or both (fused, the default).',
+  'How to search: text, meaning, or both (fused, the default).',
   '--mode <mode>',
 )
-export const limit = field(() => s.or(s.whole(1, 100), 10), 'How many (default 10).', '--limit <n>')
-export const pairsLimit = field(
-  () => s.or(s.whole(1, 1000), 10),
-  'How many (default 10).',
+export const limit = field(
+  () => s.or(s.whole(1, 100), 10),
+  'Maximum number of notes (default 10).',
   '--limit <n>',
 )
-export const taskId = field(() => s.optional(s.id()), 'What the notes are for.', '--task <id>')
+export const pairsLimit = field(
+  () => s.or(s.whole(1, 1000), 10),
+  'Maximum number of pairs (default 10).',
+  '--limit <n>',
+)
+export const taskId = field(
+  () => s.optional(s.id()),
+  'The task that the notes are for.',
+  '--task <id>',
+)
 export const tokenBudget = field(
   () => s.or(s.whole(100, 100_000), 2000),
-  'At most so many tokens (default 2000).',
+  'Maximum number of tokens (default 2000).',
   '--tokens <n>',
 )
-export const pairId = field(() => s.plain(64), 'The pair.')
+export const pairId = field(() => s.plain(64), 'Id of the pair.')
 export const pairStatus = field(
   () => s.or(z.enum(['open', 'resolved'], 'must be open or resolved'), 'open'),
-  'Those that are open (the default) or resolved.',
+  'Pairs with this status: open (the default) or resolved.',
   '--status <status>',
 )
 export const action = field(
   () => z.enum(DUPLICATE_ACTIONS, `must be one of ${DUPLICATE_ACTIONS.join(', ')}`),
-  'keep_both, delete_a, delete_b, or merge (content replaces a, b goes).',
+  'keep_both, delete_a, delete_b, or merge (content replaces a, b is deleted).',
   '--action <action>',
 )
 export const mergedContent = field(
   m.resolution.schema,
-  'For merge: a text made of both.',
+  'For merge: a text that combines both.',
   '--content <text>',
 )

@@ -10,13 +10,13 @@ interface Asked {
   query: string
   scopes: string[] | undefined
   mode: Mode
-  /** So many of each list are looked at. */
+  /** How many of each list are looked at. */
   pool: number
 }
 
 export interface Found {
   hits: Hit[]
-  /** The ways in which was looked, and why one that was asked for was not among them. */
+  /** The ways that were used, and why one that was asked for was not. */
   modes: ('text' | 'meaning')[]
   why: string | null
   /** No note is about this, as far as meaning tells: only one with the words themselves counts. */
@@ -45,7 +45,7 @@ export async function findNotes(store: Store, asked: Asked): Promise<Found> {
     return { hits: text, modes: ['text'], why: meaning, isFar: false }
   }
   const { hits, floor } = meaning
-  // Who asks for meaning alone wants what is nearest, however far, and is told how near it is.
+  // A search by meaning alone wants the nearest notes, however far, and says how near they are.
   if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, isFar: false }
   const isFar = (hits[0]?.score ?? 0) < floor
   return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, isFar }

@@ -73,7 +73,7 @@ const isSame = (a: unknown, b: unknown) => spelled(a) === spelled(b)
 const spelled = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function twice(said: string, field: string): Refusal {
-  return new Refusal('invalid', `${said} and ${field} mean the same, and differ here`, {
+  return new Refusal('invalid', `${said} and ${field} mean the same, but their values differ`, {
     next: `Send only one of them.`,
   })
 }
@@ -135,7 +135,7 @@ function* readingsOf(name: string, text: string): Generator {
   } else if (text !== '') yield itemsIn(text)
 }
 
-/** A number as the id that it is meant for; one that nobody would write that way stays one. */
+/** A number as the id that is meant; one that nobody would write as an id stays a number. */
 function idOf(value: unknown): unknown {
   return typeof value === 'number' && /^\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : value
 }

@@ -16,7 +16,7 @@ export const get = operation({
   touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
-  doc: 'What happened over a time: contention, waits, holds, expiries, stale writes, fairness.',
+  doc: 'Statistics over a period: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
   output: answers.report,
   command: 'stats',
@@ -26,7 +26,7 @@ export const get = operation({
     const from_ms = from === undefined ? to_ms - since_seconds * 1000 : Date.parse(from)
     if (from_ms < to_ms) return { ...reportStats(view, { from_ms, to_ms, limit }), store: size! }
     throw new Refusal('invalid', 'from must be before to', {
-      next: 'Give a time that ends after it begins.',
+      next: 'Swap the two, or leave one out.',
     })
   },
 })
@@ -37,7 +37,7 @@ export const listAlerts = operation({
   role: 'viewer',
   touches: 'whole',
   refuses: [],
-  doc: 'What to know now: store trouble, expired locks, lost agents, long waits, an old queue.',
+  doc: 'Active alerts: store trouble, expired locks, lost agents, long waits, an old queue.',
   input: {},
   output: answers.alerts,
   command: 'alert list',
@@ -48,9 +48,9 @@ export const listAlerts = operation({
   },
 })
 
-/** A store that cannot be written cannot keep this: it is what this process knows. */
+/** Trouble of the store cannot be kept in the store: this process remembers it. */
 async function troubleOf(store: Store): Promise<ShownAlert[]> {
-  // A look tells whether there is damage; what it meets is told by the answer itself.
+  // The look finds out whether there is damage; the answer says what it met.
   await store.head().catch(() => undefined)
   const { damage, meter } = store
   const found = meter.trouble ? [showTrouble(meter.trouble)] : []
@@ -83,7 +83,7 @@ export const now = operation({
   role: 'viewer',
   touches: 'whole',
   refuses: [],
-  doc: 'What happens now, in one look: running tasks, slots, queues, locks, waiters and alerts.',
+  doc: 'What is happening now: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
   output: answers.now,
   lookup: troubleOf,

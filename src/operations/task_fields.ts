@@ -12,24 +12,20 @@ const said = {
   title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
   body: field(
     () => s.text(BODY_MAX),
-    'The prompt, or all that needs to be known. "-" reads it from standard input.',
+    'The prompt, or everything the agent needs to know. "-" reads standard input.',
     '--body <text>',
   ),
   project: field(s.nameOrNone, 'The codebase that the task belongs to.', '--project <name>'),
   user: field(s.nameOrNone, 'The person the task runs for.', '--user <name>'),
   priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up: high).', '--priority <n>'),
-  group: field(s.nameOrNone, 'Tasks of one group follow each other.', '--group <name>'),
-  labels: field(
-    s.words,
-    'A word to find it by; give it several times for several.',
-    '--label <label...>',
+  group: field(
+    s.nameOrNone,
+    'Once a task of a group has started, its others come next.',
+    '--group <name>',
   ),
-  depends_on: field(
-    s.ids,
-    'A task that must be done first; give it several times for several.',
-    '--depends-on <id...>',
-  ),
-  assigned_to: field(s.nameOrNone, 'Only this agent may claim it.', '--assigned-to <agent>'),
+  labels: field(s.words, 'A label to find the task by (repeatable).', '--label <label...>'),
+  depends_on: field(s.ids, 'A task that must be done first (repeatable).', '--depends-on <id...>'),
+  assigned_to: field(s.nameOrNone, 'Only this agent may claim the task.', '--assigned-to <agent>'),
   metadata: field(s.object, 'Anything else, as a JSON object.', '--metadata <json>'),
 }
 
@@ -64,19 +60,19 @@ const PROMPT_MAX = 2 * 1024 * 1024
 export const newQueued = {
   prompt: field(
     () => s.text(PROMPT_MAX).check(minLength(1, 'must not be empty')),
-    'What the agent is to do. "-" reads it from standard input.',
+    'What the agent should do. "-" reads standard input.',
     '--prompt <text>',
   ),
   project: field(() => s.plain(200), 'The project whose agent is started.', '--project <name>'),
   user: field(
     () => s.plain(200),
-    'The person it runs for: their tasks run one at a time.',
+    'The person the task runs for: their tasks run one at a time.',
     '--user <name>',
   ),
   id: field(() => s.optional(s.id()), 'An id of your own (default: the next number).', '--id <id>'),
   title: field(
     () => s.optional(said.title.schema()),
-    "A title of one line (default: the prompt's first line).",
+    'A title of one line (default: the first line of the prompt).',
     '--title <text>',
   ),
   priority: filled(said.priority, PRIORITY_DEFAULT),
@@ -86,17 +82,17 @@ export const newQueued = {
   metadata: filled(said.metadata, {}),
   agent_command: field(
     () => s.optional(s.plain(100)),
-    "An agent of config.json (default: the project's own).",
+    "Name of an agent in config.json (default: the project's agent).",
     '--agent-command <name>',
   ),
   time_limit_seconds: field(
     () => s.optional(s.seconds(1, 7 * 86_400)),
-    'Stop a run that takes longer.',
+    'Stop the run if it takes longer than this.',
     '--time-limit <duration>',
   ),
   retries: field(
     () => s.or(s.whole(0, 100), 0),
-    'Run it again so often after a failure (default 0).',
+    'How many times to retry after a failure (default 0).',
     '--retries <n>',
   ),
 }

@@ -77,7 +77,7 @@ export const get = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['not_found'],
-  doc: 'One task, whole.',
+  doc: 'All fields of a task.',
   tool: 'get_task',
   input: { id: f.taskId },
   output: tasksAnswers.task,
@@ -138,7 +138,7 @@ export const claim = operation({
   role: 'agent',
   touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
-  doc: 'Take a task: its lock, in_progress and a new run in one step. No id: the next ready one.',
+  doc: 'Claim a task: its lock, in_progress and a new run in one step. No id: the next ready task.',
   tool: 'claim_task',
   input: {
     id: f.taskIdToClaim,
@@ -180,7 +180,7 @@ export const setStatus = operation({
   role: 'agent',
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
-  doc: 'Change a status. in_progress claims the task; every other status releases its lock.',
+  doc: 'Change the status of a task. in_progress claims it; every other status releases its lock.',
   tool: 'update_task_status',
   input: {
     id: f.taskId,
@@ -201,7 +201,7 @@ export const setStatus = operation({
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
   replay: (view, reply, { status }): ShownClaim => {
     if (status === 'in_progress') return replayClaim(view, reply)
-    // No grant but an effect: it stays what it was when the lock that it left alone has gone.
+    // The move granted nothing: its answer stays true when the lock that it left alone is gone.
     const lease = reply.lease && liveLease(view, reply.lease.name)
     const same = lease && lease.fence === reply.lease?.fence ? showLease(view, lease) : null
     return { ...reply, lease: same, task: reply.task && withBody(view, reply.task) }
@@ -228,7 +228,7 @@ export const edit = operation({
     'illegal_move',
     'forbidden',
   ],
-  doc: 'Change what a task says. State the version you read: nobody overwrites a newer one.',
+  doc: 'Edit a task. State the version you read, so that you do not overwrite a newer one.',
   tool: 'update_task',
   input: {
     id: f.taskId,
@@ -269,7 +269,7 @@ export const peek = operation({
   role: 'viewer',
   touches: 'rows',
   refuses: ['invalid'],
-  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, the oldest first.',
+  doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
     ids: f.peekedTasks,
     status: f.statusOptional,

@@ -33,8 +33,8 @@ export class TokenWatch {
   }
 
   /**
-   * Calls `end`, once, when the token with this hash stops counting; also if it has since it was
-   * let in. Returns what to call when nothing is open any more.
+   * Calls `end`, once, when the token with this hash stops counting, also if it has stopped since
+   * it was let in. Returns what to call when nothing is open any more.
    */
   watch(hash: string, end: End): () => void {
     const known = this.watched.get(hash)
@@ -50,7 +50,7 @@ export class TokenWatch {
     }
   }
 
-  /** Ends all that is open with this hash; what may still come in comes back by itself. */
+  /** Ends all that is open with this hash; a client whose token still counts comes back. */
   end(hash: string, reason = over()): void {
     const watched = this.watched.get(hash)
     if (!watched) return
@@ -73,7 +73,7 @@ export class TokenWatch {
     }
   }
 
-  /** Nobody who cannot be checked stays: whoever may come in asks again, and is told what is. */
+  /** If a token cannot be checked, what it has open ends: its client asks again if it still may. */
   private async look(hash: string, watched: Watched): Promise<void> {
     const found = await this.store
       .read((view) => ({ token: validToken(view, hash), read_ms: view.now }))

@@ -48,8 +48,8 @@ export async function waitInLine<O>(
       throw why instanceof Refusal ? why : refused
     }
   } catch (error) {
-    // Nobody waits with this ticket any more, and as long as this process lives it would be taken
-    // for one that somebody does. Whoever has a request id may come back to it.
+    // Nobody waits with this ticket any more, but while this process lives the ticket would count
+    // as waiting. A caller with a request id may come back to it.
     const settle = given === undefined ? () => leave() : () => disown(store, ticket_id)
     const isUnknown = !(error instanceof Refusal) || error.code === 'unavailable'
     if (!isKept && (isHere || isUnknown)) roomOf(store).settleLater(ticket_id, settle)

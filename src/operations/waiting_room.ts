@@ -132,7 +132,7 @@ class WaitingRoom {
     if (this.looking) return
     this.looking = true
     try {
-      // Where commits are heard of, whoever heads a line hears of its turn too.
+      // A store that follows commits hears of every call, so the heads need not look.
       const heads = this.store.isFollowing ? [] : this.heads
       const others = anyway ? [...heads, ...this.next()] : []
       do {
@@ -153,7 +153,7 @@ class WaitingRoom {
 
   private turnsOf(view: View, named: string[], others: string[], anyway: boolean) {
     const wanted = new Set(named)
-    // Whoever was called has little time: those are found without going through all who wait.
+    // Called waiters have little time: an index finds them without going through all who wait.
     if (anyway) {
       for (const { id } of view.due('tickets_due', '', view.now + CALL_MS)) wanted.add(id)
     }

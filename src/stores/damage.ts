@@ -18,10 +18,10 @@ export function refuseMarked(found: Damage | undefined): void {
 }
 
 /**
- * That a database was found damaged, in a file beside it: whoever meets the damage writes it, and
- * every process that writes looks here first. So a daemon does not go on with the pages that are
- * still whole, and a command learns what another has seen. Gone after a restore, or when `db check`
- * finds nothing.
+ * A file beside a database says that it was found damaged: the process that meets the damage writes
+ * it, and every process that writes looks here first. So a daemon does not go on with the pages
+ * that are still whole, and a command learns what another has seen. Gone after a restore, or when
+ * `db check` finds nothing.
  */
 export class DamageMark {
   private readonly file: string

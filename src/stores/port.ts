@@ -136,7 +136,7 @@ export interface MemoryTally {
 
 /**
  * What rows by key and by index cannot tell. It may show what was committed a moment before or
- * after a view: whoever uses it looks at the rows themselves again.
+ * after a view, so its users look at the rows themselves again.
  */
 export interface Finder {
   /**

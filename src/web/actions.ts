@@ -12,7 +12,7 @@ export function forceRelease(name: string, holder: string): void {
       `${holder} loses its lease at once; whatever it still writes under it is refused.`,
       'A command that leasehold started under it is stopped first.',
       ...(task ? ['The task goes back to To do, and another agent may claim it.'] : []),
-      'Whoever is first in line gets the lock.',
+      'The first in line gets the lock.',
     ],
     verb: 'Force-release',
     danger: true,

@@ -91,7 +91,7 @@ test('bodies are not remembered, and rows only up to so many bytes', () => {
   expect(remembered.size).toBe(0)
 })
 
-test('whoever used more than its share waits while others ask, and nobody who is alone', async () => {
+test('a token ahead of its share waits while others ask, and not if it is alone', async () => {
   const company = new Company()
   const [greedy, modest] = [new Pace(company), new Pace(company)]
   const ask = async (pace: Pace, ms: number) => {

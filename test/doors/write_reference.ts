@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { reference } from '../../src/operations/reference.ts'
+import { eventPage } from './event_page.ts'
 
-/** `npm run reference`: writes the page that the reference test compares. */
+/** `npm run reference`: writes the pages that the reference test compares. */
 writeFileSync(new URL('../../docs/reference.md', import.meta.url), reference())
+writeFileSync(new URL('../../docs/events.md', import.meta.url), eventPage())

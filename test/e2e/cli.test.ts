@@ -27,7 +27,7 @@ describe('what a newcomer sees', () => {
     const place = sandbox()
     const root = await place.cli(['--help'])
     expect(root).toMatchObject({ code: 0, err: '' })
-    expect(root.out).toMatch(/Exit codes: 0 yes, 2 bad input/)
+    expect(root.out).toMatch(/Exit codes: 0 ok, 2 bad input/)
     for (const word of ['lock', 'task', 'run', 'agent', 'db', 'doctor']) {
       expect(root.out).toMatch(new RegExp(`^ {2}${word} `, 'm'))
       const { code, out } = await place.cli([word, '--help'])

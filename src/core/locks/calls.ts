@@ -13,7 +13,7 @@ import { NotLoaded, type View } from '../view.ts'
 export function callHeads(view: View, changes: Changes): void {
   const names = linesIn(changes)
   const looked = new Set<string>()
-  // Whoever turns out to be gone had a place in other lines too: those are looked at behind these.
+  // A waiter that turns out to be gone had places in other lines too: those are looked at next.
   const left = ({ names: theirs }: Ticket) => {
     for (const name of theirs) names.add(name)
   }
@@ -45,7 +45,7 @@ function linesIn({ lease, place, share }: Changes): Set<string> {
   return names
 }
 
-/** The lock that a place is in the line of: its key begins with that. */
+/** The lock whose line a place is in: the key of the place begins with it. */
 const lineIn = (key: string) => key.slice(0, key.indexOf('\n'))
 
 type Before = <T extends TableName>(table: T, key: string) => Tables[T] | undefined

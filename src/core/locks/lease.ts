@@ -285,8 +285,8 @@ export function revokeLease(view: View, lease: Lease, how: Ending): Lease {
 }
 
 /**
- * What a lease names is stopped when the lease ends, so it has to be what a program of ours has
- * started for that, whoever names it: refuses what runs here and does not carry its mark.
+ * The process group that a lease names is stopped when the lease ends, so one of our programs must
+ * have started it for that: refuses a group that runs here and does not carry its mark.
  */
 export function refuseForeign(view: View, group: GroupRef): void {
   if (view.leader(group) !== 'dead') return
@@ -301,7 +301,7 @@ export function refuseForeign(view: View, group: GroupRef): void {
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
   throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
-    next: `It is released when the command ends. An admin can stop that: ${freeing(lease)}`,
+    next: `The lock is free when the command ends. An admin can stop it: ${freeing(lease)}`,
     details: { name: lease.name, pid: lease.group?.pid },
   })
 }

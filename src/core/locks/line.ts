@@ -5,7 +5,7 @@ import type { View } from '../view.ts'
 
 const LOOK_STEP_MS = 60_000
 
-/** The only way a ticket is written: keeps true where it is looked at for being gone, and when. */
+/** The only way to write a ticket: keeps `seat` and `due_ms` right, by which sweeps find it. */
 export function putTicket(view: View, ticket: Kept): Ticket {
   const kept = { ...ticket, seat: ticket.process?.seat ?? null, due_ms: dueOf(ticket) }
   view.put('ticket', kept)
@@ -15,15 +15,15 @@ export function putTicket(view: View, ticket: Kept): Ticket {
 type Kept = Omit<Ticket, 'seat' | 'due_ms'>
 
 /**
- * When to look whether it is gone. Somebody speaks for it sooner, unless its process is gone with a
- * whole machine: nobody else asks about that one. In steps, or the index would change each time.
+ * When to look whether the waiter is gone. A living one speaks for its ticket sooner than this; the
+ * look is for one that went with its whole machine. In steps, or the index would change each time.
  */
 function dueOf(ticket: Kept): number {
   const look_ms = Math.ceil((ticket.seen_ms + TICKET_MS) / LOOK_STEP_MS) * LOOK_STEP_MS
   return Math.min(endOf(ticket) ?? look_ms, look_ms)
 }
 
-/** When a ticket is gone whatever becomes of its process; null: it lives with that. */
+/** When a ticket is gone whatever its process does; null: it lives as long as its process. */
 function endOf({ process, called_ms, seen_ms, cycle }: Kept): number | null {
   const silent_ms = seen_ms + TICKET_MS
   // Kept only for its waiter to find the cycle, which it does at its next look.
@@ -56,7 +56,7 @@ export function joinLines(view: View, ticket: Ticket): boolean {
   return isFollowed
 }
 
-/** Whoever was called but then overtaken by a higher priority keeps its place, and is not late. */
+/** A called waiter that a higher priority overtakes keeps its place, and does not count as late. */
 function uncall(view: View, ticket_id: string): void {
   const ticket = view.get('ticket', ticket_id)
   if (ticket && ticket.called_ms !== null) putTicket(view, { ...ticket, called_ms: null })
@@ -64,7 +64,7 @@ function uncall(view: View, ticket_id: string): void {
 
 /**
  * The waiter is gone without what it waited for. A dispatcher may have passed over what was
- * promised to it, and has to look again: such a lock is the one that is named.
+ * promised to the waiter, and has to look again: the event names such a lock.
  */
 export function leaveLines(view: View, ticket: Ticket): void {
   dropTicket(view, ticket)
@@ -91,7 +91,7 @@ export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
   view.record({ type: 'ticket.broken', agent: ticket.agent, lock: null, task: null, data })
 }
 
-/** Somebody still waits with these tickets. Returns those that are not there any more. */
+/** Keeps tickets whose waiters still wait. Returns the ids of those that are gone. */
 export function keepTickets(view: View, ids: string[]): string[] {
   return ids.filter((id) => {
     const ticket = view.get('ticket', id)
@@ -111,19 +111,19 @@ export function disownTicket(view: View, id: string): void {
 export function isGone(view: View, ticket: Ticket): boolean {
   const end_ms = endOf(ticket)
   if (end_ms !== null && view.now > end_ms) return true
-  // Without a process silence alone tells, and one that was let go has no other end.
+  // Without a process only silence tells, and a ticket with a cycle ends by its time alone.
   if (ticket.cycle || ticket.process === null) return false
   const fact = view.process(ticket.process)
   if (fact === 'alive') return false
   if (fact === 'dead' && ticket.stand_in) {
-    // Whoever stood in is gone, not the waiter: it gets the time to come back by its request id.
+    // The stand-in is gone, not the waiter: the waiter has time to come back by its request id.
     putTicket(view, { ...ticket, process: null, seen_ms: view.now })
     return false
   }
   return fact === 'dead' || view.now > ticket.seen_ms + TICKET_MS
 }
 
-/** The waiters for `name` in order. Those who are gone are taken out on the way, and told. */
+/** The waiters for `name` in order. Those who are gone are taken out, and `left` is told. */
 export function* lineOf(
   view: View,
   name: string,
@@ -146,7 +146,7 @@ export function firstInLine(view: View, name: string): Ticket[] {
   return shown
 }
 
-/** Whoever comes first in the line for `name`, if anybody waits. */
+/** The ticket that heads the line for `name`, if there is one. */
 export function headOf(
   view: View,
   name: string,

@@ -107,7 +107,7 @@ export function blockedBy(
   if (isBusyUser(view, name)) return busyBy(view, name, caller)
   const head = headOf(view, name)
   if (!head || head.id === ask.ticket_id) return undefined
-  // For one that waits this is no answer: nobody need be counted.
+  // A waiter does not get this answer, so nobody need be counted for it.
   return promisedTo(name, head, ask.ticket_id === undefined ? waitersIn(view, name) : 0)
 }
 
@@ -118,7 +118,7 @@ function waitersIn(view: View, name: string): number {
   return count
 }
 
-/** The lock of a user is held by a claim; or by nobody, where its limit is none. */
+/** The lock of a user is held by a claim; or by nobody, if the limit of that user is 0. */
 function busyBy(view: View, name: string, caller: Caller): Refusal {
   const busy = busyLease(view, name)
   if (busy) return heldBy(view, busy, caller)
@@ -229,7 +229,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
 
 /**
  * Its place in every line: when it asked, minus priority × aging. Asks of one batch share one
- * instant, so among equals whoever was decided first stands first, a millisecond apart.
+ * instant, so equal tickets stand in the order in which they were decided, a millisecond apart.
  */
 function rankIn(view: View, names: string[], priority: number): number {
   let rank = view.now - priority * LINE_AGING_MS
@@ -242,7 +242,7 @@ function rankIn(view: View, names: string[], priority: number): number {
   return rank
 }
 
-/** It waits on. Whoever speaks for it now keeps its place: a daemon may have taken over. */
+/** The ticket waits on, and names the process that waits with it now: perhaps another daemon. */
 function wait(view: View, ticket: Ticket, caller: Caller): Waiting {
   const spoken = { process: caller.waiter ?? caller.process, stand_in: caller.waiter !== undefined }
   putTicket(view, { ...ticket, ...spoken, seen_ms: view.now })
@@ -253,7 +253,7 @@ function positionIn(view: View, ticket: Ticket): number {
   return Math.max(...ticket.names.map((name) => positionOf(view, name, ticket.id)))
 }
 
-/** `found` by whoever just asked: recorded, so that people see which agents would wait for ever. */
+/** With `found` the refusal leaves an event, so that people see who would wait for ever. */
 function deadlocked(cycle: string[], found?: { lock: string; by: string }): Refusal {
   return new Refusal('deadlock', `Waiting would never end: ${cycle.join('; ')}`, {
     next: 'Release what you hold, let the others finish, then ask for all of them in one call.',
@@ -348,9 +348,9 @@ export function releaseLock(
 }
 
 /**
- * An admin frees a lock whoever holds it. Where a command runs under it, the lease is revoked at
- * once, so that the holder can write no more; the lock is free when that command is stopped, or
- * after the grace where it cannot be reached. Doing it twice is as good as once.
+ * An admin frees a lock that another holds. If a command runs under the lease, the lease is revoked
+ * at once, so that its holder can write no more; the lock is free when that command is stopped, or
+ * after the grace if it cannot be reached. Doing it twice is as good as once.
  */
 export function forceRelease(
   view: View,

@@ -4,7 +4,7 @@ import type { View } from '../view.ts'
 
 /**
  * After a backup took the place of a store: every lease in it ends. The lock may have moved on
- * after the backup was made, so whoever has that lease is its holder no more. Waiters ask again.
+ * after the backup was made, so the holder in the backup may not be the last. Waiters ask again.
  */
 export function settleAfterRestore(view: View, epoch: number): void {
   for (const ticket of [...view.scan('tickets', '')]) dropTicket(view, ticket)

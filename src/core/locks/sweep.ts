@@ -24,11 +24,11 @@ interface Bounds {
 
 const PER_WRITE: Readonly<Bounds> = { clears: SWEEP_MAX, looks: LOOKS_MAX }
 
-/** For those who read: they see what sweeps leave when they have come to the end. */
+/** For reads: they see what is left when sweeps have gone through everything. */
 export const UNBOUNDED: Readonly<Bounds> = { clears: Infinity, looks: Infinity }
 
 interface Swept {
-  /** Leases whose command has to be stopped first: for the caller to do, in no transaction. */
+  /** Leases whose command the caller has to stop first, outside of any transaction. */
   orphaned: Lease[]
   progress: Progress
   /** Whether a bound was reached: what is left is for the next sweep. */
@@ -75,7 +75,7 @@ export function sweep(
 const expiryOf = ({ expires_ms, name }: Lease): Cursor => ({ order: expires_ms, key: name })
 const dueOf = ({ due_ms, id }: Ticket): Cursor => ({ order: due_ms!, key: id })
 
-/** What is up by time. Undefined at the end: the next sweep begins with the first again. */
+/** Clears what is overdue. Undefined at the end: the next sweep begins with the first again. */
 function sweepOverdue<Row>(
   rowsBehind: (after: Cursor | undefined) => Iterable<Row>,
   after: Cursor | undefined,

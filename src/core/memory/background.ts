@@ -4,9 +4,9 @@ import { keyOf } from '../rows.ts'
 import { BACKGROUND_KINDS, type BackgroundJob, type BackgroundKind } from './search_rows.ts'
 import type { View } from '../view.ts'
 
-/** Claimed so often without an end, it is put aside: what keeps failing is for a person. */
+/** A job that was claimed this often without an end is put aside, for a person to look at. */
 const ATTEMPTS_MAX = 5
-/** From here on it may be what ends those who do it. */
+/** From this claim on, the job itself may be what ends the process that does it. */
 const SUSPECT_ATTEMPTS = 2
 const PAUSE_MS_MIN = 1_000
 const PAUSE_MS_MAX = 300_000
@@ -47,7 +47,7 @@ export function checkDuty(view: View, { name, fence, caller }: Duty): void {
 
 /**
  * Claims up to `limit` of one kind that are due, the longest waiting first. What went wrong before
- * is claimed alone: if it ends whoever does it, it takes no others along.
+ * is claimed alone: if it ends the process that does it, no other job fails with it.
  */
 export function claimBackground(
   view: View,
@@ -114,12 +114,12 @@ export function takeBack(view: View, duty: Duty): void {
   checkDuty(view, duty)
   for (const claimed of [...view.scan('background_jobs_in', 'claimed')]) {
     if (claimed.fence === duty.fence) continue
-    const back = settled(view, claimed, 'whoever did it was gone before it was done')
+    const back = settled(view, claimed, 'the server that did it was gone before it was done')
     view.put('background_job', back.state === 'dead' ? back : { ...back, next_ms: view.now })
   }
 }
 
-/** Tries again what was put aside, and tells whoever does it. Returns how many. */
+/** Tries again what was put aside; the event wakes the process that does it. Returns how many. */
 export function retryDead(view: View, limit: number, { agent }: Caller): number {
   let tried = 0
   for (const { kind, subject } of [...view.scan('background_jobs_in', 'dead')].slice(0, limit)) {

@@ -223,9 +223,9 @@ const disagreement = ({ id, scope, key, ours, theirs }: MemoryConflict) => ({
 })
 
 /**
- * After `version` took the place of some heads: conflicts that were about one of those are settled
- * if it stands for both sides, else they go on under a new id. Whoever looked at the old one has
- * not seen what it is about now, and is told so.
+ * After `version` took the place of some heads: a conflict about one of those heads is settled if
+ * `version` stands for both sides, else it goes on under a new id. An agent that looked at the old
+ * conflict has not seen what it is about now, and is told so.
  */
 export function realign(
   view: View,

@@ -33,8 +33,8 @@ export function isThere(view: View, id: string): Memory | undefined {
 }
 
 /**
- * Records what a note was found to be alike. A pair is reported once; an open one whose notes have
- * grown apart is withdrawn, one that somebody has resolved stays so. Refuses as `checkFence` does.
+ * Records which notes a note is alike. A pair is reported once; an open pair whose notes have grown
+ * apart is withdrawn, a resolved one stays resolved. Refuses as `checkFence` does.
  */
 export function recordAlike(
   view: View,
@@ -130,7 +130,7 @@ export function resolveDuplicate(
     })
   }
   if ((content !== undefined) !== (action === 'merge')) {
-    throw new Refusal('invalid', 'A content belongs to merge, and merge needs one', {
+    throw new Refusal('invalid', 'content is for merge only, and merge needs it', {
       next: 'Say --action merge --content TEXT, or another action without a content.',
     })
   }

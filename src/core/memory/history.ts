@@ -26,7 +26,7 @@ export function shownHead(view: View, memory: Memory): MemoryVersion | undefined
   return heads.find(({ kept }) => kept) ?? heads[0]
 }
 
-/** So far back a common ancestor is looked for: others wait for this write. */
+/** How far back a common ancestor is looked for: others wait for this write. */
 const LOOKED_AT_MAX = 2_000
 
 /**

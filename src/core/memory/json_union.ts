@@ -1,8 +1,8 @@
 /**
  * The union of two JSON texts: objects by their fields, lists as sets, down through all levels.
- * What both grew from settles the rest, where it is known: whoever changed a value is followed, and
- * what one side removed is gone, unless the other changed it. Where it is not known nothing that
- * either side has is dropped, since nobody can tell what was removed from what was never there.
+ * The version that both grew from settles the rest, if it is known: the side that changed a value
+ * wins, and what one side removed is gone, unless the other changed it. If it is not known, nothing
+ * is dropped, since nobody can tell what was removed from what was never there.
  */
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json }

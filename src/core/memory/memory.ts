@@ -115,7 +115,7 @@ function isFreshStart(
   based_on: number | undefined,
 ): boolean {
   if (memory.live) return isExpired(view, memory)
-  // Whoever goes on from before the deletion does not know of it.
+  // A put that is based on a version from before the deletion does not know of the deletion.
   return based_on === undefined || heads.some(({ version }) => version === based_on)
 }
 
@@ -177,12 +177,12 @@ function tellPut(view: View, { memory, version }: Added, { agent }: Caller): voi
 function fenceOf(view: View, { task_id, fence }: PutMemory, caller: Caller): number | null {
   if (task_id !== undefined) return checkFence(view, lockOf(task_id), fence, caller).fence
   if (fence === undefined) return null
-  throw new Refusal('invalid', 'A fence was given without the task whose lease it is of', {
+  throw new Refusal('invalid', 'A fence was given without the task that it belongs to', {
     next: 'Give task_id too, or leave the fence out.',
   })
 }
 
-/** Whoever says the same again says it with more: what they leave out stays as it is. */
+/** The same content again may bring new tags or confidence: what it leaves out stays as it is. */
 function draftOf(
   view: View,
   ask: PutMemory,

@@ -108,7 +108,7 @@ const labelsOf = (ours: Side, theirs: Side) => ({
   theirs: `version ${theirs.row.version} by ${word(theirs.row.author)}`,
 })
 
-/** A text to begin with for whoever merges by hand; null where there is none to be had. */
+/** A text to begin with, for a person or agent that merges by hand; null if there is none. */
 export function draftOf(
   base: string | null,
   ours: Side,

@@ -7,11 +7,11 @@ import type { Cursor, View } from '../view.ts'
 
 export interface PruneMemory {
   scope?: string | undefined
-  /** Only what was not changed for so long. */
+  /** Only notes that have not changed for this long. */
   older_than_ms?: number | undefined
-  /** Only what has expired. */
+  /** Only notes that have expired. */
   expired?: boolean | undefined
-  /** Only what its author was less sure of than this. */
+  /** Only notes with a lower confidence than this. */
   below_confidence?: number | undefined
   /** Leave the notes; forget the texts of versions that are no longer the present. */
   history?: boolean | undefined
@@ -52,7 +52,7 @@ export function pruneMemories(
   const isExpiry = ask.expired && !ask.history && ask.below_confidence === undefined
   const index = isExpiry ? 'memories_by_expiry' : 'memories_by_age'
   const items: Pruned[] = []
-  // Taken first: what is removed must not be walked on.
+  // Taken first, because rows are removed while the list is walked.
   const { rows, isCut } = rowsFor(view, ask, index, after)
   let last: Memory | undefined
   for (const memory of rows) {
@@ -86,7 +86,7 @@ function rowsFor(
   return { rows, isCut: false }
 }
 
-/** Where rows come by age, the first that is too young is followed by none that is not. */
+/** Rows come by age: once one is too young, all that follow are. */
 function isTooYoung(view: View, { updated_ms }: Memory, { older_than_ms }: PruneMemory): boolean {
   return older_than_ms !== undefined && view.now - updated_ms < older_than_ms
 }

@@ -70,7 +70,7 @@ function sideNamed(choose: 'ours' | 'theirs' | number, conflict: MemoryConflict)
   if (typeof choose === 'string') return choose
   if (choose === ours) return 'ours'
   if (choose === theirs) return 'theirs'
-  throw new Refusal('invalid', `Version ${choose} is no side of this conflict`, {
+  throw new Refusal('invalid', `Version ${choose} is not a side of this conflict`, {
     next: `Choose ours (${ours}) or theirs (${theirs}), or give a content of your own.`,
     details: { ours, theirs },
   })

@@ -45,7 +45,7 @@ export interface Narrow {
   newer_than_ms?: number | undefined
 }
 
-/** Whether a note may be shown to who narrows so: never a deleted or expired one. */
+/** Whether a note passes these filters; a deleted or expired one never does. */
 export function isWanted(memory: Memory, narrow: Narrow, now: number): boolean {
   const { scope, tags, author, min_confidence, newer_than_ms } = narrow
   if (!memory.live || (memory.expires_ms !== null && memory.expires_ms <= now)) return false

@@ -15,7 +15,7 @@ export interface BackgroundJob {
   attempts: number
   /** Not before this: a failure makes it wait. */
   next_ms: number
-  /** Of the lease under which it was claimed: who has another is not the one who does it. */
+  /** Of the lease under which it was claimed: the holder of another lease does not do this job. */
   fence: number | null
   /** What went wrong last. */
   error: string | null

@@ -50,7 +50,7 @@ export function applyMemorySettings(view: View, source: string, settings: Settin
   applyHostSettings(view, { part: 'memory', source, settings }, MEMORY_ROWS)
 }
 
-/** Whether this host has said just that before. */
+/** Whether this host has named exactly these settings before. */
 export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
   isSaidAlready(view, { part: 'memory', source, settings })
 

@@ -86,7 +86,7 @@ const firstOf = (view: View, scope: string, key: string): Memory => ({
   expires_ms: null,
 })
 
-/** Says anew what the note is, from the versions that are its present. */
+/** Derives the row of a note from the versions that are its present. */
 function putHeads(view: View, before: Memory, heads: number[]): Memory {
   const rows = headsOf(view, { ...before, heads })
   const alive = rows.filter(({ kept }) => kept)

@@ -87,7 +87,7 @@ export interface Steps {
 
 /** Below 100 ms: nobody else is answered meanwhile. */
 const STEPS_MAX = 2_000_000
-/** Two globs that have nothing in common at first sight cost as much as so many steps. */
+/** What it costs, in steps, to see at once that two globs have nothing in common. */
 const STEPS_EACH = 20
 
 export const globSteps = (): Steps => ({ left: STEPS_MAX })

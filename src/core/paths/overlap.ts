@@ -22,8 +22,8 @@ export interface Looked {
 export const nothingLooked = (): Looked => ({ rows: new Map(), steps: globSteps() })
 
 /**
- * The reservations in force that have a path in common with `glob`, whoever holds them. An ask
- * that looks for several passes on what it has `looked` at, as long as it reserves nothing.
+ * All reservations in force that have a path in common with `glob`. An ask that looks for several
+ * globs passes on what it has `looked` at, as long as it reserves nothing.
  */
 export function* overlapping(
   view: View,

@@ -65,8 +65,8 @@ function shortened(text: string, max: number): string {
 }
 
 /**
- * 32 bits that depend on every character. Two texts with the same digest would be one lock: then
- * whoever comes second is refused, and nothing worse.
+ * 32 bits that depend on every character. Two texts with the same digest would be one lock: the
+ * second asker is then refused, and nothing worse happens.
  */
 function digest(text: string, seed: number): string {
   let hash = Math.imul(seed, 0x9e3779b1)

@@ -21,7 +21,7 @@ import type { Lease } from '../rows.ts'
 import { standing } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
-/** How a path stands for whoever asks; `lease` is what makes it so. */
+/** What a path is to the asker; `lease` is the reservation that makes it so. */
 export type Verdict =
   | { state: 'free' }
   | { state: 'mine'; lease: Reservation; isOwn: boolean }
@@ -29,7 +29,7 @@ export type Verdict =
 
 /**
  * May the asker write this path? What another holds exclusively says no; what the asker or its
- * parent holds says yes; what others share says no to whoever does not share it.
+ * parent holds says yes; what others share says no, unless the asker shares it too.
  */
 export function judgePath(
   view: View,

@@ -34,7 +34,7 @@ export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): T
   const task = getTask(view, id)
   const ended = ENDED.has(task.status)
   if (ended && !(lease && isRunning(view, lease))) {
-    // Asked again after its command was stopped, it finds itself done.
+    // Decided again after its command was stopped: the task is cancelled already.
     if (task.status === 'cancelled') return task
     throw new Refusal('illegal_move', `Task ${id} is ${task.status}: there is nothing to cancel`, {
       next: `See it: leasehold task show ${id}`,
@@ -42,7 +42,7 @@ export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): T
     })
   }
   if (fence !== undefined) checkFence(view, lockOf(id), fence, caller)
-  // What nobody has begun anyone may cancel; in review it is somebody's work.
+  // Anyone may cancel a task that nobody has begun; a task in review is somebody's work.
   if (lease || task.status !== 'todo') refuseStranger(view, task, lease, caller, fence)
   if (!lease) return setStatus(view, task, 'cancelled', caller)
   if (!ended) return cancelHeld(view, task, lease, caller).task
@@ -125,8 +125,8 @@ export function releaseUser(
 }
 
 /**
- * Takes a lease back without waiting for its command to end: whoever commits this stops that. For
- * asks that would find nothing left to do if they were decided again.
+ * Takes a lease back without waiting for its command to end: the process that commits this stops
+ * the command. For asks that would find nothing left to do if they were decided again.
  */
 function withoutWaiting(take: () => unknown): void {
   try {
@@ -136,7 +136,7 @@ function withoutWaiting(take: () => unknown): void {
   }
 }
 
-/** Frees a lock whoever holds it; that of a user whom a claim keeps busy, by cancelling that. */
+/** Frees a lock for an admin; a claim that keeps the user of a `user:` lock busy is cancelled. */
 export function freeLock(
   view: View,
   ask: { name: string; reason?: string | undefined },

@@ -80,7 +80,7 @@ function slacken(view: View, lease: Lease, slack_ms: number): Lease {
   return { ...lease, terms: slack, expires_ms: expiryOf(view.now, lease.ttl_ms, slack) }
 }
 
-/** Runs of a dispatcher that are not over: also those that it started in a former life. */
+/** Runs of a dispatcher that are not over, also those that a former process of it started. */
 export function slotsUsed(view: View, dispatcher: string): number {
   return [...view.scan('runs_dispatched_by', dispatcher)].length
 }
@@ -113,7 +113,7 @@ export interface StartRun {
 }
 
 /**
- * A runner is about to let its command go: at most once per fence, and only while that is current.
+ * A runner is about to start its command: at most once per fence, and only if the fence is current.
  * From here on the lease lives with the runner, and ends when the command's group is gone.
  */
 export function startRun(view: View, ask: StartRun, caller: Caller): Run {
@@ -138,9 +138,9 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
 }
 
 /**
- * A runner has gone before it let its command go: nothing has run, and the task goes back to the
- * queue. It counts as lost, or one that can never be started would be tried for ever; unless no
- * process could be started, whatever the run.
+ * A runner is gone before it started its command: nothing has run, and the task goes back to the
+ * queue. The run counts as lost, or a task that can never be started would be tried for ever;
+ * unless this host could start no process at all.
  */
 export function abandonRun(view: View, ask: AbandonRun): void {
   const run = view.get('run', ask.id)
@@ -167,7 +167,7 @@ export interface FinishRun {
   signal: string | null
   /** Why we ended it, or why it could not begin; null when it ended by itself. */
   reason: string | null
-  /** It was ended for want of its lease, which says nothing about the task: it goes back. */
+  /** It was ended because its lease was lost, which says nothing about the task: it goes back. */
   lost?: boolean
 }
 
@@ -205,7 +205,7 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
     exit_code,
     signal,
     reason,
-    // Where the task was moved just now, that event has it.
+    // If the task was moved just now, the event of that move has it already.
     ...(to === undefined && heldFor(view, lease)),
   }
   const { task_id } = run

@@ -132,9 +132,9 @@ function chargeStart(view: View, task: Task, lock: string): number | null {
 }
 
 /**
- * Those who are parked on a limit stand there by their virtual time, so that whoever wakes one need
- * not look for it. One whose user rose may be late, it is moved when its turn comes: of a user that
- * is parked on many limits only a few are. One whose user fell would be noticed too late.
+ * Parkings at a limit are ordered by virtual time, so that waking the next one needs no search.
+ * If the user's time rose, only a few are moved here, because a user may be parked on many limits;
+ * the others are moved when their turn comes. If it fell, all are moved, or it would come too late.
  */
 function moveParkings(view: View, { user, vt: before }: Share, vt: number): void {
   const found: Parking[] = []

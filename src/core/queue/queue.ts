@@ -21,8 +21,8 @@ import type { View } from '../view.ts'
  *
  * Every user has a share with a virtual time: the run time it was charged, divided by its weight.
  * The share that is furthest behind is served next, at the start tag max(its time, the queue's
- * clock). The clock is where the one furthest behind stood at the last start; so whoever was idle
- * gets its turn at once but no credit for the past. A start is charged an estimate, which is
+ * clock). The clock is where the share furthest behind stood at the last start; so a user who was
+ * idle gets a turn at once, but no credit for the past. A start is charged an estimate, which is
  * corrected when the run has ended.
  *
  * High priority goes before others, but takes at most three of four starts that both want. Within a
@@ -59,7 +59,7 @@ export interface QueuedAsk extends Grant {
   as: (task: Task) => Caller
   /** Projects that the caller can run; undefined: any. */
   projects?: ReadonlySet<string> | undefined
-  /** A dispatcher asks: what none of them serves is out of its way until one does. */
+  /** A dispatcher asks: lanes of a project that no dispatcher serves are parked until one does. */
   dispatches?: boolean
 }
 
@@ -131,7 +131,7 @@ interface Turn {
   share: Share
   /** High priority and others both want this start. */
   contested: boolean
-  /** Virtual time of whoever is furthest behind, of high priority or not. */
+  /** Virtual time of the share that is furthest behind, of high priority or not. */
   least_vt: number
 }
 
@@ -182,7 +182,7 @@ function advance(view: View, { share, contested, least_vt }: Turn): void {
  * whose turn it is; undefined when this share cannot be served by the caller now.
  */
 function serve(view: View, share: Share, ask: QueuedAsk): Claim | 'again' | undefined {
-  // Whoever waits for the lock of this user comes before its tasks.
+  // An agent that waits for the lock of this user comes before the user's tasks.
   if (share.user !== '' && headOf(view, userLock(share.user))) return undefined
   const lane = laneFor(view, share, ask)
   if (lane === 'parked') return 'again'

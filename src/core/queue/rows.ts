@@ -16,7 +16,7 @@ export interface Share {
   waits: boolean
   /** When its newest task was enqueued; the next comes at least a millisecond later. */
   last_ms: number
-  /** Virtual time: service received, by weight. Whoever is furthest behind is served next. */
+  /** Virtual time: service received, by weight. The share furthest behind is served next. */
   vt: number
   /** Length of its runs, averaged; null until one has ended. */
   run_ms: number | null

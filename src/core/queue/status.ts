@@ -50,7 +50,7 @@ export function wholeStatus(view: View) {
 
 export type QueueStatus = ReturnType<typeof wholeStatus>
 
-/** Users who wait or run, whoever has most of both first. */
+/** Users with tasks that wait or run, those with the most tasks first. */
 function sharesOf(view: View, { pending, active }: ReturnType<typeof queueStatus>) {
   const users = new Set([...Object.keys(pending.by_user), ...Object.keys(active.by_user)])
   const shares = [...users].map((user) => {

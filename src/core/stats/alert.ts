@@ -2,7 +2,7 @@ import type { Alert, AlertState, Delivered } from './rows.ts'
 import { queuedFor } from '../tasks/ready.ts'
 import type { View } from '../view.ts'
 
-/** More than this at once tell nobody anything. */
+/** More alerts than this at once would help nobody. */
 const ALERTS_MAX = 200
 
 /** Users whose queues are looked at for the oldest task. */
@@ -18,8 +18,8 @@ export interface Condition {
 }
 
 /**
- * An alert as doors show it. `told`: no channel has it still before itself. `undelivered`: channels
- * that gave up on telling, and why.
+ * An alert as doors show it. `told`: no channel still has to deliver it. `undelivered`: channels
+ * that gave up, and why.
  */
 export function showAlert({ key, rule, subject, message, since_at, told, delivery }: Alert) {
   const undelivered = Object.entries(delivery).flatMap(([channel, { raised }]) => {
@@ -37,7 +37,7 @@ export function* activeAlerts(view: View): Generator<Alert> {
 function dueOf({ told, ended_at, delivery }: Alert, channel: string): AlertState | undefined {
   const { raised, cleared }: Delivered = delivery[channel] ?? {}
   if (!told && raised === undefined) return 'raised'
-  // Nobody is told of the end of what it never heard of.
+  // A channel that did not tell of the beginning does not tell of the end.
   const isEndDue = ended_at !== null && cleared === undefined && typeof raised !== 'string'
   return isEndDue ? 'cleared' : undefined
 }
@@ -52,8 +52,8 @@ export function dueAlerts(view: View, channel: string): { alert: Alert; state: A
 
 /**
  * A condition is seen. One that holds already is not begun again, however often it is seen, but
- * says what is true now; one that came back before its end was told goes on, and nobody is
- * bothered. `tells`: whether there is anybody to be told.
+ * says what is true now; one that came back before its end was told goes on, without a notice.
+ * `tells`: whether there is a channel that tells.
  */
 export function raiseAlert(view: View, condition: Condition, tells: boolean): void {
   const { key, rule, subject, message, quiet_ms } = condition
@@ -98,7 +98,7 @@ export function tellAlert(view: View, telling: Telling, channels: string[]): voi
   settleAlert(view, { ...known, delivery: { ...known.delivery, [channel]: delivered } }, channels)
 }
 
-/** It may have changed since it was told: then there is more to tell. */
+/** The condition may have changed since it was told: then there is more to tell. */
 function settleAlert(view: View, alert: Alert, channels: string[]): void {
   const isBehind = (state: AlertState) => channels.every((each) => dueOf(alert, each) !== state)
   const told = alert.told || isBehind('raised')

@@ -22,7 +22,7 @@ export function leasesHeld(view: View, agent: string): Pick<Held, 'leases' | 'gl
   return held
 }
 
-/** `agent`, and those nested under it that were ever seen: whoever holds something was. */
+/** `agent`, and every agent nested under it that was seen here: an agent that holds was seen. */
 function* family(view: View, agent: string): Generator<string> {
   yield agent
   for (const { id } of view.scan('agents', '', { order: `${agent}/`, key: '' })) {
@@ -31,7 +31,7 @@ function* family(view: View, agent: string): Generator<string> {
   }
 }
 
-/** So many tasks are looked at in one step: others are answered between two. */
+/** How many tasks are looked at in one step: others are answered between two steps. */
 const STEP = 500
 
 /**

@@ -8,7 +8,7 @@ export interface StatsAsk {
   /** Wall-clock times. */
   from_ms: number
   to_ms: number
-  /** Of locks, waits and users, so many. */
+  /** How many locks, waits and users to list. */
   limit: number
 }
 

@@ -39,17 +39,17 @@ export interface Counts {
   waits: { lock: string; agent: string; waited_ms: number; at: string }[]
 }
 
-/** A condition that somebody should know of, from when it was seen until its end was told. */
+/** A condition that people should know of, from when it was seen until its end was told. */
 export interface Alert {
   key: string
   rule: string
   subject: string
   message: string
   since_at: string
-  /** When it was over by itself, if nothing else ends it sooner; null: that cannot be said. */
+  /** When the condition ends by itself, unless something ends it sooner; null: not known. */
   quiet_ms: number | null
   ended_at: string | null
-  /** Whether its beginning, and its end, need be told no more: by no channel that there is. */
+  /** Whether no channel has to tell its beginning, or its end, any more. */
   told: boolean
   told_end: boolean
   /** What each channel has done: null when it told, else why it gave up. */

@@ -148,7 +148,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
   if (waits.length > 0) into.waits = longest([...into.waits, ...waits])
 }
 
-/** Whoever claims under a lease that it has already gets no new one. */
+/** A claim under a lease that the agent has already grants no new one. */
 const isGrant = ({ type, data }: EventDraft) =>
   type === 'lease.granted' ||
   type === 'lease.handed_off' ||

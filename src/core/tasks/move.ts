@@ -94,8 +94,8 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
 }
 
 /**
- * Takes a task from whoever works on it. It is cancelled at once and its holder can write no more;
- * the lock comes back when the command that we started under it, if any, is gone.
+ * Takes a task from its holder. The task is cancelled at once and the holder can write no more; the
+ * lock is free when the command that we started under it, if any, is gone.
  */
 export function cancelHeld(view: View, task: Task, lease: Lease, caller: Caller): Moved {
   const releases = !isRunning(view, lease)

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 
 type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
 
-/** Locks of ours: whoever serves next takes them, and nobody has to know. */
+/** Locks of our own programs: the next program takes them, and nobody has to know. */
 const OWN = /^leasehold:/
 
 export interface Seen {

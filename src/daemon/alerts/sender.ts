@@ -11,7 +11,7 @@ export type Channels = Config['alerts']
 
 /** What is sent: the beginning of a condition, or its end. */
 export interface Notice {
-  /** The same for every try: whoever gets one twice can tell. */
+  /** The same for every try, so that a receiver can tell when it gets one twice. */
   id: string
   state: 'raised' | 'cleared'
   rule: string

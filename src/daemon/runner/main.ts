@@ -11,7 +11,7 @@ function readSpec(): string {
   }
 }
 
-/** Nothing ties us to whoever started us: it may die, and its pipes with it. */
+/** Nothing ties us to the process that started us: it may die, and its pipes with it. */
 function letGo(): void {
   for (const fd of [0, 1, 2]) {
     try {

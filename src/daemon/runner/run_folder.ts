@@ -85,7 +85,7 @@ export function writeWhole(path: string, text: string, durable = true): void {
 
 const META = 'meta.json'
 
-/** Says how a run stands, so that whoever reads it finds the whole of it or what was before. */
+/** Writes how a run stands, in one step: a reader finds all of it, or what was there before. */
 export function writeMeta(folder: string, meta: RunMeta, durable = true): void {
   writeWhole(join(folder, META), `${JSON.stringify(meta, null, 2)}\n`, durable)
 }

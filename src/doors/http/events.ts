@@ -16,7 +16,7 @@ const CLIENTS_MAX = 12_000
 const STEP = 250
 const REST_MS = 20
 
-/** Reads the past, when it is the turn of whoever listens. */
+/** Reads past events, when it is this listener's turn. */
 export type Read = (after: number, limit: number) => Promise<Event[]>
 
 /**

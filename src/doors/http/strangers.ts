@@ -5,7 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 
 /** As many as may listen to events, and room for everybody else. */
 const CONNECTIONS_MAX = 15_000
-/** Kept for the store, /proc, runners and logs, whoever connects: at least, and of all. */
+/** Descriptors kept for the store, /proc, runners and logs: at least so many, and this share. */
 const RESERVED_MIN = 48
 const RESERVED_SHARE = 1 / 4
 /** Of the connections: free for those who come while strangers are being sent away. */
@@ -17,8 +17,8 @@ const TOKENS_SHARE = 3 / 4
 
 /**
  * Connections that have not shown a token that counts. When there is little room for more, the one
- * that came first goes: whoever connects and says nothing costs neither the descriptors that this
- * process works with nor the place of somebody with a token.
+ * that came first goes: a client that connects and says nothing costs neither the descriptors that
+ * this process works with nor the place of a client with a token.
  */
 export class Strangers {
   private readonly strangers = new Set<Socket>()

@@ -32,7 +32,7 @@ const RESOURCES = [
 ]
 const TEMPLATES = [{ uriTemplate: 'leasehold://task/{id}', name: 'task', mimeType: 'text/plain' }]
 
-/** What a list says changes with the program only. */
+/** Clients may keep a list for this long: only another version of the program has another list. */
 const LISTS = { ttlMs: 3_600_000, cacheScope: 'private' } as const
 
 /**

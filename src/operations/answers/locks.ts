@@ -80,7 +80,7 @@ export const waiters = page(() =>
   }),
 )
 
-export const explanation = shape('Explanation', 'Why something does not run, or is not held.', () =>
+export const explanation = shape('Explanation', 'Why a task or a waiter has to wait.', () =>
   z.strictObject({
     sentence: text(),
     reasons: z.array(

@@ -48,7 +48,7 @@ export const memory = shape('Memory', 'A shared note, and the versions that disa
   }),
 )
 
-export const put = shape('MemoryPut', 'What a put came to, and what it disagrees with.', () =>
+export const put = shape('MemoryPut', 'The result of a put, and what it disagrees with.', () =>
   z.strictObject({
     ...named(),
     version: count(),

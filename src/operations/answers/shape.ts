@@ -4,8 +4,8 @@ import * as z from 'zod/mini'
 export const shapes = new Map<string, { schema: () => z.ZodMiniType; doc: string }>()
 
 /**
- * The shape of answers, or of parts of them. Built when it is first wanted, which only OpenAPI, the
- * reference and tests do; and once, so that it is one shape wherever it is used.
+ * The shape of answers, or of parts of them. Built on first use, which is by OpenAPI, the reference
+ * and tests only; and built once, so that every use is the same shape.
  */
 export function shape<S extends z.ZodMiniType>(name: string, doc: string, make: () => S): () => S {
   const schema = unnamed(make)

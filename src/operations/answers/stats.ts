@@ -15,7 +15,7 @@ import {
 } from './shape.ts'
 import { dispatcher } from './tasks.ts'
 
-const alert = shape('Alert', 'Something that somebody should know of now.', () =>
+const alert = shape('Alert', 'A condition that needs attention now.', () =>
   z.strictObject({
     id: text(),
     rule: text(),

@@ -109,7 +109,7 @@ export class FileSide implements Side {
     })
   }
 
-  /** By the very next number: whoever wrote since has that. */
+  /** Publishes the very next number: if anybody wrote since, that number is taken. */
   async leave(boot: string): Promise<void> {
     this.finish({ ...this.state.head, boot }, this.state.checkpoint)
     await this.commit()

@@ -19,7 +19,7 @@ const LOOK_MS_MAX = 64
 
 /**
  * Keeps writers from deciding the same state in vain. Nothing depends on it: publishing does not
- * look at it, so it may be broken, stolen, corrupt or gone, and whoever cannot have it goes ahead.
+ * look at it, so it may be broken, stolen, corrupt or gone; a writer that cannot have it goes on.
  */
 export class LockFile {
   private readonly path: string

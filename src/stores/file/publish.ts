@@ -35,7 +35,7 @@ export async function publish(dir: string, state: State, pause?: Pause): Promise
   const temporary = temporaryPath(dir)
   try {
     const stat = await writeTemporary(dir, temporary, render(state))
-    // Whoever slept until here would link a stray. Found now, that is certain; later it may not be.
+    // A writer that slept until here would link a stray state. Only here is that sure to be seen.
     if ((list(dir).numbers[0] ?? 0) >= state.number) return 'again'
     await pause?.('link')
     if (!(await linked(temporary, statePath(dir, state.number)))) return 'again'

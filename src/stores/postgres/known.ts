@@ -39,7 +39,7 @@ const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', '
 export interface Change {
   table: TableName
   key: string
-  /** Undefined: it is not told what became of it. */
+  /** Undefined: the row was changed, but its new content is not known here. */
   row: (() => AnyRow | null) | undefined
 }
 

@@ -123,7 +123,7 @@ function groupBranches({ groups }: Wanted): Branch[] {
   })
 }
 
-/** Whoever is shown tasks to choose from claims one: they and their locks come together. */
+/** An ask that looks at ready tasks claims one: tasks and their locks are loaded together. */
 function tasksOf(scopes: string[], limit: number): Branch[] {
   const shown = (schema: string, first: number) =>
     `SELECT r.task_id FROM unnest($${first}::text[]) AS g

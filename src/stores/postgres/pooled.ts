@@ -5,8 +5,8 @@ import type { Connection } from './driver.ts'
  * A pooler in transaction mode gives every transaction whichever session of the server is free.
  * What ours have set (timeouts, plans), prepared and listen to would then be somebody else's, now
  * and then, without any error. So a session of ours carries a mark, its number in the server, in a
- * setting that lives as long as it does. Whoever opens a session finds none; whoever begins a
- * transaction finds its own. Anything else is a session that others use too.
+ * setting that lives as long as the session. A session that was just opened has no mark, and one in
+ * which we begin a transaction has ours. Anything else is a session that others use too.
  */
 export const markSession = `WITH was AS MATERIALIZED (
     SELECT current_setting('leasehold.session', true) AS mark)

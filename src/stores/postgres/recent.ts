@@ -14,7 +14,7 @@ const FORMAT = 1
 /** Programs that write otherwise, or whose rows differ, do not understand each other's changes. */
 export const SHAPE = sha256(JSON.stringify([FORMAT, COLUMNS])).slice(0, 16)
 
-/** What claims look at whoever made it. Of other rows it is enough to say that they changed. */
+/** What every claim looks at. Of other rows it is enough to say that they changed. */
 const TOLD: ReadonlySet<TableName> = new Set([
   'share',
   'lane',

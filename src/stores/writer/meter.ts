@@ -4,7 +4,7 @@ import type { RefusedWrite } from '../../core/stats/stat.ts'
 /** Refusals that wait for a commit to be counted with; more than this are not told by lock. */
 const UNWRITTEN_MAX = 1_000
 
-/** Why a store cannot be read or written, and since when; `told`: whoever is to know knows. */
+/** Why a store cannot be read or written, and since when; `told`: the alert was delivered. */
 export interface Trouble {
   message: string
   since: string

@@ -16,5 +16,5 @@ export const aboutQueue = (event: ShownEvent) => QUEUE.has(nounOf(event))
 export const aboutTask = (id: string) => (event: ShownEvent) =>
   event.task === id || event.lock === `task:${id}`
 
-/** Who held what an event is about; whoever caused it may be another. */
+/** Who held what an event is about; the agent that caused it may be another. */
 export const holderIn = (event: ShownEvent) => factsOf(event).holder ?? event.agent

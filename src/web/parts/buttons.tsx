@@ -2,7 +2,7 @@ import { forceRelease } from '../actions.ts'
 import { isAdmin } from '../session.ts'
 import { Icon } from './icon.tsx'
 
-/** Frees a lock whoever holds it, after asking; for admins only. */
+/** Frees a lock that another holds, after asking; for admins only. */
 export function ReleaseButton({ name, holder }: { name: string; holder: string }) {
   if (!isAdmin()) return null
   return (

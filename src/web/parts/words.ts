@@ -24,7 +24,7 @@ export const dayOf = (at: string) =>
 export const clockOf = (at: string | number) =>
   new Date(at).toLocaleTimeString(undefined, { hour12: false })
 
-/** A sentence of the server with times of day, on the clock of whoever reads it. */
+/** A sentence of the server with times of day, on the reader's clock. */
 export const withClocks = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockOf(at))
 

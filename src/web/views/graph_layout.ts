@@ -48,7 +48,7 @@ function ring(names: string[]): Node[] {
   })
 }
 
-/** A column per step of waiting: whoever waits for nobody stands at the right. */
+/** A column per step of waiting: an agent that waits for nobody stands at the right. */
 function columns(names: string[], edges: Edge[]): Node[] {
   const steps = new Map<string, number>()
   const stepOf = (name: string, path: Set<string>): number => {

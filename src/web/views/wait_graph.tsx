@@ -40,7 +40,7 @@ export function WaitGraph() {
             title="Nobody waits for anybody"
             command="leasehold lock acquire git:web --wait 1m"
           >
-            Whoever waits for a lock shows up here, with an arrow to its holder.
+            Agents that wait for a lock show up here, with an arrow to its holder.
           </Empty>
         ) : (
           <Graph edges={edges.slice(0, SHOWN_MAX)} label="Who waits for whom" />

@@ -235,9 +235,10 @@ export class World {
   }
 
   /**
-   * A disk that fails a write after it was taken tells so once, to one of the programs that have the
-   * file open; SQLite and file systems may go on without it. When the power fails next, pages are
-   * missing. That cannot be promised away: it has to be told, and nothing may be granted before.
+   * A disk that fails a write after it was taken tells so once, to one of the programs that have
+   * the file open; SQLite and file systems may go on without it. When the power fails next, pages
+   * are missing. That cannot be promised away: it has to be told, and nothing may be granted
+   * before.
    */
   private async isDamaged(): Promise<boolean> {
     if (this.plan.disk !== 'failing') return false

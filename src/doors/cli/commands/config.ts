@@ -13,7 +13,7 @@ import { print } from '../show/show.ts'
 export function addConfig(config: Command, enter: Enter): void {
   config
     .command('approve')
-    .description('Look at the programs that config.json names, and let them be started.')
+    .description('Show the programs that config.json names, and approve them.')
     .option('--yes', 'approve without being asked')
     .action(async ({ yes = false }: { yes?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
@@ -66,8 +66,8 @@ async function isConfirmed(): Promise<boolean> {
 }
 
 function forPeople(): Refusal {
-  return new Refusal('forbidden', 'What Leasehold may start is for a person to approve', {
-    next: 'On a terminal: leasehold config approve. In a script of yours: --yes',
+  return new Refusal('forbidden', 'Only a person can approve what Leasehold may start', {
+    next: 'On a terminal: leasehold config approve. In your own script: --yes',
   })
 }
 

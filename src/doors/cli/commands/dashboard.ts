@@ -18,7 +18,7 @@ export function addDashboard(root: Command, enter: Enter): void {
   root
     .command('dashboard')
     .description('Print a link that opens the dashboard, signed in. It works once, for 10 minutes.')
-    .option('--viewer', 'a link for someone who may look, and change nothing')
+    .option('--viewer', 'print a link that lets someone look but change nothing')
     .action(async ({ viewer }: { viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const role = viewer ? 'viewer' : 'admin'

@@ -31,7 +31,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
   addPrune(db, enter)
   addCopy(db, enter)
   db.command('migrate')
-    .description('Bring the store up to this version; makes it if there is none.')
+    .description('Migrate the store to this version, or create it.')
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
       await context.store().write(() => undefined)
@@ -57,8 +57,8 @@ export function addDatabase(db: Command, enterAny: Enter): void {
       report(context, checked, checked.ok ? await sizeStore(context.place) : undefined)
     })
   db.command('backup')
-    .description('Write a consistent copy while others go on working, and check it.')
-    .argument('[file]', 'where to (default: backups/ in the state folder)')
+    .description('Write a consistent copy while others keep working, and check it.')
+    .argument('[file]', 'where to write it (default: backups/ in the state folder)')
     .action(async (file: string | undefined, _, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const made = await backupStore(context.place, file, new Date())
@@ -66,11 +66,11 @@ export function addDatabase(db: Command, enterAny: Enter): void {
       say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
     })
   db.command('restore')
-    .description('Put a backup in the place of the store. All leases end, and fences rise.')
+    .description('Replace the store with a backup. All leases end, and fences rise.')
     .argument('[backup]', 'a file made by db backup')
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
     .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
-    .option('--take-back', 'use a store again that db copy has closed; leases end, fences rise')
+    .option('--take-back', 'reopen a store that db copy has closed; leases end, fences rise')
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
       report(context, await restored(context, from, options))
@@ -79,10 +79,10 @@ export function addDatabase(db: Command, enterAny: Enter): void {
 
 function addCopy(db: Command, enter: Enter): void {
   db.command('copy')
-    .description('Copy a whole store into an empty one of any kind; fences and events stay.')
-    .requiredOption('--from <store>', 'sqlite:PATH, file:FOLDER or postgres://…; nobody uses it')
-    .requiredOption('--to <store>', 'the same; it is empty, or not there yet')
-    .option('--keep-source', 'leave the source in use; else it is closed when all is copied')
+    .description('Copy a whole store into an empty one of any kind, with its fences and events.')
+    .requiredOption('--from <store>', 'sqlite:PATH, file:FOLDER or postgres://…, not in use')
+    .requiredOption('--to <store>', 'an address like that of --from; empty, or not there yet')
+    .option('--keep-source', 'leave the source open; otherwise it is closed when all is copied')
     .action(async (options: { from: string; to: string; keepSource?: true }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const from = storeAt(context, '--from', options.from)
@@ -124,7 +124,7 @@ function showProgress(): Progress {
 
 function leftText(source: Copied['source']): string {
   if (source === 'closed') {
-    return 'The source is closed, and says so to whoever asks it. To go on with the copy:'
+    return 'The source is closed, and tells its users so. To go on with the copy:'
   }
   const why = source === 'kept' ? '' : ` It could not be closed: ${source.open}.`
   return `The source is as it was.${why} Let nobody use both. To go on with the copy:`

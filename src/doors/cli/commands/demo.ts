@@ -8,7 +8,7 @@ export function addDemo(root: Command): void {
     .description('See what it does: real processes edit real files, without and with Leasehold.')
     .option('--seconds <n>', 'how long each half takes', '20')
     .option('--agents <n>', 'how many processes', '8')
-    .option('--keep', 'leave both repositories, to look at')
+    .option('--keep', 'keep both repositories, to look at')
     .addHelpText('after', HELP)
     .action(async (_, self: Command) => {
       const { demo } = await import('../demo/main.ts')
@@ -18,9 +18,9 @@ export function addDemo(root: Command): void {
 
 const HELP = `
 Eight processes work in a small git repository in a temporary folder: take a task, read a file,
-think, write the whole file with one line more. First with a to-do list that all of them edit, as
-people do; then with the same code, but tasks are claimed and files reserved. Counted is what each
-process was told is written against what is in the files at the end.
+think, write the whole file with one more line. First they share a to-do list that all of them edit,
+as people do; then they run the same code, but claim tasks and reserve files. At the end, what each
+process was told it had written is compared with what is in the files.
 
 Examples:
   leasehold demo

@@ -6,7 +6,7 @@ export function addDispatch(root: Command, runs: Command, enter: Enter): void {
   root
     .command('dispatch')
     .description('Start agents on enqueued tasks, in this terminal, until stopped.')
-    .option('--slots <n>', 'how many at once (default: slots.max of config.json, else 4)')
+    .option('--slots <n>', 'how many to run at once (default: slots.max of config.json, else 4)')
     .addHelpText('after', HELP)
     .action(async (options: { slots?: string }, self: Command) => {
       const { dispatchHere } = await import('./dispatching.ts')
@@ -14,9 +14,9 @@ export function addDispatch(root: Command, runs: Command, enter: Enter): void {
     })
   runs
     .command('logs')
-    .description('What a run has printed; with --follow, as it comes.')
+    .description('Show the output of a run; with --follow, as it is printed.')
     .argument('<id>', 'The run (42.1), or a task for its newest run (42).')
-    .option('-f, --follow', 'go on until the run has ended')
+    .option('-f, --follow', 'keep printing until the run has ended')
     .action(async (id: string, options: { follow?: boolean }, self: Command) => {
       const { showLogs } = await import('./logs.ts')
       await showLogs(enter(self.optsWithGlobals()), id, options.follow ?? false)
@@ -24,7 +24,7 @@ export function addDispatch(root: Command, runs: Command, enter: Enter): void {
 }
 
 const HELP = `
-A daemon (leasehold up) does this by itself. This command is for a dispatcher on its own, or to
+A daemon (leasehold up) dispatches by itself. Use this command to run a dispatcher on its own, or to
 watch what it does. Projects and their agents are in config.json: see docs/config.md.
 
-What is running when it stops goes on; whoever dispatches next takes it over.`
+Agents that are running when it stops go on; the next dispatcher takes them over.`

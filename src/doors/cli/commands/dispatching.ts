@@ -102,7 +102,7 @@ class Screen {
   }
 
   begin(): void {
-    this.say('dispatching; Ctrl-C stops it, and leaves running what runs')
+    this.say('dispatching; Ctrl-C stops it, and running agents go on')
     this.forget = this.store.onCommit((events) => {
       for (const event of events) this.tell(event)
     })

@@ -32,7 +32,7 @@ type Check = (context: Context) => Promise<Looked> | Looked
 export function addDoctor(root: Command, enter: Enter): void {
   root
     .command('doctor')
-    .description('Look whether everything is well here, and say what to do where it is not.')
+    .description('Check that everything works here, and say how to fix what does not.')
     .action(async (_, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const findings: Finding[] = []

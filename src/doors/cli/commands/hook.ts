@@ -10,7 +10,7 @@ settings. It reads what the agent says on standard input and answers as the agen
   leasehold hook git pre-commit | pre-push
 
 An edit of a file that another agent has reserved is refused, with who has it and until when. A
-free one is reserved for whoever edits it, until its turn or its process ends.
+free file is reserved for the agent that edits it, until the agent's turn or its process ends.
 
 Settings are in config.json: hooks.mode (auto, strict, warn, off), hooks.ttl_seconds and
 hooks.unreachable (open, closed). LEASEHOLD_HOOKS=off|auto|strict|warn wins over the mode.
@@ -23,8 +23,8 @@ export function addHook(root: Command): void {
     .command('hook')
     .argument('<agent>', 'claude, codex, cursor or git')
     .argument('<event>', 'as that agent calls it: pre-tool-use, PreToolUse, preToolUse')
-    .argument('[more...]', 'what the agent adds')
-    .description('Answer an agent or git that asks before it edits, commits or pushes.')
+    .argument('[more...]', 'more arguments that the agent passes')
+    .description('Answer an agent or git that asks before an edit, a commit or a push.')
     .addHelpText('after', EXAMPLES)
     .action(async () => {
       await import('../../../hooks/entry.ts')

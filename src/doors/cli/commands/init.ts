@@ -8,7 +8,7 @@ export function addInit(root: Command): void {
     .description('Set this repository up for its agents: hooks, tools, rules. Can be undone.')
     .option('--yes', 'write without asking')
     .option('--dry-run', 'show what would be written, and write nothing')
-    .option('--undo', 'take all of it back: every file as it was, byte for byte')
+    .option('--undo', 'undo it: every file as it was, byte for byte')
     .option('--check', 'for CI: exit 0 if all is set up and current, 5 if not')
     .addHelpText('after', HELP)
     .action(async (_, self: Command) => {
@@ -21,10 +21,10 @@ const HELP = `
 It finds the agents that are used here (Claude Code, Codex, Cursor; or name them with --agent), the
 git checkout and its hooks (husky and core.hooksPath included), shows every file it would write, and
 asks once. Files that exist are merged: comments, order and other people's hooks stay. Running it
-again changes nothing. On a machine without leasehold all of it passes quietly.
+again changes nothing. On a machine without leasehold, the hooks do nothing.
 
 Examples:
   leasehold init                                  look, ask, write
   leasehold init --agent claude,codex --yes
-  leasehold init --check                          in CI; there git hooks are left out of it
+  leasehold init --check                          in CI, where git hooks are not checked
   leasehold init --undo`

@@ -9,7 +9,7 @@ export function addMcp(root: Command, enter: Enter): void {
   root
     .command('mcp')
     .description('Speak MCP on standard input and output, for one agent.')
-    .option('--tools <core|all>', 'which tools to offer: the few that most need, or all', 'all')
+    .option('--tools <core|all>', 'which tools to offer: those most agents need, or all', 'all')
     .action(async ({ tools }: { tools: string }, self: Command) => {
       if (tools !== 'core' && tools !== 'all') throw noChoice(tools)
       const context = enter(self.optsWithGlobals())

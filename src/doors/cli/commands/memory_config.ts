@@ -6,8 +6,8 @@ import { CONFIG_FILE, folderOf, type Place } from '../../../stores/open.ts'
 import type { Store } from '../../../stores/writer/store.ts'
 
 /**
- * Without a daemon nobody makes true what config.json says of memory: whoever writes a note on the
- * store itself does. A file that says nothing of it is left to those who have one that does.
+ * Without a daemon, a command that writes a note on the store itself first applies what config.json
+ * says of memory. A file that says nothing of it changes nothing.
  */
 export async function settleMemory(
   place: Place,

@@ -20,11 +20,11 @@ interface SyncOptions {
 export function addMemorySync(memory: Command, enter: Enter): void {
   memory
     .command('sync')
-    .description('Make a folder of Markdown files and the notes say the same, both ways.')
+    .description('Keep notes and a folder of Markdown files in sync, both ways.')
     .argument('<dir>', 'the folder; it must exist')
     .option('--scope <scope>', 'only this scope (default: all)')
-    .option('--allow-deletions', 'even if every file is gone: delete the notes')
-    .option('--watch', 'go on, and sync what changes on either side, until Ctrl-C')
+    .option('--allow-deletions', 'delete the notes even if every file is gone')
+    .option('--watch', 'keep syncing what changes on either side, until Ctrl-C')
     .addHelpText('after', HELP)
     .action(async (dir: string, options: SyncOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
@@ -42,7 +42,7 @@ export function addMemorySync(memory: Command, enter: Enter): void {
     })
 }
 
-const SAME = 'All is the same already.'
+const SAME = 'Already in sync.'
 
 const HELP = `
 project/web/build.md is the note build of the scope project:web. A changed file becomes a new

@@ -22,7 +22,7 @@ const SHORT = [
     command: 'task cancel id',
     of: 'task.status',
     fixed: { status: 'cancelled' },
-    doc: 'Cancel a task: its holder, its creator, or an admin (--force).',
+    doc: 'Cancel a task, as its holder, its creator, or an admin (--force).',
   },
 ] as const satisfies { of: RegisteredName; [more: string]: unknown }[]
 

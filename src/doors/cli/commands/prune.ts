@@ -20,11 +20,11 @@ interface Options {
 /** Does now what a daemon does by itself from time to time. */
 export function addPrune(db: Command, enter: Enter): void {
   db.command('prune')
-    .description('Forget what is over, as retention in config.json says. See docs/retention.md.')
-    .option('--keep <n>', 'at most so many events stay, whatever the configuration says')
-    .option('--older-than <duration>', 'events from before that time go')
-    .option('--compact', 'SQLite: give free space back to the disk; others wait meanwhile')
-    .option('--dry-run', 'only tell what would go')
+    .description('Remove old rows, as retention in config.json says. See docs/retention.md.')
+    .option('--keep <n>', 'keep at most this many events, whatever the configuration says')
+    .option('--older-than <duration>', 'remove events that are older than this')
+    .option('--compact', 'SQLite: give free space back to the disk; all other writers wait for it')
+    .option('--dry-run', 'only show what would be removed')
     .action(async (options: Options, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const { place, json } = context

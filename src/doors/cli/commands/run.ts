@@ -7,7 +7,7 @@ const RUN_TTL = '1m'
 export function addRun(root: Command, enter: Enter): void {
   root
     .command('run')
-    .description('Hold a lock while a command runs: renewed meanwhile, released when it ends.')
+    .description('Hold a lock while a command runs, and release it when the command ends.')
     .argument('<command...>', 'the command and its arguments, behind --')
     .option('--task <id>', 'hold the lock of this task; its status is left alone')
     .option('--lock <name>', 'hold this lock')
@@ -23,9 +23,9 @@ export function addRun(root: Command, enter: Enter): void {
 }
 
 const HELP = `
-The command finds its lock in LEASEHOLD_LOCK and its fence in LEASEHOLD_FENCE, so that what it
-does with leasehold counts as the holder's. It never outlives the lease: if that is lost, it is
-stopped and run exits with 5; otherwise run exits with the command's own code.
+The command finds its lock in LEASEHOLD_LOCK and its fence in LEASEHOLD_FENCE, so that what it does
+with leasehold counts as the holder's. The command never outlives the lease: if the lease is lost,
+the command is stopped and run exits with 5; otherwise run exits with the command's own code.
 
 Examples:
   leasehold run --lock build -- make -j4

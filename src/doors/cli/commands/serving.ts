@@ -39,9 +39,9 @@ export function addServing(root: Command, enter: Enter): void {
     })
   root
     .command('up')
-    .description('Start the server in the background, unless it runs already.')
+    .description('Start the server in the background, unless one is running.')
     .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
-    .option('--viewer', 'print a link for someone who may look, and change nothing')
+    .option('--viewer', 'print a link that lets someone look but change nothing')
     .action(async ({ port, viewer }: { port: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       await offerApproval(context)
@@ -54,8 +54,8 @@ export function addServing(root: Command, enter: Enter): void {
 }
 
 /**
- * Whoever may not make a link is served all the same. A link signs in as an admin, so it is for the
- * person in front of a terminal, never for a log.
+ * A caller that may not make a link is served all the same. A link signs in as an admin, so it is
+ * for the person in front of a terminal, never for a log.
  */
 async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
   if (!process.stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))

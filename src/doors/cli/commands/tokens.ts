@@ -20,11 +20,11 @@ interface Asked {
 export function addTokens(token: Command, enter: Enter): void {
   token
     .command('create')
-    .description('Make a token. Its secret is shown once, and kept nowhere.')
-    .requiredOption('--role <role>', 'viewer (reads), agent (works) or admin (may do all)')
-    .option('--ttl <duration>', 'how long it counts (default: until revoked)')
-    .option('--user <name...>', 'bind it to these users: it sees and touches nothing of others')
-    .option('--project <name...>', 'bind it to these projects')
+    .description('Create a token. Its secret is shown once and stored nowhere.')
+    .requiredOption('--role <role>', 'viewer (reads), agent (works) or admin (may do everything)')
+    .option('--ttl <duration>', 'how long the token is valid (default: until it is revoked)')
+    .option('--user <name...>', 'bind the token to these users: it can see and change nothing else')
+    .option('--project <name...>', 'bind the token to these projects')
     .action(async ({ role, ttl, user, project }: Asked, self: Command) => {
       const options = self.optsWithGlobals<{ agent?: string }>()
       const context = enter({ ...options, agent: undefined })

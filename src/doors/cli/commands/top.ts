@@ -4,7 +4,7 @@ import type { Enter } from './operations.ts'
 export function addTop(root: Command, enter: Enter): void {
   root
     .command('top')
-    .description('What happens now, live: running tasks, slots, queues, locks and alerts.')
+    .description('Live view: running tasks, slots, queues, locks and alerts.')
     .addHelpText('after', HELP)
     .action(async (_, self: Command) => {
       // A screen and its keys: other commands do without.
@@ -17,8 +17,8 @@ const HELP = `
 Keys: arrows select, c cancels a task, r force-releases a lock (both ask first), e explains,
 f or enter follows the output of a run, ? shows all keys, q quits.
 
-It changes when something happens, and counts down once a second. Where there is no terminal it
-prints what it sees once; with --json, as data.
+The view changes when something happens, and counts down once a second. Without a terminal it is
+printed once; with --json, as data.
 
 Examples:
   leasehold top

@@ -86,8 +86,8 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
 }
 
 /**
- * The hook as a line of shell. It passes where leasehold is not installed: whoever clones this
- * repository can work without it.
+ * The hook as a line of shell. It passes where leasehold is not installed, so that people who clone
+ * the repository can work without it.
  */
 function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `

@@ -65,7 +65,7 @@ export function isSame(one: FileState, other: FileState): boolean {
 
 /**
  * The path that is meant, with links followed as long as they stay inside one of `bounds`. Refuses
- * a link that leads out of there: whoever made it could have us write anywhere.
+ * a link that leads out of there: the author of the link could have us write anywhere.
  */
 export function insidePath(path: string, bounds: string[]): string {
   const real = realPathOf(path)
@@ -95,8 +95,9 @@ export function isInside(path: string, folder: string): boolean {
 }
 
 /**
- * Makes `path` be `state`, in one step: whoever looks sees the old or the new, whole. What is being
- * written stands in `scratch` until then, so that a process that dies leaves nothing in the way.
+ * Makes `path` be `state`, in one step: a reader sees all of the old file or all of the new. What
+ * is being written stands in `scratch` until then, so that a process that dies leaves nothing
+ * behind.
  */
 export function putFile(path: string, state: FileState, scratch: string): void {
   if (state.kind === 'missing') {

@@ -91,7 +91,7 @@ function planText({ checkout, agents, changes, notes }: Plan, pending: Change[])
 function doneText({ checkout, agents, changes }: Plan, pending: Change[]): string {
   const isCommitted = checkout.isGit && changes.some(({ part }) => !part.isLocal)
   const steps = [
-    ...(isCommitted ? ['Commit these files: whoever clones the repository has the same.'] : []),
+    ...(isCommitted ? ['Commit these files, so that every clone of the repository has them.'] : []),
     'Start your agents anew: they read their settings when they start.',
     ...(agents.includes('codex') ? ['Codex asks once whether to trust these hooks: /hooks'] : []),
     'Give them something to do: leasehold task add "Fix the login test"',

@@ -26,7 +26,7 @@ interface Kind {
 
 /**
  * What stood in each file before us, byte for byte. It is on disk before the file is changed, so
- * that whoever is killed in between can go on or go back. Kept with the state, one per worktree.
+ * that after a kill in between one can go on or go back. Kept with the state, one per worktree.
  */
 export class Manifest {
   readonly folder: string

@@ -71,7 +71,7 @@ export function parse(text: string): Said | string {
   const fields = fieldsIn(front)
   if (typeof fields === 'string') return broken(fields)
   const content = rest.slice(end.index + end[0].length)
-  // Whoever takes the line away takes the tags away.
+  // Without the line of tags, the note has no tags.
   return { tags: [], ...read(fields), content: closed(content, fields.get('end') === 'open') }
 }
 

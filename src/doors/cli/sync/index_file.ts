@@ -82,7 +82,7 @@ function isEntry(path: string, entry: Entry): boolean {
   return isOurs(path) && texts && Number.isSafeInteger(version) && Number.isSafeInteger(seen)
 }
 
-/** Writes down what is synced, where that is news: whoever watches the folder is told of it. */
+/** Writes the index only if it changed: a program that watches the folder hears of every write. */
 export async function writeIndex(dir: string, store: string, index: Index): Promise<void> {
   const document: Document = { format: 1, store, files: Object.fromEntries(index.entries) }
   const text = `${JSON.stringify(document, null, 1)}\n`

@@ -13,8 +13,8 @@ const MISSING_MAX = 1
 
 /**
  * Makes a folder and the store say the same, both ways. Files that changed are put on the version
- * that they were exported from; notes that changed are written to files that did not. Whoever calls
- * holds the lock of the folder. Killed at any moment, the next one goes on from there.
+ * that they were exported from; notes that changed are written to files that did not. The caller
+ * holds the lock of the folder. If a sync is killed at any moment, the next one goes on from there.
  */
 export async function sync(plan: SyncPlan, allowDeletions: boolean): Promise<Synced> {
   try {
