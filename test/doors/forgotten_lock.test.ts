@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Fences } from '../../src/doors/mcp/fences.ts'
+import { ToolFences } from '../../src/doors/mcp/fences.ts'
 import { call } from '../../src/operations/call.ts'
 import * as locks from '../../src/operations/locks.ts'
 import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
@@ -24,7 +24,7 @@ async function begin() {
     return call(store, locks.lockStatus, { name }, callerOf('ada'))
   }
   let renewals = 0
-  const fences = new Fences(
+  const fences = new ToolFences(
     {
       expiry: async ({ name }) => {
         const { lock_expires_at } = await status(name)

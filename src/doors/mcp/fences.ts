@@ -37,7 +37,7 @@ const OVER = new Set(['lease_expired', 'fence_stale', 'held', 'not_found', 'forb
  * longer, has forgotten its locks, and they run out. A lease that was lost keeps its fence here:
  * the next write under it must be refused as stale, not taken for a new one.
  */
-export class Fences {
+export class ToolFences {
   private readonly leases: Leases
   private readonly silence_ms: number
   private readonly granted = new Map<string, Granted>()
