@@ -96,6 +96,13 @@ const words: Bad[] = [
     'class MemoryEntry {}',
     'class HeldException {}',
   ].map((text) => bad('glossary', 'src/core/a.ts', `\n${text}\n`, 2)),
+  ...['interface Found {}', 'class Found {}', 'type Found = string'].map((text): Bad => {
+    const files = {
+      'src/core/a.ts': 'export interface Found {}',
+      'src/core/b.ts': `\nexport ${text}`,
+    }
+    return { rule: 'uniqueTypes', files, at: 'src/core/b.ts:2' }
+  }),
   bad('sqlText', 'src/stores/a.ts', 'db.exec(`DELETE FROM task WHERE id = ${id}`)'),
   bad('sqlText', 'src/stores/a.ts', 'db.exec(`PRAGMA user_version = ${n}`)'),
   bad('sqlText', 'src/stores/a.ts', 'const q = `select * from ${table} where id = 1`'),

@@ -89,6 +89,25 @@ function wordFaults(file: TreeFile): Fault[] {
   return found
 }
 
+/** Both ask as somebody else for a program of ours; they are one when `reach/` is. */
+const TWICE = new Set(['Asking'])
+
+const uniqueTypes: Rule = {
+  says: 'an exported type has a name that no other file of src exports',
+  faults(files) {
+    const homes = new Map<string, string>()
+    const declared = /^export (?:abstract )?(?:interface|type|class|enum) (\w+)/m
+    return files.filter(inSrc).flatMap((file) =>
+      [...matches(file, file.masks.code, declared)].flatMap(([name, line]) => {
+        const home = homes.get(name)
+        homes.set(name, home ?? file.path)
+        if (home === undefined || TWICE.has(name)) return []
+        return [fault(file, line, `exports ${name}, as ${home} does. Name it by its noun.`)]
+      }),
+    )
+  },
+}
+
 const anyOf = (patterns: string[], flags = '') => new RegExp(patterns.join('|'), flags)
 
 /** In capitals a fragment is enough; small letters need a whole statement, or prose matches. */
@@ -246,6 +265,7 @@ const silencers: Rule = {
 
 export const WORD_RULES = {
   glossary,
+  uniqueTypes,
   sqlText,
   machineNames,
   pins,

@@ -156,7 +156,7 @@ export interface Forgetting {
   after?: Cursor | undefined
 }
 
-export interface Step {
+interface Step {
   gone: number
   /** The last row that was looked at, where there may be more to go behind it. */
   next: Cursor | undefined

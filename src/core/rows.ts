@@ -11,11 +11,19 @@ import type {
   MemoryUsage,
   MemoryVersion,
 } from './memory/rows.ts'
-import type { Dispatcher, HostSettings, Lane, Limit, Parking, Queue, Share } from './queue/rows.ts'
+import type {
+  DispatcherRow,
+  HostSettings,
+  Lane,
+  Limit,
+  Parking,
+  Queue,
+  Share,
+} from './queue/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
-export type { Dispatcher, Lane, Limit, Parking, Queue, Share }
+export type { DispatcherRow, Lane, Limit, Parking, Queue, Share }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -218,7 +226,7 @@ export interface Ticket {
   cycle: string[] | null
 }
 
-export interface Place {
+export interface LinePlace {
   key: string
   name: string
   rank: number
@@ -280,7 +288,7 @@ export interface Tables {
   lease: Lease
   run: Run
   ticket: Ticket
-  place: Place
+  place: LinePlace
   agent: Agent
   request: Request
   token: Token
@@ -289,7 +297,7 @@ export interface Tables {
   parking: Parking
   limit: Limit
   queue: Queue
-  dispatcher: Dispatcher
+  dispatcher: DispatcherRow
   host_settings: HostSettings
   memory: Memory
   memory_version: MemoryVersion

@@ -4,7 +4,7 @@ import {
   keyOf,
   KEYS,
   type Lease,
-  type Place,
+  type LinePlace,
   processKey,
   type ProcessRef,
   type TableName,
@@ -34,7 +34,7 @@ const isOpen = (lane: Lane) => lane.ready > 0 && lane.parked_on === null
 
 const unended = (lease: Lease) => lease.ended_at === null
 
-const lineEnd = ({ name, priority }: Place) => keyOf(name, String(priority))
+const lineEnd = ({ name, priority }: LinePlace) => keyOf(name, String(priority))
 
 /** A file that an older program wrote has no such field. */
 const isReservation = (lease: Lease) => unended(lease) && Boolean(lease.path)

@@ -3,7 +3,7 @@ import type { Store } from '../stores/writer/store.ts'
 import type { Role } from './role.ts'
 
 /** What only the holder of a role does. */
-export interface Duty {
+interface Duty {
   begin: () => Promise<void>
   end: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 import {
   type Answer,
-  type Fields,
+  type HookFields,
   fieldsIn,
   filesIn,
   type HookCall,
@@ -68,7 +68,7 @@ export const claude: Protocol = {
 }
 
 function shellCall(
-  given: Fields,
+  given: HookFields,
   env: NodeJS.ProcessEnv,
 ): Pick<HookCall, 'command' | 'timeout_ms'> {
   const command = textIn(given, 'command')
@@ -79,7 +79,7 @@ function shellCall(
 }
 
 /** Shells and subagents in the background outlive the turn that started them. */
-function isBusy(input: Fields): boolean {
+function isBusy(input: HookFields): boolean {
   const tasks = input['background_tasks']
   return Array.isArray(tasks) && tasks.some((each) => fieldsIn(each)['status'] !== 'completed')
 }

@@ -1,7 +1,7 @@
 import { pathsInEnvelope } from './patches.ts'
 import {
   type Answer,
-  type Fields,
+  type HookFields,
   fieldsIn,
   filesIn,
   type HookEvent,
@@ -71,7 +71,7 @@ export const cursor: Protocol = {
 /** JSON, always: with `failClosed` an answer that is none blocks. */
 const says = (output: object): Answer => ({ ...SILENT, out: `${JSON.stringify(output)}\n` })
 
-function filesOf(event: string, tool: string, input: Fields, given: Fields): string[] {
+function filesOf(event: string, tool: string, input: HookFields, given: HookFields): string[] {
   const isEdited = event === 'afterfileedit' || event === 'aftertabfileedit'
   const file = isEdited ? textIn(input, 'file_path') : undefined
   if (file !== undefined) return [file]
@@ -79,7 +79,7 @@ function filesOf(event: string, tool: string, input: Fields, given: Fields): str
   return [...filesIn(given, ...PATHS), ...pathsInEnvelope(textIn(given, ...PATCHES) ?? '')]
 }
 
-function cwdOf(input: Fields, given: Fields, env: NodeJS.ProcessEnv): string {
+function cwdOf(input: HookFields, given: HookFields, env: NodeJS.ProcessEnv): string {
   // reason: the field's name in Cursor's protocol
   const roots = input['workspace_roots']
   const root: unknown = Array.isArray(roots) ? roots[0] : undefined

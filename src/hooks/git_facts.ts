@@ -1,4 +1,4 @@
-import type { Commit, Discard } from './shell/effects.ts'
+import type { GitCommit, Discard } from './shell/effects.ts'
 
 /** Since the hook began: there must be time left to ask and to answer. */
 const GIT_UNTIL_MS = 3_500
@@ -38,7 +38,7 @@ export const keptPaths = (dir: string) =>
   askGit(dir, ['diff', '--cached', '--diff-filter=d', ...NAMES])
 
 /** What a commit would contain that is about to be made, relative to the top of the checkout. */
-export function committedPaths({ dir, all, paths, added }: Commit): string[] {
+export function committedPaths({ dir, all, paths, added }: GitCommit): string[] {
   if (paths.length > 0) return askGit(dir, ['diff', ...NAMES, 'HEAD', '--', ...paths])
   const found = stagedPaths(dir)
   if (all) found.push(...askGit(dir, ['diff', ...NAMES]))

@@ -11,7 +11,7 @@ import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
 import {
   type Answer,
-  type Fields,
+  type HookFields,
   fieldsIn,
   type Protocol,
   SILENT,
@@ -87,7 +87,7 @@ function together(verdicts: readonly Verdict[]): Verdict {
  * Cursor runs the hooks of Claude Code too, beside its own: it is one agent all the same, and must
  * not be refused what it has reserved itself.
  */
-const isCursor = (kind: string, input: Fields | undefined) =>
+const isCursor = (kind: string, input: HookFields | undefined) =>
   kind === 'claude' && input?.['cursor_version'] !== undefined
 
 async function hookGit(event: string, given: NodeJS.ProcessEnv): Promise<Answer> {

@@ -59,18 +59,18 @@ export interface Protocol {
   /** Whether one process has one conversation at a time. */
   isAlone: boolean
   /** What is meant by an event and its input; undefined when it is none of ours. */
-  read(event: string, input: Fields, env: NodeJS.ProcessEnv): HookCall | undefined
+  read(event: string, input: HookFields, env: NodeJS.ProcessEnv): HookCall | undefined
   answer(call: HookCall, verdict: Verdict): Answer
 }
 
-export type Fields = Record<string, unknown>
+export type HookFields = Record<string, unknown>
 
 export const SILENT: Answer = { out: '', err: '', code: 0 }
 
 /** `PreToolUse`, `preToolUse` and `pre-tool-use` are one event. */
 export const plainName = (event: string) => event.replaceAll(/[^A-Za-z]/g, '').toLowerCase()
 
-export function textIn(fields: Fields, ...names: string[]): string | undefined {
+export function textIn(fields: HookFields, ...names: string[]): string | undefined {
   for (const name of names) {
     const value = fields[name]
     if (typeof value === 'string' && value !== '') return value
@@ -78,18 +78,18 @@ export function textIn(fields: Fields, ...names: string[]): string | undefined {
   return undefined
 }
 
-export function fieldsIn(value: unknown): Fields {
+export function fieldsIn(value: unknown): HookFields {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as Fields) : {}
+  return isObject ? (value as HookFields) : {}
 }
 
-export function numberIn(fields: Fields, name: string): number | undefined {
+export function numberIn(fields: HookFields, name: string): number | undefined {
   const value = fields[name]
   return typeof value === 'number' && value > 0 ? value : undefined
 }
 
 /** The file that a tool's input names under one of `names`, and those of the edits in it. */
-export function filesIn(given: Fields, ...names: string[]): string[] {
+export function filesIn(given: HookFields, ...names: string[]): string[] {
   const edits: unknown[] = Array.isArray(given['edits']) ? given['edits'] : []
   const found = [given, ...edits.map(fieldsIn)].map((each) => textIn(each, ...names))
   return found.filter((file) => file !== undefined)

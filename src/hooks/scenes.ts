@@ -14,7 +14,7 @@ import { effectsOf } from './shell/script.ts'
 import { expand, isFolder, nearestFolder, patchTargets } from './targets.ts'
 
 /** One store that a call concerns, and what the call would do to the files that it guards. */
-export interface Scene extends Pick<HookContext, 'asking' | 'settings' | 'around'> {
+interface Scene extends Pick<HookContext, 'asking' | 'settings' | 'around'> {
   settings: HookSettings
   effects: Effects
 }

@@ -11,7 +11,7 @@ import {
   lookAt,
   send,
   signalled,
-  type Found,
+  type FoundProcess,
 } from './proc.ts'
 import { processFact, seat } from './process.ts'
 
@@ -76,7 +76,7 @@ export function leaderFact(ref: GroupRef): Fact {
 
 interface Members {
   fact: Fact
-  living: Found[]
+  living: FoundProcess[]
 }
 
 /** Whether the group of this number is the one that is meant, and who of it still runs. */
@@ -102,7 +102,7 @@ function settled(ref: GroupRef, whole: boolean): Fact {
 }
 
 /** Whether a living group is one that we may stop. */
-function isOurs(ref: GroupRef, living: Found[]): boolean {
+function isOurs(ref: GroupRef, living: FoundProcess[]): boolean {
   if (started.has(keyOf(ref))) return true
   if (planted('R8')) return true
   const { mark } = ref
@@ -137,7 +137,7 @@ function isKin(group: number): boolean {
  * Living processes outside the group that carry its mark; none is older than its leader. Our own
  * kin, if it is among them, is not ours to stop.
  */
-function stragglers(ref: GroupRef): { found: Found[]; whole: boolean } {
+function stragglers(ref: GroupRef): { found: FoundProcess[]; whole: boolean } {
   const { mark } = ref
   const isSought = mark !== undefined && MARK_FORM.test(mark) && !ref.lets_go
   if (!isSought || !LINUX) return { found: [], whole: true }

@@ -12,7 +12,7 @@ import { systemCode } from './errors.ts'
 export const LINUX = process.platform === 'linux'
 
 /** What `/proc/PID/stat` says. */
-export interface Stat {
+interface Stat {
   name: string
   state: string
   parent: number
@@ -93,19 +93,19 @@ export function signalled(pid: number): Fact {
   }
 }
 
-export interface Found extends Stat {
+export interface FoundProcess extends Stat {
   pid: number
 }
 
 /** Processes that were seen. Unless `whole`, there may be others. */
 export interface Census {
-  found: Found[]
+  found: FoundProcess[]
   whole: boolean
 }
 
 /** Everything that runs here, as far as /proc shows it: zombies too. */
 export function census(): Census {
-  const found: Found[] = []
+  const found: FoundProcess[] = []
   let whole = showsOurs
   for (const pid of pids()) {
     const stat = pid === undefined ? 'failed' : lookAt(pid)

@@ -1,6 +1,6 @@
 import { admits, type Caller } from '../core/caller.ts'
 import { endsRun, factsOf } from '../core/event.ts'
-import { type Held, leasesHeld, tasksMade } from '../core/stats/held.ts'
+import { type HeldCounts, leasesHeld, tasksMade } from '../core/stats/held.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
@@ -10,12 +10,12 @@ import { sha256 } from '../machine/digest.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { type Budget, Budgets, type Uses } from './budget.ts'
 import { agentId } from './fields.ts'
-import { parseInput, type Role } from './operation.ts'
+import { parseInput, type TokenRole } from './operation.ts'
 import { type End, TokenWatch } from './token_watch.ts'
 
 /** Who a secret stands for. */
 export interface Bearer {
-  role: Role
+  role: TokenRole
   agent: string
   /** What it is bound to, if anything. */
   scope?: TokenScope | undefined
@@ -114,7 +114,11 @@ export class Access {
 }
 
 /** Counts what `agent` and those nested under it keep: in steps, where it may be much. */
-async function heldIn(store: Store, agent: string, kind: keyof Held): Promise<Partial<Held>> {
+async function heldIn(
+  store: Store,
+  agent: string,
+  kind: keyof HeldCounts,
+): Promise<Partial<HeldCounts>> {
   if (kind !== 'tasks_waiting') return store.read((view) => leasesHeld(view, agent))
   let tasks_waiting = 0
   let from: Cursor | undefined
@@ -174,10 +178,10 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
   return { agent, given: true, process: null, under: null, admin, ...bounds, ...more }
 }
 
-const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }
+const RANK: Record<TokenRole, number> = { viewer: 0, agent: 1, admin: 2 }
 
 /** Roles bound the doors: a viewer reads, an agent works, an admin may do all. */
-export function refuseRole(bearer: Bearer, operation: { name: string; role: Role }): void {
+export function refuseRole(bearer: Bearer, operation: { name: string; role: TokenRole }): void {
   if (RANK[bearer.role] >= RANK[operation.role]) return
   throw new Refusal('forbidden', `${operation.name} needs the role ${operation.role}`, {
     next: `This token has the role ${bearer.role}. Ask for one with more rights.`,

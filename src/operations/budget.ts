@@ -1,8 +1,8 @@
 import type { Caller, Spending } from '../core/caller.ts'
-import type { Held } from '../core/stats/held.ts'
+import type { HeldCounts } from '../core/stats/held.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
-import { Company, LATE_MS, Pace, type Turn } from './pace.ts'
+import { Company, LATE_MS, Pace, type PaceTurn } from './pace.ts'
 import { sizeOf } from '../core/text.ts'
 import type { Fields, Input, Operation } from './operation.ts'
 
@@ -69,12 +69,12 @@ function tooFast(): Refusal {
 const none = () => ({ bytes_under_way: 0, waits: 0, names_in_line: 0, streams: 0 })
 
 /** Counts what a token keeps in the store, by the agent that it names. */
-type Count = (kind: Kept) => Promise<Partial<Held>>
+type Count = (kind: Kept) => Promise<Partial<HeldCounts>>
 
 /** What an ask uses of what all share. */
 export interface Uses {
   budget: Budget
-  turn: Turn
+  turn: PaceTurn
 }
 
 /** What one token uses. */
@@ -106,7 +106,7 @@ export class Budget {
   }
 
   /** Waits until an ask of this kind may begin, or refuses with `rate_limited`. */
-  async turn(kind: string): Promise<Turn> {
+  async turn(kind: string): Promise<PaceTurn> {
     const turn = await this.pace.turn(kind)
     if (!turn) throw tooFast()
     return turn

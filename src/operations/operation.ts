@@ -7,7 +7,7 @@ import type { Need, View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { understood } from './spelling.ts'
 
-export type Role = 'viewer' | 'agent' | 'admin'
+export type TokenRole = 'viewer' | 'agent' | 'admin'
 
 /** One field of an operation's input: its schema, what it means, and how the CLI spells it. */
 export interface Field<S extends z.ZodMiniType = z.ZodMiniType> {
@@ -40,7 +40,7 @@ export interface Operation<
 > {
   name: Name
   effect: 'read' | 'write'
-  role: Role
+  role: TokenRole
   /** What it touches: held to the scope of the caller's token in `call.ts`. */
   touches: Touches<Input<F>>
   refuses: readonly RefusalCode[]

@@ -50,7 +50,7 @@ export class Pace {
   }
 
   /** Waits until an ask of this kind may begin; undefined, after a while, if it may not. */
-  async turn(kind: string): Promise<Turn | undefined> {
+  async turn(kind: string): Promise<PaceTurn | undefined> {
     const now = performance.now()
     const expected_ms = this.lasts_ms.get(kind) ?? GUESS_MS
     this.company.came(this, now)
@@ -67,7 +67,7 @@ export class Pace {
       this.free_ms = isTaken
       if (late_ms > 0) await pause(late_ms, undefined, { ref: false })
     }
-    return new Turn(this, kind, expected_ms)
+    return new PaceTurn(this, kind, expected_ms)
   }
 
   /** Time was used that no turn counts. */
@@ -82,7 +82,7 @@ export class Pace {
 }
 
 /** One ask of a token, from when it is let in until it is answered. */
-export class Turn {
+export class PaceTurn {
   private readonly pace: Pace
   private readonly kind: string
   private readonly expected_ms: number

@@ -10,7 +10,7 @@ import type { Fields, Input, Operation } from './operation.ts'
 import { isWaiting } from './wait.ts'
 
 /** A call under a request id: whose it is, of which operation, and what it asks. */
-export interface Asked {
+interface Asked {
   operation: string
   key: string
   input_hash: string

@@ -5,7 +5,7 @@ import { askerOf, isReservation, nothingLooked, type Reservation } from '../core
 import { scopeOf, type Where } from '../core/paths/path_terms.ts'
 import { releaseAll, releasePaths, reservePaths } from '../core/paths/reservation.ts'
 import type { Lease } from '../core/rows.ts'
-import { judgePath, touchPaths, type Verdict } from '../core/paths/touch.ts'
+import { judgePath, touchPaths, type PathVerdict } from '../core/paths/touch.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
@@ -181,7 +181,7 @@ export const check = operation({
   },
 })
 
-function shownVerdict(view: View, verdict: Verdict, asker: Caller) {
+function shownVerdict(view: View, verdict: PathVerdict, asker: Caller) {
   if (verdict.state === 'free') return { state: verdict.state }
   const { name, holder, fence, expires_at, expires_in_seconds, path, shared, reason } =
     showReservation(view, verdict.lease)

@@ -16,7 +16,7 @@ import {
 import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import { writtenAs } from './memory_show.ts'
-import { findNotes, type Found } from './search_find.ts'
+import { findNotes, type FoundNotes } from './search_find.ts'
 import { operation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import type { BackgroundJob } from '../core/memory/search_rows.ts'
@@ -36,7 +36,7 @@ function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { 
 }
 
 /** If no note is near the query, only notes that contain its words are left. */
-function relevant(view: View, { hits, isFar }: Found, terms: string[]): Hit[] {
+function relevant(view: View, { hits, isFar }: FoundNotes, terms: string[]): Hit[] {
   if (!isFar) return hits
   return hits.filter(({ id }) => {
     const memory = view.get('memory', id)
@@ -62,7 +62,7 @@ function labelsOf(view: View, memory: Memory) {
   return { scope, key, author, age_seconds, confidence, disputed: heads.length > 1 }
 }
 
-const used = ({ modes, why }: Found) => ({ modes, ...(why !== null && { why }) })
+const used = ({ modes, why }: FoundNotes) => ({ modes, ...(why !== null && { why }) })
 
 export const search = operation({
   name: 'memory.search',

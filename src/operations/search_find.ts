@@ -4,7 +4,7 @@ import type { Meant } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 export const MODES = ['fused', 'text', 'meaning'] as const
-export type Mode = (typeof MODES)[number]
+type Mode = (typeof MODES)[number]
 
 interface Asked {
   query: string
@@ -14,7 +14,7 @@ interface Asked {
   pool: number
 }
 
-export interface Found {
+export interface FoundNotes {
   hits: Hit[]
   /** The ways that were used, and why one that was asked for was not. */
   modes: ('text' | 'meaning')[]
@@ -33,7 +33,7 @@ const best = (hits: Hit[], limit: number) =>
  * Notes by words, by meaning, or by both. Words can always be looked for; meaning where a model is
  * at hand. Refuses `unavailable` when meaning alone was asked for and cannot be told.
  */
-export async function findNotes(store: Store, asked: Asked): Promise<Found> {
+export async function findNotes(store: Store, asked: Asked): Promise<FoundNotes> {
   const { mode } = asked
   const [text, meaning] = await Promise.all([
     mode === 'meaning' ? [] : searchText(store, asked),

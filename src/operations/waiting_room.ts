@@ -1,6 +1,6 @@
 import { keepTickets } from '../core/locks/line.ts'
 import { CALL_MS, TICKET_MS } from '../core/bounds.ts'
-import { type Turn, turnOf } from '../core/locks/lock.ts'
+import { type LineTurn, turnOf } from '../core/locks/lock.ts'
 import type { View } from '../core/view.ts'
 import { type Event, factsOf } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
@@ -167,7 +167,7 @@ class WaitingRoom {
     return new Map(here.map((id) => [id, turnOf(view, id)]))
   }
 
-  private tell(id: string, { heads, ask, broken }: Turn): void {
+  private tell(id: string, { heads, ask, broken }: LineTurn): void {
     if (heads) this.heads.add(id)
     if (ask || broken) this.ring(id, ask ? 'ask' : 'broken')
   }

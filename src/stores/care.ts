@@ -8,22 +8,12 @@ import { readNewest } from './file/folder.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './copy/moved.ts'
 import { openStore, type Place, storeExists } from './open.ts'
-import type { Head, Sizes } from './port.ts'
+import type { CheckReport, Sizes } from './port.ts'
 import { forgetOld, type Forgotten } from './writer/prune.ts'
 import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, compactSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
 import { checkSqlite } from './sqlite/check.ts'
 import { Witness } from './witness.ts'
-
-/** What `db check` found. */
-export interface Report {
-  ok: boolean
-  problems: string[]
-  events: number
-  head: Head | undefined
-  /** Nothing is wrong but a setting of the server. */
-  isUnsafe?: boolean
-}
 
 /** Whether nothing was ever committed here, which is not the same as that nothing is here. */
 export function isUnused(place: Place): boolean {
@@ -32,7 +22,7 @@ export function isUnused(place: Place): boolean {
 }
 
 /** Looking after a store, whichever kind it is. */
-export async function checkStore(place: Place): Promise<Report> {
+export async function checkStore(place: Place): Promise<CheckReport> {
   const { kind, path } = place
   if (kind === 'postgres') return checkPostgres(place)
   return kind === 'sqlite' ? checkSqlite(path) : checkFileStore(path)
@@ -91,7 +81,7 @@ export function compactStore(place: Place): void {
  * Says that a PostgreSQL store was put back to an earlier state by other means: every lease ends,
  * and no fence that was given since is given again.
  */
-export async function raiseEpoch(place: Place): Promise<Report> {
+export async function raiseEpoch(place: Place): Promise<CheckReport> {
   if (place.kind !== 'postgres') {
     throw new Refusal('invalid', '--raise-epoch is for PostgreSQL', {
       next: 'Elsewhere every restore raises it: leasehold db restore BACKUP',
@@ -105,7 +95,7 @@ export async function raiseEpoch(place: Place): Promise<Report> {
  * Takes a store back into use that was copied elsewhere. What was done on the copy is not known
  * here: every lease ends, and no fence of before is given again.
  */
-export async function takeBack(place: Place): Promise<Report> {
+export async function takeBack(place: Place): Promise<CheckReport> {
   const store = openStore(place)
   const head = await store.head().finally(() => store.close())
   if (movedTo(head) === '') {
@@ -126,7 +116,7 @@ function useTheServers(tool: string, command: string): Refusal {
   })
 }
 
-export async function restoreStore(place: Place, from: string): Promise<Report> {
+export async function restoreStore(place: Place, from: string): Promise<CheckReport> {
   if (place.kind === 'postgres') throw useTheServers('pg_restore', 'db restore BACKUP')
   if (!existsSync(from)) {
     throw new Refusal('not_found', `There is no backup at ${from}`, {
@@ -138,7 +128,7 @@ export async function restoreStore(place: Place, from: string): Promise<Report> 
   return checkStore(place)
 }
 
-export async function restoreLastGoodState(place: Place): Promise<Report> {
+export async function restoreLastGoodState(place: Place): Promise<CheckReport> {
   if (place.kind !== 'file') {
     throw new Refusal('invalid', '--last-good is for the file store', {
       next: 'A database is restored from a backup: leasehold db restore BACKUP',

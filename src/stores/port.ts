@@ -37,6 +37,16 @@ export interface Head {
   clock_ms?: number
 }
 
+/** What `db check` found. */
+export interface CheckReport {
+  ok: boolean
+  problems: string[]
+  events: number
+  head: Head | undefined
+  /** Nothing is wrong but a setting of the server. */
+  isUnsafe?: boolean
+}
+
 export type { Changes }
 
 export interface Commit {

@@ -3,7 +3,7 @@ import { isRefusal, Refusal } from '../core/refusal.ts'
 import { get, post, SIGNED_OUT } from './ask.ts'
 
 /** Who this page is signed in as. */
-export interface Who {
+interface Who {
   role: 'viewer' | 'agent' | 'admin'
   agent: string
 }

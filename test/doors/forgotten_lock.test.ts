@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Refusal } from '../../src/core/refusal.ts'
-import { Fences } from '../../src/doors/mcp/fences.ts'
+import { ToolFences } from '../../src/doors/mcp/fences.ts'
 import { call } from '../../src/operations/call.ts'
 import * as locks from '../../src/operations/locks.ts'
 import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
@@ -28,7 +28,7 @@ async function begin(troubles = 0) {
     return call(store, locks.lockStatus, { name }, callerOf('ada'))
   }
   let renewals = 0
-  const fences = new Fences(
+  const fences = new ToolFences(
     {
       expiry: async ({ name }) => {
         const { lock_expires_at } = await status(name)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { GroupRef } from '../../src/core/rows.ts'
 import { operations } from '../../src/operations/registry.ts'
-import type { Role } from '../../src/operations/operation.ts'
+import type { TokenRole } from '../../src/operations/operation.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import { leaderFact, newMark } from '../../src/machine/group.ts'
@@ -127,8 +127,8 @@ async function expectAllRefused(
 const post = (sending: Sending) => (name: string, input: object) =>
   daemon.post(name, input, sending)
 const writes = operations.filter(({ effect }) => effect === 'write')
-const RANK: Record<Role, number> = { viewer: 0, agent: 1, admin: 2 }
-const above = (role: Role) => operations.filter((each) => RANK[each.role] > RANK[role])
+const RANK: Record<TokenRole, number> = { viewer: 0, agent: 1, admin: 2 }
+const above = (role: TokenRole) => operations.filter((each) => RANK[each.role] > RANK[role])
 
 describe('the samples', () => {
   test('succeed when nothing is wrong, so that only what a test changes refuses them', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unionOf } from '../../src/core/memory/json_union.ts'
-import { draftOf, mergeSides, type Side } from '../../src/core/memory/merge.ts'
+import { draftOf, mergeSides, type MergeSide } from '../../src/core/memory/merge.ts'
 import type { MemoryVersion } from '../../src/core/memory/rows.ts'
 import { textTools, unifiedDiff } from '../../src/operations/text_merge.ts'
 import { CASES } from './merge_cases.ts'
@@ -14,7 +14,7 @@ const ROW: MemoryVersion = {
 
 const lines = (text: string | null) => text?.replaceAll('/', '\n') ?? null
 
-const sideOf = (version: number, author: string, text: string | null): Side => ({
+const sideOf = (version: number, author: string, text: string | null): MergeSide => ({
   row: { ...ROW, version, author },
   content: lines(text),
 })

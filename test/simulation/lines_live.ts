@@ -3,7 +3,7 @@ import { claimNext } from '../../src/core/tasks/claim.ts'
 import { dispatchNext } from '../../src/core/queue/dispatch.ts'
 import { CALL_MS } from '../../src/core/bounds.ts'
 import type { Queue, Share } from '../../src/core/queue/rows.ts'
-import type { Place, Ticket } from '../../src/core/rows.ts'
+import type { LinePlace, Ticket } from '../../src/core/rows.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { liveLease } from '../../src/core/locks/standing.ts'
 import { callerOf } from '../support/helpers.ts'
@@ -27,7 +27,7 @@ export function checkCalls(base: Base, head: Head): void {
 }
 
 function isNext(base: Base, name: string, ticket_id: string): boolean {
-  const [first] = base.scan('line_of', name, undefined, 1) as Place[]
+  const [first] = base.scan('line_of', name, undefined, 1) as LinePlace[]
   const lease = base.get('lease', name)
   return first?.ticket_id === ticket_id && lease?.ended_at !== null && !isBusy(base, name)
 }

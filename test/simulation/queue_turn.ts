@@ -1,5 +1,5 @@
 import type { Task } from '../../src/core/rows.ts'
-import type { Dispatcher } from '../../src/core/queue/rows.ts'
+import type { DispatcherRow } from '../../src/core/queue/rows.ts'
 import type { View } from '../../src/core/view.ts'
 import { lineOf } from '../../src/core/locks/line.ts'
 import { countersOf, lookInto, QueueRows } from './queue_look.ts'
@@ -37,7 +37,7 @@ function isPromised(view: View, name: string): boolean {
 }
 
 /** Slots of a dispatcher that are free: every run of it that is not over takes one. */
-export function slotsFree(view: View, dispatcher: Dispatcher): number {
+export function slotsFree(view: View, dispatcher: DispatcherRow): number {
   let free = dispatcher.slots_max
   for (const task of view.scan('tasks', '')) {
     for (const run of view.scan('runs_of', task.id)) {

@@ -6,7 +6,7 @@ import { putTask } from '../../src/core/tasks/ready.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { checkFileStore } from '../../src/stores/file/check.ts'
 import { list } from '../../src/stores/file/folder.ts'
-import type { Pause, Step } from '../../src/stores/file/publish.ts'
+import type { PublishPause, Step } from '../../src/stores/file/publish.ts'
 import { machine } from '../../src/machine/machine.ts'
 import { Store } from '../../src/stores/writer/store.ts'
 import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../support/helpers.ts'
@@ -14,7 +14,7 @@ import { callerOf, expectRefusal, temporaryFolder, Verbs } from '../support/help
 const me = callerOf('me')
 const sleeper = callerOf('sleeper')
 
-function open(dir: string, lock: boolean, pause?: Pause): Verbs {
+function open(dir: string, lock: boolean, pause?: PublishPause): Verbs {
   const options = { dir, busy_timeout_ms: 5_000, lock, ...(pause && { pause }) }
   return new Verbs(new Store(new FileBackend(options), machine))
 }
@@ -26,7 +26,7 @@ function gateAt(step: Step) {
   const opened = new Promise<void>((resolve) => void (release = resolve))
   const arrived = new Promise<void>((resolve) => void (arrive = resolve))
   let used = false
-  const pause: Pause = (at) => {
+  const pause: PublishPause = (at) => {
     if (at !== step || used) return undefined
     used = true
     arrive()
@@ -117,7 +117,7 @@ async function storm(dir: string, seed: number): Promise<{ acknowledged: number;
   let pauses = 0
   let awake = WRITERS
   const highest = () => list(dir).numbers[0] ?? 0
-  const pause: Pause = async () => {
+  const pause: PublishPause = async () => {
     if (draw() > 0.08 || awake === 1) return
     pauses += 1
     awake -= 1
@@ -163,7 +163,7 @@ test('S4: the same storm without the read-back loses updates', async () => {
 test('nobody makes progress: unavailable after the timeout, and well again later', async () => {
   const dir = temporaryFolder()
   let thief = true
-  const steal: Pause = (step) => {
+  const steal: PublishPause = (step) => {
     if (step !== 'link' || !thief) return
     for (const name of readdirSync(dir)) if (name.startsWith('tmp.')) rmSync(join(dir, name))
   }

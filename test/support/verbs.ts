@@ -1,6 +1,6 @@
 import { heartbeat, seeAgent } from '../../src/core/locks/agent.ts'
 import type { Caller } from '../../src/core/caller.ts'
-import { type Claim, claimNext, claimTask, type Filter } from '../../src/core/tasks/claim.ts'
+import { type Claim, claimNext, claimTask, type ClaimFilter } from '../../src/core/tasks/claim.ts'
 import { explainTask } from '../../src/core/tasks/explain.ts'
 import { handOff } from '../../src/core/locks/handoff.ts'
 import {
@@ -114,7 +114,7 @@ export class Verbs {
     return this.store.write((view) => claimTask(view, id, grantOf(options, caller), caller))
   }
 
-  next(caller: Caller, filter: Filter = {}, options: LeaseOptions = {}) {
+  next(caller: Caller, filter: ClaimFilter = {}, options: LeaseOptions = {}) {
     return this.store.write((view) => claimNext(view, filter, grantOf(options, caller), caller))
   }
 

@@ -1,7 +1,7 @@
 import { CYCLE_STEPS_MAX } from '../bounds.ts'
 import { breakTicket, dropTicket, isGone } from './line.ts'
 import { word } from '../quote.ts'
-import { keyOf, type Lease, type Place, processKey, type Ticket } from '../rows.ts'
+import { keyOf, type Lease, type LinePlace, processKey, type Ticket } from '../rows.ts'
 import { userOf } from '../queue/share.ts'
 import { busyLease, holdingLease, nodeOfLease, processOfNode } from './standing.ts'
 import type { Cursor, View } from '../view.ts'
@@ -79,7 +79,7 @@ function* waitersBefore(
   }
 }
 
-const placed = ({ rank, ticket_id }: Place) => ({ rank, id: ticket_id })
+const placed = ({ rank, ticket_id }: LinePlace) => ({ rank, id: ticket_id })
 
 /** The order of two waiters in any line that both stand in. */
 const isBefore = (a: Pick<Ticket, 'rank' | 'id'>, b: Pick<Ticket, 'rank' | 'id'>) =>

@@ -264,7 +264,7 @@ function deadlocked(cycle: string[], found?: { lock: string; by: string }): Refu
   })
 }
 
-export interface Turn {
+export interface LineTurn {
   /** Heads every line it stands in: it is the next to be called. */
   heads: boolean
   /** Asking again now would get the locks, or stop a command that is in the way. */
@@ -277,7 +277,7 @@ export interface Turn {
  * How a waiter stands. Changes nothing, so it can be looked at as often as needed; and looks only
  * at the heads of lines, so that a thousand waiters may do so.
  */
-export function turnOf(view: View, ticket_id: string): Turn {
+export function turnOf(view: View, ticket_id: string): LineTurn {
   const ticket = view.get('ticket', ticket_id)
   if (!ticket) return { heads: false, ask: true, broken: false }
   if (ticket.cycle) return { heads: false, ask: false, broken: true }

@@ -5,7 +5,7 @@ import { type Lease, processKey, type Ticket } from '../rows.ts'
 import { type Cursor, type Fact, NeedsKill, type View } from '../view.ts'
 
 /** How far sweeps have come: each goes on where the one before it stopped. */
-export interface Progress {
+export interface SweepProgress {
   /** Among leases whose time is up: behind those that could not be settled. */
   due?: Cursor | undefined
   /** Among waiters that fell silent: behind those whose process lives. */
@@ -30,7 +30,7 @@ export const UNBOUNDED: Readonly<Bounds> = { clears: Infinity, looks: Infinity }
 interface Swept {
   /** Leases whose command the caller has to stop first, outside of any transaction. */
   orphaned: Lease[]
-  progress: Progress
+  progress: SweepProgress
   /** Whether a bound was reached: what is left is for the next sweep. */
   more: boolean
 }
@@ -43,7 +43,7 @@ interface Swept {
 export function sweep(
   view: View,
   seat: string | null,
-  from: Progress = {},
+  from: SweepProgress = {},
   bounds: Readonly<Bounds> = PER_WRITE,
 ): Swept {
   const orphaned: Lease[] = []

@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import { commonAncestor, versionOf } from './history.ts'
 import { MERGES_TRIED_MAX } from '../bounds.ts'
-import { type Merged, mergeSides, type Side, type Sides, type TextTools } from './merge.ts'
+import { type Merged, mergeSides, type MergeSide, type Sides, type TextTools } from './merge.ts'
 import type { Memory, MemoryConflict, MemoryVersion, Strategy } from './rows.ts'
 import { strategyOf } from './settings.ts'
 import { type Added, addVersion, textOf } from './version.ts'
@@ -13,7 +13,7 @@ function conflictId(tools: TextTools, memory_id: string, ours: number, theirs: n
   return tools.measure(keyOf(memory_id, String(ours), String(theirs))).hash.slice(0, 12)
 }
 
-export function sideOf(view: View, memory_id: string, version: number): Side {
+export function sideOf(view: View, memory_id: string, version: number): MergeSide {
   const row = versionOf(view, memory_id, version)!
   return { row, content: textOf(view, row) }
 }

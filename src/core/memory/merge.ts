@@ -19,7 +19,7 @@ export interface TextTools {
 }
 
 /** One side of a merge; `content` is null where it was deleted, or where its text was pruned. */
-export interface Side {
+export interface MergeSide {
   row: MemoryVersion
   content: string | null
 }
@@ -35,8 +35,8 @@ const CONFIDENCE_UNSAID = 0.5
 /** Both sides and what they grew from, each read when it is needed. */
 export interface Sides {
   base(): string | null | undefined
-  ours(): Side
-  theirs(): Side
+  ours(): MergeSide
+  theirs(): MergeSide
 }
 
 /**
@@ -63,7 +63,7 @@ function merge(strategy: Strategy, sides: Sides, tools: TextTools): Merged {
   }
 }
 
-function mostConfident(ours: Side, theirs: Side): Merged {
+function mostConfident(ours: MergeSide, theirs: MergeSide): Merged {
   const [o, t] = [ours, theirs].map(({ row }) => row.confidence ?? CONFIDENCE_UNSAID)
   if (o === t) return { why: `both are equally confident (${o})` }
   const { content, row } = o! > t! ? ours : theirs
@@ -73,8 +73,8 @@ function mostConfident(ours: Side, theirs: Side): Merged {
 function combined(
   strategy: 'union' | 'text',
   base: string | null,
-  ours: Side,
-  theirs: Side,
+  ours: MergeSide,
+  theirs: MergeSide,
   tools: TextTools,
 ): Merged {
   if (ours.content === null || theirs.content === null) {
@@ -103,7 +103,7 @@ function likeBoth(ours: MemoryVersion, theirs: MemoryVersion) {
   }
 }
 
-const labelsOf = (ours: Side, theirs: Side) => ({
+const labelsOf = (ours: MergeSide, theirs: MergeSide) => ({
   ours: `version ${ours.row.version} by ${word(ours.row.author)}`,
   theirs: `version ${theirs.row.version} by ${word(theirs.row.author)}`,
 })
@@ -111,8 +111,8 @@ const labelsOf = (ours: Side, theirs: Side) => ({
 /** A text to begin with, for a person or agent that merges by hand; null if there is none. */
 export function draftOf(
   base: string | null,
-  ours: Side,
-  theirs: Side,
+  ours: MergeSide,
+  theirs: MergeSide,
   tools: TextTools,
 ): string | null {
   if (ours.content === null || theirs.content === null) return ours.content ?? theirs.content

@@ -22,7 +22,7 @@ import { standing } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
 /** What a path is to the asker; `lease` is the reservation that makes it so. */
-export type Verdict =
+export type PathVerdict =
   | { state: 'free' }
   | { state: 'mine'; lease: Reservation; isOwn: boolean }
   | { state: 'held'; lease: Reservation }
@@ -37,7 +37,7 @@ export function judgePath(
   where: Where,
   asker: Caller,
   looked: Looked,
-): Verdict {
+): PathVerdict {
   let shared: Reservation | undefined
   let own: Reservation | undefined
   let parents: Reservation | undefined

@@ -16,14 +16,14 @@ import { claimQueued } from './queue.ts'
 import { putTask } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
 import type { GroupRef, Lease, ProcessRef, Run, RunStatus, Status, Task } from '../rows.ts'
-import type { Dispatcher } from './rows.ts'
+import type { DispatcherRow } from './rows.ts'
 import { expiryOf } from '../locks/standing.ts'
 import { getTask } from '../tasks/task.ts'
 import { bindToken } from '../token.ts'
 import type { View } from '../view.ts'
 
 /** A dispatcher is here: tasks of its projects need no longer wait for one. */
-export function registerDispatcher(view: View, dispatcher: Dispatcher): void {
+export function registerDispatcher(view: View, dispatcher: DispatcherRow): void {
   view.put('dispatcher', dispatcher)
   for (const project of dispatcher.projects) {
     const limit = view.get('limit', unserved(project))

@@ -1,5 +1,11 @@
 import type { Caller } from '../caller.ts'
-import { type Claim, type ClaimAsk, claimNext, type Filter, startTask } from '../tasks/claim.ts'
+import {
+  type Claim,
+  type ClaimAsk,
+  claimNext,
+  type ClaimFilter,
+  startTask,
+} from '../tasks/claim.ts'
 import { parkLane, scopeOfLane, wakeLanes } from './lane.ts'
 import { type Grant, lockOf } from '../locks/lease.ts'
 import { fullCounter, hasRoom, limitOf, POOL, putLimit, unserved } from './limit.ts'
@@ -98,7 +104,7 @@ export function claimQueued(view: View, ask: QueuedAsk): Claim | undefined {
  */
 export function claimAny(
   view: View,
-  filter: Filter,
+  filter: ClaimFilter,
   ask: ClaimAsk,
   caller: Caller,
 ): Claim | undefined {

@@ -90,7 +90,7 @@ export interface Queue {
 }
 
 /** A program that starts runs on one host. It lives as long as its lease does. */
-export interface Dispatcher {
+export interface DispatcherRow {
   /** The name of the lock that makes it the only one on its host. */
   id: string
   host: string

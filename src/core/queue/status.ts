@@ -1,14 +1,14 @@
 import { taskOf, timesOf } from '../locks/lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from '../bounds.ts'
-import type { Dispatcher } from './rows.ts'
+import type { DispatcherRow } from './rows.ts'
 import { busyUsers, maxOf, queueOf, shareOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
 /** Dispatchers that are at work now. */
-export function liveDispatchers(view: View): Dispatcher[] {
+export function liveDispatchers(view: View): DispatcherRow[] {
   return [...view.scan('dispatchers', '')].filter(({ id }) => liveLease(view, id) !== undefined)
 }
 

@@ -3,7 +3,7 @@ import { isPattern } from '../paths/glob_syntax.ts'
 import type { Cursor, View } from '../view.ts'
 
 /** What an agent and those nested under it keep in the store. */
-export interface Held {
+export interface HeldCounts {
   leases: number
   /** Reservations of more than one path. */
   globs: number
@@ -11,7 +11,7 @@ export interface Held {
 }
 
 /** Leases of `agent` and of those nested under it, and how many of them are of patterns. */
-export function leasesHeld(view: View, agent: string): Pick<Held, 'leases' | 'globs'> {
+export function leasesHeld(view: View, agent: string): Pick<HeldCounts, 'leases' | 'globs'> {
   const held = { leases: 0, globs: 0 }
   for (const each of family(view, agent)) {
     for (const { path } of view.scan('leases_held_by', each)) {

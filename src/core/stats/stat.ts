@@ -31,7 +31,7 @@ export interface RefusedWrite {
   lock: string | null
 }
 
-export interface Committed {
+interface Committed {
   drafts: readonly EventDraft[]
   /** How many asks the commit answers. */
   asks: number

@@ -122,7 +122,7 @@ export function notClaimable(view: View, task: Task): Refusal {
   })
 }
 
-export interface Filter {
+export interface ClaimFilter {
   project?: string | undefined
   label?: string | undefined
   /** At least this priority. */
@@ -132,7 +132,7 @@ export interface Filter {
 /** The best ready task that fits the filter, claimed; undefined when nothing is ready. */
 export function claimNext(
   view: View,
-  filter: Filter,
+  filter: ClaimFilter,
   ask: ClaimAsk,
   caller: Caller,
 ): Claim | undefined {
@@ -145,7 +145,7 @@ export function claimNext(
 }
 
 /** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */
-export function* readyFor(view: View, filter: Filter, agent: string): Generator<Task> {
+export function* readyFor(view: View, filter: ClaimFilter, agent: string): Generator<Task> {
   const open =
     filter.project !== undefined
       ? inProject(filter.project)
@@ -160,7 +160,7 @@ export function* readyFor(view: View, filter: Filter, agent: string): Generator<
   }
 }
 
-function fits(task: Task, filter: Filter): boolean {
+function fits(task: Task, filter: ClaimFilter): boolean {
   return (
     (filter.project === undefined || task.project === filter.project) &&
     (filter.label === undefined || task.labels.includes(filter.label)) &&

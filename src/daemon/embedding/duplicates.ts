@@ -19,7 +19,7 @@ function scopesFor(scope: string): string[] | undefined {
   return scope === 'global' ? undefined : [scope, 'global']
 }
 
-export interface Looked {
+interface Looked {
   scope: string
   text: string
   vector: Packed

@@ -26,7 +26,7 @@ export interface GlobalOptions {
 }
 
 /** How a call is made, beyond what is asked. */
-export interface How {
+interface How {
   caller?: Caller
   signal?: AbortSignal
   /** Of the lease that it keeps: nobody waits for a silent daemon while that runs out. */

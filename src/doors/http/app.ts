@@ -26,7 +26,7 @@ import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
 import { broken } from '../broken.ts'
 import { noteRefusal } from '../note_refusal.ts'
 import { askedWith, callerHeader } from './caller.ts'
-import type { EventHub, Read } from './events.ts'
+import type { EventHub, ReadEvents } from './events.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
 import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
 import { metricsText } from './metrics.ts'
@@ -206,7 +206,7 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     // Written there without a stream of ours in between.
     const caller = callerFor(bearer, undefined)
     const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
-    const read: Read = async (after, limit) => {
+    const read: ReadEvents = async (after, limit) => {
       const turn = await bearer.budget?.turn('past events')
       const events = await doors.store.events(after, limit)
       turn?.spend(events.length * EVENT_MS)

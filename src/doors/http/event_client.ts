@@ -33,14 +33,14 @@ function format(event: Event, epoch: number): string {
 export type See = (events: Event[]) => Promise<Event[]>
 
 /** One listener, and how far it has come. */
-export class Client {
+export class EventClient {
   position: number
   isLive = false
   readonly epoch: number
   private readonly out: ServerResponse
   /** Where bytes go once the head is written: what Node would do between costs as much again. */
   private readonly socket: Socket
-  private readonly gone: (client: Client) => void
+  private readonly gone: (client: EventClient) => void
   /** Called when all that waited was taken. */
   private drained: (() => void) | undefined
   /** Bytes it had taken when it was last looked at. */
@@ -54,7 +54,7 @@ export class Client {
     out: ServerResponse,
     socket: Socket,
     from: { epoch: number; position: number },
-    gone: (client: Client) => void,
+    gone: (client: EventClient) => void,
     see?: See,
   ) {
     this.out = out

@@ -3,7 +3,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Event } from '../../core/event.ts'
 import { eventPlace } from '../../stores/writer/event_place.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { Client, type Frame, frameOf, type See } from './event_client.ts'
+import { EventClient, type Frame, frameOf, type See } from './event_client.ts'
 
 /** Of the past so much is sent at once, and so many events: a client may not take it. */
 const PAGE_BYTES = 256 * 1024
@@ -17,7 +17,7 @@ const STEP = 250
 const REST_MS = 20
 
 /** Reads past events, when it is this listener's turn. */
-export type Read = (after: number, limit: number) => Promise<Event[]>
+export type ReadEvents = (after: number, limit: number) => Promise<Event[]>
 
 /**
  * Sends events to everybody who listens. What happened is turned into bytes once, however many
@@ -26,7 +26,7 @@ export type Read = (after: number, limit: number) => Promise<Event[]>
  */
 export class EventHub {
   private readonly store: Store
-  private readonly clients = new Set<Client>()
+  private readonly clients = new Set<EventClient>()
   /** The newest event that was heard of. */
   private position = 0
   /** The same for all who listen: when the store is replaced, their streams end. */
@@ -64,14 +64,14 @@ export class EventHub {
   async stream(
     last: string | undefined,
     out: ServerResponse,
-    { read, see }: { read: Read; see?: See },
+    { read, see }: { read: ReadEvents; see?: See },
   ): Promise<void> {
     if (this.clients.size >= CLIENTS_MAX) throw tooMany()
     const from = await eventPlace(this.store, last)
     this.epoch = from.epoch
     // It may have gone while its place was looked up.
     if (!out.socket || out.destroyed) return
-    const client = new Client(out, out.socket, from, (each) => this.clients.delete(each), see)
+    const client = new EventClient(out, out.socket, from, (each) => this.clients.delete(each), see)
     this.clients.add(client)
     this.pings ??= setInterval(() => void this.ping(), PING_MS).unref()
     client.begin(from.reset)
@@ -98,7 +98,7 @@ export class EventHub {
   }
 
   /** True when it took more than one step. */
-  private async inSteps(each: (client: Client) => void): Promise<boolean> {
+  private async inSteps(each: (client: EventClient) => void): Promise<boolean> {
     let done = 0
     for (const client of [...this.clients]) {
       each(client)
@@ -116,7 +116,7 @@ export class EventHub {
   }
 
   /** What happened before it came, as fast as it takes it; then it is live. */
-  private async replay(client: Client, read: Read): Promise<void> {
+  private async replay(client: EventClient, read: ReadEvents): Promise<void> {
     try {
       for (let page = PAGE_FIRST; page > 0;) {
         await client.room()
@@ -131,7 +131,7 @@ export class EventHub {
    * Sends one page of the past. Returns how many events the next may have; none if there is no
    * more. On its own, so that nothing of a page stays in memory while its client takes it.
    */
-  private async sendPage(client: Client, read: Read, page: number): Promise<number> {
+  private async sendPage(client: EventClient, read: ReadEvents, page: number): Promise<number> {
     const events = await read(client.position, page)
     // Pruned since it came: it asks again, and is told to look at everything anew.
     if (events[0] && events[0].position !== client.position + 1) throw new Error('pruned')
@@ -147,7 +147,7 @@ export class EventHub {
   }
 }
 
-function sendLive(client: Client, frame: Frame): void {
+function sendLive(client: EventClient, frame: Frame): void {
   if (client.isLive) client.send(frame)
 }
 

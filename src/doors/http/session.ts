@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { type Access, type Bearer, callerFor, refuseRole } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { agentId, role, secretHash } from '../../operations/fields.ts'
-import { parseInput, type Role } from '../../operations/operation.ts'
+import { parseInput, type TokenRole } from '../../operations/operation.ts'
 import * as tokens from '../../operations/tokens.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { Store } from '../../stores/writer/store.ts'
@@ -18,7 +18,7 @@ const SESSION_SECONDS = 12 * 3600
 const LINKS_MAX = 100
 
 interface Link {
-  role: Role
+  role: TokenRole
   agent: string
   until_ms: number
 }

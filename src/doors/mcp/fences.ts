@@ -34,7 +34,7 @@ const SLACK_MS = 1_000
  * longer, has forgotten its locks, and they run out. A lease that was lost keeps its fence here:
  * the next write under it must be refused as stale, not taken for a new one.
  */
-export class Fences {
+export class ToolFences {
   private readonly leases: Leases
   private readonly silence_ms: number
   private readonly granted = new Map<string, Granted>()

@@ -6,7 +6,7 @@ import { ownProcess } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { toolBodyMax } from '../body_bound.ts'
 import { noteRefusal } from '../note_refusal.ts'
-import { type Ask, mcpServer } from './server.ts'
+import { type ToolAsk, mcpServer } from './server.ts'
 
 /** More than one token may open: see `LIMITS`. */
 const STREAMS_MAX = 2_000
@@ -46,7 +46,7 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   }
 }
 
-type Asking = (bearer: Bearer, wait: Waiter) => Ask
+type Asking = (bearer: Bearer, wait: Waiter) => ToolAsk
 
 /**
  * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, when its

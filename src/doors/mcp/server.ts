@@ -15,14 +15,14 @@ import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
 
 /** Calls an operation for an agent; undefined is whoever the door takes the caller for. */
-export type Ask = (
+export type ToolAsk = (
   operation: Operation,
   input: Arguments,
   agent: unknown,
   signal: AbortSignal,
 ) => Promise<unknown>
 
-export type Choice = 'core' | 'all'
+export type ToolChoice = 'core' | 'all'
 
 const READY = 'leasehold://tasks/ready'
 const TASK = /^leasehold:\/\/task\/([^/?#]+)$/
@@ -39,7 +39,7 @@ const LISTS = { ttlMs: 3_600_000, cacheScope: 'private' } as const
  * A server for one connection, or for one request: it keeps nothing, so making one is cheap. The
  * lists are made once for all of them.
  */
-export function mcpServer(ask: Ask, version: string, choice: Choice): Server {
+export function mcpServer(ask: ToolAsk, version: string, choice: ToolChoice): Server {
   const server = new Server(
     { name: 'leasehold', version },
     {
@@ -78,9 +78,9 @@ interface Choices {
   byName: Map<string, Tool>
 }
 
-const made: Partial<Record<Choice, Choices>> = {}
+const made: Partial<Record<ToolChoice, Choices>> = {}
 
-function choices(choice: Choice): Choices {
+function choices(choice: ToolChoice): Choices {
   const tools = toolsIn(choice)
   return (made[choice] ??= {
     list: tools.map(({ listed }) => listed),
@@ -91,7 +91,7 @@ function choices(choice: Choice): Choices {
 async function callTool(
   tool: Tool,
   given: Arguments,
-  ask: Ask,
+  ask: ToolAsk,
   signal: AbortSignal,
 ): Promise<CallToolResult> {
   try {
@@ -104,7 +104,7 @@ async function callTool(
 
 async function readResource(
   uri: string,
-  ask: Ask,
+  ask: ToolAsk,
   signal: AbortSignal,
 ): Promise<ReadResourceResult> {
   const read = async <N extends RegisteredName>(name: N, input: Arguments) =>

@@ -9,8 +9,8 @@ import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
 import { placePaths } from '../paths.ts'
-import { Fences } from './fences.ts'
-import { type Ask, type Choice, mcpServer } from './server.ts'
+import { ToolFences } from './fences.ts'
+import { type ToolAsk, type ToolChoice, mcpServer } from './server.ts'
 
 /** What the command line knows: who asks, and how to reach the daemon or the store. */
 interface Reach {
@@ -34,12 +34,12 @@ const LOOK = registered('lock.status')
  * MCP over standard input and output, until the client closes the pipe. Nothing is released then:
  * every lease names this process, so its locks are free when it has ended.
  */
-export async function serveMcp(reach: Reach, version: string, choice: Choice): Promise<void> {
+export async function serveMcp(reach: Reach, version: string, choice: ToolChoice): Promise<void> {
   const as = (agent: string): Caller => {
     const own = callerOf(reach)
     return agent === own.agent ? own : { ...own, agent, given: true }
   }
-  const fences = new Fences({
+  const fences = new ToolFences({
     expiry: async ({ agent, name, ttl_ms }) => {
       const how = { caller: as(agent), ttl_ms }
       const { lock_expires_at } = (await reach.call(LOOK, { name }, how)) as {
@@ -56,7 +56,7 @@ export async function serveMcp(reach: Reach, version: string, choice: Choice): P
       ) as Promise<ShownLease>,
   })
   const under = new Set<Promise<unknown>>()
-  const ask: Ask = (operation, input, agent, signal) => {
+  const ask: ToolAsk = (operation, input, agent, signal) => {
     const own = callerOf(reach)
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
     if (caller.agent !== own.agent && !admits(own.agent, caller.agent)) {
@@ -107,7 +107,7 @@ function filled(
   operation: Operation,
   input: Record<string, unknown>,
   caller: Caller,
-  fences: Fences,
+  fences: ToolFences,
 ): Record<string, unknown> {
   const asked = { ...input }
   if ('process' in operation.input) asked['process'] ??= caller.process ?? ownProcess()

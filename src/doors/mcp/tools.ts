@@ -11,7 +11,7 @@ import {
 } from '../../operations/registry.ts'
 import { type Arguments, readArguments, understood } from '../../operations/spelling.ts'
 
-export interface Asked {
+interface Asked {
   operation: Operation
   input: Arguments
   /** The agent that the arguments name, unchecked; undefined when they name none. */

@@ -1,4 +1,4 @@
-import type { Argument, Invocation, Place } from './effects.ts'
+import type { Argument, Invocation, ShellPlace } from './effects.ts'
 import { addRemoved, addWrites, has, pathOf, readOptions, valueOf, type Writer } from './options.ts'
 
 /**
@@ -45,7 +45,7 @@ function unpackTar({ args, place }: Invocation, effects: Parameters<Writer>[1]):
 
 function addUnpacked(
   effects: Parameters<Writer>[1],
-  place: Place,
+  place: ShellPlace,
   into: string | undefined,
   members: Argument[],
 ): void {

@@ -6,7 +6,7 @@ export interface Effects {
   /** What `git add` would stage. */
   added: string[]
   /** Commits that would be made. */
-  commits: Commit[]
+  commits: GitCommit[]
   /** Folders from which something would be pushed. */
   pushes: string[]
   /** What git would take back or throw away, of all that is not committed. */
@@ -22,7 +22,7 @@ export interface Target {
   removes?: boolean
 }
 
-export interface Commit {
+export interface GitCommit {
   dir: string
   /** `-a`: every tracked file that changed, not only what is staged. */
   all: boolean
@@ -55,7 +55,7 @@ export function noEffects(): Effects {
 }
 
 /** Where a command stands while a script is read. */
-export interface Place {
+export interface ShellPlace {
   /** Undefined once only a run could tell. */
   cwd: string | undefined
   home: string
@@ -73,6 +73,6 @@ export interface Argument {
 export interface Invocation {
   name: string
   args: Argument[]
-  place: Place
+  place: ShellPlace
   input: { file?: string; text?: string }
 }

@@ -1,4 +1,4 @@
-import type { Argument, Effects, Invocation, Place } from './effects.ts'
+import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
 import { addRemoved, addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
 import { addPatch } from './writers.ts'
 
@@ -8,7 +8,7 @@ const VALUED = new Set(['-c', '--git-dir', '--work-tree', '--namespace', '--exec
 /** To git, the top of the checkout. */
 const ROOT = ':/'
 
-type Verb = (args: Argument[], place: Place, effects: Effects, call: Invocation) => void
+type Verb = (args: Argument[], place: ShellPlace, effects: Effects, call: Invocation) => void
 
 /** Subcommands that change files, commit or push; all others are taken to do neither. */
 const VERBS: Record<string, Verb> = {
@@ -103,7 +103,7 @@ export function runGit(call: Invocation, effects: Effects): void {
   if (Object.hasOwn(VERBS, verb)) VERBS[verb]!(call.args.slice(i + 1), place, effects, call)
 }
 
-function isPath({ text, glob }: Argument, place: Place): boolean {
+function isPath({ text, glob }: Argument, place: ShellPlace): boolean {
   if (text === undefined) return false
   const path = pathOf(place, text)
   return glob || /^\.{0,2}\/|^\.$/.test(text) || (path !== undefined && place.isThere(path))
@@ -112,7 +112,7 @@ function isPath({ text, glob }: Argument, place: Place): boolean {
 const operands = (args: Argument[]) => readOptions(args).operands
 
 /** What is taken from the index or a commit is written over. The root means all of it. */
-function take(paths: Argument[], place: Place, effects: Effects): void {
+function take(paths: Argument[], place: ShellPlace, effects: Effects): void {
   const isAll = ({ text }: Argument) => /^(?:\.\/?|:\/|\*)$/.test(text ?? '')
   if (paths.some(isAll)) discard(place, effects, 'tracked', true)
   addWrites(
@@ -123,7 +123,7 @@ function take(paths: Argument[], place: Place, effects: Effects): void {
 }
 
 function discard(
-  { cwd }: Place,
+  { cwd }: ShellPlace,
   effects: Effects,
   what: 'tracked' | 'untracked' | 'all',
   below = false,
@@ -131,7 +131,7 @@ function discard(
   if (cwd !== undefined) effects.discards.push({ dir: cwd, what, below })
 }
 
-function commit(args: Argument[], place: Place, effects: Effects): void {
+function commit(args: Argument[], place: ShellPlace, effects: Effects): void {
   const { options, operands: paths } = readOptions(args, {
     valued: 'mFcCt',
     long: ['message', 'file', 'author', 'date', 'template', 'fixup', 'squash', 'reuse-message'],
@@ -146,7 +146,7 @@ function commit(args: Argument[], place: Place, effects: Effects): void {
   })
 }
 
-function pathsOf(args: readonly Argument[], place: Place): string[] {
+function pathsOf(args: readonly Argument[], place: ShellPlace): string[] {
   return args.flatMap(({ text }) => {
     if (text === ROOT) return [ROOT]
     const path = text === undefined ? undefined : pathOf(place, text)
@@ -155,7 +155,7 @@ function pathsOf(args: readonly Argument[], place: Place): string[] {
 }
 
 /** `git stash` puts every change away, whoever made it; `pop` and `apply` write over. */
-function stash(args: Argument[], place: Place, effects: Effects): void {
+function stash(args: Argument[], place: ShellPlace, effects: Effects): void {
   const {
     options,
     operands: words,

@@ -1,4 +1,4 @@
-import { bareText, literalText, type Part, type Token } from './tokens.ts'
+import { bareText, literalText, type WordPart, type ShellToken } from './tokens.ts'
 
 const SPACE = /[ \t]/
 const WORD_END = /[\s;&|<>()]/
@@ -8,16 +8,17 @@ const REDIRECTS = ['&>>', '&>', '<<<', '<<-', '<<', '<>', '<&', '>>', '>|', '>&'
 const DEPTH_MAX = 20
 
 /** A script as the shell splits it. Never throws: what is not closed ends with the text. */
-export function tokensOf(text: string): Token[] {
+export function tokensOf(text: string): ShellToken[] {
   return new Lexer(text, 0, 0).script()
 }
 
 class Lexer {
   private readonly text: string
   private readonly depth: number
-  private readonly tokens: Token[] = []
-  private readonly heredocs: { parts: Part[]; end: string; tabs: boolean; quoted: boolean }[] = []
-  private parts: Part[] = []
+  private readonly tokens: ShellToken[] = []
+  private readonly heredocs: { parts: WordPart[]; end: string; tabs: boolean; quoted: boolean }[] =
+    []
+  private parts: WordPart[] = []
   private inWord = false
   private cases = 0
   at: number
@@ -29,7 +30,7 @@ class Lexer {
   }
 
   /** Reads to the end, or to the parenthesis that closes the substitution which it stands in. */
-  script(): Token[] {
+  script(): ShellToken[] {
     let open = 0
     while (this.at < this.text.length) {
       const op = this.inWord ? undefined : this.operator()
@@ -112,7 +113,7 @@ class Lexer {
 
   private endWord(): void {
     if (!this.inWord) return
-    const token: Token = { kind: 'word', parts: this.parts }
+    const token: ShellToken = { kind: 'word', parts: this.parts }
     const isTest = bareText(token) === '[[' && this.isCommandStart()
     const word = name(token)
     if (word === 'case' && this.isCommandStart()) this.cases += 1
@@ -145,7 +146,7 @@ class Lexer {
     while (this.at < this.text.length && !WORD_END.test(this.char)) this.wordStep()
     const quoted = this.parts.some((part) => part.kind === 'text' && part.quoted)
     const end = literalText(this.parts) ?? ''
-    const parts: Part[] = []
+    const parts: WordPart[] = []
     this.heredocs.push({ parts, end, tabs, quoted })
     this.tokens.push({ kind: 'word', parts })
     this.parts = []
@@ -288,7 +289,7 @@ class Lexer {
   }
 }
 
-const name = (token: Token) => bareText(token) ?? ''
+const name = (token: ShellToken) => bareText(token) ?? ''
 
 const NAMED: Record<string, string> = {
   n: '\n',

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Argument, Effects, Invocation, Place, Target } from './effects.ts'
+import type { Argument, Effects, Invocation, ShellPlace, Target } from './effects.ts'
 
 /** Adds what a command would write to `effects`. */
 export type Writer = (call: Invocation, effects: Effects) => void
@@ -72,13 +72,13 @@ export function valueOf(options: readonly Option[], ...flags: string[]): string 
 }
 
 /** Undefined where the folder is unknown and the path is not a full one. */
-export function pathOf({ cwd }: Place, text: string): string | undefined {
+export function pathOf({ cwd }: ShellPlace, text: string): string | undefined {
   if (text.startsWith('/')) return resolve(text)
   return cwd === undefined ? undefined : resolve(cwd, text)
 }
 
 /** The files that operands name. A folder counts with all that is in it. */
-export function targetsOf(place: Place, args: readonly Argument[]): Target[] {
+export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[] {
   return args.flatMap(({ text, glob }): Target[] => {
     const path = text === undefined || text === '' ? undefined : pathOf(place, text)
     if (path === undefined) return []
@@ -86,11 +86,11 @@ export function targetsOf(place: Place, args: readonly Argument[]): Target[] {
   })
 }
 
-export function addWrites(effects: Effects, place: Place, args: readonly Argument[]): void {
+export function addWrites(effects: Effects, place: ShellPlace, args: readonly Argument[]): void {
   effects.writes.push(...targetsOf(place, args))
 }
 
-export function addRemoved(effects: Effects, place: Place, args: readonly Argument[]): void {
+export function addRemoved(effects: Effects, place: ShellPlace, args: readonly Argument[]): void {
   for (const { path, kind } of targetsOf(place, args)) {
     effects.writes.push({ path, kind, removes: true })
   }

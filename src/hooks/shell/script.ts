@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import { type Argument, type Effects, noEffects, type Place } from './effects.ts'
+import { type Argument, type Effects, noEffects, type ShellPlace } from './effects.ts'
 import { tokensOf } from './lexer.ts'
-import { bareText, literalText, type Part, type Token } from './tokens.ts'
-import { loopVariables, type Value, valuesOf, type Variables } from './words.ts'
+import { bareText, literalText, type WordPart, type ShellToken } from './tokens.ts'
+import { loopVariables, type WordValue, valuesOf, type Variables } from './words.ts'
 import { perform } from './commands.ts'
 
 /** Words that begin or end a construct; what follows them is a command again. */
@@ -15,29 +15,29 @@ const SCRIPT_MAX = 200_000
 const NESTING_MAX = 8
 
 /** What the shell command `text` would write, commit, push or throw away. Reads nothing. */
-export function effectsOf(text: string, place: Place): Effects {
+export function effectsOf(text: string, place: ShellPlace): Effects {
   const effects = noEffects()
   const walker = new Walker(effects, place, new Map([['HOME', one(place.home)]]), 0)
   walker.run(tokensOf(text.slice(0, SCRIPT_MAX)))
   return effects
 }
 
-const one = (text: string): Value[] => [{ text, glob: false }]
+const one = (text: string): WordValue[] => [{ text, glob: false }]
 
 interface Simple {
-  words: Part[][]
-  redirects: { op: string; parts: Part[] }[]
+  words: WordPart[][]
+  redirects: { op: string; parts: WordPart[] }[]
   /** Runs in a shell of its own: what it does to the folder or to variables stays there. */
   apart: boolean
 }
 
 class Walker {
   private readonly effects: Effects
-  private readonly place: Place
+  private readonly place: ShellPlace
   private readonly variables: Variables
   private readonly nesting: number
 
-  constructor(effects: Effects, place: Place, variables: Variables, nesting: number) {
+  constructor(effects: Effects, place: ShellPlace, variables: Variables, nesting: number) {
     this.effects = effects
     this.place = { ...place }
     this.variables = new Map(variables)
@@ -48,7 +48,7 @@ class Walker {
     return new Walker(this.effects, this.place, this.variables, this.nesting + more)
   }
 
-  run(tokens: readonly Token[]): void {
+  run(tokens: readonly ShellToken[]): void {
     let piped = false
     for (let at = 0; at < tokens.length;) {
       const token = tokens[at]!
@@ -73,9 +73,9 @@ class Walker {
     }
   }
 
-  private command(tokens: readonly Token[], apart: boolean): void {
+  private command(tokens: readonly ShellToken[], apart: boolean): void {
     for (const token of tokens) if (token.kind === 'script') this.inside().run(token.tokens)
-    const words: Part[][] = []
+    const words: WordPart[][] = []
     const redirects: Simple['redirects'] = []
     let rest = tokens.filter((token) => token.kind !== 'script')
     while (LEADING.has(bareText(rest[0]) ?? '')) rest = rest.slice(1)
@@ -96,11 +96,11 @@ class Walker {
   }
 
   /** `for name in words`: in the body the name has all of these values. */
-  private loop(tokens: readonly Token[]): void {
+  private loop(tokens: readonly ShellToken[]): void {
     const name = bareText(tokens[1])
     const start = tokens.findIndex((token) => bareText(token) === 'in')
     if (name === undefined) return
-    const values: Value[] = []
+    const values: WordValue[] = []
     let known = start !== -1
     for (const token of tokens.slice(start + 1)) {
       const found = token.kind === 'word' ? this.values(token.parts) : undefined
@@ -110,7 +110,7 @@ class Walker {
     this.variables.set(name, known && values.length <= ROUNDS_MAX ? values : undefined)
   }
 
-  private values(parts: readonly Part[]): Value[] | undefined {
+  private values(parts: readonly WordPart[]): WordValue[] | undefined {
     const { cwd, home } = this.place
     const known = new Map(this.variables)
     if (cwd !== undefined) known.set('PWD', one(cwd))
@@ -149,12 +149,12 @@ class Walker {
   }
 
   /** What was read is known to nobody beforehand. */
-  private forget(words: readonly Part[][]): void {
+  private forget(words: readonly WordPart[][]): void {
     for (const parts of words) this.variables.set(literalText(parts) ?? '', undefined)
   }
 
   /** `bash -c script`, and what else hands a script over. */
-  private script(text: string, { cwd }: Place): void {
+  private script(text: string, { cwd }: ShellPlace): void {
     if (this.nesting >= NESTING_MAX) return
     const inner = this.inside(1)
     inner.place.cwd = cwd
@@ -162,8 +162,8 @@ class Walker {
   }
 
   /** Takes `NAME=value` off the front; without a command they are kept. */
-  private assign(words: readonly Part[][], apart: boolean): Part[][] {
-    const assigned: [string, Value[] | undefined][] = []
+  private assign(words: readonly WordPart[][], apart: boolean): WordPart[][] {
+    const assigned: [string, WordValue[] | undefined][] = []
     let i = 0
     for (; i < words.length; i += 1) {
       const [head, ...tail] = words[i]!
@@ -206,7 +206,7 @@ class Walker {
 }
 
 /** The index of the parenthesis that closes the one at `at`; the end if none does. */
-function closing(tokens: readonly Token[], at: number): number {
+function closing(tokens: readonly ShellToken[], at: number): number {
   let open = 0
   for (let i = at; i < tokens.length; i += 1) {
     const token = tokens[i]!
@@ -217,7 +217,7 @@ function closing(tokens: readonly Token[], at: number): number {
   return tokens.length
 }
 
-function commandEnd(tokens: readonly Token[], at: number): number {
+function commandEnd(tokens: readonly ShellToken[], at: number): number {
   for (let i = at; i < tokens.length; i += 1) if (tokens[i]!.kind === 'op') return i
   return tokens.length
 }

@@ -1,19 +1,19 @@
-import type { Part } from './tokens.ts'
+import type { WordPart } from './tokens.ts'
 
 /** A word as a command would get it: its text, and whether the shell would look for files. */
-export interface Value {
+export interface WordValue {
   text: string
   glob: boolean
 }
 
 /** What variables hold, as far as the script itself says so; several in a loop. */
-export type Variables = Map<string, Value[] | undefined>
+export type Variables = Map<string, WordValue[] | undefined>
 
 const BRACES = /\{([^{}]*,[^{}]*)\}/
 const ALTERNATIVES_MAX = 64
 
 /** The variables of a word that have several values: its command runs once for each. */
-export function loopVariables(words: readonly Part[][], variables: Variables): string[] {
+export function loopVariables(words: readonly WordPart[][], variables: Variables): string[] {
   const names = words.flatMap((parts) =>
     parts.flatMap((part) => (part.kind === 'variable' ? [part.name] : [])),
   )
@@ -25,11 +25,11 @@ export function loopVariables(words: readonly Part[][], variables: Variables): s
  * Every variable must have one value at most.
  */
 export function valuesOf(
-  parts: readonly Part[],
+  parts: readonly WordPart[],
   variables: Variables,
   home: string,
-): Value[] | undefined {
-  let found: Value[] = [{ text: '', glob: false }]
+): WordValue[] | undefined {
+  let found: WordValue[] = [{ text: '', glob: false }]
   for (const [i, part] of parts.entries()) {
     const next = part.kind === 'text' ? textValues(part, i === 0, home) : oneValue(part, variables)
     if (!next) return undefined
@@ -41,7 +41,7 @@ export function valuesOf(
   return found
 }
 
-function oneValue(part: Part, variables: Variables): Value[] | undefined {
+function oneValue(part: WordPart, variables: Variables): WordValue[] | undefined {
   return part.kind === 'variable' ? variables.get(part.name) : undefined
 }
 
@@ -49,7 +49,7 @@ function textValues(
   { text, quoted }: { text: string; quoted: boolean },
   first: boolean,
   home: string,
-): Value[] {
+): WordValue[] {
   if (quoted) return [{ text, glob: false }]
   const full = first ? text.replace(/^~(?=\/|$)/, () => home) : text
   return expandBraces(full).map((each) => ({ text: each, glob: /[*?[]/.test(each) }))

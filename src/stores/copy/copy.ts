@@ -26,7 +26,7 @@ const TEXTS_PER_CHUNK = 16
 type Part = TableName | 'event'
 
 /** Told how many rows of a table are copied, or (`checked`) read back, so far; waited for. */
-export type Progress = (
+export type CopyProgress = (
   step: 'copied' | 'checked',
   part: Part,
   rows: number,
@@ -47,7 +47,7 @@ export interface Copied {
 }
 
 export interface CopyOptions {
-  progress?: Progress
+  progress?: CopyProgress
   /** Leaves the source in use, for a copy to try something on. */
   keep_source?: boolean
 }
@@ -197,9 +197,9 @@ class Copying {
   private readonly from: Side
   private readonly to: Side
   private readonly shown: { from: string; to: string }
-  private readonly progress: Progress
+  private readonly progress: CopyProgress
 
-  constructor(from: Side, to: Side, fromShown: string, toShown: string, progress: Progress) {
+  constructor(from: Side, to: Side, fromShown: string, toShown: string, progress: CopyProgress) {
     this.from = from
     this.to = to
     this.shown = { from: fromShown, to: toShown }

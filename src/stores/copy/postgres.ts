@@ -10,7 +10,7 @@ import { headOf } from '../postgres/head.ts'
 import { Known } from '../postgres/known.ts'
 import { indexAllWords } from '../postgres/search.ts'
 import { Sessions } from '../postgres/session.ts'
-import { type Statements, statementsFor } from '../postgres/statements.ts'
+import { type PostgresStatements, statementsFor } from '../postgres/statements.ts'
 import { HEAD, write } from '../postgres/writes.ts'
 import { readJsonText } from './scans.ts'
 import { unknownOutcome } from './refusals.ts'
@@ -30,7 +30,7 @@ export class PostgresSide implements Side {
   readonly isFile = false
   readonly clock: string
   private readonly address: Address
-  private readonly statements: Statements
+  private readonly statements: PostgresStatements
   private readonly db: Connection
   private started: Head
   private commits: number

@@ -21,7 +21,7 @@ import { epochKey, list, type Newest, readNewest } from './folder.ts'
 import { gone, stranger } from '../successor.ts'
 import { Witness } from '../witness.ts'
 import { LockFile, pause } from './lockfile.ts'
-import { publicationId, publish, type Pause } from './publish.ts'
+import { publicationId, publish, type PublishPause } from './publish.ts'
 
 const PAUSE_MS_MAX = 16
 
@@ -34,7 +34,7 @@ export interface FileOptions {
   /** False for tests: nothing may depend on the lock file. */
   lock?: boolean
   /** For tests: stops a writer at the places where being stopped is dangerous. */
-  pause?: Pause
+  pause?: PublishPause
 }
 
 /**

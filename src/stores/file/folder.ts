@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readEpoch } from '../epoch.ts'
 import { emptyState, type State } from './document.ts'
 import { systemCode } from '../../machine/errors.ts'
-import { Damage, parse } from './layout.ts'
+import { FileDamage, parse } from './layout.ts'
 
 const STATE_NAME = /^state\.([1-9]\d{0,14})\.json$/
 
@@ -134,7 +134,7 @@ async function readGood(file: FileHandle, number: number): Promise<Omit<Read, 'i
     if (state.number === number) return { state, fault: undefined }
     return { state: undefined, fault: `it holds state ${state.number}` }
   } catch (error) {
-    if (error instanceof Damage) return { state: undefined, fault: error.message }
+    if (error instanceof FileDamage) return { state: undefined, fault: error.message }
     if (systemCode(error) === 'EISDIR') return { state: undefined, fault: 'it is a folder' }
     throw error
   }

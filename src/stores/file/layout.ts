@@ -11,7 +11,7 @@ import type { State } from './document.ts'
 const FORMAT = 1
 
 /** The bytes of a state are not what was published. */
-export class Damage extends Error {}
+export class FileDamage extends Error {}
 
 /** Rows and events are never changed in place, so most of the next document is written already. */
 const written = new WeakMap<object, string>()
@@ -50,11 +50,11 @@ export function parse(bytes: Buffer): State {
   const whole = around.startsWith(OPENING) && around.endsWith(MIDDLE)
   const end = bytes.length - CLOSING.length
   if (!whole || end < STATE_AT || bytes.toString('latin1', end) !== CLOSING) {
-    throw new Damage('it is cut off, or not a state at all')
+    throw new FileDamage('it is cut off, or not a state at all')
   }
   const text = bytes.subarray(STATE_AT, end)
   if (sha256(text) !== around.slice(OPENING.length, OPENING.length + 64)) {
-    throw new Damage('its content does not match its sha256')
+    throw new FileDamage('its content does not match its sha256')
   }
   return shaped(readJson(text))
 }
@@ -63,7 +63,7 @@ function readJson(text: Buffer): Record<string, unknown> {
   try {
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    throw new Damage('it is not JSON')
+    throw new FileDamage('it is not JSON')
   }
 }
 
@@ -74,7 +74,7 @@ function shaped(found: Record<string, unknown>): State {
   if (format > FORMAT || unknown !== undefined) throw newer(format, unknown)
   const lists = [rest.events, rest.lineage, ...Object.values(rows ?? {})]
   if (format !== FORMAT || !rows || !rest.head || !rest.checkpoint || !lists.every(Array.isArray)) {
-    throw new Damage('it lacks parts that every state has')
+    throw new FileDamage('it lacks parts that every state has')
   }
   const ready = (rows['ready'] as Ready[] | undefined)?.map(rekeyed) ?? []
   return { ...rest, tables: new MemoryTables({ ...rows, ready }) }

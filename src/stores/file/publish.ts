@@ -13,7 +13,7 @@ import { prune, temporaryPath } from './leftovers.ts'
 
 /** Where a test may stop a writer: just before its state is linked, and before it is read back. */
 export type Step = 'link' | 'read_back'
-export type Pause = (step: Step) => Promise<void> | void
+export type PublishPause = (step: Step) => Promise<void> | void
 
 export function publicationId(number: number): string {
   return `${number}.${randomBytes(8).toString('hex')}`
@@ -31,7 +31,11 @@ export type Publication = { published: string } | 'again'
  *
  * Refuses (`unavailable`) when nothing was published; `CommitUnknown` when that cannot be told.
  */
-export async function publish(dir: string, state: State, pause?: Pause): Promise<Publication> {
+export async function publish(
+  dir: string,
+  state: State,
+  pause?: PublishPause,
+): Promise<Publication> {
   const temporary = temporaryPath(dir)
   try {
     const stat = await writeTemporary(dir, temporary, render(state))
@@ -69,7 +73,7 @@ async function settled(
   dir: string,
   state: State,
   stat: BigIntStats,
-  pause?: Pause,
+  pause?: PublishPause,
 ): Promise<Publication> {
   try {
     await syncFolder(dir)

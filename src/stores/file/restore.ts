@@ -15,7 +15,7 @@ import { makeFolder, syncFolder } from './durable.ts'
 import { refusalFor } from './errors.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { epochKey, list, type Newest, readNewest, readState, statePath } from './folder.ts'
-import { Damage, parse } from './layout.ts'
+import { FileDamage, parse } from './layout.ts'
 import { publicationId, publish } from './publish.ts'
 
 /**
@@ -66,7 +66,7 @@ async function readBackup(from: string): Promise<State> {
     }
   } catch (error) {
     if (systemCode(error) === 'ENOENT') throw new Refusal('not_found', `There is no backup ${from}`)
-    if (!(error instanceof Damage)) throw refusalFor(error, from)
+    if (!(error instanceof FileDamage)) throw refusalFor(error, from)
     throw new Refusal('damaged', `The backup ${from} is damaged: ${error.message}`, {
       next: 'Take another backup; nothing was changed.',
     })

@@ -18,10 +18,10 @@ import {
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
-import { PostgresCounter, type Read } from './counter.ts'
+import { PostgresCounter, type PostgresRead } from './counter.ts'
 import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
-import { type Found, headOf, notDurable, Seen } from './head.ts'
+import { type FoundHead, headOf, notDurable, SeenHead } from './head.ts'
 import { Known } from './known.ts'
 import { inLine, LINE_MS } from './line.ts'
 import { Listening } from './listening.ts'
@@ -30,7 +30,7 @@ import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool, Sessions, SILENT_MS } from './session.ts'
 import { unpack } from './recent.ts'
 import { indexWords, PostgresFinder } from './search.ts'
-import { type Statements, statementsFor } from './statements.ts'
+import { type PostgresStatements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
 
 /** A round trip is dear, and shared by all asks of a batch; but the first waits for the last. */
@@ -68,11 +68,11 @@ export class PostgresBackend implements Backend {
   readonly finder: PostgresFinder
   readonly counter: PostgresCounter
   private readonly options: PostgresOptions
-  private readonly statements: Statements
+  private readonly statements: PostgresStatements
   private readonly sessions: Sessions
   private readonly readers: Pool
   private readonly known = new Known()
-  private readonly seen = new Seen()
+  private readonly seen = new SeenHead()
   private readonly id = uniqueId()
   private writer: Connection | undefined
   private listening: Listening | undefined
@@ -88,7 +88,7 @@ export class PostgresBackend implements Backend {
     this.statements = statementsFor(options.address)
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)
-    const read: Read = (use, none) => this.reading(use, none)
+    const read: PostgresRead = (use, none) => this.reading(use, none)
     this.finder = new PostgresFinder(read, this.statements)
     this.counter = new PostgresCounter(read, options.address)
   }
@@ -131,7 +131,7 @@ export class PostgresBackend implements Backend {
   }
 
   /** What others committed since is taken over if they left it, or else all is forgotten. */
-  private catchUp({ commits, recent }: Found): void {
+  private catchUp({ commits, recent }: FoundHead): void {
     const theirs = commits - this.commits
     if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
     if (this.commits >= 0 && theirs === recent.length) {
@@ -174,7 +174,7 @@ export class PostgresBackend implements Backend {
     }
   }
 
-  private clocked({ head, clock_ms }: Found): Head {
+  private clocked({ head, clock_ms }: FoundHead): Head {
     return this.options.clock === 'machine' ? head : { ...head, clock_ms }
   }
 

@@ -5,7 +5,7 @@ import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../../machine/machine.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
-import type { Report } from '../sqlite/check.ts'
+import type { CheckReport } from '../port.ts'
 import { Store } from '../writer/store.ts'
 import { addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
@@ -15,7 +15,7 @@ import { refusalFor } from './errors.ts'
 import { headOf } from './head.ts'
 import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Sessions } from './session.ts'
-import { type Statements, statementsFor } from './statements.ts'
+import { type PostgresStatements, statementsFor } from './statements.ts'
 
 const EVENTS_PER_STEP = 2_000
 
@@ -28,7 +28,7 @@ interface Where {
 
 async function withSession<T>(
   { url, busy_timeout_ms }: Where,
-  use: (db: Connection, statements: Statements) => Promise<T>,
+  use: (db: Connection, statements: PostgresStatements) => Promise<T>,
 ): Promise<T> {
   const address = addressOf(url!)
   const sessions = new Sessions(address, busy_timeout_ms)
@@ -44,8 +44,8 @@ async function withSession<T>(
 }
 
 /** The chain of events, rows that disagree, and settings that make promises worth less. */
-export async function checkPostgres(where: Where): Promise<Report> {
-  const report: Report = { ok: false, problems: [], events: 0, head: undefined }
+export async function checkPostgres(where: Where): Promise<CheckReport> {
+  const report: CheckReport = { ok: false, problems: [], events: 0, head: undefined }
   try {
     const address = addressOf(where.url!)
     await withSession(where, async (db, statements) => {
@@ -62,8 +62,8 @@ export async function checkPostgres(where: Where): Promise<Report> {
 
 async function inspect(
   db: Connection,
-  statements: Statements,
-  report: Report,
+  statements: PostgresStatements,
+  report: CheckReport,
   shown: string,
 ): Promise<void> {
   const { head } = headOf(await db.run(statements.beginReading), shown, db.pid)
@@ -89,7 +89,7 @@ type Place = { position: number; hash: string }
 /** Follows the chain step by step, so that only a few events are in memory at a time. */
 async function chainFaultIn(
   db: Connection,
-  statements: Statements,
+  statements: PostgresStatements,
   start: Place,
   end: Place,
 ): Promise<string | undefined> {

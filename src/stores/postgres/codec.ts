@@ -22,7 +22,7 @@ const EMPTY: Record<string, unknown> = { '[]': Object.freeze([]), '{}': Object.f
 export const quoted = (name: string) => `"${name}"`
 
 /** Rows as text, column by column, in the order of `names`. */
-export class Codec<Row> {
+export class PostgresCodec<Row> {
   readonly names: string[]
   private readonly kinds: ColumnKind[]
   /** Rows are copies of this, filled in, so that V8 gives them all one shape. */
@@ -99,7 +99,7 @@ export function textArray(texts: string[]): string {
 }
 
 export const CODECS = Object.fromEntries(
-  TABLES.map((table) => [table, new Codec<AnyRow>(COLUMNS[table])]),
-) as Record<TableName, Codec<AnyRow>>
+  TABLES.map((table) => [table, new PostgresCodec<AnyRow>(COLUMNS[table])]),
+) as Record<TableName, PostgresCodec<AnyRow>>
 
-export const EVENT_CODEC = new Codec<Event>(EVENT_COLUMNS)
+export const EVENT_CODEC = new PostgresCodec<Event>(EVENT_COLUMNS)

@@ -5,14 +5,14 @@ import type { Connection } from './driver.ts'
 import { cutoffText, SCANS } from './scans.ts'
 import { COUNTED, statementsFor } from './statements.ts'
 
-export type Read = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
+export type PostgresRead = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
 
 /** Counts on connections for reading. What is free within a table only the server knows. */
 export class PostgresCounter implements Counter {
-  private readonly read: Read
+  private readonly read: PostgresRead
   private readonly address: Address
 
-  constructor(read: Read, address: Address) {
+  constructor(read: PostgresRead, address: Address) {
     this.read = read
     this.address = address
   }

@@ -7,7 +7,7 @@ import { refuseAnothers } from './pooled.ts'
 import { HEAD } from './writes.ts'
 import { isBehind } from '../witness.ts'
 
-export interface Found {
+export interface FoundHead {
   head: Head
   commits: number
   clock_ms: number
@@ -23,7 +23,7 @@ export function notDurable(shown: string): Refusal {
 }
 
 /** What `beginWriting` and `beginReading` answer in the session `pid`. */
-export function headOf([row]: TextRow[], shown: string, pid: string): Found {
+export function headOf([row]: TextRow[], shown: string, pid: string): FoundHead {
   if (!row) {
     throw new Refusal('damaged', `The store ${shown} has lost its head row`, {
       next: 'Restore a backup of the database, then: leasehold db restore --raise-epoch',
@@ -47,7 +47,7 @@ export function headOf([row]: TextRow[], shown: string, pid: string): Found {
  * The newest commit that this process has seen. A schema that was dropped and made anew, or put
  * back from a dump, looks sound: that it gave more fences before is known to those who saw them.
  */
-export class Seen {
+export class SeenHead {
   private head: Head | undefined
 
   /** What anything that begins now must find, or something newer. */

@@ -1,6 +1,6 @@
 import { KEYS, type TableName } from '../../core/rows.ts'
 import type { AnyRow } from '../port.ts'
-import { Codec } from './codec.ts'
+import { PostgresCodec } from './codec.ts'
 import { type ColumnKind, COLUMNS } from '../columns.ts'
 
 /**
@@ -40,7 +40,7 @@ const HOT: Partial<Record<TableName, readonly string[]>> = {
 }
 
 interface Hot {
-  codec: Codec<AnyRow>
+  codec: PostgresCodec<AnyRow>
   rest: string[]
 }
 
@@ -49,13 +49,15 @@ for (const [name, hot] of Object.entries(HOT)) {
   const table = name as TableName
   const columns: Record<string, ColumnKind> = COLUMNS[table]
   const names = [KEYS[table] as string, ...hot]
-  const codec = new Codec<AnyRow>(Object.fromEntries(names.map((each) => [each, columns[each]!])))
+  const codec = new PostgresCodec<AnyRow>(
+    Object.fromEntries(names.map((each) => [each, columns[each]!])),
+  )
   const rest = Object.keys(columns).filter((each) => !names.includes(each))
   hotOf.set(table, { codec, rest })
 }
 
 /** How to write rows of which only hot columns changed; undefined if none are hot. */
-export function hotCodec(table: TableName): Codec<AnyRow> | undefined {
+export function hotCodec(table: TableName): PostgresCodec<AnyRow> | undefined {
   return hotOf.get(table)?.codec
 }
 

@@ -36,7 +36,7 @@ const AHEAD_MAX = 1_024
 const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
 /** A row that another process changed, made when it is wanted; null where it is gone. */
-export interface Change {
+export interface KnownChange {
   table: TableName
   key: string
   /** Undefined: the row was changed, but its new content is not known here. */
@@ -266,7 +266,7 @@ export class Known implements Base {
   }
 
   /** Takes in what others committed, as far as it touches anything that is known. */
-  follow(changes: Iterable<Change>): void {
+  follow(changes: Iterable<KnownChange>): void {
     this.pages.clear()
     for (const { table, key, row } of changes) {
       this.empty?.delete(table)

@@ -3,7 +3,7 @@ import { EMPTY_HEAD } from '../writer/chain.ts'
 import { refuseNewerSchema } from '../successor.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
-import { type Statements, statementsFor } from './statements.ts'
+import { type PostgresStatements, statementsFor } from './statements.ts'
 
 /** Numbered scripts, each applied once. A released one is never edited; the next is added. */
 const SCRIPTS = [
@@ -66,7 +66,7 @@ export async function migrate(db: Connection, address: Address): Promise<void> {
   }
 }
 
-async function begin(db: Connection, statements: Statements): Promise<void> {
+async function begin(db: Connection, statements: PostgresStatements): Promise<void> {
   await db.query(statements.firstHead, [EMPTY_HEAD.hash])
   await db.query(statements.firstCheckpoint, [EMPTY_HEAD.hash])
 }

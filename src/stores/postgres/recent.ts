@@ -3,7 +3,7 @@ import { COLUMNS } from '../columns.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { AnyRow, Changes } from '../port.ts'
 import { CODECS } from './codec.ts'
-import type { Change } from './known.ts'
+import type { KnownChange } from './known.ts'
 
 /** How many commits are remembered: more than processes that take turns. */
 export const RECENT_MAX = 64
@@ -50,7 +50,7 @@ export function pack(changes: Changes): string {
   return JSON.stringify(packed)
 }
 
-export function* unpack(line: string): Generator<Change> {
+export function* unpack(line: string): Generator<KnownChange> {
   const packed = JSON.parse(line) as Packed
   for (const [name, { rows, gone, other }] of Object.entries(packed)) {
     const table = name as TableName

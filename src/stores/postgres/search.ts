@@ -2,9 +2,9 @@ import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
 import { textArray } from './codec.ts'
-import type { Read } from './counter.ts'
+import type { PostgresRead } from './counter.ts'
 import type { Connection } from './driver.ts'
-import type { Statements } from './statements.ts'
+import type { PostgresStatements } from './statements.ts'
 
 /** Words are found by an index that can only be read as a bitmap, which sessions have off. */
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_bitmapscan = on'
@@ -14,7 +14,7 @@ const IDS_PER_STEP = 256
 /** Brings the index of words in step with notes that were written in this transaction. */
 export async function indexWords(
   db: Connection,
-  statements: Statements,
+  statements: PostgresStatements,
   memory_ids: string[],
 ): Promise<void> {
   const ids = textArray(memory_ids)
@@ -23,7 +23,7 @@ export async function indexWords(
 }
 
 /** The same for all notes, where they came in by another way. */
-export async function indexAllWords(db: Connection, statements: Statements): Promise<void> {
+export async function indexAllWords(db: Connection, statements: PostgresStatements): Promise<void> {
   for (let after = ''; ;) {
     const found = await db.query(statements.allWords, [after, IDS_PER_STEP])
     const ids = found.map(([id]) => id!)
@@ -35,10 +35,10 @@ export async function indexAllWords(db: Connection, statements: Statements): Pro
 
 /** Finds notes, on connections for reading. */
 export class PostgresFinder implements Finder {
-  private readonly read: Read
-  private readonly statements: Statements
+  private readonly read: PostgresRead
+  private readonly statements: PostgresStatements
 
-  constructor(read: Read, statements: Statements) {
+  constructor(read: PostgresRead, statements: PostgresStatements) {
     this.read = read
     this.statements = statements
   }

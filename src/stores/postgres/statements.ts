@@ -109,7 +109,7 @@ function searchingFor(schema: string) {
   }
 }
 
-export type Statements = ReturnType<typeof statementsFor>
+export type PostgresStatements = ReturnType<typeof statementsFor>
 
 /** What the rules keep true of each other's rows. */
 const QUESTIONS = [

@@ -1,6 +1,6 @@
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import type { AnyRow, Commit, Head } from '../port.ts'
-import { type Codec, CODECS, EVENT_CODEC, quoted, textArray } from './codec.ts'
+import { type PostgresCodec, CODECS, EVENT_CODEC, quoted, textArray } from './codec.ts'
 import type { Connection, Value } from './driver.ts'
 import { sqlState, STATE } from './errors.ts'
 import { hotCodec, isHotChange } from './hot.ts'
@@ -118,7 +118,12 @@ function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map()
 }
 
 /** Of rows that are there. An insert that meets them takes twice as long to find that out. */
-function updateText(schema: string, table: TableName, codec: Codec<AnyRow>, first: number): string {
+function updateText(
+  schema: string,
+  table: TableName,
+  codec: PostgresCodec<AnyRow>,
+  first: number,
+): string {
   const [key, ...names] = codec.names.map(quoted)
   const [same, ...casts] = codec.casts()
   const columns = codec.names.map((_, i) => `c${i + 1}`)
@@ -131,7 +136,7 @@ function updateText(schema: string, table: TableName, codec: Codec<AnyRow>, firs
 function insertText<Row>(
   schema: string,
   table: string,
-  codec: Codec<Row>,
+  codec: PostgresCodec<Row>,
   first: number,
   tail: string,
 ): string {

@@ -18,13 +18,13 @@ import {
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { Cache } from './cache.ts'
-import { type Connection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
+import { type SqliteConnection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
 import { SqliteCounter } from './counter.ts'
 import { refusalFor } from './errors.ts'
 import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import { readHead, Snapshot } from './snapshot.ts'
-import type { Change, Statements } from './statements.ts'
+import type { RowChange, Statements } from './statements.ts'
 import { isSummed, type RowSums } from './sums.ts'
 
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
@@ -112,7 +112,7 @@ export class SqliteBackend implements Backend {
   }
 
   /** False where an older program's backup took the place of the rows: it has to be migrated. */
-  private beginWith(writer: Connection): Head | false {
+  private beginWith(writer: SqliteConnection): Head | false {
     const { statements } = writer
     const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
     this.heads.clear()
@@ -267,7 +267,7 @@ export class SqliteBackend implements Backend {
     // A rule may write a row that it did not read; what that was before has to be known.
     if (changes.size > 0 && isSummed(table)) this.load(table, [...changes.keys()])
     const known = this.cache.of(table)
-    const changed: Change[] = []
+    const changed: RowChange[] = []
     const rows: AnyRow[] = []
     const gone: string[] = []
     for (const [key, after] of changes) {
@@ -282,7 +282,7 @@ export class SqliteBackend implements Backend {
     if (gone.length > 0) statements.remove(table, gone)
   }
 
-  private finish(writer: Connection, head: Head): void {
+  private finish(writer: SqliteConnection, head: Head): void {
     const { db } = writer
     // The planted bug of S4: the answer is given, then it is written.
     if (planted('S4')) return void setImmediate(() => db.isOpen && db.exec('COMMIT'))
@@ -312,7 +312,7 @@ export class SqliteBackend implements Backend {
 
   async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
     const { path, busy_timeout_ms } = this.options
-    let reader: Connection | undefined
+    let reader: SqliteConnection | undefined
     try {
       reader = await this.connections.forReading()
       if (!reader) return look(new MemoryTables(), EMPTY_HEAD)

@@ -15,11 +15,11 @@ import { settleAfterRestore } from '../../core/locks/restore.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { machine } from '../../machine/machine.ts'
-import type { Head } from '../port.ts'
+import type { CheckReport, Head } from '../port.ts'
 import { Store } from '../writer/store.ts'
 import { copyDatabase, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
-import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite, type Report } from './check.ts'
+import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite } from './check.ts'
 import { refusalFor } from './errors.ts'
 import { migrate } from './migrate.ts'
 import { sumHeadAnew } from './sums.ts'
@@ -28,7 +28,7 @@ import { sumHeadAnew } from './sums.ts'
  * A consistent copy while others write, checked before it gets its name. A copy that is not sound
  * is refused (`damaged`): it could never be restored. Nothing is left behind by one that failed.
  */
-export async function backupSqlite(path: string, to: string): Promise<Report> {
+export async function backupSqlite(path: string, to: string): Promise<CheckReport> {
   if (existsSync(to)) {
     throw new Refusal('conflict', `${to} exists already`, { next: 'Name a new file.' })
   }
@@ -49,7 +49,7 @@ export async function backupSqlite(path: string, to: string): Promise<Report> {
   }
 }
 
-function unsound(path: string, { problems }: Report, isDamaged: boolean): Refusal {
+function unsound(path: string, { problems }: CheckReport, isDamaged: boolean): Refusal {
   if (isDamaged) new DamageMark(path).leave(`The store ${path} is damaged: ${problems[0]}`)
   return new Refusal('damaged', `The store ${path} is not sound: ${problems.join('; ')}`, {
     next: 'No backup was made: it could not be restored. Restore an older one, or copy the file.',
@@ -88,7 +88,7 @@ async function copyTo(from: string, to: string, mode: 'WAL' | 'DELETE'): Promise
  * above the backup's, the replaced store's and any restore before, so that no fence ever given is
  * accepted again. Processes that have the store open see the restored one with their next step.
  */
-export async function restoreSqlite(path: string, from: string): Promise<Report> {
+export async function restoreSqlite(path: string, from: string): Promise<CheckReport> {
   const checked = inspectSqlite(from)
   refuseUnsound(from, checked)
   const present = existsSync(path) ? inspectSqlite(path) : undefined
@@ -111,7 +111,7 @@ export async function restoreSqlite(path: string, from: string): Promise<Report>
   return checkSqlite(path)
 }
 
-function refuseUnsound(backup: string, { ok, problems }: Report): void {
+function refuseUnsound(backup: string, { ok, problems }: CheckReport): void {
   if (ok) return
   throw new Refusal('damaged', `The backup ${backup} is not sound: ${problems.join('; ')}`, {
     next: 'Use another backup. The store was left as it is.',
@@ -147,7 +147,11 @@ export async function reviveSqlite(path: string, head: Head): Promise<void> {
   }
 }
 
-async function replace(path: string, prepared: string, present: Report | undefined): Promise<void> {
+async function replace(
+  path: string,
+  prepared: string,
+  present: CheckReport | undefined,
+): Promise<void> {
   if (present?.head) {
     // Through SQLite, so that others who have the store open notice.
     const db = openDatabase(prepared, { readOnly: true })

@@ -6,7 +6,7 @@ import { DamageMark } from '../damage.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { FENCES_PER_EPOCH } from '../writer/layer.ts'
-import type { Head } from '../port.ts'
+import type { CheckReport, Head } from '../port.ts'
 import { Witness } from '../witness.ts'
 import { type Database, openDatabase } from './driver.ts'
 import { refusalFor } from './errors.ts'
@@ -15,22 +15,13 @@ import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { strangeTables } from './sums.ts'
 
-export interface Report {
-  ok: boolean
-  problems: string[]
-  events: number
-  head: Head | undefined
-  /** Nothing is wrong but a setting of the server. */
-  isUnsafe?: boolean
-}
-
 const EVENTS_PER_STEP = 1_000
 /** Rows that are named; one that is wrong is seldom alone. */
 const NAMED_MAX = 20
 export const CHECK_PATIENCE_MS = 5_000
 
 /** Checks the store itself: what is found stops all writers, and nothing found lets them go on. */
-export function checkSqlite(path: string): Report {
+export function checkSqlite(path: string): CheckReport {
   const report = inspectSqlite(path)
   const mark = new DamageMark(path)
   if (report.ok) mark.remove()
@@ -44,8 +35,8 @@ export function checkSqlite(path: string): Report {
  * as they were written, and rows that disagree. Changes nothing. Of an older schema only what was
  * there from the beginning: pages and the chain. The time it takes grows with the store, no faster.
  */
-export function inspectSqlite(path: string): Report & { isDamaged: boolean } {
-  const report: Report = { ok: false, problems: [], events: 0, head: undefined }
+export function inspectSqlite(path: string): CheckReport & { isDamaged: boolean } {
+  const report: CheckReport = { ok: false, problems: [], events: 0, head: undefined }
   if (!existsSync(path)) {
     const lost = new Witness(path).faultOf(EMPTY_HEAD)
     const problems = [lost ?? `There is no database at ${path}`]
@@ -84,7 +75,7 @@ function endReading(db: Database): void {
   }
 }
 
-function inspect(db: Database, path: string, report: Report): void {
+function inspect(db: Database, path: string, report: CheckReport): void {
   const { problems } = report
   const found = refuseNewer(db, path)
   for (const row of db.prepare('PRAGMA integrity_check').all()) {

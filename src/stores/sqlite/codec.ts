@@ -2,7 +2,7 @@ import { TABLES, type TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
 import { type ColumnKind, COLUMNS, EVENT_COLUMNS } from '../columns.ts'
 import type { AnyRow } from '../port.ts'
-import type { Value } from './driver.ts'
+import type { SqliteValue } from './driver.ts'
 
 /** Rows are never changed in place, so empty lists and objects can be shared. */
 const EMPTY: Record<string, unknown> = { '[]': Object.freeze([]), '{}': Object.freeze({}) }
@@ -28,18 +28,18 @@ export class Codec<Row> {
     this.blank = JSON.parse(JSON.stringify(columns)) as Fields
   }
 
-  encode(row: Row, into: Value[]): void {
+  encode(row: Row, into: SqliteValue[]): void {
     for (let i = 0; i < this.names.length; i += 1) into.push(this.valueOf(row, i))
   }
 
   /** The value of the column `i` of `row`. */
-  valueOf(row: Row, i: number): Value {
+  valueOf(row: Row, i: number): SqliteValue {
     const value = (row as Fields)[this.names[i]!]
     if (value === null || value === undefined) return null
     const kind = this.kinds[i]
     if (kind === 'json') return JSON.stringify(value)
     if (kind === 'bytes') return Buffer.from((value as string).slice(2), 'hex')
-    return kind === 'bool' ? (value ? 1 : 0) : (value as Value)
+    return kind === 'bool' ? (value ? 1 : 0) : (value as SqliteValue)
   }
 
   /** The columns in which two rows differ, as a sum of powers of two. */

@@ -21,23 +21,23 @@ export interface SqliteOptions {
   isWitnessed?: boolean
 }
 
-export interface Connection {
+export interface SqliteConnection {
   db: Database
   statements: Statements
   /** Absent for one look at a database that nobody can write. */
   opened?: Opened
 }
 
-export const isInPlace = ({ opened }: Connection) => opened?.isInPlace() ?? true
+export const isInPlace = ({ opened }: SqliteConnection) => opened?.isInPlace() ?? true
 
 /**
  * The connections of one process, one for writing and one for reading, each opened when first
  * needed; and what makes sure that they are to the store that is known, and to all of it.
  */
 export class Connections {
-  writer: Connection | undefined
+  writer: SqliteConnection | undefined
   readonly witness: Witness | undefined
-  private reader: Connection | undefined
+  private reader: SqliteConnection | undefined
   private readonly options: SqliteOptions
   /** The newest commit that this process has seen, in whichever file. */
   private seen: Head | undefined
@@ -47,11 +47,11 @@ export class Connections {
     if (options.isWitnessed !== false) this.witness = new Witness(options.path)
   }
 
-  async forWriting(): Promise<Connection> {
+  async forWriting(): Promise<SqliteConnection> {
     return (this.writer ??= await this.connect())
   }
 
-  private connect(): Promise<Connection> {
+  private connect(): Promise<SqliteConnection> {
     const { path, prepare } = this.options
     const refuseEmpty = () => this.refuseEmpty()
     if (!existsSync(path)) refuseEmpty()
@@ -69,7 +69,7 @@ export class Connections {
   private async open(
     how: { readOnly: boolean },
     first: (db: Database) => Promise<unknown>,
-  ): Promise<Connection & { opened: Opened }> {
+  ): Promise<SqliteConnection & { opened: Opened }> {
     const { path } = this.options
     for (;;) {
       const before = fileAt(path)
@@ -87,7 +87,7 @@ export class Connections {
   }
 
   /** The head to decide on, under the write lock. */
-  headForWriting({ statements }: Connection): { head: Head; sums: RowSums } {
+  headForWriting({ statements }: SqliteConnection): { head: Head; sums: RowSums } {
     const found = readHead(statements)
     const sums = sumsWith(statements, found)
     const head = this.witness?.checked(found) ?? found
@@ -108,14 +108,14 @@ export class Connections {
   }
 
   /** A missing database reads as an empty one, and stays missing: reading changes nothing. */
-  async forReading(): Promise<Connection | undefined> {
+  async forReading(): Promise<SqliteConnection | undefined> {
     if (this.reader && isInPlace(this.reader)) return this.reader
     this.leaveReader()
     const { path, busy_timeout_ms } = this.options
     if (!existsSync(path)) return this.none()
     let found = 0
     const kept = this.witness?.read()
-    let reader: Connection
+    let reader: SqliteConnection
     try {
       reader = await this.open({ readOnly: true }, async (db) => {
         found = await patiently(db, busy_timeout_ms, () => refuseNewer(db, path))
@@ -139,7 +139,10 @@ export class Connections {
     this.refuseEmpty()
   }
 
-  private trusted(reader: Connection, kept: ReturnType<Witness['read']> | undefined): Connection {
+  private trusted(
+    reader: SqliteConnection,
+    kept: ReturnType<Witness['read']> | undefined,
+  ): SqliteConnection {
     try {
       const head = readHead(reader.statements)
       this.witness?.check(head, kept)
@@ -186,7 +189,7 @@ export class Connections {
    * unless others use that by now. Then this process ends (`unavailable`): SQLite keeps to the side
    * files of a first connection to a file for as long as anything of that is left.
    */
-  refuseLostSides({ opened }: Connection): void {
+  refuseLostSides({ opened }: SqliteConnection): void {
     if (!opened?.hasLostSides()) return
     const { db } = this.writer ?? {}
     if (db && !db.isTransaction && !opened.hasRivals()) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -206,7 +209,7 @@ export class Connections {
  * Even reading needs a side file in WAL mode. Where none can be made (a read-only folder, a full
  * disk), nobody has the database open: it is read as it is, for one look. Any other error stands.
  */
-function unchangingReader(path: string, error: unknown): Connection {
+function unchangingReader(path: string, error: unknown): SqliteConnection {
   const code = resultCode(error)
   const { readonly, cantopen, io, full } = RESULT
   const unwritable = [readonly, cantopen, io, full].some((each) => each === code)

@@ -10,7 +10,7 @@ type Sqlite = typeof import('@photostructure/sqlite')
 
 export type Database = DatabaseSyncInstance
 export type Statement = StatementSyncInstance
-export type Value = string | number | null | Uint8Array
+export type SqliteValue = string | number | null | Uint8Array
 
 let loaded: Sqlite | undefined
 

@@ -1,7 +1,7 @@
 import type { Store } from './store.ts'
 
 /** Where a stream of events begins: `reset` when what came before cannot be told any more. */
-export interface EventPlace {
+interface EventPlace {
   epoch: number
   position: number
   reset: boolean

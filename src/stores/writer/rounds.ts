@@ -1,4 +1,4 @@
-import type { Progress, sweep } from '../../core/locks/sweep.ts'
+import type { SweepProgress, sweep } from '../../core/locks/sweep.ts'
 
 /** To ask about every process that has something is cheap, but not so cheap as to do it always. */
 const ROUND_MS = 1_000
@@ -9,18 +9,18 @@ const ROUND_MS = 1_000
  */
 export class Rounds {
   private began_ms = Number.NEGATIVE_INFINITY
-  private progress: Progress = {}
+  private progress: SweepProgress = {}
   private more = false
 
   /** Where the next sweep begins. */
-  next(now: number): Progress {
+  next(now: number): SweepProgress {
     const { due, tickets_due, leases, tickets } = this.progress
     const isOver = leases === null && tickets === null
     return isOver && now - this.began_ms >= ROUND_MS ? { due, tickets_due } : this.progress
   }
 
   /** Whether a sweep from here begins a round. */
-  isFirst({ leases, tickets }: Progress): boolean {
+  isFirst({ leases, tickets }: SweepProgress): boolean {
     return leases === undefined && tickets === undefined
   }
 

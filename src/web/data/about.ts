@@ -3,7 +3,7 @@ import type { OutputOf } from '../../client/calls.ts'
 import type { ShownEvent } from './live.ts'
 
 export type WholeTask = OutputOf<'task.get'>
-export type QueueStatus = OutputOf<'queue.status'>
+export type QueueAnswer = OutputOf<'queue.status'>
 
 /** Which events make what a view has asked for out of date. */
 

@@ -7,7 +7,7 @@ import { isRefusal } from '../../core/refusal.ts'
 export type { ShownEvent }
 
 /** What a listener is told: events in order; or that all it knows may be out of date. */
-export interface Listener {
+interface Listener {
   events: (events: ShownEvent[]) => void
   reset?: () => void
 }

@@ -6,7 +6,7 @@ import { Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 type ShownLock = OutputOf<'lock.peek'>['items'][number]
-export type Waiter = OutputOf<'lock.waiters'>['items'][number]
+type Waiter = OutputOf<'lock.waiters'>['items'][number]
 
 /** A held lock, and when it expires on the clock of this page: clocks of others do not matter. */
 export type HeldLock = ShownLock & { until_ms: number }

@@ -1,5 +1,5 @@
 import type { OutputOf } from '../../client/calls.ts'
-import type { QueueStatus } from './about.ts'
+import type { QueueAnswer } from './about.ts'
 import { secondsSince } from '../parts/words.ts'
 
 /** How far back it is looked for what a user got. */
@@ -7,7 +7,7 @@ export const SHARE_SECONDS = 3600
 
 export type Fairness = OutputOf<'stats.get'>['fairness']
 
-type Share = QueueStatus['shares'][number]
+type Share = QueueAnswer['shares'][number]
 
 export interface ShownShare extends Share {
   /** A task that runs for the user, if one does. */
@@ -23,7 +23,7 @@ export interface ShownShare extends Share {
  * it. Runs are counted when they end, so those that go on are added.
  */
 export function sharesIn(
-  status: QueueStatus,
+  status: QueueAnswer,
   fairness: Fairness | undefined,
   now_ms: number,
 ): ShownShare[] {

@@ -3,7 +3,7 @@ import { holderIn } from './about.ts'
 import type { ShownEvent } from './live.ts'
 
 /** How a span of time ended, or that it has not. */
-export type Ending =
+type Ending =
   | 'open'
   | 'released'
   | 'expired'

@@ -5,7 +5,7 @@ import { toast } from './toast.tsx'
 import { Trouble } from './empty.tsx'
 
 /** Something that changes the world, and what it will do, said before it is done. */
-export interface Action {
+interface Action {
   title: string
   /** What will happen, one sentence each. */
   says: string[]

@@ -1,5 +1,5 @@
 import { addLimit, editLimit, type Limited, pauseQueue } from '../actions.ts'
-import type { QueueStatus } from '../data/about.ts'
+import type { QueueAnswer } from '../data/about.ts'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
 import { Action } from './user_shares.tsx'
@@ -13,7 +13,7 @@ interface Row {
 }
 
 /** What may run at once: in all, of a project, of a group. Those of users are with their queues. */
-export function Limits({ status }: { status: QueueStatus }) {
+export function Limits({ status }: { status: QueueAnswer }) {
   const aside = isAdmin() && (
     <button type="button" class="button is-quiet" onClick={addLimit}>
       Add a limit
@@ -31,7 +31,7 @@ export function Limits({ status }: { status: QueueStatus }) {
 }
 
 /** Every project that is served is here, with or without a limit: it can be given one. */
-function rowsIn({ pool, limits, dispatchers }: QueueStatus): Row[] {
+function rowsIn({ pool, limits, dispatchers }: QueueAnswer): Row[] {
   const known = limits.map(({ project, group, ...rest }): Row => {
     if (project === null) return { name: `group ${group}`, what: { group: group! }, ...rest }
     return { name: `project ${project}`, what: { project }, ...rest }

@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals'
 import { pauseQueue } from '../actions.ts'
 import { ask } from '../ask.ts'
-import { aboutQueue, type QueueStatus } from '../data/about.ts'
+import { aboutQueue, type QueueAnswer } from '../data/about.ts'
 import { type Asked, useAsked } from '../data/asked.ts'
 import { changed, running } from '../data/tasks.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
@@ -59,7 +59,7 @@ function RunningTasks() {
   )
 }
 
-function QueueSwitch({ queue }: { queue: Asked<QueueStatus> }) {
+function QueueSwitch({ queue }: { queue: Asked<QueueAnswer> }) {
   const status = queue.value.value
   if (!status || !isAdmin()) return null
   return (
@@ -69,7 +69,7 @@ function QueueSwitch({ queue }: { queue: Asked<QueueStatus> }) {
   )
 }
 
-function Tiles({ queue }: { queue: Asked<QueueStatus> }) {
+function Tiles({ queue }: { queue: Asked<QueueAnswer> }) {
   const status = queue.value.value
   const runs = useComputed(() => {
     void changed.value
@@ -93,12 +93,12 @@ function Tiles({ queue }: { queue: Asked<QueueStatus> }) {
   )
 }
 
-function dispatchersIn(status: QueueStatus | undefined): string {
+function dispatchersIn(status: QueueAnswer | undefined): string {
   const n = status?.dispatchers.length ?? 0
   return n === 0 ? 'no dispatcher: set projects in config.json' : count(n, 'dispatcher')
 }
 
-function pausedIn(status: QueueStatus | undefined): string {
+function pausedIn(status: QueueAnswer | undefined): string {
   const paused = [...(status?.paused_projects ?? []), ...(status?.paused_users ?? [])]
   if (paused.length > 0) return `paused: ${paused.join(', ')}`
   const { max, used } = status?.pool ?? { max: null, used: 0 }

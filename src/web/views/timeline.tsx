@@ -10,7 +10,7 @@ import { Page, Search } from '../parts/frame.tsx'
 import { clockOf, span as lengthOf } from '../parts/words.ts'
 import { route } from '../route.ts'
 import { theme } from '../theme.ts'
-import { draw, HEAD, LANE, NAMES, type Lane, spanAt, type Window } from './timeline_draw.ts'
+import { draw, HEAD, LANE, NAMES, type TimelineLane, spanAt, type Window } from './timeline_draw.ts'
 
 const RANGES = { '1m': 60, '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
 type By = 'lock' | 'agent' | 'user'
@@ -120,7 +120,7 @@ function withStanding(spans: Span[], from_ms: number): Span[] {
   return [...spans, ...more].filter(({ lock }) => !lock.startsWith('leasehold:'))
 }
 
-function lanesOf(spans: Span[], by: By, text: string): Lane[] {
+function lanesOf(spans: Span[], by: By, text: string): TimelineLane[] {
   const lanes = new Map<string, Span[]>()
   for (const each of spans) {
     const name = by === 'user' ? userOf(each) : each[by]
@@ -140,7 +140,7 @@ function userOf({ lock }: Span): string | undefined {
 }
 
 interface ChartProps {
-  lanes: { value: Lane[] }
+  lanes: { value: TimelineLane[] }
   frame: { value: Window | null }
   seconds: number
 }
@@ -267,7 +267,7 @@ function Tip({ x, y, span }: { x: number; y: number; span: Span }) {
   )
 }
 
-function summary(lanes: Lane[]): string {
+function summary(lanes: TimelineLane[]): string {
   const all = lanes.flatMap(({ spans }) => spans)
   const bad = all.filter(({ ending }) => ending === 'expired' || ending === 'died').length
   return `${lanes.length} lanes, ${all.length} spans of time, ${bad} of them expired or died`

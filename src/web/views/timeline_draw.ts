@@ -6,7 +6,7 @@ export interface Window {
   to_ms: number
 }
 
-export interface Lane {
+export interface TimelineLane {
   name: string
   spans: Span[]
 }
@@ -19,7 +19,7 @@ const LEAST_PX = 3
 const LABEL_MIN = 46
 
 interface Drawing {
-  lanes: Lane[]
+  lanes: TimelineLane[]
   shown: Window
   /** Of what is on screen; `top` of it is scrolled away. */
   width: number
@@ -95,7 +95,7 @@ function xOf(at_ms: number, shown: Window, width: number): number {
 
 function drawLane(
   pen: CanvasRenderingContext2D,
-  lane: Lane,
+  lane: TimelineLane,
   y: number,
   { shown, width, now_ms }: Drawing,
   ink: Colours,
@@ -122,7 +122,7 @@ function drawLane(
 /** Who, in a lane of a lock; what, in a lane of an agent or a user. */
 function drawLabel(
   pen: CanvasRenderingContext2D,
-  lane: Lane,
+  lane: TimelineLane,
   span: Span,
   box: { x: number; w: number },
   y: number,
@@ -182,7 +182,7 @@ function shortened(pen: CanvasRenderingContext2D, name: string, width: number): 
 
 /** What is drawn at a point. */
 export function spanAt(
-  lanes: Lane[],
+  lanes: TimelineLane[],
   shown: Window,
   width: number,
   x: number,

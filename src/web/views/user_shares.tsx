@@ -1,6 +1,6 @@
 import { editLimit, editWeight, pauseQueue, releaseUser } from '../actions.ts'
 import { ask } from '../ask.ts'
-import type { QueueStatus } from '../data/about.ts'
+import type { QueueAnswer } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
 import { SHARE_SECONDS, sharesIn, type ShownShare } from '../data/shares.ts'
 import { Empty } from '../parts/empty.tsx'
@@ -13,7 +13,7 @@ const LOOK_MS = 60_000
 const askStats = () => ask('stats.get', { since_seconds: SHARE_SECONDS, limit: SHOWN_MAX })
 
 /** Who waits with how much, what each got lately, and what would have been fair. */
-export function UserShares({ status }: { status: QueueStatus }) {
+export function UserShares({ status }: { status: QueueAnswer }) {
   const stats = useAsked('fairness', askStats, {
     affects: ({ type }) => type === 'run.ended',
     every_ms: LOOK_MS,

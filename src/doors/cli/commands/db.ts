@@ -5,7 +5,6 @@ import {
   backupStore,
   checkStore,
   raiseEpoch,
-  type Report,
   restoreLastGoodState,
   restoreStore,
   sizeStore,
@@ -13,9 +12,10 @@ import {
   type StoreSizes,
   takeBack,
 } from '../../../stores/care.ts'
-import { type Copied, copyStore, type Progress, shownAt } from '../../../stores/copy/copy.ts'
+import { type Copied, copyStore, type CopyProgress, shownAt } from '../../../stores/copy/copy.ts'
 import { movedTo } from '../../../stores/copy/moved.ts'
 import { type Place, placeOf } from '../../../stores/open.ts'
+import type { CheckReport } from '../../../stores/port.ts'
 import type { Enter } from './operations.ts'
 import { type Context, refuseWithToken } from '../context.ts'
 import { print } from '../show/show.ts'
@@ -112,7 +112,7 @@ const PROGRESS_EVERY_MS = 100
 const CLEAR = '\r\u001B[K'
 
 /** One line that is written over and over. */
-function showProgress(): Progress {
+function showProgress(): CopyProgress {
   let shown_ms = 0
   return (step, part, rows) => {
     const now_ms = performance.now()
@@ -149,7 +149,7 @@ function restored(
   context: Context,
   from: string | undefined,
   options: RestoreOptions,
-): Promise<Report> {
+): Promise<CheckReport> {
   if (options.takeBack) return takeBack(context.place)
   if (options.raiseEpoch) return raiseEpoch(context.place)
   if (options.lastGood) return restoreLastGoodState(context.place)
@@ -159,7 +159,7 @@ function restored(
   })
 }
 
-function report(context: Context, found: Report, sizes?: StoreSizes): void {
+function report(context: Context, found: CheckReport, sizes?: StoreSizes): void {
   const { head: _, ...shown } = found
   if (!found.ok) {
     throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {

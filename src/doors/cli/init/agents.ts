@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
-import type { HookEvent, HookShape } from './hook_settings.ts'
+import type { HookEntry, HookShape } from './hook_settings.ts'
 
 export const AGENTS = ['claude', 'codex', 'cursor'] as const
 export type AgentKind = (typeof AGENTS)[number]
@@ -97,7 +97,7 @@ function hookCommand(agent: string, event: string, bin: string | undefined): str
   return `${path}${look}; exec leasehold hook ${agent} ${event}`
 }
 
-export function hookEvents(agent: AgentKind, bin: string | undefined): HookEvent[] {
+export function hookEvents(agent: AgentKind, bin: string | undefined): HookEntry[] {
   return FACTS[agent].events.map(({ event, ours, matcher, timeout = TIMEOUT_SECONDS }) => ({
     event,
     command: hookCommand(agent, ours, bin),
@@ -126,7 +126,7 @@ export function agentsSetUp(root: string): AgentKind[] {
   })
 }
 
-export interface Found {
+interface Found {
   agent: AgentKind
   /** What told us. */
   by: string

@@ -7,7 +7,7 @@ import { mainCheckout } from '../../../machine/place.ts'
 import { isInside } from './files.ts'
 
 /** Where we are: what is to be set up, and how its git hooks are run. */
-export interface Checkout {
+export interface InitCheckout {
   /** The top of the checkout; without git, the folder we are in. */
   root: string
   isGit: boolean
@@ -28,7 +28,7 @@ interface HooksFolder {
 }
 
 /** Refuses (`invalid`) a home folder and a repository without files. */
-export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): Checkout {
+export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): InitCheckout {
   const here = realpathSync(cwd)
   const top = git(here, ['rev-parse', '--show-toplevel'])
   const isGit = top !== undefined && top !== ''
@@ -116,6 +116,6 @@ function dependsOn(root: string, name: string): boolean {
 }
 
 /** A path as people of this checkout would write it. */
-export function shownPath({ root }: Checkout, path: string): string {
+export function shownPath({ root }: InitCheckout, path: string): string {
   return relative(root, path) || '.'
 }

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { HASHES, hasBlock, withHeadBlock, withoutBlock } from './block.ts'
 import { type FileState, lookAt, MISSING } from './files.ts'
-import { fileOf, type Part, textOf } from './part.ts'
+import { fileOf, type InitPart, textOf } from './part.ts'
 
 export const GIT_HOOKS = ['pre-commit', 'pre-push'] as const
 export type GitHook = (typeof GIT_HOOKS)[number]
@@ -20,12 +20,12 @@ export function gitHookParts(
   folder: string,
   hook: GitHook,
   { bin, isLocal, why }: { bin: string | undefined; isLocal: boolean; why: string },
-): Part[] {
+): InitPart[] {
   const path = join(folder, hook)
   const former = `${path}.${FORMER}`
   const isKept = isOpaque(lookAt(path), path) || lookAt(former).kind !== 'missing'
   const body = isKept ? `${ask(hook, bin)}\n${callFormer(hook)}` : ask(hook, bin)
-  const main: Part = {
+  const main: InitPart = {
     path,
     why,
     isLocal,
@@ -50,7 +50,7 @@ export function gitHookParts(
 }
 
 /** The hook that was there, under another name. */
-function formerPart(path: string, former: string, isLocal: boolean): Part {
+function formerPart(path: string, former: string, isLocal: boolean): InitPart {
   return {
     path: former,
     why: 'the hook that was there, which ours calls',

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, JsonText } from './json_text.ts'
-import { type Part, textPart } from './part.ts'
+import { type InitPart, textPart } from './part.ts'
 
 /** One event of an agent for which our hook is asked. */
-export interface HookEvent {
+export interface HookEntry {
   /** As the agent spells it. */
   event: string
   matcher?: string
@@ -22,7 +22,7 @@ interface HookSettings {
   shape: HookShape
   /** Fields that the file must have beside its hooks. */
   root: Record<string, unknown>
-  events: HookEvent[]
+  events: HookEntry[]
 }
 
 const OURS = /\bleasehold hook [a-z]+ [a-z-]+/
@@ -30,7 +30,7 @@ const isOurs = (handler: unknown) =>
   isObject(handler) && typeof handler['command'] === 'string' && OURS.test(handler['command'])
 
 /** Hooks merged into an agent's settings; those of others stay where they are, in their order. */
-export function hookPart({ path, why, shape, root, events }: HookSettings): Part {
+export function hookPart({ path, why, shape, root, events }: HookSettings): InitPart {
   return textPart({
     path,
     why,
@@ -57,7 +57,7 @@ export function hookPart({ path, why, shape, root, events }: HookSettings): Part
   })
 }
 
-function putEvent(json: JsonText, wanted: HookEvent, shape: HookShape): void {
+function putEvent(json: JsonText, wanted: HookEntry, shape: HookShape): void {
   const entry = entryOf(wanted, shape)
   const list = listOf(json, wanted.event)
   const ours = (list ?? []).flatMap((each, i) => (holdsOurs(each) ? [i] : []))
@@ -72,7 +72,7 @@ function putEvent(json: JsonText, wanted: HookEvent, shape: HookShape): void {
   else json.set(['hooks', wanted.event], [entry])
 }
 
-function entryOf({ matcher, command, timeout }: HookEvent, shape: HookShape): object {
+function entryOf({ matcher, command, timeout }: HookEntry, shape: HookShape): object {
   const filter = matcher === undefined ? {} : { matcher }
   if (shape === 'plain') return { command, timeout, ...filter }
   return { ...filter, hooks: [{ type: 'command', command, timeout }] }

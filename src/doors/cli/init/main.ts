@@ -5,7 +5,7 @@ import { table } from '../show/table.ts'
 import { agentsNamed, FACTS } from './agents.ts'
 import { applyPlan } from './apply.ts'
 import { findCheckout } from './checkout.ts'
-import { type Change, pendingIn, type Plan, planInit } from './plan.ts'
+import { type PlannedChange, pendingIn, type Plan, planInit } from './plan.ts'
 import { applyUndo, planUndo, type UndoPlan } from './undo.ts'
 
 export interface InitOptions {
@@ -74,7 +74,7 @@ async function setUp(plan: Plan, options: InitOptions): Promise<void> {
   print(options.json ? JSON.stringify({ written: true, ...shown(plan) }) : doneText(plan, pending))
 }
 
-function planText({ checkout, agents, changes, notes }: Plan, pending: Change[]): string {
+function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedChange[]): string {
   const names = agents.map((agent) => FACTS[agent].name).join(', ')
   const head = `${pc.bold('leasehold init')} in ${checkout.root}, for ${names}`
   const said = notes.map((note) => `${pc.yellow('note')}  ${note}`)
@@ -88,7 +88,7 @@ function planText({ checkout, agents, changes, notes }: Plan, pending: Change[])
   return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows, ''), ...rest, ''].join('\n')
 }
 
-function doneText({ checkout, agents, changes }: Plan, pending: Change[]): string {
+function doneText({ checkout, agents, changes }: Plan, pending: PlannedChange[]): string {
   const isCommitted = checkout.isGit && changes.some(({ part }) => !part.isLocal)
   const steps = [
     ...(isCommitted ? ['Commit these files, so that every clone of the repository has them.'] : []),

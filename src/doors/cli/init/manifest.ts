@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { type FileState, isSame, putFile } from './files.ts'
-import type { Change } from './plan.ts'
+import type { PlannedChange } from './plan.ts'
 
 type Kept =
   | { kind: 'missing' }
@@ -59,7 +59,7 @@ export class Manifest {
   }
 
   /** Notes what is about to be changed, durably. */
-  note({ path, before, after, part }: Change): void {
+  note({ path, before, after, part }: PlannedChange): void {
     const name = relative(this.root, path)
     const last = this.kept.files[name]
     const isAsNoted = last && (digestOf(before) === last.made || isSame(before, restored(last.was)))

@@ -2,7 +2,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import { type FileState, MISSING } from './files.ts'
 
 /** Our part of one file. Two functions say all: how it is put in, and how it is taken out. */
-export interface Part {
+export interface InitPart {
   path: string
   why: string
   /** Not committed, so that every checkout has to be given its own. */
@@ -28,7 +28,7 @@ interface TextPart {
 const PLAIN = 0o644
 
 /** A part of a text file. The mode of a file that was there is kept. */
-export function textPart({ mode = PLAIN, isLocal = false, ...part }: TextPart): Part {
+export function textPart({ mode = PLAIN, isLocal = false, ...part }: TextPart): InitPart {
   return {
     path: part.path,
     why: part.why,
@@ -60,6 +60,6 @@ export function textOf(path: string, bytes: Buffer): string {
 }
 
 /** A file that is ours as a whole, e.g. the skill. */
-export function wholePart(path: string, why: string, text: string): Part {
+export function wholePart(path: string, why: string, text: string): InitPart {
   return textPart({ path, why, put: () => text, take: () => undefined })
 }

@@ -2,10 +2,10 @@ import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AgentKind, FACTS, hookEvents } from './agents.ts'
 import { HASHES, MARKDOWN, hasBlock, withBlock, withoutBlock } from './block.ts'
-import type { Checkout } from './checkout.ts'
+import type { InitCheckout } from './checkout.ts'
 import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
 import { hookPart } from './hook_settings.ts'
-import { type Part, textPart, wholePart } from './part.ts'
+import { type InitPart, textPart, wholePart } from './part.ts'
 import { jsonServerPart, serverFor, tomlServerPart } from './servers.ts'
 import { RULES, SKILL } from './teaching.ts'
 
@@ -14,10 +14,10 @@ const BIN = 'node_modules/.bin'
 /** Claude Code may be anywhere in the project when it calls a hook. */
 const CLAUDE_BIN = `\${CLAUDE_PROJECT_DIR:-.}/${BIN}`
 
-export const stateOf = ({ main }: Checkout) => join(main, STATE)
+export const stateOf = ({ main }: InitCheckout) => join(main, STATE)
 
 /** Everything that init writes for these agents, in the order in which it is written. */
-export function partsOf(checkout: Checkout, agents: AgentKind[]): Part[] {
+export function partsOf(checkout: InitCheckout, agents: AgentKind[]): InitPart[] {
   const { isGit, hooks } = checkout
   return [
     ownIgnorePart(checkout),
@@ -29,14 +29,14 @@ export function partsOf(checkout: Checkout, agents: AgentKind[]): Part[] {
 }
 
 /** The state folder ignores itself, also where no .gitignore of ours was committed. */
-function ownIgnorePart(checkout: Checkout): Part {
+function ownIgnorePart(checkout: InitCheckout): InitPart {
   const path = join(stateOf(checkout), '.gitignore')
   return { ...wholePart(path, 'the state of this checkout, for you alone', '*\n'), isLocal: true }
 }
 
 const IGNORED = /^\/?\.leasehold\/?\s*$/m
 
-function ignorePart({ root }: Checkout): Part {
+function ignorePart({ root }: InitCheckout): InitPart {
   const path = join(root, '.gitignore')
   return textPart({
     path,
@@ -50,7 +50,7 @@ function ignorePart({ root }: Checkout): Part {
   })
 }
 
-function rulesPart({ root }: Checkout): Part {
+function rulesPart({ root }: InitCheckout): InitPart {
   const path = join(root, 'AGENTS.md')
   return textPart({
     path,
@@ -62,7 +62,7 @@ function rulesPart({ root }: Checkout): Part {
 
 const orNothing = (text: string) => (text.trim() === '' ? undefined : text)
 
-function agentParts(checkout: Checkout, agent: AgentKind): Part[] {
+function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
   const { name, settings, shape, root: fields } = FACTS[agent]
   const server = serverFor(isDependency)
@@ -91,7 +91,7 @@ function agentParts(checkout: Checkout, agent: AgentKind): Part[] {
 }
 
 /** Claude Code does not read AGENTS.md by itself. One that is a link to the other needs nothing. */
-function importParts(root: string): Part[] {
+function importParts(root: string): InitPart[] {
   const rules = join(root, 'AGENTS.md')
   const inner = join(root, '.claude/CLAUDE.md')
   const outer = join(root, 'CLAUDE.md')
@@ -112,7 +112,10 @@ function importParts(root: string): Part[] {
   ]
 }
 
-function gitParts({ isDependency }: Checkout, { folder, kind }: { folder: string; kind: string }) {
+function gitParts(
+  { isDependency }: InitCheckout,
+  { folder, kind }: { folder: string; kind: string },
+) {
   const husky = kind === 'husky' ? ' (run by husky)' : ''
   return GIT_HOOKS.flatMap((hook) => {
     const verb = hook === 'pre-commit' ? 'commit' : 'push'

@@ -4,16 +4,16 @@ import { Refusal } from '../../../core/refusal.ts'
 import { refuseUnsafeFolder, stateFolder } from '../../../machine/place.ts'
 import { refuseTracked } from '../../../machine/privacy.ts'
 import { type AgentKind, agentsSetUp, FACTS, findAgents, isOnPath } from './agents.ts'
-import { type Checkout, shownPath } from './checkout.ts'
+import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, insidePath, isSame, lookAt } from './files.ts'
-import type { Part } from './part.ts'
+import type { InitPart } from './part.ts'
 import { partsOf, stateOf } from './parts.ts'
 
-export type Action = 'create' | 'merge' | 'chain' | 'replace' | 'keep'
+type Action = 'create' | 'merge' | 'chain' | 'replace' | 'keep'
 
 /** One file: what it is and what it is to be. */
-export interface Change {
-  part: Part
+export interface PlannedChange {
+  part: InitPart
   /** Where the file really is: links inside the checkout are followed. */
   path: string
   shown: string
@@ -23,17 +23,17 @@ export interface Change {
 }
 
 export interface Plan {
-  checkout: Checkout
+  checkout: InitCheckout
   state: string
   agents: AgentKind[]
-  changes: Change[]
+  changes: PlannedChange[]
   /** What a person should know before agreeing. */
   notes: string[]
 }
 
 /** Looks at everything and writes nothing. Refuses whatever would stop the writing halfway. */
 export function planInit(
-  checkout: Checkout,
+  checkout: InitCheckout,
   said: AgentKind[] | undefined,
   env: NodeJS.ProcessEnv,
   cwd: string,
@@ -49,7 +49,7 @@ export function planInit(
 
 /** Those that were asked for or are set up already; else those that are found here. */
 function chooseAgents(
-  { root }: Checkout,
+  { root }: InitCheckout,
   said: AgentKind[] | undefined,
   env: NodeJS.ProcessEnv,
 ): { agents: AgentKind[]; notes: string[] } {
@@ -65,7 +65,7 @@ function chooseAgents(
   return { agents: found.map(({ agent }) => agent), notes }
 }
 
-function notesOn(checkout: Checkout, env: NodeJS.ProcessEnv, cwd: string): string[] {
+function notesOn(checkout: InitCheckout, env: NodeJS.ProcessEnv, cwd: string): string[] {
   const { root, main, isGit, hooks, isDependency } = checkout
   const notes: string[] = []
   if (!isGit) notes.push(`${root} is no git checkout: no git hooks, no .gitignore.`)
@@ -91,8 +91,8 @@ function notesOn(checkout: Checkout, env: NodeJS.ProcessEnv, cwd: string): strin
 
 const lookedFrom = (cwd: string) => insidePath(cwd, ['/'])
 
-function changesFor(checkout: Checkout, parts: Part[]): Change[] {
-  const changes: Change[] = []
+function changesFor(checkout: InitCheckout, parts: InitPart[]): PlannedChange[] {
+  const changes: PlannedChange[] = []
   for (const part of parts) {
     const path = placeOfPart(checkout, part)
     // Two names of one file, e.g. CLAUDE.md as a link to AGENTS.md: the second adds to the first.
@@ -107,7 +107,7 @@ function changesFor(checkout: Checkout, parts: Part[]): Change[] {
   return changes
 }
 
-function both(first: Part, second: Part): Part {
+function both(first: InitPart, second: InitPart): InitPart {
   return {
     ...first,
     put: (before) => second.put(first.put(before)),
@@ -115,18 +115,18 @@ function both(first: Part, second: Part): Part {
   }
 }
 
-export function placeOfPart({ bounds }: Checkout, { path, isLinkKept }: Part): string {
+export function placeOfPart({ bounds }: InitCheckout, { path, isLinkKept }: InitPart): string {
   if (!isLinkKept) return insidePath(path, bounds)
   return join(insidePath(dirname(path), bounds), basename(path))
 }
 
-function actionFor({ isLinkKept, path }: Part, before: FileState): Action {
+function actionFor({ isLinkKept, path }: InitPart, before: FileState): Action {
   if (before.kind === 'missing') return 'create'
   if (isLinkKept) return 'chain'
   return basename(path) === 'SKILL.md' ? 'replace' : 'merge'
 }
 
-export const pendingIn = (changes: Change[]) =>
+export const pendingIn = (changes: PlannedChange[]) =>
   changes.filter(({ before, after }) => !isSame(before, after))
 
 /** Refuses (`unavailable`) folders that cannot be written, before anything has been. */

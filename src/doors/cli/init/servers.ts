@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { HASHES, hasBlock, withBlock, withoutBlock } from './block.ts'
 import { isObject, JsonText } from './json_text.ts'
-import { type Part, textPart } from './part.ts'
+import { type InitPart, textPart } from './part.ts'
 
 const NAME = 'leasehold'
 
@@ -21,7 +21,7 @@ const isOurs = (server: unknown) =>
   isDeepStrictEqual(server, INSTALLED) || isDeepStrictEqual(server, DEPENDENCY)
 
 /** `.mcp.json` and `.cursor/mcp.json`. A server of that name that people changed is theirs. */
-export function jsonServerPart(path: string, why: string, server: Server): Part {
+export function jsonServerPart(path: string, why: string, server: Server): InitPart {
   return textPart({
     path,
     why,
@@ -47,7 +47,7 @@ export function jsonServerPart(path: string, why: string, server: Server): Part 
 const THEIRS = /^\s*(?:\[\s*)?mcp_servers\s*(?:=|\.\s*["']?leasehold["']?\s*[\].=])/m
 
 /** `.codex/config.toml`: a table at the end, between markers. One that people wrote is theirs. */
-export function tomlServerPart(path: string, why: string, { command, args }: Server): Part {
+export function tomlServerPart(path: string, why: string, { command, args }: Server): InitPart {
   const body = `[mcp_servers.${NAME}]
 command = ${JSON.stringify(command)}
 args = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]`

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path'
 import { step } from '../../../daemon/steps.ts'
 import { systemCode } from '../../../machine/errors.ts'
 import { AGENTS } from './agents.ts'
-import { type Checkout, shownPath } from './checkout.ts'
+import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, isInside, isSame, lookAt, putFile } from './files.ts'
 import { Manifest } from './manifest.ts'
-import type { Part } from './part.ts'
+import type { InitPart } from './part.ts'
 import { partsOf, stateOf } from './parts.ts'
 import { placeOfPart, refuseReadOnly } from './plan.ts'
 
@@ -22,7 +22,7 @@ export interface Undoing {
 }
 
 export interface UndoPlan {
-  checkout: Checkout
+  checkout: InitCheckout
   state: string
   manifest: Manifest
   undoings: Undoing[]
@@ -32,11 +32,11 @@ export interface UndoPlan {
  * What to go back to, file by file: the very bytes that stood there, or, where others have changed
  * the file since, what they made of it without our part. Looks only.
  */
-export function planUndo(checkout: Checkout): UndoPlan {
+export function planUndo(checkout: InitCheckout): UndoPlan {
   const state = stateOf(checkout)
   const manifest = new Manifest(state, checkout.root, checkout.main)
   const isShared = manifest.hasOthers()
-  const parts = new Map<string, Part[]>()
+  const parts = new Map<string, InitPart[]>()
   const left = new Set<string>()
   for (const part of partsOf(checkout, [...AGENTS])) {
     const path = placeOfPart(checkout, part)
@@ -57,7 +57,7 @@ export function planUndo(checkout: Checkout): UndoPlan {
 
 type Decided = Pick<Undoing, 'now' | 'after' | 'action' | 'why'>
 
-function undoingOf(path: string, parts: Part[], manifest: Manifest): Decided | undefined {
+function undoingOf(path: string, parts: InitPart[], manifest: Manifest): Decided | undefined {
   const now = lookAt(path)
   const noted = manifest.before(path)
   if (now.kind === 'missing' || (noted && isSame(now, noted.was))) return undefined
@@ -111,9 +111,9 @@ function removeState(state: string, { folder }: Manifest): boolean {
   return removeEmpty(state)
 }
 
-function removeUpward(folder: string, { root }: Checkout): void {
+function removeUpward(folder: string, { root }: InitCheckout): void {
   if (folder === root || !isInside(folder, root) || folder.includes('/.git/')) return
-  if (removeEmpty(folder)) removeUpward(dirname(folder), { root } as Checkout)
+  if (removeEmpty(folder)) removeUpward(dirname(folder), { root } as InitCheckout)
 }
 
 function removeEmpty(folder: string): boolean {

@@ -3,13 +3,13 @@ import * as memory from '../../../operations/memory.ts'
 import type { ShownMemory, ShownVersion } from '../../../operations/memory_show.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { create, replace } from './files.ts'
-import type { Folder, Notes } from './folder.ts'
+import type { Folder, NotesByKey } from './folder.ts'
 import { type Note, render } from './front.ts'
 import type { Entry } from './index_file.ts'
 import { pathOf, siblingPath } from './names.ts'
 
 /** Writes what changed in the store to files that did not, and takes away what is gone. */
-export async function exportNotes(folder: Folder, notes: Notes): Promise<void> {
+export async function exportNotes(folder: Folder, notes: NotesByKey): Promise<void> {
   const { entries, plan } = folder
   const paths = new Map<string, string>()
   for (const [path, entry] of entries) {

@@ -19,20 +19,23 @@ const NAME_BYTES_MAX = 200
 const OLD = /^\.(.+)\.lh-old$/
 const NEW = /\.lh-new$/
 
-export interface Found {
+export interface FoundFile {
   path: string
   text: string
   hash: string
 }
 
 /** What is at `path`, unless its name leaves no room for what a sync does with it. */
-export async function readNamed(dir: string, path: string): Promise<Found | string | undefined> {
+export async function readNamed(
+  dir: string,
+  path: string,
+): Promise<FoundFile | string | undefined> {
   const isLong = Buffer.byteLength(basename(path)) > NAME_BYTES_MAX
   return isLong ? `its name is longer than ${NAME_BYTES_MAX} bytes` : read(dir, path)
 }
 
 /** Undefined where there is no file; a sentence where there is one that cannot be used. */
-async function read(dir: string, path: string): Promise<Found | string | undefined> {
+async function read(dir: string, path: string): Promise<FoundFile | string | undefined> {
   const full = join(dir, path)
   const stats = lstatSync(full, { throwIfNoEntry: false })
   if (!stats) return undefined

@@ -3,7 +3,7 @@ import { keyOf } from '../../../core/rows.ts'
 import * as memory from '../../../operations/memory.ts'
 import type { ShownItem } from '../../../operations/memory_show.ts'
 import type { Context } from '../context.ts'
-import { type Found, strangeFolder } from './files.ts'
+import { type FoundFile, strangeFolder } from './files.ts'
 import type { Entries } from './index_file.ts'
 
 export interface Synced {
@@ -30,7 +30,7 @@ export interface SyncPlan {
 }
 
 /** The notes of a store by `keyOf(scope, key)`. */
-export type Notes = Map<string, ShownItem>
+export type NotesByKey = Map<string, ShownItem>
 
 /** What one sync knows of a folder and of a store, and what it has done so far. */
 export class Folder {
@@ -38,7 +38,7 @@ export class Folder {
   /** What was the same on both sides; kept in step with what is done. */
   readonly entries: Entries
   /** The files as they are. */
-  readonly found = new Map<string, Found>()
+  readonly found = new Map<string, FoundFile>()
   /** Files that are missing, and may come back in a moment: nothing is done about them yet. */
   readonly waiting = new Set<string>()
   readonly result: Synced = {
@@ -84,9 +84,9 @@ export class Folder {
   }
 
   /** All notes of the scopes that are asked for. */
-  async notes(): Promise<Notes> {
+  async notes(): Promise<NotesByKey> {
     const { call, scope } = this.plan
-    const notes: Notes = new Map()
+    const notes: NotesByKey = new Map()
     for (let after: string | null | undefined; after !== null;) {
       const page: { items: ShownItem[]; next: string | null } = await call(memory.list, {
         limit: 1000,

@@ -4,8 +4,8 @@ import { step } from '../../../daemon/steps.ts'
 import * as memory from '../../../operations/memory.ts'
 import type { ShownVersion } from '../../../operations/memory_show.ts'
 import { sha256 } from '../../../machine/digest.ts'
-import type { Found } from './files.ts'
-import type { Folder, Notes } from './folder.ts'
+import type { FoundFile } from './files.ts'
+import type { Folder, NotesByKey } from './folder.ts'
 import { parse, type Said } from './front.ts'
 import type { Entry } from './index_file.ts'
 import { nameIn } from './names.ts'
@@ -16,7 +16,7 @@ interface Named {
 }
 
 /** Puts what changed in the folder into the store, each on the version it was exported from. */
-export async function importFiles(folder: Folder, notes: Notes): Promise<void> {
+export async function importFiles(folder: Folder, notes: NotesByKey): Promise<void> {
   for (const found of folder.found.values()) {
     await importFile(folder, found)
     step('sync:put')
@@ -24,7 +24,7 @@ export async function importFiles(folder: Folder, notes: Notes): Promise<void> {
   for (const [path, entry] of [...folder.entries]) await missFile(folder, path, entry, notes)
 }
 
-async function importFile(folder: Folder, found: Found): Promise<void> {
+async function importFile(folder: Folder, found: FoundFile): Promise<void> {
   const { path } = found
   const { entries, result, plan } = folder
   const before = entries.get(path)
@@ -121,7 +121,12 @@ function nameOf(folder: Folder, path: string, said: Said): Named | undefined {
 }
 
 /** A file that was synced is gone: so is its note, unless that says something else by now. */
-async function missFile(folder: Folder, path: string, entry: Entry, notes: Notes): Promise<void> {
+async function missFile(
+  folder: Folder,
+  path: string,
+  entry: Entry,
+  notes: NotesByKey,
+): Promise<void> {
   const { found, entries, result, plan } = folder
   if (found.has(path) || !folder.isAsked(entry)) return
   // Something is there that we cannot read: it was told, and it is no deletion.

@@ -9,7 +9,7 @@ export type Choice =
   | { kind: 'task'; id: string; run_id: string | null; title: string }
   | { kind: 'lock'; id: string; holder: string }
 
-export interface Look {
+interface Look {
   now: Now
   /** The terminal's own time, on the clock of the store. */
   wall_ms: number
