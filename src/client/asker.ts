@@ -6,7 +6,7 @@ import { uniqueId } from '../machine/digest.ts'
 import { ownProcess } from '../machine/process.ts'
 import type { How, InputOf, OutputOf } from './calls.ts'
 import type { Fences } from './fences.ts'
-import { persist } from './patience.ts'
+import { persist } from '../reach/patience.ts'
 import type { Transport } from './transport.ts'
 
 /** Asks for one agent: adds what the caller may leave out, and does not give up at once. */

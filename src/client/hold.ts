@@ -4,7 +4,7 @@ import { uniqueId } from '../machine/digest.ts'
 import { keepRenewing } from '../reach/renewing.ts'
 import type { Asker } from './asker.ts'
 import type { InputOf, OutputOf } from './calls.ts'
-import { mayPass } from './patience.ts'
+import { mayPass } from '../reach/patience.ts'
 import { takeTurn } from './turns.ts'
 
 const TTL_SECONDS = 60

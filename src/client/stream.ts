@@ -1,5 +1,5 @@
 import type { Asker } from './asker.ts'
-import { backOff, mayPass } from './patience.ts'
+import { backOff, mayPass } from '../reach/patience.ts'
 import type { ShownEvent } from './transport.ts'
 
 /** One event; or `reset`: what the client knows may be out of date, and has to be read anew. */

@@ -1,5 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
-import { pause } from './patience.ts'
+import { pause } from '../reach/patience.ts'
 
 const lines = new Map<string, Promise<void>>()
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMomentary, isRefusal, Refusal } from '../core/refusal.ts'
-import { Unanswered } from '../reach/ask.ts'
+import { Unanswered } from './ask.ts'
 
 const FIRST_MS = 25
 const LAST_MS = 1_000
