@@ -1,6 +1,6 @@
 import { admits, type Caller } from '../core/caller.ts'
 import { endsRun, factsOf } from '../core/event.ts'
-import { type HeldCounts, leasesHeld, tasksMade } from '../core/stats/held.ts'
+import { type HeldCounts, leasesHeld, tasksMade } from '../core/paths/held.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'

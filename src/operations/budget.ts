@@ -1,5 +1,5 @@
 import type { Caller, Spending } from '../core/caller.ts'
-import type { HeldCounts } from '../core/stats/held.ts'
+import type { HeldCounts } from '../core/paths/held.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
 import { Company, LATE_MS, Pace, type PaceTurn } from './pace.ts'

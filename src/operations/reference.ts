@@ -59,8 +59,8 @@ Tools may leave fields of an answer out, to be short.
 |---|---|---|
 ${codes.join('\n')}
 
-A claim that finds nothing ready is answered (200); the command line then exits with 6. \`reserve check\`
-exits with 5 if a path is held.
+A claim that finds nothing ready is answered (200), and the command line exits with 6.
+\`reserve check\` exits with 5 if a path is held.
 
 ## Answers
 

@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * Packs the project as it would be published, installs it in an empty folder, and uses it there with
- * every Node that we name: `npm run package`. Nothing of the checkout is used but the tarball.
+ * Packs the project as it would be published, installs it in an empty folder, and uses it there
+ * with every Node that we name: `npm run package`. Nothing of the checkout is used but the tarball.
  */
 const { values } = parseArgs({
   options: { node: { type: 'string', multiple: true }, keep: { type: 'boolean', default: false } },

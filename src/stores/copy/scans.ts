@@ -1,8 +1,8 @@
 import { KEYS, type TableName } from '../../core/rows.ts'
 
 /**
- * The statement for the next rows of a table, in the order of keys, as SQLite reads it. A key may be
- * empty, so the first rows are not behind any.
+ * The statement for the next rows of a table, in the order of keys, as SQLite reads it. A key may
+ * be empty, so the first rows are not behind any.
  */
 export function readText(table: TableName, after: string | undefined): string {
   const key = `"${KEYS[table]}"`

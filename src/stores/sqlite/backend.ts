@@ -212,7 +212,7 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  /** Whoever is shown tasks to choose from claims one: they and their locks come together. */
+  /** An ask that looks at ready tasks claims one: tasks and their locks are loaded together. */
   private loadTasks(ids: string[]): void {
     this.load('task', ids)
     this.load('lease', ids.map(lockOf))

@@ -1,5 +1,5 @@
 import { admits } from '../caller.ts'
-import { isPattern } from '../paths/glob_syntax.ts'
+import { isPattern } from './glob_syntax.ts'
 import type { Cursor, View } from '../view.ts'
 
 /** What an agent and those nested under it keep in the store. */
