@@ -87,6 +87,6 @@ export const endsLease = (error: unknown): error is Refusal =>
 export const isDecided = (error: unknown): error is Refusal =>
   error instanceof Refusal && REFUSALS[error.code].lasts === 'decided'
 
-/** Whether this is a "not now". One that says `lasting` is over only when somebody does something. */
+/** Whether this is a "not now". One that says `lasting` needs somebody to do something first. */
 export const isMomentary = (error: unknown): error is Refusal =>
   error instanceof Refusal && REFUSALS[error.code].lasts === 'moment'

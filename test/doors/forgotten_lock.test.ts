@@ -93,7 +93,7 @@ test('a call that waits, and renewals by hooks of the same agent, are signs of l
   await expect.poll(() => isHeld('x')).toBe(false)
 })
 
-test('a renewal that the store could not take is tried again before the lock runs out', async () => {
+test('a renewal that the store refused is tried again before the lock runs out', async () => {
   const { acquire, fences, isHeld, renewals } = await begin(2)
   await acquire('ada', 'x')
   fences.begin('ada')
