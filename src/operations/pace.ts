@@ -5,8 +5,10 @@ import { planted } from '../core/planted.ts'
 const SHARE = 0.5
 /** A token may be this far ahead of its share, so that one that asks seldom never waits. */
 const AHEAD_MS = 200
-/** A token that would wait longer is refused, so late that asking again at once is no use. */
+/** A token that would wait longer is refused. */
 export const LATE_MS = 5_000
+/** And told so this late: most clients ask again as soon as they know. */
+const TOLD_MS = 15_000
 /** Others are asking if they asked within this time. */
 const BESIDE_MS = 5_000
 /** What an ask is expected to take if none of its kind was timed yet. */
@@ -15,6 +17,9 @@ const GUESS_MS = 2
 const LEAST_MS = 0.5
 /** How slowly an estimate falls: one short ask among long ones tells little. */
 const KEEPS = 0.8
+
+/** Not all at the same moment, or they would all come back at the same moment. */
+export const tellLate = () => pause(TOLD_MS * (0.5 + Math.random()), undefined, { ref: false })
 
 /** Who is asking a server now: its time is divided only while several tokens ask. */
 export class Company {
@@ -60,8 +65,7 @@ export class Pace {
     if (!this.company.isBeside(this, now) || planted('R49')) {
       this.free_ms = Math.min(isTaken, now + AHEAD_MS)
     } else if (late_ms > LATE_MS) {
-      // Not all at the same moment, or they would all come back at the same moment.
-      await pause(LATE_MS * (0.5 + Math.random()), undefined, { ref: false })
+      await tellLate()
       return undefined
     } else {
       this.free_ms = isTaken

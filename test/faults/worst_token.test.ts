@@ -130,8 +130,8 @@ function say({ calls, hooks, commands, bare, memory_mb, revoked_ms, met }: Measu
 }
 
 /**
- * What is broken of R49, in sentences. How late others are answered is judged in long runs, which
- * have the machine to themselves; beside other tests it counts that they are answered at all.
+ * What is broken of R49, in sentences. How late others are answered, and the memory, are judged in
+ * long runs, which have the machine to themselves; beside other tests it counts that they are answered at all.
  */
 function faultsOf(found: Measured): string[] {
   const { calls, hooks, commands, memory_mb, revoked_ms, unguarded, met } = found
@@ -143,7 +143,7 @@ function faultsOf(found: Measured): string[] {
     ...late('hooks of others', hooks),
     ...late('commands of others', commands),
     ...late('a revocation', [revoked_ms]),
-    ...(memory_mb > MEMORY_MB ? [`${memory_mb} MB`] : []),
+    ...(IS_LONG && memory_mb > MEMORY_MB ? [`${memory_mb.toFixed(0)} MB`] : []),
     ...unguarded.map((each) => `refused or unguarded: ${each}`),
     ...(Object.keys(LIMITS).some((each) => budgets.has(each)) ? [] : ['no budget was ever met']),
   ]

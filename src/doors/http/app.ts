@@ -1,6 +1,5 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
@@ -19,7 +18,7 @@ import { call } from '../../operations/call.ts'
 import { eventsSeen } from '../../operations/events.ts'
 import { operationNamed } from '../../operations/registry.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { LATE_MS } from '../../operations/pace.ts'
+import { tellLate } from '../../operations/pace.ts'
 import { readArguments } from '../../operations/spelling.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { bodyMaxOf, toolBodyMax } from '../body_bound.ts'
@@ -154,7 +153,7 @@ async function bearerOf(
   } catch (error) {
     // It is refused as a connection: on its next request it would be asked again.
     c.header('connection', 'close')
-    await pause(LATE_MS, undefined, { ref: false })
+    await tellLate()
     throw error
   }
   c.set('agent', bearer.agent)
