@@ -131,7 +131,8 @@ function say({ calls, hooks, commands, bare, memory_mb, revoked_ms, met }: Measu
 
 /**
  * What is broken of R49, in sentences. How late others are answered, and the memory, are judged in
- * long runs, which have the machine to themselves; beside other tests it counts that they are answered at all.
+ * long runs, which have the machine to themselves; beside other tests it counts that others are
+ * answered at all.
  */
 function faultsOf(found: Measured): string[] {
   const { calls, hooks, commands, memory_mb, revoked_ms, unguarded, met } = found

@@ -108,11 +108,11 @@ export class Disk {
   }
 
   /**
-   * Mounts what is left on the disk, once it was checked as at every boot: after an I/O error the
-   * file system itself may be at odds. A text says why not: somebody may still be on it.
+   * Mounts what is left on the disk. After an I/O error the file system itself may be at odds: then
+   * it is checked first, as at a boot. A text says why not: somebody may still be on it.
    */
   powerUp(): string | undefined {
-    const why = tried(UMOUNT, this.folder) ?? this.mend()
+    const why = tried(UMOUNT, this.folder) ?? (this.below ? this.mend() : undefined)
     return why ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
   }
 
