@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { grantFullTtl } from '../stores/writer/clock.ts'
 import { fileRefusal } from '../machine/errors.ts'
+import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Event } from '../core/event.ts'
@@ -33,6 +34,7 @@ export async function serve(
   version: string,
   bounds = BOUNDS,
 ): Promise<Served> {
+  await checkMarked(place)
   const store = openStore(place)
   // What expired while nobody served is noticed by the very first write.
   const noticed: Event[] = []
@@ -70,6 +72,16 @@ export async function serve(
     await stop()
     throw fileRefusal(error, folderOf(place))
   }
+}
+
+/**
+ * A disk that was away for a moment looks damaged to whoever reads it then. What a check does not
+ * find is no damage: the check takes the mark away.
+ */
+async function checkMarked(place: Place): Promise<void> {
+  if (place.kind !== 'sqlite' || (await damageOf(place)) === undefined) return
+  const { ok } = await checkStore(place)
+  if (ok) say('the store was marked as damaged; a check found nothing wrong, so it is used again')
 }
 
 function keeperOf(store: Store, place: Place): NoteKeeper {

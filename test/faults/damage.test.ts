@@ -233,4 +233,15 @@ describe('a daemon whose store is damaged under it', () => {
     expect((await daemon.post('task.create', { title: 'More' })).status).toBe(200)
     expect((await send(daemon.url, '/healthz')).status).toBe(200)
   })
+
+  test('looks again when it starts: what a check does not find is no damage', async () => {
+    const place = servingPlace()
+    await place.ok(['task', 'add', 'First'])
+    const mark = join(place.state, 'leasehold.db.damage')
+    writeFileSync(mark, 'The store is damaged: database disk image is malformed', { mode: 0o600 })
+    await place.refused(['task', 'add', 'Second'], 'damaged', 76)
+    const daemon = await startDaemon(place)
+    await daemon.ok('task.create', { title: 'Second' })
+    expect(existsSync(mark)).toBe(false)
+  })
 })
