@@ -7,8 +7,10 @@ import { sandbox, type Sandbox } from '../support/processes.ts'
 /** Where a call from `cwd` finds the state, with nothing but the folders to go by. */
 async function placeSeenFrom(place: Sandbox, cwd: string, env: Record<string, string> = {}) {
   const bare = { LEASEHOLD_DIR: undefined, ...env }
-  const { path } = await place.ok([], { cwd, env: bare })
-  return path as string
+  const { json } = await place.cli(['--json', 'doctor'], { cwd, env: bare })
+  const findings = json.findings as { what: string; says: string }[]
+  const { says } = findings.find(({ what }) => what === 'folder')!
+  return join(says.replace(/ (?:\(|can be read).*$/, ''), 'leasehold.db')
 }
 
 function folder(place: Sandbox, name: string): string {

@@ -120,7 +120,7 @@ describe('an enqueued task', () => {
     await add(place, 'First', '--id', 'a')
     await add(place, 'Second', '--id', 'b')
     const claim = (...args: string[]) => ['task', 'claim', ...args, '--agent', 'me']
-    expect(await place.ok(claim())).toEqual({ task: null, lease: null, run: null })
+    await place.nothingReady('--agent', 'me')
     const no = await place.refused(claim('a'), 'forbidden', 4)
     expect(no.next).toContain('task claim a --queued')
     await place.refused(['task', 'status', 'a', 'in_progress'], 'forbidden', 4)
@@ -128,7 +128,7 @@ describe('an enqueued task', () => {
     expect([task.id, run.id, lease.holder]).toEqual(['a', 'a.1', 'me'])
     const busy = await place.refused(claim('b', '--queued'), 'held', 5)
     expect(busy.message).toContain('user alice is busy with task a')
-    expect(await place.ok(claim('--queued'))).toMatchObject({ task: null })
+    await place.nothingReady('--queued', '--agent', 'me')
     await place.refused(claim('--queued', '--label', 'x'), 'invalid', 2)
     await place.ok(['task', 'done', 'a', '--agent', 'me'])
     expect(await place.ok(claim('--queued'))).toMatchObject({ task: { id: 'b' } })
