@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 // reason: memory is looked at now and then while others work
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS } from '../../src/operations/budget.ts'
 import { send, type Served, startDaemon } from '../doors/serving.ts'
 import { repository, type Repo } from '../hooks/agents.ts'
@@ -148,17 +148,17 @@ function faultsOf(found: Measured): string[] {
 const PATIENT = { timeout: 60_000 + SECONDS * 5_000 }
 
 // reason: takes minutes, and the machine to itself; doors/budgets has each budget in every run
-const long = test.skipIf(ROUNDS === 1)
+describe.skipIf(ROUNDS === 1)('one token', () => {
+  test('at its worst keeps nobody else waiting, and can be revoked', PATIENT, async () => {
+    const found = await beside()
+    say(found)
+    expect(faultsOf(found)).toEqual([])
+  })
 
-long('one token at its worst keeps nobody else waiting, and can be revoked', PATIENT, async () => {
-  const found = await beside()
-  say(found)
-  expect(faultsOf(found)).toEqual([])
-})
-
-// A check that cannot object proves nothing: without budgets and turns somebody is kept waiting.
-long('without budgets it keeps others waiting', PATIENT, async () => {
-  const found = await beside({ LEASEHOLD_PLANT: 'R49' })
-  say(found)
-  expect(faultsOf(found)).not.toEqual([])
+  // A check that cannot object proves nothing: without budgets and turns somebody is kept waiting.
+  test('without budgets keeps others waiting', PATIENT, async () => {
+    const found = await beside({ LEASEHOLD_PLANT: 'R49' })
+    say(found)
+    expect(faultsOf(found)).not.toEqual([])
+  })
 })
