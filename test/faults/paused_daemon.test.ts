@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { clientOf, daemonOn } from '../support/daemons.ts'
 import type { Client } from '../../src/index.ts'
-import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { isBeingWritten } from '../support/being_written.ts'
 import { expectRefusal } from '../support/helpers.ts'
-import { type Sandbox, sandbox, until } from '../support/processes.ts'
+import { sandbox, until } from '../support/processes.ts'
 
 /** With a busy machine in mind. Without one patience for all calls, these took 20 s and more. */
 const SOON_MS = 6_000
@@ -16,21 +15,10 @@ async function paused() {
   const goOn = () => daemon.running.kill('SIGCONT')
   // Not within a transaction: then all others have to wait for it, whoever they ask.
   const pause = async () => {
-    for (await daemon.running.stop(); isBeingWritten(place); await daemon.running.stop()) goOn()
+    for (await daemon.running.stop(); isBeingWritten(place.state); await daemon.running.stop())
+      goOn()
   }
   return { place, daemon, pid, pause, goOn }
-}
-
-function isBeingWritten(place: Sandbox): boolean {
-  const db = openDatabase(join(place.state, 'leasehold.db'), { readOnly: false, timeout_ms: 0 })
-  try {
-    db.exec('BEGIN IMMEDIATE; ROLLBACK')
-    return false
-  } catch {
-    return true
-  } finally {
-    db.close()
-  }
 }
 
 /** The lease of `a` was renewed until well behind the end that it has now. */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import type { connect as Connect } from '../../../src/index.ts'
+import { isBeingWritten } from '../../support/being_written.ts'
 import { copied, descriptors, movedOver, removed, restored, surrogate } from './cases_grants.ts'
 import type { Counts } from './counts.ts'
 import { Disk } from './disk.ts'
@@ -52,9 +53,14 @@ const pausedDaemon: AimedCase = {
     const run = new Proc('run', 'wrapper', argv, stage.env, stage.scene.folder)
     const held = async () => (await stage.cli('lock', 'status', 'x')).is_locked === true
     await until(held, 5_000)
-    signal(stage.daemon.proc!.pid, 'SIGSTOP')
+    const { pid } = stage.daemon.proc!
+    // Not within a transaction: then the store is not well, and everybody has to wait.
+    for (signal(pid, 'SIGSTOP'); isBeingWritten(stage.state); signal(pid, 'SIGSTOP')) {
+      signal(pid, 'SIGCONT')
+      await after(5)
+    }
     const { code } = await run.ended
-    signal(stage.daemon.proc!.pid, 'SIGCONT')
+    signal(pid, 'SIGCONT')
     return run.out.includes('fine') ? undefined : `the command was ended: ${code} ${run.err}`
   },
 }
