@@ -61,14 +61,14 @@ export class Pace {
     this.company.came(this, now)
     const begins_ms = Math.max(this.free_ms, now)
     const late_ms = begins_ms - now - AHEAD_MS
-    const isTaken = begins_ms + expected_ms / SHARE
+    const ends_ms = begins_ms + expected_ms / SHARE
     if (!this.company.isBeside(this, now) || planted('R49')) {
-      this.free_ms = Math.min(isTaken, now + AHEAD_MS)
+      this.free_ms = Math.min(ends_ms, now + AHEAD_MS)
     } else if (late_ms > LATE_MS) {
       await tellLate()
       return undefined
     } else {
-      this.free_ms = isTaken
+      this.free_ms = ends_ms
       if (late_ms > 0) await pause(late_ms, undefined, { ref: false })
     }
     return new PaceTurn(this, kind, expected_ms)

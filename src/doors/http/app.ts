@@ -85,7 +85,13 @@ export function httpApp(doors: Doors): Hono {
     used.reading(toolBodyMax())
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
-    return doors.mcp ? doors.mcp(c.req.raw, bearer, wait) : c.notFound()
+    if (!doors.mcp) return c.notFound()
+    try {
+      return await doors.mcp(c.req.raw, bearer, wait)
+    } finally {
+      // What a tool takes after this, on a stream, is counted as it comes.
+      bearer.uses?.turn.end()
+    }
   })
   return app
 }

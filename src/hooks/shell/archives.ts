@@ -1,4 +1,4 @@
-import type { Argument, Invocation, ShellPlace } from './effects.ts'
+import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
 import { addRemoved, addWrites, has, pathOf, readOptions, valueOf, type Writer } from './options.ts'
 
 /**
@@ -30,7 +30,7 @@ export const ARCHIVERS: Record<string, Writer> = {
 }
 
 /** `tar xzf a.tgz`, `tar -x -f a.tar -C dir`, `tar --extract`; the first word may lack its dash. */
-function unpackTar({ args, place }: Invocation, effects: Parameters<Writer>[1]): void {
+function unpackTar({ args, place }: Invocation, effects: Effects): void {
   const [first, ...rest] = args
   const bundled =
     first?.text && !first.text.startsWith('-') ? { ...first, text: `-${first.text}` } : first
@@ -44,7 +44,7 @@ function unpackTar({ args, place }: Invocation, effects: Parameters<Writer>[1]):
 }
 
 function addUnpacked(
-  effects: Parameters<Writer>[1],
+  effects: Effects,
   place: ShellPlace,
   into: string | undefined,
   members: Argument[],
