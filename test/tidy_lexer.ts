@@ -29,13 +29,11 @@ const REGEX_AFTER = /[=(,:;!&|?{}[+\-*%<>~^]$/
 const REGEX_AFTER_WORD = /\b(?:return|typeof|case|in|of|do|else|void|yield|await|delete|throw)$/
 
 class Lexer {
-  private readonly source: string
   private readonly kinds: Kind[]
   private readonly literals: Literal[] = []
   private at = 0
 
-  constructor(source: string) {
-    this.source = source
+  constructor(private readonly source: string) {
     this.kinds = Array<Kind>(source.length).fill('code')
   }
 

@@ -11,18 +11,13 @@ import type { Transport } from './transport.ts'
 
 /** Asks for one agent: adds what the caller may leave out, and does not give up at once. */
 export class Asker {
-  readonly transport: Transport
-  /** Without a name where a token says who it is. */
-  readonly who: Caller
-  readonly fences: Fences
-  private readonly retry_ms: number
-
-  constructor(transport: Transport, who: Caller, fences: Fences, retry_ms: number) {
-    this.transport = transport
-    this.who = who
-    this.fences = fences
-    this.retry_ms = retry_ms
-  }
+  constructor(
+    readonly transport: Transport,
+    /** Without a name where a token says who it is. */
+    readonly who: Caller,
+    readonly fences: Fences,
+    private readonly retry_ms: number,
+  ) {}
 
   /** The same way to the store for another agent, with a memory of its own for fences. */
   as(agent: string, fences: Fences): Asker {

@@ -107,20 +107,18 @@ export async function withTask<T>(
 
 /** A lease that is kept alive while somebody works under it. */
 class Hold {
-  readonly lease: ShownLease
-  private readonly asker: Asker
   private readonly ttl_ms: number
-  /** When the latest acknowledged grant or renewal was asked for: it counts from then at least. */
-  private asked_ms: number
   private renewing: Promise<void> | undefined
   /** What went wrong with the latest renewal that failed. */
   private trouble: unknown
   private lost: Refusal | undefined
 
-  constructor(asker: Asker, lease: ShownLease, asked_ms: number) {
-    this.asker = asker
-    this.lease = lease
-    this.asked_ms = asked_ms
+  constructor(
+    private readonly asker: Asker,
+    readonly lease: ShownLease,
+    /** When the latest acknowledged grant or renewal was asked for: it counts from then at least. */
+    private asked_ms: number,
+  ) {
     this.ttl_ms = lease.ttl_seconds * 1000
   }
 

@@ -17,8 +17,6 @@ const SILENT_MS = 45_000
 export class HttpTransport implements Transport {
   readonly isLocal: boolean
   readonly place: string
-  private server: Daemon
-  private readonly find: () => Daemon | undefined
   private readonly reach: Reach<Question>
   private readonly connections: Agent
 
@@ -26,9 +24,11 @@ export class HttpTransport implements Transport {
    * `find` looks where the server is now: a new one has another secret, maybe another port.
    * `open` opens the store that it serves, for a server that is ours.
    */
-  constructor(server: Daemon, find: () => Daemon | undefined, open?: () => Promise<Transport>) {
-    this.server = server
-    this.find = find
+  constructor(
+    private server: Daemon,
+    private readonly find: () => Daemon | undefined,
+    open?: () => Promise<Transport>,
+  ) {
     this.isLocal = server.isOurs
     this.place = server.url
     this.connections = new (httpFor(server).Agent)({ keepAlive: true })

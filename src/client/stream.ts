@@ -20,7 +20,6 @@ export interface StreamOptions {
 export class EventStream implements AsyncIterable<Happening> {
   /** Resolves with the id of the place where the stream began: nothing after it is missed. */
   readonly opened: Promise<string>
-  private readonly asker: Asker
   private readonly ending = new AbortController()
   private readonly signal: AbortSignal
   private readonly items: AsyncGenerator<Happening>
@@ -28,8 +27,10 @@ export class EventStream implements AsyncIterable<Happening> {
   private last: string | undefined
   private first: Promise<IteratorResult<Happening>> | undefined
 
-  constructor(asker: Asker, { after, signal }: StreamOptions) {
-    this.asker = asker
+  constructor(
+    private readonly asker: Asker,
+    { after, signal }: StreamOptions,
+  ) {
     this.last = after
     this.signal = signal ? AbortSignal.any([signal, this.ending.signal]) : this.ending.signal
     this.items = this.happenings()

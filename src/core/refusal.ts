@@ -40,15 +40,17 @@ interface RefusalOptions {
 
 /** An expected, typed "no": what happened, why, what to do next. Thrown, caught once per door. */
 export class Refusal extends Error {
-  readonly code: RefusalCode
   readonly next: string
   readonly details: Details
   readonly leaves: RefusalOptions['leaves']
 
-  constructor(code: RefusalCode, message: string, options: RefusalOptions = {}) {
+  constructor(
+    readonly code: RefusalCode,
+    message: string,
+    options: RefusalOptions = {},
+  ) {
     super(message)
     this.name = 'Refusal'
-    this.code = code
     this.next = options.next ?? ''
     this.details = options.details ?? {}
     this.leaves = options.leaves

@@ -120,15 +120,11 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
  * (`contended`): there they are shown without a name. Only for looking: it writes nothing.
  */
 export class Sight implements View {
-  private readonly view: View
-  private readonly caller: Scoped
-  private readonly contended: boolean
-
-  constructor(view: View, caller: Scoped, contended = false) {
-    this.view = view
-    this.caller = caller
-    this.contended = contended
-  }
+  constructor(
+    private readonly view: View,
+    private readonly caller: Scoped,
+    private readonly contended = false,
+  ) {}
 
   get now() {
     return this.view.now

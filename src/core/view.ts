@@ -331,14 +331,12 @@ export interface Cursor {
 
 /** Names a row that the view does not have yet. The writer loads it and decides the ask again. */
 export class NotLoaded extends Error {
-  readonly need: Need
-  constructor(need: Need) {
+  constructor(readonly need: Need) {
     // Thrown in great numbers where rows are across a network: a stack each would cost too much.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super('row not loaded')
     Error.stackTraceLimit = stackTraceLimit
-    this.need = need
   }
 }
 
@@ -349,15 +347,13 @@ export type Need =
 
 /** Stops a rule until a process group is gone. The kill happens outside any transaction. */
 export class NeedsKill extends Error {
-  readonly group: GroupRef
-  readonly lease: Lease
-  /** What was decided so far is committed before the kill: the holder may write no more. */
-  readonly commits: boolean
-  constructor(lease: Lease, group: GroupRef, commits = false) {
+  constructor(
+    readonly lease: Lease,
+    readonly group: GroupRef,
+    /** What was decided so far is committed before the kill: the holder may write no more. */
+    readonly commits = false,
+  ) {
     super(`the command under ${lease.name} has to be stopped first`)
-    this.lease = lease
-    this.group = group
-    this.commits = commits
   }
 }
 

@@ -15,21 +15,17 @@ const RETRY_MS = 1_000
  * paused, say. Then it stands by, and begins again when the role comes free.
  */
 export class Elected {
-  private readonly store: Store
-  private readonly role: Role
-  private readonly duty: Duty
-  private readonly say: (sentence: string) => void
   private serving = false
   private stopped = false
   private starting: Promise<void> | undefined
   private forget = () => {}
 
-  constructor(store: Store, role: Role, duty: Duty, say: (sentence: string) => void) {
-    this.store = store
-    this.role = role
-    this.duty = duty
-    this.say = say
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly role: Role,
+    private readonly duty: Duty,
+    private readonly say: (sentence: string) => void,
+  ) {}
 
   /** Takes the role and begins, or refuses with `held` while another process has it. */
   start(): Promise<void> {

@@ -17,18 +17,18 @@ const TTL_MS = 30_000
  * lock is free the moment this process is gone, and nobody takes it while it lives.
  */
 export class Role {
-  readonly name: string
   readonly caller: Caller
-  private readonly store: Store
   private lease: Lease | undefined
   private endRenewing: () => void = () => undefined
   private forget: () => void = () => undefined
   private kept = false
   private renewing: Promise<void> = Promise.resolve()
 
-  constructor(store: Store, name: string, kind: string) {
-    this.store = store
-    this.name = name
+  constructor(
+    private readonly store: Store,
+    readonly name: string,
+    kind: string,
+  ) {
     const agent = `${kind}:${ownProcess().host}/${process.pid}`
     this.caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
   }

@@ -31,7 +31,6 @@ const REMEMBERED_MAX = 10_000
 
 /** Tells who may come in. Knows the admin secret of this daemon, and the tokens of the store. */
 export class Access {
-  private readonly store: Store
   private readonly adminHash: string
   private readonly known = new Map<string, { bearer: Bearer; until_ms: number }>()
   private readonly open: TokenWatch
@@ -39,8 +38,10 @@ export class Access {
   /** How many there were: a token that was read before a revocation is not remembered after it. */
   private revocations = 0
 
-  constructor(store: Store, adminSecret: string) {
-    this.store = store
+  constructor(
+    private readonly store: Store,
+    adminSecret: string,
+  ) {
     this.adminHash = sha256(adminSecret)
     this.open = new TokenWatch(store)
     this.budgets = new Budgets((agent) => (kind) => heldIn(store, agent, kind))

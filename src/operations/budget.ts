@@ -79,8 +79,6 @@ export interface Uses {
 
 /** What one token uses. */
 export class Budget {
-  private readonly shared: Record<Open, number>
-  private readonly count: Count
   private readonly pace: Pace
   private readonly open = none()
   /**
@@ -94,10 +92,12 @@ export class Budget {
   private spent = 0
   private spent_ms = 0
 
-  constructor(shared: Record<Open, number>, company: Company, count: Count) {
-    this.shared = shared
+  constructor(
+    private readonly shared: Record<Open, number>,
+    company: Company,
+    private readonly count: Count,
+  ) {
     this.pace = new Pace(company)
-    this.count = count
   }
 
   /** Nothing is open with this token, and nothing need be remembered of it. */
@@ -201,11 +201,8 @@ export class Budgets {
   readonly company = new Company()
   private readonly shared = none()
   private readonly budgets = new Map<string, Budget>()
-  private readonly countOf: (agent: string) => Count
 
-  constructor(countOf: (agent: string) => Count) {
-    this.countOf = countOf
-  }
+  constructor(private readonly countOf: (agent: string) => Count) {}
 
   /** The budget of the token with this hash, which names `agent`. */
   of(hash: string, agent: string): Budget {

@@ -63,14 +63,12 @@ export function waitForTask<O>(
 
 /** Those who wait on one store, in order of arrival. */
 class Line {
-  private readonly store: Store
   private readonly waiters = new Set<Waiter>()
   private serving = false
   private again = false
   private timer: NodeJS.Timeout | undefined
 
-  constructor(store: Store) {
-    this.store = store
+  constructor(private readonly store: Store) {
     store.onOpening(() => {
       if (this.waiters.size > 0) void this.serve()
     })

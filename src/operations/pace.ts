@@ -44,15 +44,12 @@ export class Company {
  * cost, divided by the token's share. An ask begins when the pieces before it are over.
  */
 export class Pace {
-  private readonly company: Company
   /** When the pieces taken so far are over. */
   private free_ms = 0
   /** How long its asks of each kind take, the longest counting most. */
   private readonly lasts_ms = new Map<string, number>()
 
-  constructor(company: Company) {
-    this.company = company
-  }
+  constructor(private readonly company: Company) {}
 
   /** Waits until an ask of this kind may begin; undefined, after a while, if it may not. */
   async turn(kind: string): Promise<PaceTurn | undefined> {
@@ -87,17 +84,14 @@ export class Pace {
 
 /** One ask of a token, from when it is let in until it is answered. */
 export class PaceTurn {
-  private readonly pace: Pace
-  private readonly kind: string
-  private readonly expected_ms: number
   private spent_ms = LEAST_MS
   private isOver = false
 
-  constructor(pace: Pace, kind: string, expected_ms: number) {
-    this.pace = pace
-    this.kind = kind
-    this.expected_ms = expected_ms
-  }
+  constructor(
+    private readonly pace: Pace,
+    private readonly kind: string,
+    private readonly expected_ms: number,
+  ) {}
 
   spend(ms: number): void {
     if (this.isOver) this.pace.owe(ms)

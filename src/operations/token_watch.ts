@@ -22,11 +22,9 @@ const LOOK_MS = 10 * 60_000
  * heard of as events, whichever process or daemon made them; a token that expires has a timer.
  */
 export class TokenWatch {
-  private readonly store: Store
   private readonly watched = new Map<string, Watched>()
 
-  constructor(store: Store) {
-    this.store = store
+  constructor(private readonly store: Store) {
     store.onCommit((events) => {
       if (this.watched.size > 0) for (const event of events) this.hear(event)
     })

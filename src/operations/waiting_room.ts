@@ -39,7 +39,6 @@ interface Seat {
  * thousand waiters cost little more than one.
  */
 class WaitingRoom {
-  private readonly store: Store
   /** A waiter that lost its connection may come back before its old call has noticed. */
   private readonly seats = new Map<string, Set<(called: Called) => void>>()
   private readonly named = new Set<string>()
@@ -51,8 +50,7 @@ class WaitingRoom {
   /** Where the looks that are made anyway have come to. */
   private round: Iterator<string> | undefined
 
-  constructor(store: Store) {
-    this.store = store
+  constructor(private readonly store: Store) {
     store.onCommit((events) => this.hear(events))
   }
 

@@ -27,12 +27,9 @@ interface Ways<Ask> {
  * token the store is not ours, so only the daemon is asked.
  */
 export class Reach<Ask extends ReachAsk> {
-  private readonly ways: Ways<Ask>
   private direct: Promise<Direct<Ask>> | undefined
 
-  constructor(ways: Ways<Ask>) {
-    this.ways = ways
-  }
+  constructor(private readonly ways: Ways<Ask>) {}
 
   async ask(asked: Ask): Promise<unknown> {
     const { ways } = this

@@ -53,11 +53,7 @@ interface Held {
 
 /** Counts rows that are in memory. */
 export class MemoryCounter implements Counter {
-  private readonly look: () => Promise<Held> | Held
-
-  constructor(look: () => Promise<Held> | Held) {
-    this.look = look
-  }
+  constructor(private readonly look: () => Promise<Held> | Held) {}
 
   async cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
     const { tables } = await this.look()

@@ -6,14 +6,12 @@ type Json = any
 
 /** Asks a server as its admin. */
 export class Asking {
-  readonly url: string
-  private readonly secret: string
   private readonly open: AbortController[] = []
 
-  constructor(url: string, secret: string) {
-    this.url = url
-    this.secret = secret
-  }
+  constructor(
+    readonly url: string,
+    private readonly secret: string,
+  ) {}
 
   async ask(name: string, input: Json = {}, signal?: AbortSignal): Promise<Json> {
     const response = await fetch(`${this.url}/v1/${name}`, {

@@ -26,11 +26,9 @@ export interface Claimed {
 
 /** A store with one dispatcher, which is this very process, and the runners it starts. */
 export class Runners {
-  readonly place: Sandbox
   readonly store: Store
 
-  constructor(place: Sandbox) {
-    this.place = place
+  constructor(readonly place: Sandbox) {
     this.store = openStore(placeOf(this.at, place.folder))
   }
 

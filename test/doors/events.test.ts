@@ -15,12 +15,10 @@ interface Seen {
 class Listener {
   readonly seen: Seen[] = []
   ended = false
-  private readonly daemon: Served
   private readonly hangUp = new AbortController()
   private rest = ''
 
-  constructor(daemon: Served) {
-    this.daemon = daemon
+  constructor(private readonly daemon: Served) {
     onTestFinished(() => this.close())
   }
 

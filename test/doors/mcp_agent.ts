@@ -9,14 +9,11 @@ export type Era = '2025' | '2026'
 
 /** An agent that comes by MCP, with the official client. */
 export class McpAgent {
-  readonly client: Client
-  /** Of the process at the other end of the pipe; over HTTP there is none. */
-  readonly pid: number | null
-
-  constructor(client: Client, pid: number | null) {
-    this.client = client
-    this.pid = pid
-  }
+  constructor(
+    readonly client: Client,
+    /** Of the process at the other end of the pipe; over HTTP there is none. */
+    readonly pid: number | null,
+  ) {}
 
   call(name: string, given: Json = {}): Promise<Json> {
     return this.client.callTool({ name, arguments: given })

@@ -42,12 +42,8 @@ const INVENTED = 900_000
 
 /** An outcome without what differs between two stores though the same happened on both. */
 class Plain {
-  private readonly first: number
-
   /** Fences are counted from that of the first grant: a daemon was granted one before. */
-  constructor(first: number) {
-    this.first = first
-  }
+  constructor(private readonly first: number) {}
 
   fence(value: number): string {
     return value > INVENTED ? 'invented' : `F${value - this.first}`

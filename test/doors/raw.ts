@@ -10,12 +10,10 @@ interface RawReply {
 
 /** A connection that speaks bytes, to say what no HTTP client would. */
 export class Raw {
-  readonly socket: Socket
   received = ''
   private readonly over: Promise<unknown>
 
-  constructor(socket: Socket) {
-    this.socket = socket
+  constructor(readonly socket: Socket) {
     socket.setEncoding('utf8')
     socket.on('data', (text: string) => (this.received += text))
     // The server may cut us off in the middle of a write: that is an answer too.

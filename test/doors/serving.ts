@@ -64,17 +64,12 @@ export function jsonOf(text: string): Json {
 
 /** A daemon that runs as a process of its own, and the state folder it serves. */
 export class Served {
-  readonly place: Sandbox
-  readonly running: Running
-  readonly url: string
-  readonly secret: string
-
-  constructor(place: Sandbox, running: Running, url: string, secret: string) {
-    this.place = place
-    this.running = running
-    this.url = url
-    this.secret = secret
-  }
+  constructor(
+    readonly place: Sandbox,
+    readonly running: Running,
+    readonly url: string,
+    readonly secret: string,
+  ) {}
 
   get port(): number {
     return Number(new URL(this.url).port)

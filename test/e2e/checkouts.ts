@@ -30,11 +30,13 @@ require('node:readline').createInterface(process.stdin).on('line', (line) => {
 /** A git checkout in a sandbox, on a machine where no agent is installed. */
 export class Checkout {
   readonly root: string
-  readonly place: Sandbox
   private readonly path: string
 
-  constructor(place: Sandbox, name = 'repo', isGit = true) {
-    this.place = place
+  constructor(
+    readonly place: Sandbox,
+    name = 'repo',
+    isGit = true,
+  ) {
     mkdirSync(place.path(name), { recursive: true })
     this.root = realpathSync(place.path(name))
     this.path = join(place.folder, 'bin')

@@ -24,10 +24,8 @@ export class Commands {
   readonly folder: string
   /** What every command begins with. */
   readonly witness = WITNESS
-  private readonly place: Sandbox
 
-  constructor(place: Sandbox) {
-    this.place = place
+  constructor(private readonly place: Sandbox) {
     this.folder = place.path('witness')
     mkdirSync(this.folder)
     Object.assign(place.env, { WITNESS: this.folder, NODE: process.execPath, BIN })

@@ -19,12 +19,10 @@ export const isApart =
 /** Passes bytes on, from whoever connects here. It can stop doing so, and close nothing. */
 class Relay {
   private readonly server: Server
-  private readonly to: NetConnectOpts
   private readonly pairs = new Set<[Socket, Socket]>()
   private isStopped = false
 
-  constructor(to: NetConnectOpts) {
-    this.to = to
+  constructor(private readonly to: NetConnectOpts) {
     this.server = createServer((near) => this.join(near))
   }
 
@@ -133,19 +131,17 @@ door.listen(path, () => console.log('open'))`
 
 /** A machine with a daemon on the common database, or the nearest thing to one. */
 export class Host {
-  readonly name: string
   readonly place = new Sandbox()
   daemon!: Served
-  private readonly url: string
-  private readonly network: Network | undefined
   private first: number | undefined
   private cable = ''
   private relay!: Relay
 
-  constructor(name: string, url: string, network: Network | undefined) {
-    this.name = name
-    this.url = url
-    this.network = network
+  constructor(
+    readonly name: string,
+    private readonly url: string,
+    private readonly network: Network | undefined,
+  ) {
     onTestFinished(async () => {
       await this.die()
       await this.place.close()

@@ -78,12 +78,13 @@ function pause(ms: number): Promise<void> {
 
 /** Agents that take locks in turn, work under them, and give them back, until told to end. */
 class Crew {
-  private readonly journal: Journal
   private readonly done: Promise<void>[]
   private isOver = false
 
-  constructor(all: Host[], journal: Journal) {
-    this.journal = journal
+  constructor(
+    all: Host[],
+    private readonly journal: Journal,
+  ) {
     this.done = all.flatMap((host) => [0, 1].map((i) => this.work(host, `${host.name}-${i}`)))
     // When the test has failed, hosts end before these do, and nobody looks at them.
     for (const each of this.done) each.catch(() => undefined)

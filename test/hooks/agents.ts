@@ -36,11 +36,13 @@ type Env = Record<string, string>
 export class AgentProcess {
   readonly running: Running
   private asked = 0
-  private readonly cwd: string
 
-  constructor(place: Sandbox, cwd: string, env: Env = {}) {
+  constructor(
+    place: Sandbox,
+    private readonly cwd: string,
+    env: Env = {},
+  ) {
     this.running = place.start(['-e', PROGRAM], { program: [process.execPath], env, cwd })
-    this.cwd = cwd
     onTestFinished(() => this.die())
   }
 
@@ -71,15 +73,15 @@ export class AgentProcess {
 
 /** Claude Code as its documentation has it, field by field: a scripted one in a real process. */
 export class Claude extends AgentProcess {
-  readonly session: string
   readonly id: string
-  private readonly repo: string
   env: Env = {}
 
-  constructor(place: Sandbox, repo: string, session: string) {
+  constructor(
+    place: Sandbox,
+    private readonly repo: string,
+    readonly session: string,
+  ) {
     super(place, repo)
-    this.repo = repo
-    this.session = session
     this.id = `claude:${session.slice(0, 8)}`
   }
 

@@ -20,7 +20,6 @@ export function vectorOf(text: string): number[] {
 
 /** A server that speaks as OpenAI's does: embeddings from words, labels as a test decides. */
 export class Endpoint {
-  readonly url: string
   /** Every text that was asked for, and every pair. */
   readonly texts: string[] = []
   readonly pairs: { first: string; second: string }[] = []
@@ -30,9 +29,7 @@ export class Endpoint {
   fails: (text: string) => boolean = () => false
   says: (pair: { first: string; second: string }) => string = () => 'same'
 
-  private constructor(url: string) {
-    this.url = url
-  }
+  private constructor(readonly url: string) {}
 
   static async start(): Promise<Endpoint> {
     const server = createServer((request, response) => {

@@ -1,9 +1,10 @@
 /** A promise that did not hold. */
 export class Broken extends Error {
-  readonly promise: string
-  constructor(promise: string, what: string) {
+  constructor(
+    readonly promise: string,
+    what: string,
+  ) {
     super(`${promise} is broken: ${what}`)
-    this.promise = promise
   }
 }
 

@@ -44,15 +44,13 @@ export class FairWorld {
   readonly starts: Start[] = []
   /** Run time that each user has received. */
   readonly service = new Map<string, number>()
-  private readonly options: FairOptions
   private readonly running: Running[] = []
   private readonly arrivals: { at_ms: number; task: EnqueueOptions }[] = []
   private readonly enqueued = new Map<string, number>()
   private readonly process = this.machine.spawn()
   private tokens = 0
 
-  constructor(options: FairOptions) {
-    this.options = options
+  constructor(private readonly options: FairOptions) {
     this.store = openSqlite(temporaryFolder(), this.machine)
     this.verbs = new QueueVerbs(this.store)
   }

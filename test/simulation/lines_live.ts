@@ -46,13 +46,11 @@ const maxOf = (share: Share, queue: Queue | undefined) => share.max ?? (queue ? 
  * not be before it, those who wait for that are told.
  */
 export class Openings {
-  private readonly world: World
   private told = false
   private deaths = 0
   private could = new Set<string>()
 
-  constructor(world: World) {
-    this.world = world
+  constructor(private readonly world: World) {
     for (const store of world.stores) store.onOpening(() => (this.told = true))
   }
 

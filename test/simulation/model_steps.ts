@@ -26,19 +26,11 @@ type Step = fc.AsyncCommand<Model, Real>
 
 /** One ask, put to both; their verdicts must agree, and so must all that can be seen afterwards. */
 class Ask implements Step {
-  private readonly name: string
-  private readonly inModel: (model: Model) => Verdict
-  private readonly inStore: (real: Real, model: Model) => Promise<unknown>
-
   constructor(
-    name: string,
-    inModel: (model: Model) => Verdict,
-    inStore: (real: Real, model: Model) => Promise<unknown>,
-  ) {
-    this.name = name
-    this.inModel = inModel
-    this.inStore = inStore
-  }
+    private readonly name: string,
+    private readonly inModel: (model: Model) => Verdict,
+    private readonly inStore: (real: Real, model: Model) => Promise<unknown>,
+  ) {}
 
   check(): boolean {
     return true

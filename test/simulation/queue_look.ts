@@ -35,10 +35,8 @@ export class QueueRows {
   readonly shares = new Map<string, Share>()
   readonly limits: Map<string, Limit>
   readonly lanes = new Map<string, Lane>()
-  readonly look: Look
 
-  constructor(look: Look) {
-    this.look = look
+  constructor(readonly look: Look) {
     this.tasks = look.rows<Task>('tasks', '')
     this.leases = look.rows<Lease>('leases_by_expiry', '')
     this.queue = look.get('queue', 'queue') ?? QUEUE

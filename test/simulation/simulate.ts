@@ -129,14 +129,11 @@ function pickBy(random: Random, actions: [number, Action][]): Action {
 
 /** Follows a store from commit to commit. */
 class Watch {
-  private readonly world: World
   private position = 0
   private hash = GENESIS
   private leases: Lease[] = []
 
-  constructor(world: World) {
-    this.world = world
-  }
+  constructor(private readonly world: World) {}
 
   async check(): Promise<void> {
     const backend = this.world.backends[this.world.writer]!

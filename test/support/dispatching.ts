@@ -54,14 +54,12 @@ export const HELD = 'begin; until_there go; finish'
 
 /** A store with a queue, its `config.json`, and a folder in which agents leave what they did. */
 export class Dispatching {
-  readonly place: Sandbox
   readonly out: string
   daemon!: Served
   /** Were there before: to look into each of them again and again is most of the work. */
   private readonly others = new Set(readdirSync('/proc'))
 
-  constructor(place: Sandbox) {
-    this.place = place
+  constructor(readonly place: Sandbox) {
     this.out = place.path('out')
     mkdirSync(this.out)
     mkdirSync(place.state, { mode: 0o700 })

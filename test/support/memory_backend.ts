@@ -126,10 +126,8 @@ export class FaultyBackend implements Backend {
   readonly isDatabase = true
   readonly faults: Fault[] = []
   readonly counter: Counter
-  private readonly inner: Backend
 
-  constructor(inner: Backend) {
-    this.inner = inner
+  constructor(private readonly inner: Backend) {
     this.counter = inner.counter
   }
 

@@ -23,11 +23,7 @@ type PutOptions = Partial<Omit<PutMemory, 'key' | 'content'>>
 
 /** What can be asked of shared memory, straight on the rules. */
 export class MemoryVerbs {
-  readonly store: Store
-
-  constructor(store: Store) {
-    this.store = store
-  }
+  constructor(readonly store: Store) {}
 
   put(key: string, content: string, caller: Caller, more: PutOptions = {}): Promise<Put> {
     const ask = { scope: 'global', key, content, ...more }

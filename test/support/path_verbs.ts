@@ -19,11 +19,7 @@ const HERE: Where = { project: '', checkout: '/repo', repository: null }
 
 /** What can be asked about paths, straight on the rules. */
 export class PathVerbs {
-  readonly store: Store
-
-  constructor(store: Store) {
-    this.store = store
-  }
+  constructor(readonly store: Store) {}
 
   reserve(paths: string | string[], caller: Caller, options: Options = {}) {
     const { shared = false, ttl_ms = TTL_MS, process = null, reason = null, ...where } = options

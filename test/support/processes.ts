@@ -25,17 +25,12 @@ type Json = any
 
 /** A process that has ended, and what it said. */
 export class Ended {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  readonly out: string
-  readonly err: string
-
-  constructor(code: number | null, signal: NodeJS.Signals | null, out: string, err: string) {
-    this.code = code
-    this.signal = signal
-    this.out = out
-    this.err = err
-  }
+  constructor(
+    readonly code: number | null,
+    readonly signal: NodeJS.Signals | null,
+    readonly out: string,
+    readonly err: string,
+  ) {}
 
   /** Its standard output, read as JSON. */
   get json(): Json {
@@ -74,14 +69,15 @@ export function until<T>(
 
 /** A process that runs: what it says can be waited for, and it can be signalled. */
 export class Running {
-  readonly child: ChildProcess
   readonly pid: number
   readonly ended: Promise<Ended>
   out = ''
   err = ''
 
-  constructor(child: ChildProcess, input: string | Buffer | undefined) {
-    this.child = child
+  constructor(
+    readonly child: ChildProcess,
+    input: string | Buffer | undefined,
+  ) {
     this.pid = child.pid!
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.out += text))
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.err += text))

@@ -46,11 +46,7 @@ const TTL_MS = 60_000
  * and request ids are not in the way.
  */
 export class Verbs {
-  readonly store: Store
-
-  constructor(store: Store) {
-    this.store = store
-  }
+  constructor(readonly store: Store) {}
 
   /** One lock, no waiting. */
   async take(name: string, caller: Caller, options: LeaseOptions = {}): Promise<Lease> {

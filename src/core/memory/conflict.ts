@@ -68,18 +68,14 @@ interface Fold {
 
 /** Two heads, and what both grew from, looked for once and only when it is needed. */
 class Pair {
-  private readonly view: View
-  private readonly memory_id: string
-  private readonly ours: number
-  private readonly theirs: number
   private found: number | null | undefined
 
-  constructor(view: View, memory_id: string, ours: number, theirs: number) {
-    this.view = view
-    this.memory_id = memory_id
-    this.ours = ours
-    this.theirs = theirs
-  }
+  constructor(
+    private readonly view: View,
+    private readonly memory_id: string,
+    private readonly ours: number,
+    private readonly theirs: number,
+  ) {}
 
   private ancestor(): number | null {
     const { view, memory_id, ours, theirs } = this

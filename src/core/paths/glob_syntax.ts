@@ -44,12 +44,9 @@ export function parseItems(text: string): Item[] {
 }
 
 class Reader {
-  private readonly text: string
   private at = 0
 
-  constructor(text: string) {
-    this.text = text
-  }
+  constructor(private readonly text: string) {}
 
   all(): Item[] {
     if (/\p{Surrogate}/u.test(this.text)) throw this.bad(0, 'half of a character is missing')

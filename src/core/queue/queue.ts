@@ -146,11 +146,12 @@ class Turns {
   private readonly high: Iterator<Share>
   private readonly normal: Iterator<Share>
   private readonly yields: boolean
-  private readonly passed: ReadonlySet<string>
   private heads: { high: Share | undefined; normal: Share | undefined }
 
-  constructor(view: View, passed: ReadonlySet<string>) {
-    this.passed = passed
+  constructor(
+    view: View,
+    private readonly passed: ReadonlySet<string>,
+  ) {
     this.yields = queueOf(view).high_streak >= HIGH_STREAK_MAX
     this.high = view.scan('shares_in_turn', 'high')[Symbol.iterator]()
     this.normal = view.scan('shares_in_turn', 'normal')[Symbol.iterator]()

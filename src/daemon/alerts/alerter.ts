@@ -37,8 +37,6 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  * acts on events, and has one timer for the next instant at which a bound could be crossed.
  */
 export class Alerter {
-  private readonly store: Store
-  private readonly options: AlerterOptions
   private alerts: Config['alerts']
   private readonly waits = new Waits()
   /** Alerts that end by themselves, by when. */
@@ -57,9 +55,10 @@ export class Alerter {
   private forget: (() => void)[] = []
   private stopped = false
 
-  constructor(store: Store, options: AlerterOptions) {
-    this.store = store
-    this.options = options
+  constructor(
+    private readonly store: Store,
+    private readonly options: AlerterOptions,
+  ) {
     this.alerts = options.alerts
     this.delivery = new Delivery(store, options)
   }

@@ -44,17 +44,14 @@ export async function startAlerts(
 }
 
 class Watching {
-  private readonly store: Store
-  private readonly place: Place
-  private readonly role: Role
   private alerter: Alerter | undefined
   private unwatch = () => {}
 
-  constructor(store: Store, place: Place, role: Role) {
-    this.store = store
-    this.place = place
-    this.role = role
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly place: Place,
+    private readonly role: Role,
+  ) {}
 
   start(noticed: Event[]): void {
     const folder = folderOf(this.place)

@@ -18,9 +18,7 @@ export interface Letters {
  * is tried again later, behind those that were not tried yet; after so many tries it is put aside.
  */
 export class Courier {
-  private readonly channel: string
   private readonly send: (notice: Notice) => Promise<void>
-  private readonly letters: Letters
   private readonly tries = new Map<string, number>()
   /** Told, but the store could not be told so: they are not sent again. */
   private readonly sent = new Set<string>()
@@ -31,10 +29,13 @@ export class Courier {
   private timer: NodeJS.Timeout | undefined
   private stopped = false
 
-  constructor(channel: string, send: Send, env: NodeJS.ProcessEnv, letters: Letters) {
-    this.channel = channel
+  constructor(
+    private readonly channel: string,
+    send: Send,
+    env: NodeJS.ProcessEnv,
+    private readonly letters: Letters,
+  ) {
     this.send = (notice) => send(notice, env)
-    this.letters = letters
   }
 
   wake(): void {

@@ -19,17 +19,16 @@ interface DeliveryOptions {
  * marked when it was delivered: after a crash it is told again at worst, under the same id.
  */
 export class Delivery implements Letters {
-  private readonly store: Store
-  private readonly options: DeliveryOptions
   private couriers = new Map<string, Courier>()
   /** What the store cannot keep, being in trouble itself, and by whom it is still to be told. */
   private unsent: { notice: Notice; left: Set<string> }[] = []
 
   private isSettled = false
 
-  constructor(store: Store, options: DeliveryOptions) {
-    this.store = store
-    this.options = options
+  constructor(
+    private readonly store: Store,
+    private readonly options: DeliveryOptions,
+  ) {
     this.employ(options.alerts)
   }
 

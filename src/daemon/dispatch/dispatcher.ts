@@ -51,8 +51,6 @@ const FILL_AGAIN_MS_MAX = 2_000
  * next one.
  */
 export class Dispatcher {
-  private readonly store: Store
-  private readonly options: DispatcherOptions
   private readonly elected: Elected
   private readonly folder: string
   private config: Config
@@ -64,9 +62,10 @@ export class Dispatcher {
   private filling: Promise<void> | undefined
   private again = false
 
-  constructor(store: Store, options: DispatcherOptions) {
-    this.store = store
-    this.options = options
+  constructor(
+    private readonly store: Store,
+    private readonly options: DispatcherOptions,
+  ) {
     const role = new Role(store, dispatcherId, 'dispatcher')
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, role, duty, options.say)

@@ -18,15 +18,12 @@ const PAGE = 1_000
  */
 export class DirectMeaning implements Meaning {
   readonly provider = 'loaded when asked'
-  private readonly store: Store
-  private readonly place: Place
-  private readonly env: NodeJS.ProcessEnv
 
-  constructor(store: Store, place: Place, env: NodeJS.ProcessEnv) {
-    this.store = store
-    this.place = place
-    this.env = env
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly place: Place,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {}
 
   async search(
     query: string,

@@ -43,16 +43,15 @@ export async function postJson(
 /** Any server that speaks OpenAI's embeddings: Ollama, llama.cpp, vLLM, OpenAI itself. */
 export class EndpointProvider implements Provider {
   readonly name: string
-  readonly dimensions: number
   readonly alike: number
   readonly near: number
   readonly floor = 0
-  private readonly options: EndpointOptions
   private readonly closing = new AbortController()
 
-  private constructor(options: EndpointOptions, dimensions: number) {
-    this.options = options
-    this.dimensions = dimensions
+  private constructor(
+    private readonly options: EndpointOptions,
+    readonly dimensions: number,
+  ) {
     this.name = `openai:${options.url}#${options.model}@${dimensions}`
     this.alike = options.alike
     this.near = options.alike - 0.1

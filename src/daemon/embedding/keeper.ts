@@ -49,8 +49,6 @@ export interface KeeperOptions {
  * something has to wait. It may die at any time: what it had claimed is done by the next one.
  */
 export class NoteKeeper {
-  private readonly store: Store
-  private readonly options: KeeperOptions
   private readonly role: Role
   private readonly elected: Elected
   private config: Config
@@ -68,9 +66,10 @@ export class NoteKeeper {
   private timer: NodeJS.Timeout | undefined
   private stops: (() => void)[] = []
 
-  constructor(store: Store, options: KeeperOptions) {
-    this.store = store
-    this.options = options
+  constructor(
+    private readonly store: Store,
+    private readonly options: KeeperOptions,
+  ) {
     this.role = new Role(store, ROLE, 'memory')
     const duty = { begin: () => this.beginDuty(), end: () => this.endDuty() }
     this.elected = new Elected(store, this.role, duty, options.say)

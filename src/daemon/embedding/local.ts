@@ -21,11 +21,9 @@ interface Pending {
 export class LocalProvider implements Provider {
   readonly name = 'local:use-lite-en@0.2'
   readonly dimensions = 512
-  readonly alike: number
   readonly near = 0.7
   /** Measured on queries with and without an answer (test/memory/held). */
   readonly floor = 0.38
-  private readonly file: URL
   private readonly waiting: Pending[] = []
   private thread: Worker | undefined
   private current: (Pending & { id: number }) | undefined
@@ -34,10 +32,10 @@ export class LocalProvider implements Provider {
   private isClosed = false
 
   /** `alike` was chosen on pairs labelled by hand (test/memory/held), apart from those reported. */
-  constructor(alike = 0.81, file = new URL('embedder.cjs', import.meta.url)) {
-    this.alike = alike
-    this.file = file
-  }
+  constructor(
+    readonly alike = 0.81,
+    private readonly file = new URL('embedder.cjs', import.meta.url),
+  ) {}
 
   async embed(texts: string[], urgent = false): Promise<Float32Array[]> {
     const parts: Promise<Float32Array[]>[] = []

@@ -19,7 +19,6 @@ export const memoryOf = (version_id: string) => version_id.slice(0, version_id.l
 
 /** Vectors in memory, kept in step with the store by its events, and the model that made them. */
 export class IndexedMeaning implements Meaning {
-  readonly model: Provider
   private readonly finder: Finder
   private index: Nearest
   private readonly versions = new Map<string, string[]>()
@@ -29,9 +28,11 @@ export class IndexedMeaning implements Meaning {
   private settling: Promise<void> | undefined
   private readonly forget: () => void
 
-  constructor(store: Store, model: Provider) {
+  constructor(
+    store: Store,
+    readonly model: Provider,
+  ) {
     this.finder = store.finder!
-    this.model = model
     this.index = new Nearest(model.dimensions)
     this.forget = store.onCommit(
       (events) => this.hear(events),

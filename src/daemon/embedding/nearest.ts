@@ -42,7 +42,6 @@ export interface Near {
  * dimensions take about 70 MB.
  */
 export class Nearest {
-  readonly dimensions: number
   private readonly pieces: Int8Array[] = []
   private readonly scales: number[] = []
   private readonly ids: (string | undefined)[] = []
@@ -53,8 +52,7 @@ export class Nearest {
   private readonly inGroup = new Map<string, Set<number>>()
   private root: Part
 
-  constructor(dimensions: number) {
-    this.dimensions = dimensions
+  constructor(readonly dimensions: number) {
     this.root = this.newLeaf()
   }
 
@@ -288,14 +286,12 @@ function twoMeans(vectors: Float32Array[]): (0 | 1)[] {
 
 /** The best so many, kept in order: few are better than the last, so an insertion is cheap. */
 class Best {
-  private readonly limit: number
-  private readonly least: number
   private readonly kept: { place: number; score: number }[] = []
 
-  constructor(limit: number, least: number) {
-    this.limit = limit
-    this.least = least
-  }
+  constructor(
+    private readonly limit: number,
+    private readonly least: number,
+  ) {}
 
   add(place: number, score: number): void {
     const { kept, limit } = this

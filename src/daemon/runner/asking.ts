@@ -15,14 +15,14 @@ type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
 /** Asks as the agent of one run. */
 export class Asking {
-  private readonly caller: Caller
-  private readonly ttl_ms: number
   private readonly reach: Reach<ReachAsk>
   private asks = 0
 
-  constructor(env: NodeJS.ProcessEnv, caller: Caller, ttl_ms: number) {
-    this.caller = caller
-    this.ttl_ms = ttl_ms
+  constructor(
+    env: NodeJS.ProcessEnv,
+    private readonly caller: Caller,
+    private readonly ttl_ms: number,
+  ) {
     this.reach = new Reach({
       find: () => findDaemon(env, folderIn(env, '/')),
       send: askSound,

@@ -9,7 +9,6 @@ import { openPrivate } from './run_folder.ts'
  * wait for its log; a line in the log says how much, as soon as there is room for it.
  */
 export class OutputLog {
-  private readonly folder: string
   private readonly bytes_max: number
   private fd: number | undefined
   private bytes = 0
@@ -17,8 +16,10 @@ export class OutputLog {
   private trouble = ''
 
   /** Takes over the folder: what another run left there is not ours. */
-  constructor(folder: string, log_bytes_max: number) {
-    this.folder = folder
+  constructor(
+    private readonly folder: string,
+    log_bytes_max: number,
+  ) {
     this.bytes_max = Math.max(1, Math.floor(log_bytes_max / 2))
     for (const name of [OUTPUT, OUTPUT_OLDER]) rmSync(join(folder, name), { force: true })
     this.attempt(() => this.open())

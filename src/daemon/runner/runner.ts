@@ -32,7 +32,6 @@ const NEVER_RAN: Exit = { code: null, signal: null }
  * it does, and the run ends only when nothing of the command is left.
  */
 export class Runner {
-  private readonly spec: RunSpec
   private readonly asking: Asking
   private readonly notes: Notes
   private command: Command | undefined
@@ -40,8 +39,7 @@ export class Runner {
   private reason: string | null = null
   private lost = false
 
-  constructor(spec: RunSpec) {
-    this.spec = spec
+  constructor(private readonly spec: RunSpec) {
     const { agent, lock, fence, place } = spec
     const under = { lock, fence }
     const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }

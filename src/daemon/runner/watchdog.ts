@@ -1,18 +1,16 @@
 /** Ends a command that takes too long, or says nothing for too long. */
 export class Watchdog {
   private readonly silence_ms: number | null
-  private readonly stop: (reason: string) => void
   private readonly limit: NodeJS.Timeout | undefined
   private quiet: NodeJS.Timeout | undefined
   private heard = performance.now()
 
   constructor(
     bounds: { time_limit_ms: number | null; silence_ms: number | null },
-    stop: (reason: string) => void,
+    private readonly stop: (reason: string) => void,
   ) {
     const { time_limit_ms, silence_ms } = bounds
     this.silence_ms = silence_ms
-    this.stop = stop
     if (time_limit_ms !== null) {
       this.limit = setTimeout(() => stop(`time limit of ${time_limit_ms / 1000} s`), time_limit_ms)
     }

@@ -37,10 +37,6 @@ export class EventClient {
   position: number
   isLive = false
   readonly epoch: number
-  private readonly out: ServerResponse
-  /** Where bytes go once the head is written: what Node would do between costs as much again. */
-  private readonly socket: Socket
-  private readonly gone: (client: EventClient) => void
   /** Called when all that waited was taken. */
   private drained: (() => void) | undefined
   /** Bytes it had taken when it was last looked at. */
@@ -51,17 +47,16 @@ export class EventClient {
   private looking: Promise<void> = Promise.resolve()
 
   constructor(
-    out: ServerResponse,
-    socket: Socket,
+    private readonly out: ServerResponse,
+
+    /** Where bytes go once the head is written: what Node would do between costs as much again. */
+    private readonly socket: Socket,
     from: { epoch: number; position: number },
-    gone: (client: EventClient) => void,
+    private readonly gone: (client: EventClient) => void,
     see?: See,
   ) {
-    this.out = out
-    this.socket = socket
     this.epoch = from.epoch
     this.position = from.position
-    this.gone = gone
     this.see = see
     out.on('close', () => this.leave())
     socket.on('drain', () => this.drained?.())

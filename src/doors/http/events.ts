@@ -25,7 +25,6 @@ export type ReadEvents = (after: number, limit: number) => Promise<Event[]>
  * keep up is let go, and costs the others nothing.
  */
 export class EventHub {
-  private readonly store: Store
   private readonly clients = new Set<EventClient>()
   /** The newest event that was heard of. */
   private position = 0
@@ -35,8 +34,7 @@ export class EventHub {
   private sending: Promise<void> | undefined
   private pings: NodeJS.Timeout | undefined
 
-  constructor(store: Store) {
-    this.store = store
+  constructor(private readonly store: Store) {
     store.onCommit(
       (events) => this.hear(events),
       () => this.close(),

@@ -7,12 +7,13 @@ import { outgoingOf } from './guard.ts'
  * and does not read keeps its answers in our memory. Refuses with `rate_limited`.
  */
 export class UnderWay {
-  private readonly c: Context
   private readonly uses: Bearer['uses']
   private ends: (() => void)[] | undefined
 
-  constructor(c: Context, { uses }: Bearer) {
-    this.c = c
+  constructor(
+    private readonly c: Context,
+    { uses }: Bearer,
+  ) {
     this.uses = uses
   }
 

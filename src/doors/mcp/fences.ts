@@ -35,16 +35,14 @@ const SLACK_MS = 1_000
  * the next write under it must be refused as stale, not taken for a new one.
  */
 export class ToolFences {
-  private readonly leases: Leases
-  private readonly silence_ms: number
   private readonly granted = new Map<string, Granted>()
   /** When each agent last showed life, and how many of its calls are under way. */
   private readonly seen = new Map<string, { at_ms: number; open: number }>()
 
-  constructor(leases: Leases, silence_ms = SILENCE_MS) {
-    this.leases = leases
-    this.silence_ms = silence_ms
-  }
+  constructor(
+    private readonly leases: Leases,
+    private readonly silence_ms = SILENCE_MS,
+  ) {}
 
   /** A call of this agent begins, which is a sign of life until it has ended. */
   begin(agent: string): () => void {

@@ -13,21 +13,18 @@ export function tokensOf(text: string): ShellToken[] {
 }
 
 class Lexer {
-  private readonly text: string
-  private readonly depth: number
   private readonly tokens: ShellToken[] = []
   private readonly heredocs: { parts: WordPart[]; end: string; tabs: boolean; quoted: boolean }[] =
     []
   private parts: WordPart[] = []
   private inWord = false
   private cases = 0
-  at: number
 
-  constructor(text: string, at: number, depth: number) {
-    this.text = text
-    this.at = at
-    this.depth = depth
-  }
+  constructor(
+    private readonly text: string,
+    public at: number,
+    private readonly depth: number,
+  ) {}
 
   /** Reads to the end, or to the parenthesis that closes the substitution which it stands in. */
   script(): ShellToken[] {

@@ -32,16 +32,17 @@ interface Simple {
 }
 
 class Walker {
-  private readonly effects: Effects
   private readonly place: ShellPlace
   private readonly variables: Variables
-  private readonly nesting: number
 
-  constructor(effects: Effects, place: ShellPlace, variables: Variables, nesting: number) {
-    this.effects = effects
+  constructor(
+    private readonly effects: Effects,
+    place: ShellPlace,
+    variables: Variables,
+    private readonly nesting: number,
+  ) {
     this.place = { ...place }
     this.variables = new Map(variables)
-    this.nesting = nesting
   }
 
   private inside(more = 0): Walker {

@@ -194,16 +194,16 @@ function remember(place: Place, epoch: number): void {
 
 /** What is done between begin and commit. */
 class Copying {
-  private readonly from: Side
-  private readonly to: Side
   private readonly shown: { from: string; to: string }
-  private readonly progress: CopyProgress
 
-  constructor(from: Side, to: Side, fromShown: string, toShown: string, progress: CopyProgress) {
-    this.from = from
-    this.to = to
+  constructor(
+    private readonly from: Side,
+    private readonly to: Side,
+    fromShown: string,
+    toShown: string,
+    private readonly progress: CopyProgress,
+  ) {
     this.shown = { from: fromShown, to: toShown }
-    this.progress = progress
   }
 
   async run(course: Course): Promise<Pick<Copied, 'rows' | 'events'>> {

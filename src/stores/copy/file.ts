@@ -23,17 +23,15 @@ const QUEUE: ReadonlySet<TableName> = new Set(['lane', 'parking'])
 export class FileSide implements Side {
   readonly isFile = true
   readonly clock = undefined
-  private readonly dir: string
-  private state: State
   private readonly changes: { [T in TableName]?: Map<string, AnyRow> } = {}
   private readonly appended: Event[] = []
   /** Keys in the order of their bytes, which is that of databases and not that of JavaScript. */
   private sorted: { table: TableName; of: State; keys: string[] } | undefined
 
-  private constructor(dir: string, state: State) {
-    this.dir = dir
-    this.state = state
-  }
+  private constructor(
+    private readonly dir: string,
+    private state: State,
+  ) {}
 
   /** Refuses (`damaged`) a folder whose newest state is not good. */
   static async open(dir: string): Promise<FileSide> {

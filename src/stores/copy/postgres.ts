@@ -29,19 +29,18 @@ const KNOWN = new Known()
 export class PostgresSide implements Side {
   readonly isFile = false
   readonly clock: string
-  private readonly address: Address
   private readonly statements: PostgresStatements
-  private readonly db: Connection
   private started: Head
-  private commits: number
 
-  private constructor(address: Address, db: Connection, head: Head, commits: number) {
-    this.address = address
+  private constructor(
+    private readonly address: Address,
+    private readonly db: Connection,
+    head: Head,
+    private commits: number,
+  ) {
     this.statements = statementsFor(address)
     this.clock = new URL(address.url).host
-    this.db = db
     this.started = head
-    this.commits = commits
   }
 
   /** Undefined where there are no tables of ours. */

@@ -21,13 +21,12 @@ const SET_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, positi
 export class SqliteSide implements Side {
   readonly isFile = false
   readonly clock = undefined
-  private readonly path: string
-  private readonly db: Database
   private readonly statements: Statements
 
-  private constructor(path: string, db: Database) {
-    this.path = path
-    this.db = db
+  private constructor(
+    private readonly path: string,
+    private readonly db: Database,
+  ) {
     this.statements = new Statements(db)
   }
 

@@ -45,7 +45,6 @@ export interface FileOptions {
 export class FileBackend implements Backend {
   readonly isDatabase = false
   readonly counter = new MemoryCounter(() => this.held())
-  private readonly options: FileOptions
   private readonly lock: LockFile | undefined
   private readonly witness: Witness
   /** Of the newest look at the folder. */
@@ -57,8 +56,7 @@ export class FileBackend implements Backend {
   /** Since when our commits found another writer in the way, and at which number. */
   private beaten: { number: number; since_ms: number; times: number } | undefined
 
-  constructor(options: FileOptions) {
-    this.options = options
+  constructor(private readonly options: FileOptions) {
     this.lock = options.lock === false ? undefined : new LockFile(options.dir)
     this.witness = new Witness(epochKey(options.dir))
   }

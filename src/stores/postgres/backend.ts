@@ -67,7 +67,6 @@ export class PostgresBackend implements Backend {
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder
   readonly counter: PostgresCounter
-  private readonly options: PostgresOptions
   private readonly statements: PostgresStatements
   private readonly sessions: Sessions
   private readonly readers: Pool
@@ -83,8 +82,7 @@ export class PostgresBackend implements Backend {
   /** For how many more commits to tell others what changed: some were there not long ago. */
   private tellings = 0
 
-  constructor(options: PostgresOptions) {
-    this.options = options
+  constructor(private readonly options: PostgresOptions) {
     this.statements = statementsFor(options.address)
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)

@@ -9,13 +9,10 @@ export type PostgresRead = <T>(use: (db: Connection) => Promise<T>, none: () => 
 
 /** Counts on connections for reading. What is free within a table only the server knows. */
 export class PostgresCounter implements Counter {
-  private readonly read: PostgresRead
-  private readonly address: Address
-
-  constructor(read: PostgresRead, address: Address) {
-    this.read = read
-    this.address = address
-  }
+  constructor(
+    private readonly read: PostgresRead,
+    private readonly address: Address,
+  ) {}
 
   cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
     const text = cutoffText(index, this.address.quoted)

@@ -6,18 +6,16 @@ const PAUSE_MS_MAX = 3_000
 
 /** A connection that hears of commits. It comes back by itself; what it misses, polling finds. */
 export class Listening {
-  private readonly sessions: Sessions
-  private readonly channel: string
-  private readonly hear: (who: string) => void
   private db: Connection | undefined
   private timer: NodeJS.Timeout | undefined
   private pause_ms = PAUSE_MS_MIN
   private stopped = false
 
-  constructor(sessions: Sessions, channel: string, hear: (who: string) => void) {
-    this.sessions = sessions
-    this.channel = channel
-    this.hear = hear
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly channel: string,
+    private readonly hear: (who: string) => void,
+  ) {
     void this.connect()
   }
 

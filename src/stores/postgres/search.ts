@@ -35,13 +35,10 @@ export async function indexAllWords(db: Connection, statements: PostgresStatemen
 
 /** Finds notes, on connections for reading. */
 export class PostgresFinder implements Finder {
-  private readonly read: PostgresRead
-  private readonly statements: PostgresStatements
-
-  constructor(read: PostgresRead, statements: PostgresStatements) {
-    this.read = read
-    this.statements = statements
-  }
+  constructor(
+    private readonly read: PostgresRead,
+    private readonly statements: PostgresStatements,
+  ) {}
 
   searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
     const { hasWord, someNotes } = this.statements

@@ -45,15 +45,13 @@ function settingsOf(lock_timeout_ms: number): string {
 
 /** Opens sessions at one address, and tries again while the server is away. */
 export class Sessions {
-  readonly address: Address
-  readonly busy_timeout_ms: number
   /** Whether a session was seen to be ours alone, where a pooler is in the way. */
   private isTried = false
 
-  constructor(address: Address, busy_timeout_ms: number) {
-    this.address = address
-    this.busy_timeout_ms = busy_timeout_ms
-  }
+  constructor(
+    readonly address: Address,
+    readonly busy_timeout_ms: number,
+  ) {}
 
   /** `lock_timeout_ms`: how long the server waits for a lock, if not half of our patience. */
   async open(lock_timeout_ms = Math.ceil(this.busy_timeout_ms / 2)): Promise<Connection> {
@@ -98,15 +96,12 @@ const CONNECTIONS_MAX = 4
 
 /** A few connections for reading, opened when first needed and used in turn. */
 export class Pool {
-  private readonly sessions: Sessions
   private readonly idle: Connection[] = []
   private readonly waiting: (() => void)[] = []
   private used = 0
   private closed = false
 
-  constructor(sessions: Sessions) {
-    this.sessions = sessions
-  }
+  constructor(private readonly sessions: Sessions) {}
 
   /** Lends a connection to `use`. One that failed in any way is not used again. */
   async with<T>(use: (db: Connection) => Promise<T>): Promise<T> {

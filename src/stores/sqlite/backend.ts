@@ -43,7 +43,6 @@ export class SqliteBackend implements Backend {
   readonly isDatabase = true
   readonly finder = new SqliteFinder((look) => this.looked(look))
   readonly counter = new SqliteCounter((look) => this.looked(look))
-  private readonly options: SqliteOptions
   private readonly connections: Connections
   private version: unknown
   private head: Head | undefined
@@ -53,8 +52,7 @@ export class SqliteBackend implements Backend {
   /** The first ready rows of lanes, as they were committed before this batch. */
   private readonly heads = new Map<string, Tables['ready'][]>()
 
-  constructor(options: SqliteOptions) {
-    this.options = options
+  constructor(private readonly options: SqliteOptions) {
     this.connections = new Connections(options)
     this.mark = new DamageMark(options.path)
   }

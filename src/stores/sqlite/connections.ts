@@ -38,12 +38,10 @@ export class Connections {
   writer: SqliteConnection | undefined
   readonly witness: Witness | undefined
   private reader: SqliteConnection | undefined
-  private readonly options: SqliteOptions
   /** The newest commit that this process has seen, in whichever file. */
   private seen: Head | undefined
 
-  constructor(options: SqliteOptions) {
-    this.options = options
+  constructor(private readonly options: SqliteOptions) {
     if (options.isWitnessed !== false) this.witness = new Witness(options.path)
   }
 

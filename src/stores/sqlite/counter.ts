@@ -10,11 +10,7 @@ const EVENTS = `SELECT (SELECT position FROM head) - (SELECT position FROM check
 
 /** Counts on the connection for reading. */
 export class SqliteCounter implements Counter {
-  private readonly looked: Look
-
-  constructor(looked: Look) {
-    this.looked = looked
-  }
+  constructor(private readonly looked: Look) {}
 
   async cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
     return this.looked((statements) => statements.cutoff(index, group, keep))

@@ -68,11 +68,7 @@ const inText = (word: string) => `{key tags content} : ${quoted(word)}`
 
 /** Finds notes on a connection for reading, opened when first needed. */
 export class SqliteFinder implements Finder {
-  private readonly looked: Look
-
-  constructor(looked: Look) {
-    this.looked = looked
-  }
+  constructor(private readonly looked: Look) {}
 
   async searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
     if (terms.length === 0) return []

@@ -6,11 +6,7 @@ import type { Statements } from './statements.ts'
 
 /** The committed rows as one reading transaction sees them. */
 export class Snapshot implements Base {
-  private readonly statements: Statements
-
-  constructor(statements: Statements) {
-    this.statements = statements
-  }
+  constructor(private readonly statements: Statements) {}
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     return this.statements.get(table, key) as Tables[T] | undefined

@@ -117,12 +117,9 @@ function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void):
 
 /** Prepared statements of one connection, made when first used. */
 export class Statements {
-  private readonly db: Database
   private readonly prepared = new Map<string, Statement>()
 
-  constructor(db: Database) {
-    this.db = db
-  }
+  constructor(private readonly db: Database) {}
 
   /** The statement known as `name`; its text is put together on first use only. */
   private once(name: string, sql: () => string): Statement {

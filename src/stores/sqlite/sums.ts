@@ -105,11 +105,7 @@ function headSum(head: Head): number {
 
 /** The sums of one store, as they are after the changes of this transaction. */
 export class RowSums {
-  private readonly sums: Sums
-
-  constructor(sums: Sums) {
-    this.sums = sums
-  }
+  constructor(private readonly sums: Sums) {}
 
   /** `before` is the row in the store, `after` what it becomes; undefined or null where none is. */
   change(table: TableName, before: AnyRow | null | undefined, after: AnyRow | null): void {

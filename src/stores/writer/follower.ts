@@ -48,8 +48,6 @@ const PAGE = 500
  * of this process are passed on at once; for those of others it looks at the head now and then.
  */
 export class Follower {
-  private readonly source: Source
-  private readonly listeners: ReadonlySet<Listener>
   private position: number
   private epoch: number
   private readonly timer: NodeJS.Timeout
@@ -59,9 +57,12 @@ export class Follower {
   private stamp: unknown
   private stopped = false
 
-  constructor(source: Source, listeners: ReadonlySet<Listener>, head: Head, every_ms: number) {
-    this.source = source
-    this.listeners = listeners
+  constructor(
+    private readonly source: Source,
+    private readonly listeners: ReadonlySet<Listener>,
+    head: Head,
+    every_ms: number,
+  ) {
     this.position = head.position
     this.epoch = head.epoch
     // Not in step with others: many processes may follow one store.

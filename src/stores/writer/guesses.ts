@@ -21,11 +21,8 @@ export async function untilLoaded<T>(backend: Backend, step: () => T): Promise<T
  */
 export class Guesses implements Base {
   readonly needs: Need[] = []
-  private readonly base: Base
 
-  constructor(base: Base) {
-    this.base = base
-  }
+  constructor(private readonly base: Base) {}
 
   /** Runs `step` for its needs only; on guesses it may fail in any way. */
   tryOut(step: () => unknown): void {

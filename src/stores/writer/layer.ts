@@ -44,11 +44,6 @@ export class Batch {
   readonly changes: Changes
   readonly drafts: EventDraft[] = []
   forgets: EventPlace | undefined
-  readonly instant: Instant
-  head: Head
-  private readonly base: Base
-  private readonly machine: Machine
-  private readonly asks: number
   /** How often a row was put into a table. Zero spares scans a look at the changes. */
   readonly puts: Partial<Record<TableName, number>>
   private readonly pages = new Map<IndexName, Map<string, Page>>()
@@ -57,18 +52,13 @@ export class Batch {
   private readonly facts = new Map<string, Fact>()
 
   constructor(
-    base: Base,
-    head: Head,
-    instant: Instant,
-    machine: Machine,
-    asks = 1,
+    private readonly base: Base,
+    public head: Head,
+    readonly instant: Instant,
+    private readonly machine: Machine,
+    private readonly asks = 1,
     decided: Pick<Batch, 'changes' | 'puts'> = { changes: {}, puts: {} },
   ) {
-    this.base = base
-    this.head = head
-    this.instant = instant
-    this.machine = machine
-    this.asks = asks
     this.changes = decided.changes
     this.puts = decided.puts
   }
@@ -162,14 +152,13 @@ export class Layer implements View {
   readonly now: number
   readonly wall: number
   readonly at: string
-  private readonly batch: Batch
-  /** Groups that could not be stopped: for this ask they are as good as out of reach. */
-  private readonly unstoppable: ReadonlySet<string>
 
-  constructor(batch: Batch, unstoppable: ReadonlySet<string> = new Set()) {
-    this.batch = batch
+  constructor(
+    private readonly batch: Batch,
+    /** Groups that could not be stopped: for this ask they are as good as out of reach. */
+    private readonly unstoppable: ReadonlySet<string> = new Set(),
+  ) {
     this.head = batch.head
-    this.unstoppable = unstoppable
     this.now = batch.instant.now
     this.wall = batch.instant.wall
     this.at = batch.instant.at

@@ -12,19 +12,17 @@ export class Page {
   readonly rows: AnyRow[] = []
   start = 0
   private done = false
-  private readonly base: Base
-  private readonly index: IndexName
-  private readonly group: string
-  private size: number
 
   private readonly after: Cursor | undefined
 
-  constructor(base: Base, index: IndexName, group: string, size: number, after?: Cursor) {
+  constructor(
+    private readonly base: Base,
+    private readonly index: IndexName,
+    private readonly group: string,
+    private size: number,
+    after?: Cursor,
+  ) {
     this.after = after
-    this.base = base
-    this.index = index
-    this.group = group
-    this.size = size
   }
 
   /** The row at `i`, fetching further pages as needed; undefined at the end. */
@@ -74,14 +72,12 @@ const NONE: never[] = []
  * those before it changed: to look at all of that each time took most of a large batch.
  */
 export class ChangedRows {
-  private readonly index: IndexName
   private readonly groupOf: (row: AnyRow) => string | null
   private readonly groups = new Map<string, AnyRow[]>()
   /** Each row as it stands in its group. */
   private readonly rows = new Map<string, AnyRow>()
 
-  constructor(index: IndexName) {
-    this.index = index
+  constructor(private readonly index: IndexName) {
     this.groupOf = INDEXES[index].group as (row: AnyRow) => string | null
   }
 

@@ -3,12 +3,9 @@ import type { Machine } from '../../machine/machine.ts'
 
 /** Commands that are being stopped, by the fence they ran under. */
 export class Stops {
-  private readonly machine: Machine
   private readonly under = new Map<number, Promise<boolean>>()
 
-  constructor(machine: Machine) {
-    this.machine = machine
-  }
+  constructor(private readonly machine: Machine) {}
 
   has({ fence }: Lease): boolean {
     return this.under.has(fence)

@@ -51,7 +51,6 @@ const BATCH_MAX = 128
  * lease that was granted in the same batch.
  */
 export class Store {
-  readonly machine: Machine
   /** Reads what runs of this machine wrote; undefined for a store without a place of its own. */
   output: ReadOutput | undefined
   /** What this process saw of the store. */
@@ -64,7 +63,6 @@ export class Store {
   readonly isDatabase: boolean
   readonly isShared: boolean
   isClosed = false
-  private readonly backend: Backend
   private readonly waiting: Ask[] = []
   private readonly listeners = new Set<Listener>()
   private follower: Follower | undefined
@@ -73,9 +71,10 @@ export class Store {
   private readonly batch_max: number
   private readonly rounds = new Rounds()
 
-  constructor(backend: Backend, machine: Machine) {
-    this.backend = backend
-    this.machine = machine
+  constructor(
+    private readonly backend: Backend,
+    readonly machine: Machine,
+  ) {
     this.stops = new Stops(machine)
     this.counter = backend.counter
     this.isDatabase = backend.isDatabase

@@ -76,11 +76,8 @@ export class Repeated {
   isOver = false
   private isBusy = false
   private isWanted = false
-  private readonly work: () => Promise<void>
 
-  constructor(work: () => Promise<void>) {
-    this.work = work
-  }
+  constructor(private readonly work: () => Promise<void>) {}
 
   soon(): void {
     this.isWanted = true

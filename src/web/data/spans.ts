@@ -42,12 +42,9 @@ export class SpanReader {
   spans: Span[] = []
   private readonly held = new Map<string, Span>()
   private readonly waits = new Map<string, Span[]>()
-  private readonly from_ms: number
   private position = 0
 
-  constructor(from_ms: number) {
-    this.from_ms = from_ms
-  }
+  constructor(private readonly from_ms: number) {}
 
   /** Each event once, whether it came with the past or just now. */
   takeAll(events: ShownEvent[]): void {

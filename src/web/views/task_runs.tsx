@@ -99,13 +99,11 @@ function Log({ run }: { run: ShownRun }) {
 /** Reads on until the run has ended and all of it was read. */
 class LogReader {
   private isOver = false
-  private readonly id: string
-  private readonly take: (text: string, isKept: boolean) => void
 
-  constructor(id: string, take: (text: string, isKept: boolean) => void) {
-    this.id = id
-    this.take = take
-  }
+  constructor(
+    private readonly id: string,
+    private readonly take: (text: string, isKept: boolean) => void,
+  ) {}
 
   stop(): void {
     this.isOver = true

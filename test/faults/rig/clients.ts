@@ -20,16 +20,14 @@ export interface ClientPlan {
 
 /** Keeps one agent alive: whenever its process ends, the next life of it begins. */
 export class ClientKeeper {
-  readonly plan: ClientPlan
   proc: Proc | undefined
-  private readonly scene: Scene
   private lives = 0
   private secret = ''
 
-  constructor(scene: Scene, plan: ClientPlan) {
-    this.scene = scene
-    this.plan = plan
-  }
+  constructor(
+    private readonly scene: Scene,
+    readonly plan: ClientPlan,
+  ) {}
 
   async keep(until: string): Promise<void> {
     await this.prepare()

@@ -16,18 +16,19 @@ export interface Direct {
 /** Commands that somebody types, one after the other, some of them killed on the way. */
 export class CommandLine {
   proc: Proc | undefined
-  private readonly scene: Scene
   private readonly env: Env
-  private readonly agent: string
   private readonly notes: Notes
   private readonly door: string
   private readonly before: readonly string[]
   private asked = 0
 
   /** `direct`: it does not see the daemon, and opens the store itself. */
-  constructor(scene: Scene, agent: string, daemon: DaemonKeeper, direct: Direct | undefined) {
-    this.scene = scene
-    this.agent = agent
+  constructor(
+    private readonly scene: Scene,
+    private readonly agent: string,
+    daemon: DaemonKeeper,
+    direct: Direct | undefined,
+  ) {
     this.door = direct ? 'direct' : 'cli'
     this.env = { ...scene.env, LEASEHOLD_DIR: daemon.state, ...direct?.env }
     this.before = direct?.before ?? []
@@ -114,14 +115,14 @@ export class CommandLine {
 /** `leasehold run` around a command that witnesses whom it sees beside it. */
 export class Wrapper {
   proc: Proc | undefined
-  private readonly scene: Scene
   private readonly env: Env
-  private readonly name: string
   private lives = 0
 
-  constructor(scene: Scene, name: string, daemon: DaemonKeeper) {
-    this.scene = scene
-    this.name = name
+  constructor(
+    private readonly scene: Scene,
+    private readonly name: string,
+    daemon: DaemonKeeper,
+  ) {
     this.env = { ...scene.env, LEASEHOLD_DIR: daemon.state }
   }
 
@@ -147,15 +148,15 @@ export class Wrapper {
 /** An agent at the other end of `leasehold mcp`'s pipe. */
 export class McpClient {
   proc: Proc | undefined
-  private readonly scene: Scene
   private readonly env: Env
-  private readonly agent: string
   private lives = 0
   private id = 0
 
-  constructor(scene: Scene, agent: string, daemon: DaemonKeeper) {
-    this.scene = scene
-    this.agent = agent
+  constructor(
+    private readonly scene: Scene,
+    private readonly agent: string,
+    daemon: DaemonKeeper,
+  ) {
     this.env = { ...scene.env, LEASEHOLD_DIR: daemon.state, LEASEHOLD_AGENT: agent }
   }
 

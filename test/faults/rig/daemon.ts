@@ -9,8 +9,6 @@ const START_MS = 30_000
 
 /** One daemon that is started again whenever it ends, and the relay through which agents ask it. */
 export class DaemonKeeper {
-  readonly name: string
-  readonly state: string
   readonly relay: Relay
   port = 0
   proc: Proc | undefined
@@ -19,13 +17,13 @@ export class DaemonKeeper {
   /** Another that wants to serve the same store. */
   rival: Proc | undefined
   private serving_since = Number.POSITIVE_INFINITY
-  private readonly scene: Scene
   private isKept = true
 
-  constructor(scene: Scene, name: string, state: string) {
-    this.scene = scene
-    this.name = name
-    this.state = state
+  constructor(
+    private readonly scene: Scene,
+    readonly name: string,
+    readonly state: string,
+  ) {
     this.relay = new Relay(() => this.port)
   }
 

@@ -20,13 +20,15 @@ const memoryAt = (folder: string, size: string) =>
 
 /** A disk of its own for one world, which can be filled, or lose its power. */
 export class Disk {
-  readonly folder: string
   private readonly image: string | undefined
   /** A small disk in memory, if the image lies there. */
   private readonly below: string | undefined
 
-  private constructor(folder: string, image?: string, below?: string) {
-    this.folder = folder
+  private constructor(
+    readonly folder: string,
+    image?: string,
+    below?: string,
+  ) {
     this.image = image
     this.below = below
   }

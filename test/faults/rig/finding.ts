@@ -10,14 +10,11 @@ export interface Found {
 
 /** Processes that our programs started by themselves: runners, watchers and commands. */
 export class Finder {
-  private readonly scene: Scene
   private readonly known = new Map<string, Role | undefined>()
   /** Were there before, and are none of ours. */
   private readonly others = new Set(pidsNow())
 
-  constructor(scene: Scene) {
-    this.scene = scene
-  }
+  constructor(private readonly scene: Scene) {}
 
   all(): Found[] {
     return pidsNow().flatMap((pid): Found[] => {

@@ -22,8 +22,6 @@ export type Env = Record<string, string | undefined>
 
 /** A program that the rig started, and what it said. */
 export class Proc {
-  readonly who: string
-  readonly role: Role
   readonly child: ChildProcess
   readonly since = nowMs()
   out = ''
@@ -34,15 +32,13 @@ export class Proc {
 
   /** `before` stands before the program, and becomes it. */
   constructor(
-    who: string,
-    role: Role,
+    readonly who: string,
+    readonly role: Role,
     argv: string[],
     env: Env,
     cwd: string,
     before: readonly string[] = [],
   ) {
-    this.who = who
-    this.role = role
     const [program, ...args] = [...before, process.execPath, ...argv]
     this.child = spawn(program!, args, { env, cwd, stdio: 'pipe' })
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.out += text))

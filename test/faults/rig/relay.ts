@@ -13,12 +13,10 @@ export class Relay {
   onRequest: (() => void) | undefined
   port = 0
   lost = 0
-  private readonly to: () => number
   private readonly server: Server
   private readonly pairs = new Set<[Socket, Socket]>()
 
-  constructor(to: () => number) {
-    this.to = to
+  constructor(private readonly to: () => number) {
     this.server = createServer((near) => this.join(near))
   }
 

@@ -37,13 +37,12 @@ const SETTLE_TRIES = 4
 class RigAgent {
   private readonly notes: Notes
   private readonly random: Random
-  private readonly orders: Orders
-  private readonly client: Client
   private asked = 0
 
-  constructor(orders: Orders, client: Client) {
-    this.orders = orders
-    this.client = client
+  constructor(
+    private readonly orders: Orders,
+    private readonly client: Client,
+  ) {
     this.notes = new Notes(orders.calls)
     this.random = new Random(orders.seed)
   }

@@ -11,12 +11,9 @@ const STILL_MS = 200
 
 /** Where one world plays: its folders, its history, and what was done to its processes. */
 export class Scene {
-  readonly name: string
-  readonly folder: string
   readonly calls: string
   readonly out: string
   readonly random: Random
-  readonly counts: Counts
   env: Env
   /** The command line: as it ships, or with a bug in it to see that it is found. */
   readonly bin: string
@@ -30,11 +27,14 @@ export class Scene {
   private readonly killed = new Set<string>()
   private readonly paused = new Set<number>()
 
-  constructor(name: string, folder: string, seed: number, counts: Counts, plant?: string) {
+  constructor(
+    readonly name: string,
+    readonly folder: string,
+    seed: number,
+    readonly counts: Counts,
+    plant?: string,
+  ) {
     this.bin = plant === undefined ? BIN : TEST_CLI
-    this.name = name
-    this.folder = folder
-    this.counts = counts
     this.random = new Random(seed)
     this.calls = join(folder, 'calls')
     this.out = join(folder, 'out')

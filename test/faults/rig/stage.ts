@@ -20,14 +20,12 @@ export interface AimedCase {
 
 /** What a case plays on: a state folder, a daemon if it wants one, and commands. */
 export class Stage {
-  readonly scene: Scene
   readonly state: string
   readonly env: Env
   readonly daemon: DaemonKeeper
   private readonly ending: (() => unknown)[] = []
 
-  constructor(scene: Scene) {
-    this.scene = scene
+  constructor(readonly scene: Scene) {
     this.state = join(scene.folder, 'state')
     fs.mkdirSync(this.state, { mode: 0o700 })
     this.env = { ...scene.env, LEASEHOLD_DIR: this.state }
@@ -74,10 +72,8 @@ export function living(stage: Stage): number {
 export class Line {
   private readonly socket: Socket
   private said = ''
-  private readonly port: number
 
-  constructor(port: number) {
-    this.port = port
+  constructor(private readonly port: number) {
     this.socket = connect(port, '127.0.0.1').on('error', () => undefined)
     this.socket.setEncoding('utf8').on('data', (text: string) => (this.said += text))
   }

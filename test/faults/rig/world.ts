@@ -41,7 +41,6 @@ function writeDurably(path: string, text: string): void {
 
 /** A store, the programs that use it, and what is done to them. */
 export class World {
-  readonly plan: WorldPlan
   readonly scene: Scene
   readonly daemons: DaemonKeeper[] = []
   readonly clients: ClientKeeper[] = []
@@ -57,8 +56,10 @@ export class World {
   private readonly until: string
   private readonly running: Promise<void>[] = []
 
-  constructor(plan: WorldPlan, counts: Counts) {
-    this.plan = plan
+  constructor(
+    readonly plan: WorldPlan,
+    counts: Counts,
+  ) {
     mkdirSync(plan.folder, { recursive: true })
     this.scene = new Scene(plan.name, plan.folder, plan.seed, counts, plan.plant)
     this.until = join(plan.folder, 'until')

@@ -87,19 +87,16 @@ function taken(refusal: Refusal): Refusal {
 
 /** Lines of what happened; below them, in a terminal, one line per running task. */
 class Screen {
-  private readonly json: boolean
-  private readonly store: Store
-  private readonly folder: string
   private readonly live = process.stdout.isTTY
   private drawn = 0
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
 
-  constructor(json: boolean, store: Store, folder: string) {
-    this.json = json
-    this.store = store
-    this.folder = folder
-  }
+  constructor(
+    private readonly json: boolean,
+    private readonly store: Store,
+    private readonly folder: string,
+  ) {}
 
   begin(): void {
     this.say('dispatching; Ctrl-C stops it, and running agents go on')

@@ -81,13 +81,11 @@ function noLog(run: runs.ShownRun | undefined, asked: string): Refusal {
 
 /** Reads on where it stopped, also when the file was put aside for a new one meanwhile. */
 class Tail {
-  private readonly folder: string
   private file: number
   private inode: number
   private readonly safe = new SafeOutput()
 
-  constructor(folder: string) {
-    this.folder = folder
+  constructor(private readonly folder: string) {
     if (existsSync(join(folder, OUTPUT_OLDER))) {
       this.file = openSync(join(folder, OUTPUT_OLDER), 'r')
       this.rest()

@@ -123,15 +123,13 @@ function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
 
 /** The lease of this run, from grant to release. */
 class Held {
-  private readonly context: Context
-  private readonly lease: locks.ShownLease
   private endRenewing: () => void = () => undefined
   private lost: string | undefined
 
-  constructor(context: Context, lease: locks.ShownLease) {
-    this.context = context
-    this.lease = lease
-  }
+  constructor(
+    private readonly context: Context,
+    private readonly lease: locks.ShownLease,
+  ) {}
 
   private get proof() {
     return { name: this.lease.name, fence: this.lease.fence }

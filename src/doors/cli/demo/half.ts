@@ -116,14 +116,11 @@ export function plainEnvironment(): NodeJS.ProcessEnv {
 }
 
 class Count {
-  private readonly folder: string
   private readonly acknowledged: string[] = []
   private readonly finished: string[] = []
   private refused = 0
 
-  constructor(folder: string) {
-    this.folder = folder
-  }
+  constructor(private readonly folder: string) {}
 
   hear(words: FromAgent): void {
     if (words.say === 'edited') this.acknowledged.push(words.line)

@@ -7,16 +7,14 @@ const COUNT_EVERY_MS = 300
 
 /** Shows how it goes: lines that are drawn over on a terminal, a line now and then elsewhere. */
 export class Picture {
-  private readonly out: NodeJS.WriteStream
-  private readonly isQuiet: boolean
   private lines = 0
   private shown_ms = 0
   private counted = { at_ms: -Infinity, text: '' }
 
-  constructor(out: NodeJS.WriteStream, isQuiet: boolean) {
-    this.out = out
-    this.isQuiet = isQuiet
-  }
+  constructor(
+    private readonly out: NodeJS.WriteStream,
+    private readonly isQuiet: boolean,
+  ) {}
 
   /** The start of a half, which takes a moment. */
   begin(title: string): void {

@@ -18,11 +18,12 @@ const BOM = '\u{FEFF}'
 export class JsonText {
   private text: string
   private readonly bom: string
-  private readonly path: string
 
   /** Refuses (`invalid`) what is broken, with line and column, and what is no object. */
-  constructor(text: string | undefined, path: string) {
-    this.path = path
+  constructor(
+    text: string | undefined,
+    private readonly path: string,
+  ) {
     this.bom = text?.startsWith(BOM) ? BOM : ''
     const plain = (text ?? '').slice(this.bom.length)
     this.text = plain.trim() === '' ? `{}${plain || '\n'}` : plain

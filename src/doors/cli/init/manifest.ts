@@ -30,15 +30,17 @@ interface Kind {
  */
 export class Manifest {
   readonly folder: string
-  private readonly root: string
   private readonly path: string
   private kept: Kind
   readonly exists: boolean
 
   /** Refuses (`damaged`) a manifest that cannot be read: what to go back to is in there. */
-  constructor(state: string, root: string, main: string) {
+  constructor(
+    state: string,
+    private readonly root: string,
+    main: string,
+  ) {
     this.folder = join(state, 'init')
-    this.root = root
     const name = root === main ? 'main' : `worktree-${sha256(root).slice(0, 12)}`
     this.path = join(this.folder, `${name}.json`)
     this.exists = existsSync(this.path)

@@ -34,9 +34,6 @@ export type NotesByKey = Map<string, ShownItem>
 
 /** What one sync knows of a folder and of a store, and what it has done so far. */
 export class Folder {
-  readonly plan: SyncPlan
-  /** What was the same on both sides; kept in step with what is done. */
-  readonly entries: Entries
   /** The files as they are. */
   readonly found = new Map<string, FoundFile>()
   /** Files that are missing, and may come back in a moment: nothing is done about them yet. */
@@ -45,10 +42,11 @@ export class Folder {
     ...{ imported: [], exported: [], removed: [], deleted: [], conflicts: [], skipped: [] },
   }
 
-  constructor(plan: SyncPlan, entries: Entries) {
-    this.plan = plan
-    this.entries = entries
-  }
+  constructor(
+    readonly plan: SyncPlan,
+    /** What was the same on both sides; kept in step with what is done. */
+    readonly entries: Entries,
+  ) {}
 
   isAsked({ scope }: { scope: string }): boolean {
     return this.plan.scope === undefined || this.plan.scope === scope

@@ -68,13 +68,11 @@ export async function watchFolder(watching: Watching): Promise<void> {
 
 /** Rings when there is something to look at, but not in the middle of somebody's saving. */
 class Bell {
-  private readonly signal: AbortSignal
   private isRung = false
   private touched_ms = Number.NEGATIVE_INFINITY
   private wake: () => void = () => undefined
 
-  constructor(signal: AbortSignal) {
-    this.signal = signal
+  constructor(private readonly signal: AbortSignal) {
     signal.addEventListener('abort', () => this.ring())
   }
 
@@ -115,14 +113,12 @@ class Bell {
 
 /** Hears of changes in the folder and in those of its scopes, each watched for itself. */
 class WatchedFolders {
-  private readonly dir: string
-  private readonly touch: () => void
   private readonly watchers = new Map<string, FSWatcher>()
 
-  constructor(dir: string, touch: () => void) {
-    this.dir = dir
-    this.touch = touch
-  }
+  constructor(
+    private readonly dir: string,
+    private readonly touch: () => void,
+  ) {}
 
   /** Watches what has come and forgets what is gone; true when something has come. */
   refresh(): boolean {

@@ -63,15 +63,13 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** Tells what was done, once: what is skipped is skipped in every sync. */
 class Teller {
   hasSaid = false
-  private readonly json: boolean
-  private readonly dir: string
   private skipped = new Set<string>()
   private warned = ''
 
-  constructor(json: boolean, dir: string) {
-    this.json = json
-    this.dir = dir
-  }
+  constructor(
+    private readonly json: boolean,
+    private readonly dir: string,
+  ) {}
 
   say(synced: Synced): void {
     this.warned = ''

@@ -65,10 +65,8 @@ type Mode =
   | { name: 'log'; run_id: string }
 
 class Live {
-  private readonly context: Context
   private readonly screen = new Screen()
   private readonly lastLine: (run_id: string) => string
-  private now: Now
   /** What the store's clock is ahead of ours, so that countdowns end when leases do. */
   private ahead_ms: number
   private chosen: string | undefined
@@ -78,9 +76,10 @@ class Live {
   private again = false
   private quit!: () => void
 
-  constructor(context: Context, now: Now) {
-    this.context = context
-    this.now = now
+  constructor(
+    private readonly context: Context,
+    private now: Now,
+  ) {
     this.ahead_ms = Date.parse(now.at) - Date.now()
     this.lastLine = lastLineIn(context)
   }
