@@ -2,7 +2,7 @@ import { lockOf } from './locks/lease.ts'
 import { scopeOfLane } from './queue/lane.ts'
 import { groupLimit, projectLimit } from './queue/limit.ts'
 import { userLock } from './queue/share.ts'
-import { type TableName, TABLES, type Tables } from './rows.ts'
+import type { TableName, Tables } from './rows.ts'
 import type { INDEXES, IndexName, Need } from './view.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { INDEXES, IndexName, Need } from './view.ts'
  * row or turn it into SQL, and no store has to know a rule.
  */
 
-/** A row by its key, or the first rows of a group: named by a prefix and fields of the row before. */
+/** A row by its key, or the first rows of a group, as a row that was read before names them. */
 export type Likely = ({ table: TableName } | { index: IndexName }) & {
   prefix?: string
   /** Joined as `keyOf` does; where one is null there is nothing to read. */
@@ -77,6 +77,11 @@ export const AHEAD: Partial<Record<IndexName, IndexAhead>> = {
   parkings_at: { taken: true, next: AFTER_PARKING },
 } satisfies { [I in IndexName]?: IndexAhead & { next?: From<RowOfIndex<I>> } }
 
+/** The indexes that have something to read behind their rows. */
+export const FOLLOWED = Object.entries(AHEAD).flatMap(([index, { next }]) =>
+  next ? [{ index: index as IndexName, next }] : [],
+)
+
 /** What `likely` names, seen from `row`; undefined where there is nothing to read. */
 export function nameFrom(row: object, { prefix = '', fields }: Likely): string | undefined {
   let name = prefix
@@ -97,16 +102,17 @@ export function needFrom(row: object, likely: Likely): Need | undefined {
   return { index: likely.index, group: name, ...(limit !== undefined && { limit }) }
 }
 
-interface TableAhead<T extends TableName> {
+interface TableAhead {
   /** Without a row unless somebody waits or depends on something. */
   often_empty?: true
   /** Every claim looks at some of its rows. */
   claimed?: true
   /** The fields that a claim, a renewal or an end changes, and hardly anything else. */
-  changes?: readonly Field<T>[]
+  changes?: readonly string[]
 }
 
-const BY_TABLE: { [T in TableName]?: TableAhead<T> } = {
+/** By table: how claims use its rows. */
+export const TABLE_AHEAD: Partial<Record<TableName, TableAhead>> = {
   task: {
     changes: [
       'status',
@@ -147,9 +153,4 @@ const BY_TABLE: { [T in TableName]?: TableAhead<T> } = {
       'turn',
     ],
   },
-}
-
-/** What is known of the rows of a table. */
-export const tableAhead = (table: TableName) => (BY_TABLE[table] ?? {}) as TableAhead<TableName>
-
-export const OFTEN_EMPTY = TABLES.filter((table) => tableAhead(table).often_empty)
+} satisfies { [T in TableName]?: TableAhead & { changes?: readonly Field<T>[] } }

@@ -1,4 +1,4 @@
-import { AHEAD, type Likely, nameFrom } from '../../core/ahead.ts'
+import { FOLLOWED, type Likely, nameFrom } from '../../core/ahead.ts'
 import { KEYS, type TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
@@ -40,9 +40,9 @@ export function aheadParts(schema: string, { groups }: Wanted) {
     return { name, next }
   }
   let sources: { name: string; next: readonly Likely[] }[] = []
-  for (const [index, { next }] of Object.entries(AHEAD) as [IndexName, { next?: Likely[] }][]) {
+  for (const { index, next } of FOLLOWED) {
     const wanted = groups.get(index)
-    if (!wanted || !next) continue
+    if (!wanted) continue
     values.push(textArray([...wanted.keys()]), Math.max(...wanted.values()))
     const scan = scanText(index, schema, '', `$${values.length}::bigint`)
     const text = `SELECT t.* FROM unnest($${values.length - 1}::text[]) AS g
@@ -91,7 +91,8 @@ function nameText({ prefix, fields }: Likely): string {
 function fromText(schema: string, { likely, names }: Target): string {
   const all = names.join(' UNION ')
   if ('index' in likely) {
-    return `(${all}) AS g0 CROSS JOIN LATERAL (${scanText(likely.index, schema, '', `${EACH}`)}) AS t`
+    const scan = scanText(likely.index, schema, '', `${EACH}`)
+    return `(${all}) AS g0 CROSS JOIN LATERAL (${scan}) AS t`
   }
   const { table } = likely
   return `${schema}.${quoted(table)} AS t WHERE t.${quoted(KEYS[table])} = ANY (ARRAY(${all}))`

@@ -1,4 +1,4 @@
-import { tableAhead } from '../../core/ahead.ts'
+import { TABLE_AHEAD } from '../../core/ahead.ts'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import type { AnyRow } from '../port.ts'
 import { PostgresCodec } from './codec.ts'
@@ -16,7 +16,7 @@ interface Hot {
  */
 const hotOf = new Map<TableName, Hot>()
 for (const table of TABLES) {
-  const hot = tableAhead(table).changes
+  const hot = TABLE_AHEAD[table]?.changes
   if (!hot) continue
   const columns: Record<string, ColumnKind> = COLUMNS[table]
   const names = [KEYS[table] as string, ...hot]

@@ -1,4 +1,4 @@
-import { AHEAD, type Likely, needFrom } from '../../core/ahead.ts'
+import { AHEAD, FOLLOWED, type Likely, needFrom } from '../../core/ahead.ts'
 import { keyOf, KEYS, type TableName, TABLES, type Tables } from '../../core/rows.ts'
 import {
   type Cursor,
@@ -34,18 +34,11 @@ export interface KnownChange {
   row: (() => AnyRow | null) | undefined
 }
 
-/** The indexes with something to read behind their rows, and those that are read behind others. */
-const FOLLOWED = Object.entries(AHEAD).filter(([, { next }]) => next) as [
-  IndexName,
-  { next: readonly Likely[] },
-][]
-const READ_AHEAD = new Set(FOLLOWED.flatMap(([, { next }]) => indexesIn(next)))
+const READ_AHEAD = new Set(FOLLOWED.flatMap(({ next }) => next.flatMap(indexesIn)))
 
-function indexesIn(likely: readonly Likely[]): IndexName[] {
-  return likely.flatMap((each) => [
-    ...('index' in each ? [each.index] : []),
-    ...indexesIn(each.next ?? []),
-  ])
+function indexesIn(likely: Likely): IndexName[] {
+  const behind = likely.next?.flatMap(indexesIn) ?? []
+  return 'index' in likely ? [likely.index, ...behind] : behind
 }
 
 interface Index {
@@ -176,7 +169,7 @@ export class Known implements Base {
   lackingAhead(): Wanted {
     const needs: Need[] = []
     const seen = new Set<AnyRow>()
-    for (const [index, { next }] of FOLLOWED) this.addNext(next, this.startsOf(index), needs, seen)
+    for (const { index, next } of FOLLOWED) this.addNext(next, this.startsOf(index), needs, seen)
     return this.lacking(needs)
   }
 

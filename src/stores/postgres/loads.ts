@@ -1,5 +1,5 @@
-import { AHEAD, OFTEN_EMPTY } from '../../core/ahead.ts'
-import { KEYS, type TableName } from '../../core/rows.ts'
+import { AHEAD, TABLE_AHEAD } from '../../core/ahead.ts'
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { INDEXES } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
 import { aheadParts, foundAhead } from './ahead.ts'
@@ -7,6 +7,9 @@ import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known, Wanted } from './known.ts'
 import { SCANS, scanText } from './scans.ts'
+
+/** Known to be empty, they spare every claim several looks for what is not there. */
+const OFTEN_EMPTY = TABLES.filter((table) => TABLE_AHEAD[table]?.often_empty)
 
 /** One part of the statement that loads: its text, and what to do with the rows it finds. */
 interface Branch {

@@ -1,4 +1,4 @@
-import { tableAhead } from '../../core/ahead.ts'
+import { TABLE_AHEAD } from '../../core/ahead.ts'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { COLUMNS } from '../columns.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -33,7 +33,7 @@ export function pack(changes: Changes): string {
     for (const [key, row] of changed) {
       if (!row) gone.push(key)
       // Of rows that not every claim looks at, it is enough to say that they changed.
-      else if (tableAhead(table).claimed) rows.push(CODECS[table].list(row))
+      else if (TABLE_AHEAD[table]?.claimed) rows.push(CODECS[table].list(row))
       else other.push(key)
     }
     packed[table] = { rows, gone, other }
