@@ -360,3 +360,10 @@ export const processKey = ({ pid, start }: Pick<ProcessRef, 'pid' | 'start'>) =>
 export function keyOf(...parts: string[]): string {
   return parts.join('\n')
 }
+
+/** Makes every rank a number of sixteen digits. */
+const RANK_BASE = 10 ** 15
+
+/** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
+export const readyKey = ({ scope, rank, task_id }: Pick<Ready, 'scope' | 'rank' | 'task_id'>) =>
+  keyOf(scope, String(RANK_BASE + rank), task_id)

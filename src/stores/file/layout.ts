@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readyKey } from '../../core/tasks/ready.ts'
 import type { Refusal } from '../../core/refusal.ts'
-import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
+import { type Ready, readyKey, TABLES, type TableName } from '../../core/rows.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'
 import { outgrown } from '../successor.ts'
@@ -82,7 +81,7 @@ function shaped(found: Record<string, unknown>): State {
 
 /** Before there was a queue, keys of ready rows did not tell their rank. */
 function rekeyed(row: Ready): Ready {
-  const key = readyKey(row.scope, row.rank, row.task_id)
+  const key = readyKey(row)
   return row.key === key ? row : { ...row, key }
 }
 
