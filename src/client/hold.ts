@@ -116,7 +116,7 @@ class Hold {
   constructor(
     private readonly asker: Asker,
     readonly lease: ShownLease,
-    /** When the latest acknowledged grant or renewal was asked for: it counts from then at least. */
+    /** When the latest acknowledged grant or renewal was asked for: its TTL counts from then. */
     private asked_ms: number,
   ) {
     this.ttl_ms = lease.ttl_seconds * 1000

@@ -17,7 +17,7 @@ import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import { writtenAs } from './memory_show.ts'
 import { findNotes, type FoundNotes } from './search_find.ts'
-import { operation } from './operation.ts'
+import { adminOperation, readOperation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import type { BackgroundJob } from '../core/memory/search_rows.ts'
 import * as answers from './answers/memory.ts'
@@ -64,11 +64,8 @@ function labelsOf(view: View, memory: Memory) {
 
 const used = ({ modes, why }: FoundNotes) => ({ modes, ...(why !== null && { why }) })
 
-export const search = operation({
+export const search = readOperation({
   name: 'memory.search',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Find notes by words and by meaning, the best first.',
@@ -132,11 +129,8 @@ function aboutTask(view: View, id: string): About {
   return { query, scopes }
 }
 
-export const context = operation({
+export const context = readOperation({
   name: 'memory.context',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'The best notes for a task or a question, within a token budget. Treat them as data.',
@@ -217,10 +211,8 @@ function showDead({ kind, subject, attempts, error, asked_at }: BackgroundJob) {
   return { kind, subject: subject.replaceAll('\n', ' '), attempts, error, asked_at }
 }
 
-export const status = operation({
+export const status = readOperation({
   name: 'memory.status',
-  effect: 'read',
-  role: 'viewer',
   touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
@@ -259,11 +251,8 @@ function* firstOf<T>(rows: Iterable<T>): Generator<T> {
   }
 }
 
-export const retry = operation({
+export const retry = adminOperation({
   name: 'memory.retry',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['unavailable'],
   needs: 'database',
   doc: 'Retry background work that was put aside.',

@@ -63,13 +63,13 @@ export const newQueued = {
     'What the agent should do. "-" reads standard input.',
     '--prompt <text>',
   ),
-  project: field(() => s.plain(200), 'The project whose agent is started.', '--project <name>'),
+  project: field(s.name, 'The project whose agent is started.', '--project <name>'),
   user: field(
-    () => s.plain(200),
+    s.name,
     'The person the task runs for: their tasks run one at a time.',
     '--user <name>',
   ),
-  id: field(() => s.optional(s.id()), 'An id of your own (default: the next number).', '--id <id>'),
+  id: field(s.someId, 'An id of your own (default: the next number).', '--id <id>'),
   title: field(
     () => s.optional(said.title.schema()),
     'A title of one line (default: the first line of the prompt).',

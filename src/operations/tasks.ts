@@ -3,13 +3,13 @@ import { explainTask } from '../core/tasks/explain.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
-import type { Lease, Run, Task } from '../core/rows.ts'
+import type { Lease, Run, Status, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { createTask, editTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
@@ -48,10 +48,8 @@ const taskAndLock = ({ id }: { id?: string | undefined }) =>
         { table: 'lease' as const, key: lockOf(id) },
       ]
 
-export const create = operation({
+export const create = writeOperation({
   name: 'task.create',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
@@ -71,11 +69,8 @@ export const create = operation({
   },
 })
 
-export const get = operation({
+export const get = readOperation({
   name: 'task.get',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'All fields of a task.',
   tool: 'get_task',
@@ -85,11 +80,8 @@ export const get = operation({
   decide: (view, { id }) => showTask(view, getTask(view, id)),
 })
 
-export const list = operation({
+export const list = readOperation({
   name: 'task.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks, oldest first; with a status, the most urgent first.',
   tool: 'list_tasks',
@@ -105,17 +97,17 @@ export const list = operation({
   command: 'task list',
   decide: (view, input, caller) => {
     const { status, ready, project, label, limit } = input
-    const after = cursorIn(input.after)
     if (ready) return readyPage(view, { project, label }, caller.agent, limit)
     const show = (task: Task) => {
       if (project !== undefined && task.project !== project) return null
       return label === undefined || task.labels.includes(label) ? showTask(view, task) : null
     }
-    return status === undefined
-      ? pageOf(view.scan('tasks', '', after), 'tasks', limit, show)
-      : pageOf(view.scan('tasks_with_status', status, after), 'tasks_with_status', limit, show)
+    return pageIn(view, tasksWith(status), input, show)
   },
 })
+
+const tasksWith = (status: Status | undefined) =>
+  status === undefined ? (['tasks', ''] as const) : (['tasks_with_status', status] as const)
 
 function readyPage(
   view: View,
@@ -131,11 +123,9 @@ function readyPage(
   return { items, next: null }
 }
 
-export const claim = operation({
+export const claim = writeOperation({
   name: 'task.claim',
-  effect: 'write',
   grants: true,
-  role: 'agent',
   touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
   doc: 'Claim a task: its lock, in_progress and a new run in one step. No id: the next ready task.',
@@ -174,10 +164,8 @@ export const claim = operation({
   replay: (view, reply) => replayClaim(view, reply),
 })
 
-export const setStatus = operation({
+export const setStatus = writeOperation({
   name: 'task.status',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
   doc: 'Change the status of a task. in_progress claims it; every other status releases its lock.',
@@ -214,10 +202,8 @@ const withBody = (view: View, task: ShownTask): ShownTask => {
   return { ...task, body: getTask(view, task.id).body }
 }
 
-export const edit = operation({
+export const edit = writeOperation({
   name: 'task.update',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id, ...said }) => [{ task: id, changes: true }, ...placeOfTask(said)],
   refuses: [
     'not_found',
@@ -248,11 +234,8 @@ export const edit = operation({
   replay: withBody,
 })
 
-export const explain = operation({
+export const explain = readOperation({
   name: 'task.explain',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Why a task is not running, in one sentence and as data.',
   tool: 'explain',
@@ -263,11 +246,8 @@ export const explain = operation({
 })
 
 /** For boards: many tasks at once, or just those that something happened to. */
-export const peek = operation({
+export const peek = readOperation({
   name: 'task.peek',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
@@ -279,18 +259,14 @@ export const peek = operation({
     after: f.after,
   },
   output: tasksAnswers.peekedTasks,
-  decide: (view, { ids, status, project, text, limit, after }) => {
-    const cursor = cursorIn(after)
+  decide: (view, { ids, status, project, text, ...page }) => {
     if (ids) {
       const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
       return { items, next: null }
     }
     const isWanted = taskFilter(project, text)
     const show = (task: Task) => (isWanted(task) ? briefTask(view, task) : null)
-    const [index, part] = status
-      ? (['tasks_with_status', status] as const)
-      : (['tasks', ''] as const)
-    return pageOf(view.scan(index, part, cursor), index, limit, show, WALK_MAX)
+    return pageIn(view, tasksWith(status), page, show, WALK_MAX)
   },
 })
 
