@@ -20,10 +20,7 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
   const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
   const agent = env['LEASEHOLD_AGENT'] || session?.agent
-  return {
-    agent: agent ?? `cli:${loginName()}@${host}`,
-    process: session?.process,
-  }
+  return { agent: agent ?? `cli:${loginName()}@${host}`, process: session?.process }
 }
 
 /** `pre-commit` and `pre-push`: what goes into history must not be another agent's. */

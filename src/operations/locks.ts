@@ -78,9 +78,7 @@ function namesIn({ name, names, task_id }: Named): string[] {
   throw new Refusal(
     'invalid',
     said.size === 0 ? 'name is missing' : 'Give one of name, names and task_id, not several',
-    {
-      next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.',
-    },
+    { next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.' },
   )
 }
 

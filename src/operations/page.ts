@@ -20,16 +20,11 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
 /** A page with this much text ends before its limit: a thousand prompts are gigabytes. */
 const TEXT_MAX = 4 * 1024 * 1024
 
-interface Page {
-  limit: number
-  after?: string | undefined
-}
-
 /** The page that was asked for of the rows that `index` has for `group`. */
 export const pageIn = <I extends IndexName, Shown>(
   view: View,
   [index, group]: readonly [I, string],
-  { limit, after }: Page,
+  { limit, after }: { limit: number; after?: string | undefined },
   show: (row: RowIn<I>) => Shown | null,
   looks?: number,
 ) => pageOf(view.scan(index, group, cursorIn(after)), index, limit, show, looks)

@@ -149,12 +149,7 @@ export const check = readOperation({
   touches: 'contended',
   refuses: ['invalid', 'too_large'],
   doc: 'Whether paths are free, yours, or held by another.',
-  input: {
-    paths: p.paths,
-    project: p.project,
-    checkout: p.checkout,
-    process: f.holderProcess,
-  },
+  input: { paths: p.paths, project: p.project, checkout: p.checkout, process: f.holderProcess },
   output: answers.checkedPaths,
   command: 'reserve check paths…',
   decide: (view, input, caller) => {

@@ -17,8 +17,8 @@ export function rankOf(created_ms: number, priority: number): number {
 export const queuedFor = (view: View, task: Task) => view.now - task.rank + rankOf(0, task.priority)
 
 /** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
-export const readyKey = (scope: string, rank: number, id: string) =>
-  keyOf(scope, String(RANK_BASE + rank), id)
+export const readyKey = ({ scope, rank, task_id }: Omit<Ready, 'key' | 'high'>) =>
+  keyOf(scope, String(RANK_BASE + rank), task_id)
 
 /** Makes every rank a number of sixteen digits. */
 const RANK_BASE = 10 ** 15
@@ -43,8 +43,8 @@ export const readyRowsOf = (task: Task): Ready[] =>
   scopesOf(task).map((scope) => readyRow(scope, task))
 
 function readyRow(scope: string, task: Task): Ready {
-  const { rank, id } = task
-  return { key: readyKey(scope, rank, id), scope, rank, task_id: id, high: isHigh(task) }
+  const row = { scope, rank: task.rank, task_id: task.id }
+  return { ...row, key: readyKey(row), high: isHigh(task) }
 }
 
 /**
@@ -59,7 +59,7 @@ export function putTask(view: View, before: Task | undefined, after: Task): Task
   const moved = before !== undefined && before.rank !== after.rank
   for (const scope of old) {
     if (!moved && now.includes(scope)) continue
-    view.remove('ready', readyKey(scope, before!.rank, after.id))
+    view.remove('ready', readyKey({ scope, rank: before!.rank, task_id: after.id }))
     if (isLaneScope(scope)) leaveLane(view, before!)
   }
   for (const scope of now) {

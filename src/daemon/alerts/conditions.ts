@@ -49,10 +49,6 @@ export class Waits {
     this.due.set(ticket, { at_ms, agent, lock })
   }
 
-  has(ticket: string): boolean {
-    return this.due.has(ticket)
-  }
-
   clear(): void {
     this.due.clear()
   }

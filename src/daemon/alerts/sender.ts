@@ -64,8 +64,7 @@ async function post(
 }
 
 /** No shell: the notice is text that others wrote, and comes on stdin as JSON. */
-function run(command: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise<void> {
-  const [program, ...args] = command
+function run([program, ...args]: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise<void> {
   const { PATH, HOME, LANG } = env
   return new Promise((resolve, reject) => {
     const child = spawn(program!, args, {

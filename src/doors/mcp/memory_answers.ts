@@ -100,9 +100,7 @@ export const MEMORY_SHORT: ByAnswer<Shape> = {
       : put,
   'memory.get': (note) => ({
     ...some(NOTE, note),
-    ...(note.siblings.length > 0 && {
-      siblings: note.siblings.map((each) => some(VERSION, each)),
-    }),
+    ...(note.siblings.length > 0 && { siblings: note.siblings.map((each) => some(VERSION, each)) }),
   }),
   'conflict.list': ({ items, next }) => ({
     items: items.map((item) => ({

@@ -141,11 +141,7 @@ export const token = shape('Token', 'A token without its secret.', () => ({
   role: z.enum(['viewer', 'agent', 'admin']),
   agent: orNull(text()),
   scope: orNull(
-    z.strictObject({
-      users: orNull(strings()),
-      projects: orNull(strings()),
-      task: orNull(text()),
-    }),
+    z.strictObject({ users: orNull(strings()), projects: orNull(strings()), task: orNull(text()) }),
   ),
   created_by: text(),
   created_at: time(),

@@ -158,10 +158,7 @@ export const duplicate = unnamed(() => ({
 }))
 
 /** How it was found: without meaning there is a reason why. */
-const searched = () => ({
-  modes: list(z.enum(['meaning', 'text'])),
-  why: maybe(text()),
-})
+const searched = () => ({ modes: list(z.enum(['meaning', 'text'])), why: maybe(text()) })
 const foundFields = () => ({
   ...named(),
   author: text(),

@@ -70,12 +70,7 @@ export const report = unnamed(() => ({
   to: time(),
   resolution_seconds: seconds(),
   locks: numbers(LOCK_COUNTS),
-  contended: list({
-    name: text(),
-    refused: count(),
-    waits: count(),
-    waited_seconds: seconds(),
-  }),
+  contended: list({ name: text(), refused: count(), waits: count(), waited_seconds: seconds() }),
   wait: spread(),
   hold: spread(),
   longest_waits: list({ lock: text(), agent: text(), waited_seconds: seconds(), at: time() }),

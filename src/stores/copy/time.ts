@@ -71,12 +71,10 @@ export function onCourse(table: TableName, row: AnyRow, { shift_ms, booted }: Co
     if (typeof ms !== 'number') continue
     fields[name] = name.endsWith('_ms') ? moved(ms, shift_ms) : ms + shift_ms
   }
-  if (table === 'ready') fields['key'] = keyOfReady(fields as unknown as Ready)
+  if (table === 'ready') fields['key'] = readyKey(fields as unknown as Ready)
   if (table === 'lease') fields['terms'] = shiftedTerms((given as Lease).terms, shift_ms)
   return fields as unknown as AnyRow
 }
-
-const keyOfReady = ({ scope, rank, task_id }: Ready) => readyKey(scope, rank, task_id)
 
 function shiftedTerms(terms: Terms | null, shift_ms: number): Terms | null {
   if (!terms) return null
