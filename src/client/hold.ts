@@ -32,7 +32,7 @@ export type Claimed = {
 
 /**
  * Runs `work` while holding the lock: waits for it, renews it, and always gives it back.
- * Returns what `work` returns. When the lease was lost, `work` is told by its signal, and the
+ * Returns what `work` returns. When the lease was lost, the signal of `work` is aborted, and the
  * refusal is thrown whatever came of it.
  */
 export async function withLock<T>(

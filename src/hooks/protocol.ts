@@ -9,7 +9,7 @@ export interface HookCall {
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
   files: string[]
-  /** Why it cannot be told what the tool would write, although it would write something. */
+  /** Why nobody can say what the tool would write, although it would write something. */
   unread?: string | undefined
   /** A shell command that is about to run. */
   command?: string

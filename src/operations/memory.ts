@@ -22,7 +22,7 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { adminOperation, readOperation, writeOperation } from './operation.ts'
+import { adminOperation, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
 import { textTools, unifiedDiff } from './text_merge.ts'
 
@@ -57,15 +57,7 @@ const replay = (view: View, reply: ShownPut): ShownPut => {
 export const put = writeOperation({
   name: 'memory.put',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: [
-    'invalid',
-    'not_found',
-    'too_large',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'unavailable',
-  ],
+  refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS, 'unavailable'],
   needs: 'database',
   doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
   tool: 'memory_put',
@@ -184,15 +176,7 @@ export const diff = readOperation({
 export const remove = writeOperation({
   name: 'memory.delete',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: [
-    'invalid',
-    'not_found',
-    'conflict',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'unavailable',
-  ],
+  refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS, 'unavailable'],
   needs: 'database',
   doc: 'Delete a note; its history stays until it is pruned.',
   input: {

@@ -62,6 +62,15 @@ export function pageOf<I extends IndexName, Shown>(
   return { items, next: null }
 }
 
+/** No more of them than `limit`. */
+export function* firstOf<T>(rows: Iterable<T>, limit: number): Generator<T> {
+  let left = limit
+  for (const row of rows) {
+    if (left-- === 0) return
+    yield row
+  }
+}
+
 /** Where the page behind `row` begins: what `cursorIn` reads. */
 export function placeOf(index: IndexName, row: Tables[TableName]): string {
   const { order, key } = cursorOf(index, row)

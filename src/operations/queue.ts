@@ -18,7 +18,7 @@ import { getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
-import { adminOperation, readOperation, writeOperation } from './operation.ts'
+import { adminOperation, type OperationName, readOperation, writeOperation } from './operation.ts'
 import { pageIn } from './page.ts'
 import { chosen, newQueued, placeOfTask } from './task_fields.ts'
 
@@ -58,16 +58,8 @@ export const add = writeOperation({
   output: answers.enqueued,
   command: 'queue add prompt',
   spends: () => ({ tasks_waiting: 1 }),
-  decide: (view, input, caller) => {
-    const {
-      request_id: _,
-      prompt,
-      title,
-      agent_command,
-      time_limit_seconds,
-      retries,
-      ...said
-    } = input
+  decide: (view, { request_id: _, prompt, title, ...input }, caller) => {
+    const { agent_command, time_limit_seconds, retries, ...said } = input
     const queue = {
       agent_command: agent_command ?? null,
       time_limit_ms: time_limit_seconds === undefined ? null : time_limit_seconds * 1000,
@@ -144,33 +136,31 @@ export const retry = writeOperation({
   replay: (view, { task, position }) => ({ task: again(view, task), position }),
 })
 
-export const pause = adminOperation({
-  name: 'queue.pause',
-  refuses: ['unavailable'],
-  needs: 'database',
-  doc: 'Stop starting tasks: of a project, of a user, or all. Running tasks go on.',
-  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
-  output: answers.paused,
-  command: 'queue pause',
-  decide: (view, { project, user }, caller) => {
-    pauseQueue(view, { paused: true, project, user }, caller)
-    return { paused: true, project: project ?? null, user: user ?? null }
-  },
-})
+const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: string) =>
+  adminOperation({
+    name,
+    refuses: ['unavailable'],
+    needs: 'database',
+    doc,
+    input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+    output: answers.paused,
+    command: name.replace('.', ' '),
+    decide: (view, { project, user }, caller) => {
+      pauseQueue(view, { paused, project, user }, caller)
+      return { paused, project: project ?? null, user: user ?? null }
+    },
+  })
 
-export const resume = adminOperation({
-  name: 'queue.resume',
-  refuses: ['unavailable'],
-  needs: 'database',
-  doc: 'Start tasks again: of a project, of a user, or all.',
-  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
-  output: answers.paused,
-  command: 'queue resume',
-  decide: (view, { project, user }, caller) => {
-    pauseQueue(view, { paused: false, project, user }, caller)
-    return { paused: false, project: project ?? null, user: user ?? null }
-  },
-})
+export const pause = pausing(
+  'queue.pause',
+  true,
+  'Stop starting tasks: of a project, of a user, or all. Running tasks go on.',
+)
+export const resume = pausing(
+  'queue.resume',
+  false,
+  'Start tasks again: of a project, of a user, or all.',
+)
 
 export const limit = adminOperation({
   name: 'queue.limit',

@@ -21,6 +21,7 @@ import { adminOperation, readOperation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import type { BackgroundJob } from '../core/memory/search_rows.ts'
 import * as answers from './answers/memory.ts'
+import { firstOf } from './page.ts'
 import { requestId } from './fields.ts'
 import * as f from './search_fields.ts'
 
@@ -159,12 +160,8 @@ const TASK_NOTES_MAX = 20
 
 /** What was written for this very task comes first, whatever it says. */
 function notesOfTask(view: View, task_id: string): Hit[] {
-  const hits: Hit[] = []
-  for (const { id } of view.scan('memories_in', `task:${task_id}`)) {
-    if (hits.length === TASK_NOTES_MAX) break
-    hits.push({ id, score: 1 })
-  }
-  return hits
+  const notes = firstOf(view.scan('memories_in', `task:${task_id}`), TASK_NOTES_MAX)
+  return Array.from(notes, ({ id }) => ({ id, score: 1 }))
 }
 
 type Label = ReturnType<typeof labelsOf> & { content: string; cut: boolean }
@@ -228,18 +225,10 @@ export const status = readOperation({
       since: now?.since_at ?? null,
       waiting: waiting + behind,
       put_aside: dead,
-      problems: [...firstOf(view.scan('background_jobs_in', 'dead'))].map(showDead),
+      problems: Array.from(firstOf(view.scan('background_jobs_in', 'dead'), DEAD_MAX), showDead),
     }
   },
 })
-
-function* firstOf<T>(rows: Iterable<T>): Generator<T> {
-  let left = DEAD_MAX
-  for (const row of rows) {
-    if (left-- === 0) return
-    yield row
-  }
-}
 
 export const retry = adminOperation({
   name: 'memory.retry',

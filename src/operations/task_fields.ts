@@ -1,4 +1,4 @@
-import { minLength, type output, type ZodMiniType } from 'zod/mini'
+import { minLength, type output, type ZodMiniOptional, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/bounds.ts'
 import type { Touched } from '../core/touched.ts'
 import { type Field, field } from './operation.ts'
@@ -32,11 +32,6 @@ const said = {
 const filled = <S extends ZodMiniType>(of: Field<S>, value: output<S>) => ({
   ...of,
   schema: () => s.or(of.schema(), value),
-})
-
-const unchanged = <S extends ZodMiniType>(of: Field<S>) => ({
-  ...of,
-  schema: () => s.optional(of.schema()),
 })
 
 /** Creating fills in what is left out. */
@@ -108,17 +103,12 @@ export const marks = {
 }
 
 /** In an edit, what is left out stays as it is. */
-export const editedTask = {
-  title: unchanged(said.title),
-  body: unchanged(said.body),
-  project: unchanged(said.project),
-  user: unchanged(said.user),
-  priority: unchanged(said.priority),
-  group: unchanged(said.group),
-  labels: unchanged(said.labels),
-  depends_on: unchanged(said.depends_on),
-  assigned_to: unchanged(said.assigned_to),
-  metadata: unchanged(said.metadata),
+export const editedTask = Object.fromEntries(
+  Object.entries(said).map(([name, of]) => {
+    return [name, { ...of, schema: () => s.optional<ZodMiniType>(of.schema()) }]
+  }),
+) as unknown as {
+  [K in keyof typeof said]: Field<ZodMiniOptional<ReturnType<(typeof said)[K]['schema']>>>
 }
 
 interface Placed {

@@ -6,10 +6,10 @@ import { claimAny } from '../core/queue/queue.ts'
 import type { Lease, Run, Status, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { createTask, editTask, getTask, showTask } from '../core/tasks/task.ts'
-import type { View } from '../core/view.ts'
+import type { Need, View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
-import { readOperation, writeOperation } from './operation.ts'
-import { pageIn } from './page.ts'
+import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { firstOf, pageIn } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
@@ -25,28 +25,23 @@ export interface ShownClaim {
 
 function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
   const { task, lease, run } = claim
-  const shown: ShownClaim = {
-    task: showTask(view, task),
-    lease: lease && showLease(view, lease),
-    run,
-  }
-  return shown
+  return { task: showTask(view, task), lease: lease && showLease(view, lease), run }
 }
 
 /** A replayed claim carries its present times; one whose lease died is no claim any more. */
 function replayClaim(view: View, reply: ShownClaim): ShownClaim {
   if (!reply.lease || !reply.task) return reply
   const lease = stillLive(view, reply.lease.name, reply.lease.fence)
-  return { ...showClaim(view, { task: getTask(view, reply.task.id), lease, run: reply.run }) }
+  return showClaim(view, { task: getTask(view, reply.task.id), lease, run: reply.run })
 }
 
-const taskAndLock = ({ id }: { id?: string | undefined }) =>
-  id === undefined
-    ? []
-    : [
-        { table: 'task' as const, key: id },
-        { table: 'lease' as const, key: lockOf(id) },
-      ]
+const taskAndLock = ({ id }: { id?: string | undefined }): Need[] => {
+  if (id === undefined) return []
+  return [
+    { table: 'task', key: id },
+    { table: 'lease', key: lockOf(id) },
+  ]
+}
 
 export const create = writeOperation({
   name: 'task.create',
@@ -60,10 +55,7 @@ export const create = writeOperation({
   reads: taskAndLock,
   spends: () => ({ tasks_waiting: 1 }),
   decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
-    const marked = {
-      ...(ra_mode !== undefined && { ra_mode }),
-      ...(ra_score !== undefined && { ra_score }),
-    }
+    const marked = { ...(ra_mode && { ra_mode }), ...(ra_score !== undefined && { ra_score }) }
     const input = { ...said, metadata: { ...said.metadata, ...marked } }
     return showTask(view, createTask(view, input, caller))
   },
@@ -97,7 +89,10 @@ export const list = readOperation({
   command: 'task list',
   decide: (view, input, caller) => {
     const { status, ready, project, label, limit } = input
-    if (ready) return readyPage(view, { project, label }, caller.agent, limit)
+    if (ready) {
+      const first = firstOf(readyFor(view, { project, label }, caller.agent), limit)
+      return { items: Array.from(first, (task) => showTask(view, task)), next: null }
+    }
     const show = (task: Task) => {
       if (project !== undefined && task.project !== project) return null
       return label === undefined || task.labels.includes(label) ? showTask(view, task) : null
@@ -108,20 +103,6 @@ export const list = readOperation({
 
 const tasksWith = (status: Status | undefined) =>
   status === undefined ? (['tasks', ''] as const) : (['tasks_with_status', status] as const)
-
-function readyPage(
-  view: View,
-  filter: { project?: string | undefined; label?: string | undefined },
-  agent: string,
-  limit: number,
-) {
-  const items: ShownTask[] = []
-  for (const task of readyFor(view, filter, agent)) {
-    if (items.length === limit) break
-    items.push(showTask(view, task))
-  }
-  return { items, next: null }
-}
 
 export const claim = writeOperation({
   name: 'task.claim',
@@ -205,15 +186,7 @@ const withBody = (view: View, task: ShownTask): ShownTask => {
 export const edit = writeOperation({
   name: 'task.update',
   touches: ({ id, ...said }) => [{ task: id, changes: true }, ...placeOfTask(said)],
-  refuses: [
-    'not_found',
-    'conflict',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'illegal_move',
-    'forbidden',
-  ],
+  refuses: ['not_found', 'conflict', ...LEASE_REFUSALS, 'illegal_move', 'forbidden'],
   doc: 'Edit a task. State the version you read, so that you do not overwrite a newer one.',
   tool: 'update_task',
   input: {

@@ -53,7 +53,7 @@ export function openPrivate(path: string): number {
   return fs.openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
 }
 
-/** Whole or not at all, and durable unless told otherwise; takes the place of what was there. */
+/** Whole or not at all, and durable unless `durable` is false; takes the place of what was there. */
 export function writeWhole(path: string, text: string, durable = true): void {
   // Ours alone; one that a former process of this number left behind is in the way.
   const temporary = `${path}.${process.pid}`

@@ -14,7 +14,7 @@ import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
 
-/** Calls an operation for an agent; undefined is whoever the door takes the caller for. */
+/** Calls an operation for an agent; undefined: for the agent that the door found. */
 export type ToolAsk = (
   operation: Operation,
   input: Arguments,

@@ -9,8 +9,8 @@ export const STATS_PRINTERS: ByAnswer<string> = {
     table(
       ['ALERT', 'SINCE', 'WHAT'],
       items.map(({ rule, since, message, undelivered }) => {
-        const untold = undelivered.map((each) => pc.yellow(` (not told by ${each})`)).join('')
-        return [pc.red(rule), since, message + untold]
+        const unsent = undelivered.map((each) => pc.yellow(` (not sent by ${each})`)).join('')
+        return [pc.red(rule), since, message + unsent]
       }),
       'Nothing to worry about.',
     ),
