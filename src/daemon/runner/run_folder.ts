@@ -1,5 +1,6 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../../core/attempt.ts'
 import type { RunStatus } from '../../core/rows.ts'
 
 /** What `meta.json` of a run says: who, where, since when, and how it ended. */
@@ -53,7 +54,7 @@ export function openPrivate(path: string): number {
   return fs.openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
 }
 
-/** Whole or not at all, and durable unless `durable` is false; takes the place of what was there. */
+/** Replaces the file, whole or not at all, and durably unless `durable` is false. */
 export function writeWhole(path: string, text: string, durable = true): void {
   // Ours alone; one that a former process of this number left behind is in the way.
   const temporary = `${path}.${process.pid}`
@@ -80,10 +81,5 @@ export function writeMeta(folder: string, meta: RunMeta, durable = true): void {
 }
 
 /** What the runner last said; undefined when it said nothing that can be read. */
-export function readMeta(folder: string): RunMeta | undefined {
-  try {
-    return JSON.parse(fs.readFileSync(join(folder, META), 'utf8')) as RunMeta
-  } catch {
-    return undefined
-  }
-}
+export const readMeta = (folder: string) =>
+  attempt(() => JSON.parse(fs.readFileSync(join(folder, META), 'utf8')) as RunMeta, undefined)

@@ -6,6 +6,7 @@ import {
   ResourceNotFoundError,
   Server,
 } from '@modelcontextprotocol/server'
+import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { type AnswerOf, registered, type RegisteredName } from '../../operations/registry.ts'
@@ -125,11 +126,5 @@ async function readResource(
   }
 }
 
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    // Not a URI part, so no id either: the operation says so.
-    return part
-  }
-}
+/** Where it is not a URI part, it is no id either: the operation says so. */
+const decoded = (part: string) => attempt(() => decodeURIComponent(part), part)
