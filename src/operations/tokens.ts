@@ -6,9 +6,7 @@ import { adminOperation } from './operation.ts'
 import { pageIn } from './page.ts'
 
 /** A token as it may be shown: never with its secret, and its hash is nobody's business. */
-function shown({ hash: _hash, expires_ms: _ms, ...token }: Token) {
-  return token
-}
+const shown = ({ hash: _hash, expires_ms: _ms, ...token }: Token) => token
 
 export const create = adminOperation({
   name: 'token.create',

@@ -26,9 +26,7 @@ interface Tree {
   [name: string]: Tree | SettingValue | undefined
 }
 
-function flat(tree: Tree): Settings {
-  return Object.fromEntries(leavesOf(tree, []))
-}
+const flat = (tree: Tree): Settings => Object.fromEntries(leavesOf(tree, []))
 
 function* leavesOf(tree: Tree, path: string[]): Generator<[string, SettingValue]> {
   for (const [name, value] of Object.entries(tree)) {

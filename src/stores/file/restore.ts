@@ -118,9 +118,7 @@ function settled(source: State, epoch: number): Commit {
   return { changes: batch.changes, ...seal(batch.drafts, batch.head, instant.at) }
 }
 
-function epochIn({ state }: Newest): number {
-  return state?.head.epoch ?? 0
-}
+const epochIn = ({ state }: Newest): number => state?.head.epoch ?? 0
 
 async function keepDamaged(dir: string, below: number): Promise<string[]> {
   const kept: string[] = []
