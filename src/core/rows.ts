@@ -357,9 +357,7 @@ export const TABLES = Object.keys(KEYS) as TableName[]
 export const processKey = ({ pid, start }: Pick<ProcessRef, 'pid' | 'start'>) => `${pid}/${start}`
 
 /** Parts of a composite key contain no line feed: names with control characters are refused. */
-export function keyOf(...parts: string[]): string {
-  return parts.join('\n')
-}
+export const keyOf = (...parts: string[]): string => parts.join('\n')
 
 /** Makes every rank a number of sixteen digits. */
 const RANK_BASE = 10 ** 15

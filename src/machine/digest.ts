@@ -4,11 +4,7 @@
  */
 const crypto = () => process.getBuiltinModule('node:crypto')
 
-export function sha256(text: string | Uint8Array): string {
-  return crypto().hash('sha256', text)
-}
+export const sha256 = (text: string | Uint8Array): string => crypto().hash('sha256', text)
 
 /** An id that nobody else makes. */
-export function uniqueId(): string {
-  return crypto().randomUUID()
-}
+export const uniqueId = (): string => crypto().randomUUID()

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 
 export const ELSEWHERE =
   'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines. ' +
@@ -40,9 +41,7 @@ const NETWORK_NAMES = new Set(
 /** Disks and layers of this machine that are served by a program. */
 const FUSE_LOCAL = new Set(['fuseblk', 'fuse.fuse-overlayfs', 'fuse.lxcfs', 'fuse.bindfs'])
 
-export function networkName(type: number): string | undefined {
-  return NETWORK[type >>> 0]
-}
+export const networkName = (type: number): string | undefined => NETWORK[type >>> 0]
 
 /** Whether a mount of this type may be used by several machines at once, or is not known not to. */
 export function isNetworkType(type: string): boolean {
@@ -79,11 +78,6 @@ export function fileSystemOf(folder: string): { name: string; refused: boolean }
   return { name, refused }
 }
 
-function mountedType(path: string): string | undefined {
-  try {
-    return mountType(realpathSync(path), readFileSync('/proc/self/mounts', 'utf8'))
-  } catch {
-    // No such list outside of Linux: the number is all there is.
-    return undefined
-  }
-}
+/** Outside of Linux there is no such list: the number is all there is. */
+const mountedType = (path: string) =>
+  attempt(() => mountType(realpathSync(path), readFileSync('/proc/self/mounts', 'utf8')), undefined)

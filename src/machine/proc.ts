@@ -66,9 +66,7 @@ function parsed(text: string): Stat {
 }
 
 /** Zombies answer signals but run nothing. */
-export function isOver({ state }: Stat): boolean {
-  return state === 'Z' || state === 'X'
-}
+export const isOver = ({ state }: Stat): boolean => state === 'Z' || state === 'X'
 
 const LINEAGE_MAX = 64
 

@@ -46,6 +46,4 @@ function isReleased(value: unknown): value is { name: string } {
   return isObject(value) && value['released'] === true && typeof value['name'] === 'string'
 }
 
-function isObject(value: unknown): value is Input {
-  return typeof value === 'object' && value !== null
-}
+const isObject = (value: unknown): value is Input => typeof value === 'object' && value !== null

@@ -54,9 +54,7 @@ export function answerSchemas(operations: readonly Operation[]): {
   }
 }
 
-function bare({ $schema: _, $id: _id, id: _name, ...schema }: JsonSchema): JsonSchema {
-  return schema
-}
+const bare = ({ $schema: _, $id: _id, id: _name, ...schema }: JsonSchema): JsonSchema => schema
 
 function relax({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
   if (schema['additionalProperties'] === false) delete schema['additionalProperties']

@@ -41,9 +41,7 @@ export class MemoryTables implements Base {
   }
 }
 
-function keyIn(table: TableName, row: AnyRow): string {
-  return row[KEYS[table] as keyof AnyRow]
-}
+const keyIn = (table: TableName, row: AnyRow): string => row[KEYS[table] as keyof AnyRow]
 
 interface Held {
   tables: MemoryTables

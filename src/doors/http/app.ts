@@ -40,7 +40,7 @@ export interface Doors {
   hub: EventHub
   hosts: () => Set<string>
   version: string
-  /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
+  /** Aborted, with a refusal as its reason, when the server stops: waiting calls end with it. */
   stopping: AbortSignal
   /** Told of a connection that has shown a token that counts; may refuse it. */
   know: (socket: Socket | null, budget: object | undefined) => void
@@ -139,7 +139,7 @@ const EVENT_MS = 0.02
 
 const MEND = 'Restore a backup: leasehold db restore BACKUP'
 
-/** A damaged store is read as far as it can be; whoever reads must know that something may lack. */
+/** A damaged store is read as far as it can be; the reader must know that rows may be missing. */
 function warnOfDamage(c: Context, { damage }: Store): void {
   if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
 }

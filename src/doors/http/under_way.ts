@@ -32,7 +32,7 @@ export class UnderWay {
     if (this.uses) this.until(this.uses.budget.take('streams'))
   }
 
-  /** What only looked is refused an answer that is too much; what has been done is told. */
+  /** A read whose answer would be too much is refused; a write is always answered. */
   answer(value: object, isRead: boolean): Response {
     const { uses, c } = this
     if (!uses) return c.json(value)

@@ -98,9 +98,7 @@ function callerOf(reach: Reach): Caller {
   return { ...caller, agent, given: true }
 }
 
-function agentIn(named: unknown): string {
-  return parseInput({ agent: agentId }, { agent: named }).agent
-}
+const agentIn = (named: unknown): string => parseInput({ agent: agentId }, { agent: named }).agent
 
 /** Fills in what a model need not know: the process that holds, and the fence it was given. */
 function filled(

@@ -117,6 +117,4 @@ function inodeAt(dir: string, number: number): bigint | undefined {
   return statSync(statePath(dir, number), { bigint: true, throwIfNoEntry: false })?.ino
 }
 
-function numberOf(id: string): number {
-  return Number(id.split('.')[0])
-}
+const numberOf = (id: string): number => Number(id.split('.')[0])

@@ -104,9 +104,7 @@ async function raise(dir: string, step: number, choose: Choose): Promise<Restore
   }
 }
 
-function epochIn({ state }: Newest): number {
-  return state?.head.epoch ?? 0
-}
+const epochIn = ({ state }: Newest): number => state?.head.epoch ?? 0
 
 async function keepDamaged(dir: string, below: number): Promise<string[]> {
   const kept: string[] = []
