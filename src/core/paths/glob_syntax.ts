@@ -39,7 +39,9 @@ export function badGlob(text: string, position: number, why: string): Refusal {
 }
 
 /** Reads the text of a glob, braces and all. Refuses with `invalid` and the position. */
-export const parseItems = (text: string): Item[] => new Reader(text).all()
+export function parseItems(text: string): Item[] {
+  return new Reader(text).all()
+}
 
 class Reader {
   private at = 0
@@ -155,7 +157,9 @@ const ASCII = Array.from({ length: 128 }, (_, point): Item => pieceOf([[point, p
 /** Most characters of most globs: they are kept, so each is made once. */
 const meaningItself = (range: Range): Item => ASCII[range[0]] ?? pieceOf([range])
 
-const pieceOf = (ranges: Range[]): Item => ({ kind: 'piece', piece: { many: false, ranges } })
+function pieceOf(ranges: Range[]): Item {
+  return { kind: 'piece', piece: { many: false, ranges } }
+}
 
 /** All code points that are in none of `ranges`. */
 function outside(ranges: Range[]): Range[] {
