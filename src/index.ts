@@ -1,5 +1,6 @@
 /** What `leasehold` and `leasehold/client` export. */
-export type { Calls, How, InputOf, OutputOf } from './client/calls.ts'
+export type { Calls, How } from './client/calls.ts'
+export type { AnswerOf as OutputOf, InputOf } from './operations/registry.ts'
 export type { Client, Filter } from './client/client.ts'
 export { connect, type ConnectOptions } from './client/connect.ts'
 export type { Claimed, HoldOptions, LockOptions, Work } from './client/hold.ts'

@@ -89,9 +89,6 @@ function wordFaults(file: TreeFile): Fault[] {
   return found
 }
 
-/** Both ask as somebody else for a program of ours; they are one when `reach/` is. */
-const TWICE = new Set(['Asking'])
-
 const uniqueTypes: Rule = {
   says: 'an exported type has a name that no other file of src exports',
   faults(files) {
@@ -101,7 +98,7 @@ const uniqueTypes: Rule = {
       [...matches(file, file.masks.code, declared)].flatMap(([name, line]) => {
         const home = homes.get(name)
         homes.set(name, home ?? file.path)
-        if (home === undefined || TWICE.has(name)) return []
+        if (home === undefined) return []
         return [fault(file, line, `exports ${name}, as ${home} does. Name it by its noun.`)]
       }),
     )

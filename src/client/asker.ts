@@ -1,10 +1,14 @@
 import type { Caller } from '../core/caller.ts'
-import type { Registered } from '../operations/registry.ts'
-import { operationNamed } from '../operations/registry.ts'
+import {
+  type AnswerOf,
+  type InputOf,
+  registered,
+  type RegisteredName,
+} from '../operations/registry.ts'
 import type { Operation } from '../operations/operation.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { ownProcess } from '../machine/process.ts'
-import type { How, InputOf, OutputOf } from './calls.ts'
+import type { How } from './calls.ts'
 import type { Fences } from './fences.ts'
 import { persist } from '../reach/patience.ts'
 import type { Transport } from './transport.ts'
@@ -24,12 +28,8 @@ export class Asker {
     return new Asker(this.transport, { ...this.who, agent, given: true }, fences, this.retry_ms)
   }
 
-  call<Name extends Registered['name']>(
-    name: Name,
-    input: InputOf<Name>,
-    how: How = {},
-  ): Promise<OutputOf<Name>> {
-    return this.ask(operationNamed.get(name)!, input, how) as Promise<OutputOf<Name>>
+  call<N extends RegisteredName>(name: N, input: InputOf<N>, how: How = {}): Promise<AnswerOf<N>> {
+    return this.ask(registered(name), input, how) as Promise<AnswerOf<N>>
   }
 
   /** Every write carries a request id: a reply that was lost is asked for again under it. */

@@ -1,6 +1,4 @@
-import type { Waiting } from '../core/locks/lock.ts'
-import type { RawInput } from '../operations/operation.ts'
-import type { Registered } from '../operations/registry.ts'
+import type { AnswerOf, InputOf, RegisteredName } from '../operations/registry.ts'
 
 /** How to ask, beside what is asked. */
 export interface How {
@@ -19,22 +17,11 @@ type VerbOf<Name, Noun extends string> = Name extends `${Noun}.${infer Verb}` ? 
 type Asked<Input> =
   Record<string, never> extends Input ? [input?: Input, how?: How] : [input: Input, how?: How]
 
-type Call<O extends Registered> = (
-  ...asked: Asked<RawInput<O['input']>>
-) => Promise<Exclude<ReturnType<O['decide']>, Waiting>>
+type Call<N extends RegisteredName> = (...asked: Asked<InputOf<N>>) => Promise<AnswerOf<N>>
 
 /** `client.lock.acquire(…)` is the operation `lock.acquire`: every operation, and nothing else. */
 export type Calls = {
-  [Noun in NounOf<Registered['name']>]: {
-    [O in Registered as VerbOf<O['name'], Noun>]: Call<O>
+  [Noun in NounOf<RegisteredName>]: {
+    [N in RegisteredName as VerbOf<N, Noun>]: Call<N>
   }
 }
-
-export type InputOf<Name extends Registered['name']> = RawInput<
-  Extract<Registered, { name: Name }>['input']
->
-
-export type OutputOf<Name extends Registered['name']> = Exclude<
-  ReturnType<Extract<Registered, { name: Name }>['decide']>,
-  Waiting
->

@@ -1,7 +1,8 @@
 import { operations } from '../operations/registry.ts'
 import type { ShownLease } from '../operations/locks.ts'
 import type { Asker } from './asker.ts'
-import type { Calls, How, InputOf } from './calls.ts'
+import type { InputOf } from '../operations/registry.ts'
+import type { Calls, How } from './calls.ts'
 import { Fences } from './fences.ts'
 import {
   type Claimed,

@@ -3,7 +3,7 @@ import type { ShownLease } from '../operations/locks.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { keepRenewing } from '../reach/renewing.ts'
 import type { Asker } from './asker.ts'
-import type { InputOf, OutputOf } from './calls.ts'
+import type { AnswerOf, InputOf } from '../operations/registry.ts'
 import { mayPass } from '../reach/patience.ts'
 import { takeTurn } from './turns.ts'
 
@@ -27,7 +27,7 @@ export type Work<T, Under> = (signal: AbortSignal, under: Under) => Promise<T> |
 
 /** A task in progress, with its lease and its run. */
 export type Claimed = {
-  [K in keyof OutputOf<'task.claim'>]: NonNullable<OutputOf<'task.claim'>[K]>
+  [K in keyof AnswerOf<'task.claim'>]: NonNullable<AnswerOf<'task.claim'>[K]>
 }
 
 /**

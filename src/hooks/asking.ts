@@ -1,6 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { stateFolder } from '../machine/place.ts'
+import type { AnswerOf, InputOf, RegisteredName } from '../operations/registry.ts'
 import type { ReachAsk } from '../reach/ask.ts'
 import { askBriefly } from '../reach/http.ts'
 import { nobodyAnswers, Reach } from '../reach/reach.ts'
@@ -34,9 +35,9 @@ export class Asking {
     })
   }
 
-  ask(name: string, input: Record<string, unknown>, caller: Caller): Promise<unknown> {
+  ask<N extends RegisteredName>(name: N, input: InputOf<N>, caller: Caller): Promise<AnswerOf<N>> {
     const asked = READS.test(name) ? input : { request_id: uniqueId(), ...input }
-    return this.reach.ask({ operation: { name }, input: asked, caller })
+    return this.reach.ask({ operation: { name }, input: asked, caller }) as Promise<AnswerOf<N>>
   }
 
   close(): Promise<void> {

@@ -21,7 +21,7 @@ export async function briefFor(context: HookContext): Promise<string> {
   const [reserved, running] = await Promise.all([
     asking.ask('reserve.list', { limit: LISTED_MAX }, caller),
     asking.ask('task.list', { status: 'in_progress', limit: LISTED_MAX }, caller),
-  ] as [Promise<{ items: ShownReservation[] }>, Promise<{ items: ListedTask[] }>])
+  ])
   const at = checkoutAt(around.cwd, around)
   const here = reserved.items.filter(({ checkout }) => checkout === null || isHere(at, checkout))
   // Who a token stands for only the server knows; what this process holds, it holds in that name.

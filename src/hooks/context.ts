@@ -46,7 +46,7 @@ export async function conflictsIn(
   for (let at = 0; at < Math.min(names.length, NAMES_MAX); at += NAMES_AT_ONCE) {
     const paths = names.slice(at, at + NAMES_AT_ONCE)
     const input = { paths, checkout: checkout.checkout, process: caller.process }
-    const { items } = (await asking.ask('reserve.check', input, caller)) as { items: ShownCheck[] }
+    const { items } = await asking.ask('reserve.check', input, caller)
     for (const item of items) {
       if (item.state === 'held' && !item.shared) found.push(item)
     }

@@ -89,11 +89,7 @@ async function staleFence({ env, asking, caller }: HookContext): Promise<string 
   const lock = env['LEASEHOLD_LOCK'] ?? (task && `task:${task}`)
   const under = leaseUnder({ ...env, LEASEHOLD_LOCK: lock })
   if (!under) return undefined
-  const status = (await asking.ask('lock.status', { name: under.lock }, caller)) as {
-    is_locked: boolean
-    fence: number | null
-    lock_holder: string | null
-  }
+  const status = await asking.ask('lock.status', { name: under.lock }, caller)
   if (status.is_locked && status.fence === under.fence) return undefined
   const now = status.is_locked
     ? `${word(status.lock_holder ?? '')} holds it now`

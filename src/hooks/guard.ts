@@ -1,5 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../machine/checkout.ts'
+import type { InputOf } from '../operations/registry.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
@@ -101,7 +102,7 @@ async function touch(
 ): Promise<string[]> {
   const { ttl_seconds } = settings
   const keep = timeout_ms === undefined ? 0 : Math.ceil(timeout_ms / 1000) + MARGIN_SECONDS
-  const input = {
+  const input: InputOf<'reserve.touch'> = {
     paths,
     checkout,
     repository,
@@ -111,7 +112,7 @@ async function touch(
     reason: EDITING,
     process: caller.process,
   }
-  const { warnings } = (await asking.ask('reserve.touch', input, caller)) as { warnings: string[] }
+  const { warnings } = await asking.ask('reserve.touch', input, caller)
   return warnings
 }
 

@@ -21,9 +21,7 @@ export async function otherNames(
   const many = names.filter((name) => (fileAt(checkout, name)?.nlink ?? 1) > 1)
   const [first] = many
   if (first === undefined) return {}
-  const { items } = (await asking.ask('reserve.list', { limit: LISTED_MAX }, caller)) as {
-    items: ShownReservation[]
-  }
+  const { items } = await asking.ask('reserve.list', { limit: LISTED_MAX }, caller)
   const others = items.filter((item) => {
     const isHereToo = item.checkout !== null && isHere(checkout, item.checkout)
     return isHereToo && !item.shared && !isOwn(caller, item)

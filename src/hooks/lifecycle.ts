@@ -119,17 +119,12 @@ async function listed(
   let after: string | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const input = { limit: LISTED_MAX, ...(after !== undefined && { after }) }
-    const { items, next } = (await asking.ask('reserve.list', input, caller)) as Page
+    const { items, next } = await asking.ask('reserve.list', input, caller)
     found.push(...items)
     if (next === null) break
     after = next
   }
   return found
-}
-
-interface Page {
-  items: ShownReservation[]
-  next: string | null
 }
 
 /** Over since it was listed, or of another process with our id: then it is not ours to release. */

@@ -1,5 +1,5 @@
 import type { Waiting } from '../core/locks/lock.ts'
-import type { Operation } from './operation.ts'
+import type { Operation, RawInput } from './operation.ts'
 import * as agents from './agents.ts'
 import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
@@ -87,6 +87,9 @@ export type Registered = (typeof registry)[number]
 export type RegisteredName = Registered['name']
 
 type Of<N extends RegisteredName> = Extract<Registered, { name: N }>
+
+/** What the operation of this name may be asked with. */
+export type InputOf<N extends RegisteredName> = RawInput<Of<N>['input']>
 
 /** What the operation of this name answers; that it waits is told to nobody outside. */
 export type AnswerOf<N extends RegisteredName> = Exclude<ReturnType<Of<N>['decide']>, Waiting>

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '../client/calls.ts'
+import type { AnswerOf, InputOf } from '../operations/registry.ts'
 import { toldBy } from '../client/sse.ts'
 import type { Told } from '../client/transport.ts'
 import { isRefusal, Refusal } from '../core/refusal.ts'
@@ -13,29 +13,29 @@ const SILENT_MS = 45_000
 export const SIGNED_OUT = 'leasehold-signed-out'
 
 /** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
-export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<OutputOf<N>> {
-  return post(`/v1/${name}`, input ?? {}) as Promise<OutputOf<N>>
+export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<AnswerOf<N>> {
+  return post(`/v1/${name}`, input ?? {}) as Promise<AnswerOf<N>>
 }
 
 type Paged = {
-  [N in Name]: OutputOf<N> extends { items: unknown[]; next: string | null } ? N : never
+  [N in Name]: AnswerOf<N> extends { items: unknown[]; next: string | null } ? N : never
 }[Name]
 
 /** Asks page by page, from the first on. */
 export async function* pagesOf<N extends Paged>(
   name: N,
   input: InputOf<N>,
-): AsyncGenerator<OutputOf<N>> {
+): AsyncGenerator<AnswerOf<N>> {
   for (let after: string | null | undefined; after !== null;) {
     const more = after === undefined ? {} : { after }
-    const page: OutputOf<N> = await ask(name, { ...input, ...more })
+    const page: AnswerOf<N> = await ask(name, { ...input, ...more })
     yield page
     after = (page as { next: string | null }).next
   }
 }
 
 /** A change under an id of its own: asked twice because a reply was lost, it is done once. */
-export function change<N extends Name>(name: N, input: InputOf<N>): Promise<OutputOf<N>> {
+export function change<N extends Name>(name: N, input: InputOf<N>): Promise<AnswerOf<N>> {
   return ask(name, { request_id: crypto.randomUUID(), ...input })
 }
 

@@ -14,7 +14,7 @@ const PAUSE_MS_MAX = 5_000
 type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
 
 /** Asks as the agent of one run. */
-export class Asking {
+export class RunAsking {
   private readonly reach: Reach<ReachAsk>
   private asks = 0
 

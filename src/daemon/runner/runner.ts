@@ -9,7 +9,7 @@ import { OutputLog } from './output_log.ts'
 import { keepRenewing } from '../../reach/renewing.ts'
 import { makeRunFolder, writeWhole } from './run_folder.ts'
 import { step } from '../steps.ts'
-import { Asking } from './asking.ts'
+import { RunAsking } from './asking.ts'
 import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
 import { Watchdog } from './watchdog.ts'
@@ -32,7 +32,7 @@ const NEVER_RAN: Exit = { code: null, signal: null }
  * it does, and the run ends only when nothing of the command is left.
  */
 export class Runner {
-  private readonly asking: Asking
+  private readonly asking: RunAsking
   private readonly notes: Notes
   private command: Command | undefined
   private stopping: Promise<boolean> | undefined
@@ -43,7 +43,7 @@ export class Runner {
     const { agent, lock, fence, place } = spec
     const under = { lock, fence }
     const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }
-    this.asking = new Asking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
+    this.asking = new RunAsking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
     this.notes = new Notes(spec)
   }
 

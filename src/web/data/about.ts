@@ -1,9 +1,9 @@
 import { factsOf, nounOf } from '../../core/event.ts'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import type { ShownEvent } from './live.ts'
 
-export type WholeTask = OutputOf<'task.get'>
-export type QueueAnswer = OutputOf<'queue.status'>
+export type WholeTask = AnswerOf<'task.get'>
+export type QueueAnswer = AnswerOf<'queue.status'>
 
 /** Which events make what a view has asked for out of date. */
 

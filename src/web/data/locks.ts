@@ -1,12 +1,12 @@
 import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, pagesOf } from '../ask.ts'
 import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
-type ShownLock = OutputOf<'lock.peek'>['items'][number]
-type Waiter = OutputOf<'lock.waiters'>['items'][number]
+type ShownLock = AnswerOf<'lock.peek'>['items'][number]
+type Waiter = AnswerOf<'lock.waiters'>['items'][number]
 
 /** A held lock, and when it expires on the clock of this page: clocks of others do not matter. */
 export type HeldLock = ShownLock & { until_ms: number }

@@ -1,11 +1,11 @@
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import type { QueueAnswer } from './about.ts'
 import { secondsSince } from '../parts/words.ts'
 
 /** How far back it is looked for what a user got. */
 export const SHARE_SECONDS = 3600
 
-export type Fairness = OutputOf<'stats.get'>['fairness']
+export type Fairness = AnswerOf<'stats.get'>['fairness']
 
 type Share = QueueAnswer['shares'][number]
 

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, pagesOf } from '../ask.ts'
 import { Dirty } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
-export type BriefTask = OutputOf<'task.peek'>['items'][number]
+export type BriefTask = AnswerOf<'task.peek'>['items'][number]
 
 /** What a page keeps at most; beyond this, filters on the server are the better tool. */
 const KEPT_MAX = 30_000

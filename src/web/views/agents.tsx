@@ -1,5 +1,5 @@
 import { computed, useSignal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { pagesOf } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { feed } from '../data/feed.ts'
@@ -10,7 +10,7 @@ import { Virtual } from '../parts/virtual.tsx'
 import { ago, count, secondsSince } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 
-type ShownAgent = OutputOf<'agent.list'>['items'][number]
+type ShownAgent = AnswerOf<'agent.list'>['items'][number]
 
 const LOOK_MS = 20_000
 const HERE_SECONDS = 60

@@ -1,4 +1,4 @@
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
@@ -7,7 +7,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { mayWork } from '../session.ts'
 
-type Pair = OutputOf<'duplicate.list'>['items'][number]
+type Pair = AnswerOf<'duplicate.list'>['items'][number]
 type Action = 'keep_both' | 'delete_a' | 'delete_b'
 
 /** Notes that say much the same: one of them is often enough. */

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked, useCalm } from '../data/asked.ts'
@@ -41,7 +41,7 @@ export function Memory() {
   )
 }
 
-type Item = OutputOf<'memory.list'>['items'][number]
+type Item = AnswerOf<'memory.list'>['items'][number]
 
 /** A note as a list shows it; from a search, with the place that fits. */
 type Found = Pick<Item, 'scope' | 'key' | 'author' | 'tags' | 'version'> & {

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import type { showConflictWhole } from '../../operations/memory_show.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
@@ -11,7 +11,7 @@ import { ago } from '../parts/words.ts'
 import { adjust, route } from '../route.ts'
 import { mayWork } from '../session.ts'
 
-type Conflict = OutputOf<'conflict.list'>['items'][number]
+type Conflict = AnswerOf<'conflict.list'>['items'][number]
 type WholeConflict = ReturnType<typeof showConflictWhole>
 
 /** Notes that disagree, both sides beside each other, with an editor for a third. */

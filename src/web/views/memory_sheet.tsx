@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
@@ -8,7 +8,7 @@ import { Trouble } from '../parts/empty.tsx'
 import { dayOf } from '../parts/words.ts'
 import { adjust } from '../route.ts'
 
-type Version = OutputOf<'memory.history'>['items'][number]
+type Version = AnswerOf<'memory.history'>['items'][number]
 
 /** One note: what it says now, and every version before. */
 export function MemorySheet({ scope, of: key }: { scope: string; of: string }) {

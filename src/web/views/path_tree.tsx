@@ -1,4 +1,4 @@
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Countdown } from '../parts/countdown.tsx'
@@ -7,7 +7,7 @@ import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { ReleaseButton } from './release_button.tsx'
 
-type Reservation = OutputOf<'reserve.list'>['items'][number] & { until_ms: number }
+type Reservation = AnswerOf<'reserve.list'>['items'][number] & { until_ms: number }
 
 /** A folder, or a path or glob that somebody has reserved. */
 interface Branch {

@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
@@ -9,7 +9,7 @@ import { count } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import type { Line } from './stats_chart.tsx'
 
-type Report = OutputOf<'stats.get'>
+type Report = AnswerOf<'stats.get'>
 type Point = Report['series'][number]
 
 const RANGES: Record<string, number> = { '1h': 3600, '6h': 21_600, '1d': 86_400, '7d': 604_800 }

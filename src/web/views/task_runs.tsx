@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { OutputOf } from '../../client/calls.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
 import { aboutTask, type WholeTask } from '../data/about.ts'
@@ -9,7 +9,7 @@ import { RunBadge } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { dayOf, plain, secondsSince, span } from '../parts/words.ts'
 
-type ShownRun = OutputOf<'run.list'>['items'][number]
+type ShownRun = AnswerOf<'run.list'>['items'][number]
 
 const LOOK_MS = 1_000
 /** What is kept of a log in the page; the whole of it: leasehold runs logs ID */
@@ -112,7 +112,7 @@ class LogReader {
   async read(): Promise<void> {
     let after: string | null = null
     while (!this.isOver) {
-      const got: OutputOf<'run.output'> = await ask('run.output', {
+      const got: AnswerOf<'run.output'> = await ask('run.output', {
         id: this.id,
         ...(after !== null && { after }),
       })
