@@ -155,7 +155,9 @@ const ASCII = Array.from({ length: 128 }, (_, point): Item => pieceOf([[point, p
 /** Most characters of most globs: they are kept, so each is made once. */
 const meaningItself = (range: Range): Item => ASCII[range[0]] ?? pieceOf([range])
 
-const pieceOf = (ranges: Range[]): Item => ({ kind: 'piece', piece: { many: false, ranges } })
+function pieceOf(ranges: Range[]): Item {
+  return { kind: 'piece', piece: { many: false, ranges } }
+}
 
 /** All code points that are in none of `ranges`. */
 function outside(ranges: Range[]): Range[] {
