@@ -6,7 +6,9 @@ const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\u0000-\u0008\u000b-\u001f\u007f-\u009f
 const named = (each: string) => `\\u{${each.codePointAt(0)!.toString(16)}}`
 
 /** A text in which nothing moves the cursor, changes direction or hides: it is spelled out. */
-export const visible = (text: string): string => text.replaceAll(UNSEEN, named)
+export function visible(text: string): string {
+  return text.replaceAll(UNSEEN, named)
+}
 
 /** Which characters of a text cannot be seen, and how many; empty where there are none. */
 export function unseenIn(text: string): string {

@@ -10,4 +10,6 @@ const { touch, check, list, release } = reservations
 const ASKED = [touch, check, list, release, locks.lockStatus, tasks.list, hooks.bypass]
 
 /** In a bundle of its own: it takes long to load. */
-export const openDirect = (env: NodeJS.ProcessEnv, cwd: string) => openDirectly(ASKED, env, cwd)
+export function openDirect(env: NodeJS.ProcessEnv, cwd: string) {
+  return openDirectly(ASKED, env, cwd)
+}

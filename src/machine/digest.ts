@@ -4,7 +4,11 @@
  */
 const crypto = () => process.getBuiltinModule('node:crypto')
 
-export const sha256 = (text: string | Uint8Array): string => crypto().hash('sha256', text)
+export function sha256(text: string | Uint8Array): string {
+  return crypto().hash('sha256', text)
+}
 
 /** An id that nobody else makes. */
-export const uniqueId = (): string => crypto().randomUUID()
+export function uniqueId(): string {
+  return crypto().randomUUID()
+}

@@ -41,7 +41,9 @@ const NETWORK_NAMES = new Set(
 /** Disks and layers of this machine that are served by a program. */
 const FUSE_LOCAL = new Set(['fuseblk', 'fuse.fuse-overlayfs', 'fuse.lxcfs', 'fuse.bindfs'])
 
-export const networkName = (type: number): string | undefined => NETWORK[type >>> 0]
+export function networkName(type: number): string | undefined {
+  return NETWORK[type >>> 0]
+}
 
 /** Whether a mount of this type may be used by several machines at once, or is not known not to. */
 export function isNetworkType(type: string): boolean {

@@ -66,7 +66,9 @@ function parsed(text: string): Stat {
 }
 
 /** Zombies answer signals but run nothing. */
-export const isOver = ({ state }: Stat): boolean => state === 'Z' || state === 'X'
+export function isOver({ state }: Stat): boolean {
+  return state === 'Z' || state === 'X'
+}
 
 const LINEAGE_MAX = 64
 

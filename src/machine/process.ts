@@ -49,7 +49,9 @@ function unseen(pid: number, why: Unseen): Refusal {
 
 let self: ProcessRef | undefined
 
-export const ownProcess = (): ProcessRef => (self ??= processRef(process.pid)!)
+export function ownProcess(): ProcessRef {
+  return (self ??= processRef(process.pid)!)
+}
 
 /** Whether somebody stopped (SIGSTOP) this process: it is there, and says nothing until SIGCONT. */
 export function isStopped(pid: number): boolean {

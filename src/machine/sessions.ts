@@ -77,7 +77,9 @@ export function familyHere(folder: string): Family {
 }
 
 /** The agent that this process was started by, if one of its ancestors is known to be one. */
-export const sessionHere = (folder: string): Session | undefined => sessionOf(familyHere(folder))
+export function sessionHere(folder: string): Session | undefined {
+  return sessionOf(familyHere(folder))
+}
 
 export function sessionOf({ agents, process }: Family): Session | undefined {
   return process && agents.length === 1 ? { agent: agents[0]!, process } : undefined

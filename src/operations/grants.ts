@@ -40,4 +40,6 @@ function isReleased(value: unknown): value is { name: string } {
   return isObject(value) && value['released'] === true && typeof value['name'] === 'string'
 }
 
-const isObject = (value: unknown): value is Input => typeof value === 'object' && value !== null
+function isObject(value: unknown): value is Input {
+  return typeof value === 'object' && value !== null
+}

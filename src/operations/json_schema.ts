@@ -54,7 +54,9 @@ export function answerSchemas(operations: readonly Operation[]): {
   }
 }
 
-const bare = ({ $schema: _, $id: _id, id: _name, ...schema }: JsonSchema): JsonSchema => schema
+function bare({ $schema: _, $id: _id, id: _name, ...schema }: JsonSchema): JsonSchema {
+  return schema
+}
 
 function relax({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
   if (schema['additionalProperties'] === false) delete schema['additionalProperties']

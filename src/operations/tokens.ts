@@ -6,7 +6,9 @@ import { adminOperation } from './operation.ts'
 import { pageIn } from './page.ts'
 
 /** A token as it may be shown: never with its secret, and its hash is nobody's business. */
-const shown = ({ hash: _hash, expires_ms: _ms, ...token }: Token) => token
+function shown({ hash: _hash, expires_ms: _ms, ...token }: Token) {
+  return token
+}
 
 export const create = adminOperation({
   name: 'token.create',

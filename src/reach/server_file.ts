@@ -64,9 +64,13 @@ export function readServer(folder: string): ServerFile | undefined {
 }
 
 /** A secret goes to this machine only, whatever the file says; a name may mean anything. */
-const isLoopback = (url: string): boolean => /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\/?$/.test(url)
+function isLoopback(url: string): boolean {
+  return /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+\/?$/.test(url)
+}
 
-const readSecret = (folder: string): string | undefined => readText(join(folder, ADMIN))?.trim()
+function readSecret(folder: string): string | undefined {
+  return readText(join(folder, ADMIN))?.trim()
+}
 
 /** Refuses (`forbidden`) what another login wrote or may have read: neither is to be trusted. */
 function readText(path: string): string | undefined {

@@ -7,7 +7,9 @@ import { Refusal } from '../core/refusal.ts'
  * restore must raise the fences above those of the store it replaces, even when that is unreadable
  * or gone.
  */
-const fileFor = (storePath: string): string => join(dirname(storePath), 'epoch')
+function fileFor(storePath: string): string {
+  return join(dirname(storePath), 'epoch')
+}
 
 export function readEpoch(storePath: string): number {
   const file = fileFor(storePath)

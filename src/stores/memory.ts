@@ -41,7 +41,9 @@ export class MemoryTables implements Base {
   }
 }
 
-const keyIn = (table: TableName, row: AnyRow): string => row[KEYS[table] as keyof AnyRow]
+function keyIn(table: TableName, row: AnyRow): string {
+  return row[KEYS[table] as keyof AnyRow]
+}
 
 interface Held {
   tables: MemoryTables

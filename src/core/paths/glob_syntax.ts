@@ -39,7 +39,9 @@ export function badGlob(text: string, position: number, why: string): Refusal {
 }
 
 /** Reads the text of a glob, braces and all. Refuses with `invalid` and the position. */
-export const parseItems = (text: string): Item[] => new Reader(text).all()
+export function parseItems(text: string): Item[] {
+  return new Reader(text).all()
+}
 
 class Reader {
   private at = 0

@@ -148,7 +148,9 @@ function moveParkings(view: View, { user, vt: before }: Share, vt: number): void
 }
 
 /** Where a start of this share stands in virtual time: waiting idle earns nothing. */
-const startTag = (view: View, share: Share): number => Math.max(share.vt, queueOf(view).vclock)
+function startTag(view: View, share: Share): number {
+  return Math.max(share.vt, queueOf(view).vclock)
+}
 
 /** Gives back all that a lease counts against, exactly once: when it ends. */
 export function returnLimits(view: View, lease: Lease): void {

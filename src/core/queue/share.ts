@@ -40,7 +40,9 @@ const NEW_SHARE: Omit<Share, 'user'> = {
 }
 
 /** The queue as a whole. */
-export const queueOf = (view: View): Queue => view.get('queue', 'queue') ?? NEW_QUEUE
+export function queueOf(view: View): Queue {
+  return view.get('queue', 'queue') ?? NEW_QUEUE
+}
 
 /** A user's account; a new user begins with an empty one. */
 export function shareOf(view: View, user: string): Share {

@@ -26,7 +26,9 @@ interface Tree {
   [name: string]: Tree | SettingValue | undefined
 }
 
-const flat = (tree: Tree): Settings => Object.fromEntries(leavesOf(tree, []))
+function flat(tree: Tree): Settings {
+  return Object.fromEntries(leavesOf(tree, []))
+}
 
 function* leavesOf(tree: Tree, path: string[]): Generator<[string, SettingValue]> {
   for (const [name, value] of Object.entries(tree)) {

@@ -14,4 +14,6 @@ if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
 const ASKED = [runs.start, runs.finish, runs.get, locks.renew]
 
 /** In a bundle of its own: it takes long to load. */
-export const openDirect = (env: NodeJS.ProcessEnv, cwd: string) => openDirectly(ASKED, env, cwd)
+export function openDirect(env: NodeJS.ProcessEnv, cwd: string) {
+  return openDirectly(ASKED, env, cwd)
+}

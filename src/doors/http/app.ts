@@ -80,18 +80,16 @@ export function httpApp(doors: Doors): Hono {
     const secret = askedWith(c)
     const bearer = await bearerOf(c, doors, secret, 'mcp')
     const used = new UnderWay(c, bearer)
-    // What a client listens on stays open.
-    if (c.req.method === 'GET') used.streaming()
+    if (c.req.method === 'GET') {
+      // What a client listens on stays open.
+      used.streaming()
+      bearer.uses?.turn.end()
+    }
     used.reading(toolBodyMax())
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
     if (!doors.mcp) return c.notFound()
-    try {
-      return await doors.mcp(c.req.raw, bearer, wait)
-    } finally {
-      // What a tool takes after this, on a stream, is counted as it comes.
-      bearer.uses?.turn.end()
-    }
+    return doors.mcp(c.req.raw, bearer, wait)
   })
   return app
 }
@@ -163,7 +161,13 @@ async function bearerOf(
     throw error
   }
   c.set('agent', bearer.agent)
-  return doors.access.letIn(bearer, kind)
+  const letIn = await doors.access.letIn(bearer, kind)
+  const { turn } = letIn.uses ?? {}
+  const out = outgoingOf(c)
+  // At the latest: a turn that is not over keeps the token's other asks waiting.
+  if (out.closed) turn?.end()
+  else if (turn) out.once('close', () => turn.end())
+  return letIn
 }
 
 /** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
@@ -213,10 +217,13 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
     const read: ReadEvents = async (after, limit) => {
       const turn = await bearer.budget?.turn('past events')
-      const events = await doors.store.events(after, limit)
-      turn?.spend(events.length * EVENT_MS)
-      turn?.end()
-      return events
+      try {
+        const events = await doors.store.events(after, limit)
+        turn?.spend(events.length * EVENT_MS)
+        return events
+      } finally {
+        turn?.end()
+      }
     }
     await doors.hub.stream(last, out, { read, ...(isScoped(caller) && { see }) })
     return RESPONSE_ALREADY_SENT

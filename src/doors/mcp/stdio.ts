@@ -98,7 +98,9 @@ function callerOf(reach: Reach): Caller {
   return { ...caller, agent, given: true }
 }
 
-const agentIn = (named: unknown): string => parseInput({ agent: agentId }, { agent: named }).agent
+function agentIn(named: unknown): string {
+  return parseInput({ agent: agentId }, { agent: named }).agent
+}
 
 /** Fills in what a model need not know: the process that holds, and the fence it was given. */
 function filled(

@@ -8,7 +8,9 @@ const REDIRECTS = ['&>>', '&>', '<<<', '<<-', '<<', '<>', '<&', '>>', '>|', '>&'
 const DEPTH_MAX = 20
 
 /** A script as the shell splits it. Never throws: what is not closed ends with the text. */
-export const tokensOf = (text: string): ShellToken[] => new Lexer(text, 0, 0).script()
+export function tokensOf(text: string): ShellToken[] {
+  return new Lexer(text, 0, 0).script()
+}
 
 class Lexer {
   private readonly tokens: ShellToken[] = []

@@ -1,5 +1,4 @@
-import { readyKey } from '../../core/tasks/ready.ts'
-import type { Lease, Ready, TableName, Terms } from '../../core/rows.ts'
+import { type Lease, type Ready, readyKey, type TableName, type Terms } from '../../core/rows.ts'
 import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
 import type { AnyRow, Head } from '../port.ts'

@@ -8,10 +8,14 @@ import { FileDamage, parse } from './layout.ts'
 
 const STATE_NAME = /^state\.([1-9]\d{0,14})\.json$/
 
-export const statePath = (dir: string, number: number): string => join(dir, `state.${number}.json`)
+export function statePath(dir: string, number: number): string {
+  return join(dir, `state.${number}.json`)
+}
 
 /** The side file with the highest epoch stands in the folder itself: see `epoch.ts`. */
-export const epochKey = (dir: string): string => join(dir, 'state')
+export function epochKey(dir: string): string {
+  return join(dir, 'state')
+}
 
 export interface Listing {
   /** Numbers of the states, highest first. */
@@ -50,7 +54,9 @@ function namesIn(dir: string): string[] {
 }
 
 /** Changes when the file does. Not its ctime: that moves when a second name is removed. */
-export const identityOf = (stat: BigIntStats): string => `${stat.ino} ${stat.size} ${stat.mtimeNs}`
+export function identityOf(stat: BigIntStats): string {
+  return `${stat.ino} ${stat.size} ${stat.mtimeNs}`
+}
 
 /** What the folder holds: the last good state, and why the highest is not that one, if so. */
 export interface Newest {

@@ -1,5 +1,4 @@
-import { readyKey } from '../../core/tasks/ready.ts'
-import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
+import { type Ready, readyKey, TABLES, type TableName } from '../../core/rows.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'

@@ -117,4 +117,6 @@ function inodeAt(dir: string, number: number): bigint | undefined {
   return statSync(statePath(dir, number), { bigint: true, throwIfNoEntry: false })?.ino
 }
 
-const numberOf = (id: string): number => Number(id.split('.')[0])
+function numberOf(id: string): number {
+  return Number(id.split('.')[0])
+}

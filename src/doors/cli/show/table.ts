@@ -44,7 +44,9 @@ export const factLines = (facts: SheetFact[]) =>
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `  ${pc.dim(name.padEnd(11))} ${value}`)
 
-const width = (cell: string): number => Array.from(stripVTControlCharacters(cell)).length
+function width(cell: string): number {
+  return Array.from(stripVTControlCharacters(cell)).length
+}
 
 /** 125 → `2m 05s`: easier to judge at a glance than a time of day. */
 export function span(seconds: number): string {
