@@ -64,19 +64,13 @@ function boundOf(given: unknown, bound: Bound): Bound {
   return isSound ? { days, max } : { days: null, max: null }
 }
 
-/** An event as far as this matters. */
-interface Dated {
-  position: number
-  at: string
-}
-
 /**
  * The last of the `oldest` events that is to go, if any does. Only a beginning goes: an event
  * that was recorded under a wall clock set back is not taken for older than those before it, and
  * takes none of them along. One under a clock set ahead stays, with all behind it, until there are
  * too many or its time has come.
  */
-export function lastToForget<E extends Dated>(
+export function lastToForget<E extends { position: number; at: string }>(
   oldest: readonly E[],
   bound: Bound,
   head_position: number,

@@ -97,14 +97,8 @@ export interface FoundProcess extends Stat {
   pid: number
 }
 
-/** Processes that were seen. Unless `whole`, there may be others. */
-export interface Census {
-  found: FoundProcess[]
-  whole: boolean
-}
-
-/** Everything that runs here, as far as /proc shows it: zombies too. */
-export function census(): Census {
+/** What runs here, as far as /proc shows it: zombies too. Unless `whole`, there may be others. */
+export function census() {
   const found: FoundProcess[] = []
   let whole = showsOurs
   for (const pid of pids()) {

@@ -4,17 +4,11 @@ import type { Operation } from './operation.ts'
 
 type Input = Record<string, unknown>
 
-/** What a caller holds after a reply, and what it holds no longer. */
-export interface Grants {
-  granted: ShownLease[]
-  ended: string[]
-}
-
 /**
  * The leases that a reply grants and ends, for doors that remember fences. A lease that was lost is
  * not ended here: a write under it must be refused as stale, not taken for a new write.
  */
-export function grantsIn(operation: Operation, input: Input, reply: unknown): Grants {
+export function grantsIn(operation: Operation, input: Input, reply: unknown) {
   if (operation.effect === 'read' || !isObject(reply)) return { granted: [], ended: [] }
   const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
   const lock = lockIn(operation, input)

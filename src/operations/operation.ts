@@ -96,7 +96,7 @@ export type Operation<
   S extends z.ZodMiniType = z.ZodMiniType,
 > = Declared<F, O, N, L, S> & Access<F>
 
-/** What is done under a lease may be refused with, when the lease is not the caller's any more. */
+/** Refusals of what is done under a lease that is not the caller's, or not any more. */
 export const LEASE_REFUSALS = ['held', 'fence_stale', 'lease_expired'] as const
 
 /** Makes operations that are alike in `access`; a record may say otherwise. */

@@ -120,6 +120,8 @@ export class Dirty {
   }
 
   private async askAll(): Promise<void> {
+    // What is added in the same turn is asked for together.
+    await Promise.resolve()
     while (this.names.size > 0) {
       const names = [...this.names].slice(0, NAMED_MAX)
       for (const name of names) this.names.delete(name)

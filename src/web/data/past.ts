@@ -1,4 +1,4 @@
-import { type ReadonlySignal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Refusal } from '../../core/refusal.ts'
 import { pagesOf } from '../ask.ts'
@@ -19,13 +19,8 @@ async function pastOf(seconds: number): Promise<ShownEvent[]> {
   return found.toReversed()
 }
 
-interface Spans {
-  spans: ReadonlySignal<Span[] | undefined>
-  refusal: ReadonlySignal<Refusal | null>
-}
-
 /** Who held what in the last `seconds`: asked for once, then kept up with what happens. */
-export function useSpans(seconds: number): Spans {
+export function useSpans(seconds: number) {
   const spans = useSignal<Span[] | undefined>(undefined)
   const refusal = useSignal<Refusal | null>(null)
   useEffect(() => {
