@@ -50,7 +50,10 @@ export async function serve(
   // What was begun, ended in the reverse order: when all is over, and when a step of this fails.
   const ends: (() => Promise<void>)[] = [() => store.close(), () => role.release()]
   const stop = async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
+    // One that fails does not keep the others from ending: an open door would keep the process.
+    for (const end of ends.splice(0).toReversed()) {
+      await end().catch((error: Error) => say(`stopping: ${error.message}`))
+    }
   }
   try {
     await store.write(grantFullTtl)

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { systemCode } from '../machine/errors.ts'
 import { loginOfPort } from '../machine/listener.ts'
 import { writePrivate } from '../machine/private_file.ts'
 import { host, processFact } from '../machine/process.ts'
@@ -37,11 +38,17 @@ function identityOf(folder: string): string {
   return `${dev}:${ino}`
 }
 
-/** Taken away by the daemon that wrote them: a successor's are left alone. */
+/**
+ * Taken away by the daemon that wrote them: a successor's are left alone. On a disk that takes no
+ * changes they stay; they name a process that is gone, so nobody believes them.
+ */
 export function withdraw(folder: string, pid: number): void {
   if (readServer(folder)?.pid !== pid) return
-  fs.rmSync(join(folder, SERVER), { force: true })
-  fs.rmSync(join(folder, ADMIN), { force: true })
+  try {
+    for (const name of [SERVER, ADMIN]) fs.rmSync(join(folder, name), { force: true })
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+  }
 }
 
 /** The server of this very folder: what a copy of it says is about the original. */

@@ -252,3 +252,16 @@ test('meta.json of a run that ended without room for it is made true later', asy
   await until('it is made true', () => meta()?.status === 'completed')
   expect(meta()).toMatchObject({ exit_code: 0, lock_released: true })
 })
+
+test('a daemon ends although it cannot take its own files away', async (context) => {
+  const place = sandbox()
+  const { running } = await daemonOn(place)
+  const file = join(place.state, 'server.json')
+  // What something is mounted on cannot be removed, as nothing can on a disk that is read-only.
+  const mounted = spawnSync(MOUNT, ['--bind', file, file], { encoding: 'utf8' })
+  // reason: only root can mount
+  if (mounted.status !== 0) context.skip(because(`no mount: ${mounted.stderr.trim()}`))
+  onTestFinished(() => void execFileSync(UMOUNT, ['--lazy', file]))
+  running.kill('SIGTERM')
+  expect(await running.ended).toMatchObject({ code: 0, err: '' })
+})

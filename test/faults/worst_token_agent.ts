@@ -32,6 +32,7 @@ function ask(kind: string, path: string, input: object | undefined, how: Sent = 
   const body = input && JSON.stringify(input)
   const headers = {
     authorization,
+    accept: 'application/json, text/event-stream',
     'content-type': 'application/json',
     ...(body && { 'content-length': Buffer.byteLength(body) }),
   }
@@ -62,6 +63,12 @@ function ask(kind: string, path: string, input: object | undefined, how: Sent = 
 }
 
 const post = (name: string, input: object, how?: Sent) => ask(name, `/v1/${name}`, input, how)
+
+const tool = (name: string, given: object) =>
+  ask(`mcp ${name}`, '/mcp', {
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name, arguments: given },
+  })
 
 /**
  * So many connections begin in one step of time. All at once would be worse, and needs no token:
@@ -110,6 +117,10 @@ over(10, () => post('task.list', { limit: 1000 }))
 over(10, () => post('event.list', { limit: 1000, by: 'nobody' }))
 over(10, () => post('lock.list', { limit: 1000 }))
 over(5, () => ask('metrics', '/metrics', undefined, { method: 'GET' }))
+// The same through MCP's door.
+over(10, () => tool('list_tasks', { limit: 1000 }))
+over(10, (i) => tool('memory_search', { query: `n ${i}`, limit: 50 }))
+over(10, (i) => tool('reserve_paths', { paths: [`${'*a*b'.repeat(200)}${i}`] }))
 // Streams of all that ever happened, which nobody reads; and answers that nobody takes.
 const deaf = { agent: false as const, deaf: true }
 over(500, () => ask('stream', '/v1/events?after=0-0', undefined, { ...deaf, method: 'GET' }))

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 
 /** Programs of the system, where it has them; no package brings them. */
-const [MOUNT, UMOUNT, MKFS, FSCK] = ['mount', 'umount', 'mkfs.ext4', 'fsck.ext4'] as const
+const [MOUNT, UMOUNT, MKFS] = ['mount', 'umount', 'mkfs.ext4'] as const
 const [PERL, SYNC] = ['perl', 'sync'] as const
 
 /** Ends a file system as a power cut does: what was not synced is gone (EXT4_IOC_SHUTDOWN, 2). */
@@ -21,6 +21,11 @@ const memoryAt = (folder: string, size: string) =>
 /** A disk of its own for one world, which can be filled, or lose its power. */
 export class Disk {
   private readonly image: string | undefined
+  /**
+   * The file system could not write its journal and takes nothing any more. What it kept of its own
+   * tables is then anybody's guess: nothing on that disk is promised once it is mounted anew.
+   */
+  hasGivenUp = false
   /** A small disk in memory, if the image lies there. */
   private readonly below: string | undefined
 
@@ -89,13 +94,14 @@ export class Disk {
     return () => fs.rmSync(file, { force: true })
   }
 
+  /** Whether it takes files. If not, it has given up. */
   isWritable(): boolean {
     try {
       fs.writeFileSync(join(this.folder, 'probe'), '')
-      return true
     } catch {
-      return false
+      this.hasGivenUp = true
     }
+    return !this.hasGivenUp
   }
 
   /** What was put there without a thought for the power is safe from now on. */
@@ -109,22 +115,9 @@ export class Disk {
     return tried(PERL, '-e', SHUTDOWN, this.folder)
   }
 
-  /**
-   * Mounts what is left on the disk. After an I/O error the file system itself may be at odds: then
-   * it is checked first, as at a boot. A text says why not: somebody may still be on it.
-   */
+  /** Mounts what is left on the disk. A text says why not: somebody may still be on it. */
   powerUp(): string | undefined {
-    const why = tried(UMOUNT, this.folder) ?? (this.below ? this.mend() : undefined)
-    return why ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
-  }
-
-  private mend(): string | undefined {
-    const { status, stdout, stderr, error } = spawnSync(FSCK, ['-f', '-y', this.image!], {
-      encoding: 'utf8',
-    })
-    // 1 and 2: errors were found, and are mended.
-    if (status !== null && status <= 2) return undefined
-    return `${FSCK}: ${error?.message ?? `${stdout}${stderr}`}`
+    return tried(UMOUNT, this.folder) ?? tried(MOUNT, '-o', 'loop', this.image!, this.folder)
   }
 
   close(): void {

@@ -174,10 +174,9 @@ const fillDisk: Fault = async (world) => {
   const give = disk!.fill()
   await after(1_000 + scene.random.below(1_500))
   give()
+  if (!disk!.isWritable()) return
   scene.up('disk')
   isAway = false
-  // A file system that could not write its journal stays read-only until somebody mounts it anew.
-  if (!disk!.isWritable()) await cutPower(world)
 }
 
 /** The power fails: what was not synced is lost, and everything on the machine starts anew. */
@@ -288,7 +287,6 @@ function faultsFor(world: World): Weighted[] {
   if (disk === 'small') faults.push({ name: 'fill the disk', weight: 3, fault: fillDisk })
   if (disk === 'failing') faults.push({ name: 'I/O errors', weight: 3, fault: fillDisk })
   if (disk === 'journaled') faults.push({ name: 'cut the power', weight: 3, fault: cutPower })
-  if (disk === 'failing') faults.push({ name: 'cut the power', weight: 1, fault: cutPower })
   return faults
 }
 
@@ -300,7 +298,7 @@ export async function wreak(world: World, until_ms: number): Promise<void> {
   const underWay: Promise<void>[] = []
   const { scene } = world
   await after(2_000)
-  while (nowMs() < until_ms) {
+  while (nowMs() < until_ms && !world.disk?.hasGivenUp) {
     let at = scene.random.next() * total
     const { name, fault } = faults.find(({ weight }) => (at -= weight) < 0)!
     scene.counts.fault(name)

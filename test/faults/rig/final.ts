@@ -88,8 +88,8 @@ export function judge(calls: Call[], facts: Fact[], final: Final, witness: strin
   ]
 }
 
-/** What was answered, of a store that was found damaged: it must not have been wrong before. */
-export function judgeDamaged(scene: Scene): void {
+/** What was answered, of a store whose disk gave up: it must not have been wrong before. */
+export function judgeAnswers(scene: Scene): void {
   const calls = loadCalls(scene.calls)
   const facts = loadFacts(scene.calls)
   const found = [
@@ -100,7 +100,7 @@ export function judgeDamaged(scene: Scene): void {
   ]
   for (const { check, says } of found) scene.violate(check, says)
   scene.counts.figure('calls', calls.length)
-  scene.counts.figure('stores damaged by a failing disk', 1)
+  scene.counts.figure('disks that gave up', 1)
 }
 
 /** Reads what is left of a world, judges it, and counts. */

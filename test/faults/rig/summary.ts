@@ -81,10 +81,7 @@ export function tableOf(summary: Summary): string {
       `${summary.damage_cases}: ${summary.damage_detected} detected, ` +
         `${summary.damage_harmless} harmless`,
     ],
-    [
-      'stores damaged by I/O errors before a power loss, and found so',
-      summary.figures['stores damaged by a failing disk'] ?? 0,
-    ],
+    ['disks that gave up after I/O errors', summary.figures['disks that gave up'] ?? 0],
     ['calls', `${summary.calls}, ${summary.acknowledged} acknowledged`],
     ['acknowledged and lost', summary.acknowledged_lost],
     ['overlaps by fence', summary.overlaps],

@@ -7,7 +7,7 @@ import type { Counts } from './counts.ts'
 import { DaemonKeeper } from './daemon.ts'
 import { Disk } from './disk.ts'
 import { Finder } from './finding.ts'
-import { command, judgeDamaged, judgeScene } from './final.ts'
+import { judgeAnswers, judgeScene } from './final.ts'
 import { after, Notes, nowMs } from './history.ts'
 import { ALONE, isAlive, type Proc, signal, until } from './processes.ts'
 import { Relay } from './relay.ts'
@@ -18,7 +18,7 @@ export type Kind = 'sqlite' | 'file' | 'postgres'
 export interface WorldPlan {
   name: string
   kind: Kind
-  /** `small`: it fills up; `journaled`: its power is cut; `failing`: that, and I/O errors. */
+  /** `small`: it fills up; `journaled`: its power is cut; `failing`: its writes end in I/O errors. */
   disk?: 'small' | 'journaled' | 'failing'
   seed: number
   ms: number
@@ -72,7 +72,7 @@ export class World {
       if (!(await this.build())) return
       await harm(this, nowMs() + this.plan.ms)
       await this.comeToEnd()
-      if (await this.isDamaged()) return judgeDamaged(this.scene)
+      if (this.disk?.hasGivenUp) return judgeAnswers(this.scene)
       await this.drain()
       await judgeScene(this.scene, this.direct().env, this.hasQueue)
     } catch (error) {
@@ -233,18 +233,6 @@ export class World {
     await Promise.race([Promise.all(this.running), after(DRAIN_MS)])
     const stuck = this.clients.filter(({ proc }) => proc && !proc.isOver)
     for (const { proc } of stuck) scene.violate('everybody is served', `${proc!.who} did not end`)
-  }
-
-  /**
-   * A disk that fails a write after it was taken tells so once, to one of the programs that have
-   * the file open; SQLite and file systems may go on without it. When the power fails next, pages
-   * are missing. That cannot be promised away: it has to be told, and nothing may be granted
-   * before.
-   */
-  private async isDamaged(): Promise<boolean> {
-    if (this.plan.disk !== 'failing') return false
-    const { error, problems = [] } = await command(this.direct().env, 'db', 'check')
-    return error?.code === 'damaged' || problems.length > 0
   }
 
   /** What waits is served. */
