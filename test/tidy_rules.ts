@@ -1,4 +1,6 @@
 import { posix } from 'node:path'
+import { TABLES } from '../src/core/rows.ts'
+import { INDEXES } from '../src/core/view.ts'
 import { type Masks, masksOf } from './tidy_lexer.ts'
 
 /** A file of the tree, read once, with its path from the root: `src/core/locks/lock.ts`. */
@@ -151,11 +153,27 @@ function isPastLeaf(from: string, target: string): boolean {
   return leaf !== undefined && LEAF.exec(from)?.[1] !== leaf && !KNOWS_LEAVES.test(from)
 }
 
+/**
+ * A store keeps rows and knows no rules. Of core it may have what all rules share and declare, and
+ * the types of anything. Rules that nobody asks for are run by the writer, around every batch; and
+ * a check compares ready rows with the tasks that they follow from.
+ */
+const NO_RULES = /^src\/core\/(?:ahead|event|planted|refusal|retention|rows|text|view)\.ts$/
+const UNASKED =
+  /^src\/core\/(?:forget|locks\/(?:calls|restore|sweep)|stats\/(?:histogram|stat))\.ts$/
+const isRunByStore = (from: string, target: string) =>
+  from.startsWith('src/stores/writer/')
+    ? UNASKED.test(target)
+    : from === 'src/stores/sqlite/check.ts' && target === 'src/core/tasks/ready.ts'
+
 /** `doors/cli` wires everything, as the daemon does. Other doors do not know each other. */
 function mayImport(from: TreeFile, { target, typeOnly }: Import & { target: string }): boolean {
   const [room, other] = [roomOf(from.path), roomOf(target)]
   if (!room || !other || !target.startsWith('src/')) return false
   if (room === 'core' && (other !== 'core' || isPastLeaf(from.path, target))) return false
+  if (room === 'stores' && other === 'core') {
+    return typeOnly || NO_RULES.test(target) || isRunByStore(from.path, target)
+  }
   if (from.path.startsWith('src/doors/cli/') && other !== 'root') return true
   if (room === 'doors' && other === 'doors') {
     const [mine, theirs] = [from.path, target].map((path) => path.split('/').slice(2, -1)[0])
@@ -184,6 +202,8 @@ function wallFault(file: TreeFile, each: Import, paths: Set<string>): string | u
     if (!paths.has(target)) return `imports ${specifier}, which does not exist. Mend the path.`
     if (!inSrc(file) || mayImport(file, { ...each, target })) return undefined
     const how = WALLS[roomOf(file.path) ?? 'core'][roomOf(target) ?? 'core']
+    const noRule = file.path.startsWith('src/stores/') && inCore({ ...file, path: target })
+    if (noRule) return `imports ${target}, a rule. A store knows none: say it in core/ahead.ts.`
     const hint = how === 'types' ? 'Only `import type` is allowed there.' : 'Turn it around.'
     return `imports ${target} against the import rules. ${hint} See ARCHITECTURE.md.`
   }
@@ -194,6 +214,25 @@ function wallFault(file: TreeFile, each: Import, paths: Set<string>): string | u
     return `imports ${specifier}, which only ${home[1].source} may name. Go through that.`
   }
   return undefined
+}
+
+const TABLE_NAMES = new Set<string>(TABLES)
+const INDEX_NAMES = new Set(Object.keys(INDEXES).filter((name) => !TABLE_NAMES.has(name)))
+
+const storeIndexes: Rule = {
+  says: 'a store says every index in SQL, and singles out none',
+  faults(files) {
+    return files
+      .filter((file) => file.path.startsWith('src/stores/') && isScript(file))
+      .flatMap((file) =>
+        file.masks.literals
+          .filter(({ text }) => INDEX_NAMES.has(text))
+          .map(({ start, text }) => {
+            const what = `singles out ${text}. Say what rules do with it in src/core/ahead.ts.`
+            return fault(file, lineAt(file, start), what)
+          }),
+      )
+  },
 }
 
 const IMPURE: [RegExp, string][] = [
@@ -295,6 +334,7 @@ const columns: Rule = {
 
 export const SHAPE_RULES = {
   importWalls,
+  storeIndexes,
   corePurity,
   coreDocs,
   fileSizes,

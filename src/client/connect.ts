@@ -69,10 +69,7 @@ async function transportFor(options: ConnectOptions, env: NodeJS.ProcessEnv): Pr
   const place = placeOf(env, process.cwd())
   const find = () => findDaemon(env, folderOf(place))
   const daemon = options.embedded ? undefined : find()
-  const openStore = async () => {
-    const { EmbeddedTransport } = await import('./embedded.ts')
-    return new EmbeddedTransport(place)
-  }
+  const openStore = async () => new (await import('./embedded.ts')).EmbeddedTransport(place)
   if (!daemon) return openStore()
   return new HttpTransport(daemon, find, openStore)
 }

@@ -32,7 +32,7 @@ export type Claimed = {
 
 /**
  * Runs `work` while holding the lock: waits for it, renews it, and always gives it back.
- * Returns what `work` returns. When the lease was lost, `work` is told by its signal, and the
+ * Returns what `work` returns. When the lease was lost, the signal of `work` is aborted, and the
  * refusal is thrown whatever came of it.
  */
 export async function withLock<T>(
@@ -116,7 +116,7 @@ class Hold {
   constructor(
     private readonly asker: Asker,
     readonly lease: ShownLease,
-    /** When the latest acknowledged grant or renewal was asked for: it counts from then at least. */
+    /** When the latest acknowledged grant or renewal was asked for: its TTL counts from then. */
     private asked_ms: number,
   ) {
     this.ttl_ms = lease.ttl_seconds * 1000

@@ -41,7 +41,7 @@ export class EventStream implements AsyncIterable<Happening> {
       this.open = resolve
       first.catch(reject)
     })
-    // Whoever loops over the stream is told too, and nobody has to look at both.
+    // A loop over the stream sees it too, so nobody has to look at both.
     this.opened.catch(() => undefined)
   }
 

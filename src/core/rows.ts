@@ -357,6 +357,11 @@ export const TABLES = Object.keys(KEYS) as TableName[]
 export const processKey = ({ pid, start }: Pick<ProcessRef, 'pid' | 'start'>) => `${pid}/${start}`
 
 /** Parts of a composite key contain no line feed: names with control characters are refused. */
-export function keyOf(...parts: string[]): string {
-  return parts.join('\n')
-}
+export const keyOf = (...parts: string[]): string => parts.join('\n')
+
+/** Makes every rank a number of sixteen digits. */
+const RANK_BASE = 10 ** 15
+
+/** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
+export const readyKey = ({ scope, rank, task_id }: Pick<Ready, 'scope' | 'rank' | 'task_id'>) =>
+  keyOf(scope, String(RANK_BASE + rank), task_id)

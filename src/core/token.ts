@@ -29,22 +29,21 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
       next: 'leasehold token create makes a new secret.',
     })
   }
+  const { ttl_ms, ...said } = ask
   const token: Token = {
-    hash: ask.hash,
-    id: ask.hash.slice(0, 12),
-    role: ask.role,
-    agent: ask.agent,
-    scope: ask.scope,
-    created_by: caller.agent,
-    created_at: view.at,
-    expires_at: ask.ttl_ms === null ? null : new Date(view.wall + ask.ttl_ms).toISOString(),
-    expires_ms: ask.ttl_ms === null ? null : view.now + ask.ttl_ms,
-    revoked_at: null,
+    ...said,
+    ...freshToken(view, ask.hash, caller.agent),
+    expires_at: ttl_ms === null ? null : new Date(view.wall + ttl_ms).toISOString(),
+    expires_ms: ttl_ms === null ? null : view.now + ttl_ms,
   }
   view.put('token', token)
   const data = { token: token.id, role: token.role, for: token.agent }
   view.record({ type: 'token.created', agent: caller.agent, lock: null, task: null, data })
   return token
+}
+
+const freshToken = (view: View, hash: string, created_by: string) => {
+  return { hash, id: hash.slice(0, 12), created_by, created_at: view.at, revoked_at: null }
 }
 
 /** Makes a token worthless at once. Doing it twice is as good as once. */
@@ -71,16 +70,12 @@ export function bindToken(view: View, lease: Lease, task: Task, hash: string): L
   const bound = { ...lease, terms: { ...lease.terms!, token_hash: hash } }
   view.put('lease', bound)
   view.put('token', {
-    hash,
-    id: hash.slice(0, 12),
+    ...freshToken(view, hash, 'leasehold'),
     role: 'agent',
     agent: lease.holder,
     scope: { users: [task.user ?? ''], projects: [task.project ?? ''], task: task.id },
-    created_by: 'leasehold',
-    created_at: view.at,
     expires_at: null,
     expires_ms: null,
-    revoked_at: null,
   })
   return bound
 }

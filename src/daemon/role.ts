@@ -51,7 +51,7 @@ export class Role {
     this.lease = (got as Lease[])[0]
   }
 
-  /** Keeps the lock until `release`; `lost` is told, once, that another process has it now. */
+  /** Keeps the lock until `release`; `lost` is called, once, when another process has it. */
   keep(lost: (why: string) => void): void {
     const renew = () => {
       const renewal = this.renewing.then(() => this.renew(lost))
@@ -70,7 +70,7 @@ export class Role {
     )
   }
 
-  /** Whether this event says that the lock has come free, whoever held it. */
+  /** Whether this event says that the lock has come free, from any holder. */
   isEndedBy(event: Event): boolean {
     return event.lock === this.name && isEnding(event)
   }
@@ -92,7 +92,7 @@ export class Role {
     }
   }
 
-  /** For a write that only whoever has the role may make: refuses when another has it by now. */
+  /** For a write that only the holder of the role may make: refuses when another has it by now. */
   check(view: View): void {
     checkFence(view, this.name, this.lease?.fence ?? 0, this.caller)
   }
@@ -112,7 +112,7 @@ export class Role {
     const { fence } = this.lease
     await this.store
       .write((view) => releaseLock(view, { name, fence }, this.caller))
-      // Whoever has it now, or a store in trouble, is no reason not to stop.
+      // That another has it by now, or that the store is in trouble, is no reason not to stop.
       .catch(() => undefined)
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { grantFullTtl } from '../stores/writer/clock.ts'
+import { grantFullTtl } from '../core/locks/restore.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'

@@ -14,8 +14,8 @@ const LIST: RegisteredName = 'reserve.list'
 
 /**
  * What an agent or a person says of paths, in the folder it works in, becomes what all of them call
- * the same: the checkout is filled in, and paths are named from its top. Whoever names a checkout
- * is taken at its word. A door that cannot know the folder leaves this out.
+ * the same: the checkout is filled in, and paths are named from its top. A checkout that the caller
+ * names is taken as it is. A door that cannot know the folder leaves this out.
  */
 export function placePaths({ name, input: fields }: Operation, said: Input, place: Place): Input {
   const isAsked = 'checkout' in fields && name !== LIST && said['checkout'] === undefined

@@ -4,10 +4,6 @@ import { quoted, word } from '../core/quote.ts'
 import { checkoutAt, isHere } from '../machine/checkout.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
 
-interface Listed<T> {
-  items: T[]
-}
-
 interface ListedTask {
   id: string
   title: string
@@ -23,11 +19,9 @@ const BRIEF_MAX = 3_000
 export async function briefFor(context: HookContext): Promise<string> {
   const { asking, caller, settings, around } = context
   const [reserved, running] = await Promise.all([
-    asking.ask('reserve.list', { limit: LISTED_MAX }, caller) as Promise<Listed<ShownReservation>>,
-    asking.ask('task.list', { status: 'in_progress', limit: LISTED_MAX }, caller) as Promise<
-      Listed<ListedTask>
-    >,
-  ])
+    asking.ask('reserve.list', { limit: LISTED_MAX }, caller),
+    asking.ask('task.list', { status: 'in_progress', limit: LISTED_MAX }, caller),
+  ] as [Promise<{ items: ShownReservation[] }>, Promise<{ items: ListedTask[] }>])
   const at = checkoutAt(around.cwd, around)
   const here = reserved.items.filter(({ checkout }) => checkout === null || isHere(at, checkout))
   // Who a token stands for only the server knows; what this process holds, it holds in that name.
@@ -93,7 +87,4 @@ function pathsOf(items: ShownReservation[]): string {
 }
 
 const latest = (items: ShownReservation[]) =>
-  items
-    .map(({ expires_at }) => expires_at)
-    .toSorted()
-    .at(-1)!
+  items.reduce((last, { expires_at }) => (expires_at > last ? expires_at : last), '')

@@ -14,7 +14,7 @@ import {
 } from './protocol.ts'
 
 /** Claude Code's events, by their names without case and dashes. */
-const EVENTS: Record<string, HookEvent> = {
+export const CLAUDE_EVENTS: Record<string, HookEvent> = {
   sessionstart: 'session_start',
   sessionend: 'session_end',
   subagentstart: 'subagent_start',
@@ -45,7 +45,7 @@ export const claude: Protocol = {
   isAlone: true,
   read(event, input, env) {
     const name = textIn(input, 'hook_event_name') ?? event
-    const meant = EVENTS[plainName(event)]
+    const meant = CLAUDE_EVENTS[plainName(event)]
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
@@ -92,11 +92,12 @@ function isBusy(input: HookFields): boolean {
  */
 export function answerLikeClaude({ event, name }: HookCall, verdict: Verdict): Answer {
   const { deny, context, notice } = verdict
+  const denial = { permissionDecision: 'deny', permissionDecisionReason: deny }
   const asked = event === 'before'
   const speaks = asked || event === 'session_start' || event === 'subagent_start'
   const specific = {
     hookEventName: name,
-    ...(asked && deny !== undefined && denial(deny)),
+    ...(asked && deny !== undefined && denial),
     ...(deny === undefined && context !== undefined && { additionalContext: context }),
   }
   const isHeard = speaks && Object.keys(specific).length > 1
@@ -107,8 +108,4 @@ export function answerLikeClaude({ event, name }: HookCall, verdict: Verdict): A
   const out = Object.keys(output).length > 0 ? `${JSON.stringify(output)}\n` : ''
   if (asked && deny !== undefined) return { out, err: `${deny}\n`, code: 2 }
   return { ...SILENT, out, err: notice === undefined ? '' : `${notice}\n` }
-}
-
-function denial(reason: string) {
-  return { permissionDecision: 'deny', permissionDecisionReason: reason }
 }

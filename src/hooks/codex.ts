@@ -1,19 +1,10 @@
-import { answerLikeClaude } from './claude.ts'
+import { answerLikeClaude, CLAUDE_EVENTS } from './claude.ts'
 import { pathsInEnvelope } from './patches.ts'
 import { fieldsIn, type HookEvent, plainName, type Protocol, textIn } from './protocol.ts'
 
 const EVENTS: Record<string, HookEvent> = {
-  sessionstart: 'session_start',
-  sessionend: 'session_end',
-  subagentstart: 'subagent_start',
-  subagentstop: 'subagent_stop',
-  pretooluse: 'before',
-  permissionrequest: 'alive',
-  posttooluse: 'alive',
-  userpromptsubmit: 'alive',
-  precompact: 'alive',
+  ...CLAUDE_EVENTS,
   postcompact: 'alive',
-  stop: 'stop',
   // `notify` in config.toml: a turn is over. It says so in its argument, not on a pipe.
   notify: 'stop',
 }

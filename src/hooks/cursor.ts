@@ -62,7 +62,7 @@ export const cursor: Protocol = {
     }
     const err = notice === undefined ? '' : `${notice}\n`
     if (event === 'session_start') return { ...says({ additional_context: context, env }), err }
-    // A prompt goes on its way unless told otherwise; to the others an empty object is no opinion.
+    // A prompt goes on unless it is refused; in the other events an empty object is no opinion.
     if (plainName(name) === 'beforesubmitprompt') return { ...says({ continue: true }), err }
     return { ...says({}), err }
   },

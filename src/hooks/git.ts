@@ -20,10 +20,7 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
   const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
   const agent = env['LEASEHOLD_AGENT'] || session?.agent
-  return {
-    agent: agent ?? `cli:${loginName()}@${host}`,
-    process: session?.process,
-  }
+  return { agent: agent ?? `cli:${loginName()}@${host}`, process: session?.process }
 }
 
 /** `pre-commit` and `pre-push`: what goes into history must not be another agent's. */
@@ -52,7 +49,7 @@ export async function guardHistory(
   return letPast(context, denial, [...state, ...conflicts.map(({ path }) => path)])
 }
 
-/** What is in a state folder is nobody's to share: whoever unpacked it would run what it names. */
+/** A state folder is not shared: to unpack one would be to run the programs that it names. */
 const stateText = (path: string) =>
   `Leasehold: this commit contains ${word(path)}, which is in a state folder\n` +
   '  next: Take it out (git rm -r --cached .leasehold) and commit the rest; .gitignore names it.'
@@ -86,7 +83,7 @@ function pushedPaths(cwd: string, input: string): string[] {
   return [...found]
 }
 
-/** Whoever works under a lease (`LEASEHOLD_TASK`, `LEASEHOLD_LOCK`) must still have it. */
+/** A command under a lease (`LEASEHOLD_TASK`, `LEASEHOLD_LOCK`) must still have the lease. */
 async function staleFence({ env, asking, caller }: HookContext): Promise<string | undefined> {
   const task = env['LEASEHOLD_TASK']
   const lock = env['LEASEHOLD_LOCK'] ?? (task && `task:${task}`)

@@ -54,7 +54,7 @@ async function touchAll(context: HookContext, named: Named[], call: HookCall): P
   return told.length === 0 ? {} : { context: `Leasehold: ${told.join('; ')}` }
 }
 
-/** Why `names` must not be written; undefined: nothing is in the way. Adds what is to be `told`. */
+/** Why `names` must not be written, if so. Adds to `told` what the agent should know. */
 async function touchSome(
   context: HookContext,
   checkout: Checkout,
@@ -86,7 +86,7 @@ async function touchSome(
 }
 
 /**
- * Refusals that say something about the path, or that whoever asks has used up what its token may
+ * Refusals that say something about the path, or that the caller has used up what its token may
  * have: filling that would be a way past the guard. Any other says something about the store.
  */
 const isNo = ({ code }: Refusal) =>

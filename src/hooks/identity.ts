@@ -9,7 +9,7 @@ const WRAPPERS = new Set(
   `sh bash dash zsh fish ksh ash busybox env timeout nice ionice nohup setsid sudo doas stdbuf
   time xargs npx npm pnpm yarn bunx corepack`.split(/\s+/),
 )
-/** Whoever comes after these is nobody's agent. */
+/** A process above one of these belongs to no agent. */
 const ENDS = new Set(['systemd', 'init', 'tini', 'dumb-init', 'launchd', 'containerd-shim'])
 /** Programs that run others' scripts: only their arguments tell which. */
 const HOSTS = /^(?:node|bun|deno|MainThread)$/

@@ -22,7 +22,7 @@ const CHUNK_BYTES = 64 * 1024
 
 /**
  * `process.stdin` would do the same, and costs a millisecond more. Nor is the pipe closed: Node
- * would make `process.stderr` for that, and whoever called ends the process anyway.
+ * would make `process.stderr` for that, and the caller ends the process anyway.
  */
 function readPipe(patience_ms: number, max: number): Promise<string | undefined> {
   const { Socket } = process.getBuiltinModule('node:net')

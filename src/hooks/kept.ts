@@ -8,7 +8,7 @@ import { isServed } from '../reach/server_file.ts'
 import type { Effects, Target } from './shell/effects.ts'
 
 /**
- * What Leasehold keeps for itself: state folders, whoever uses them, and what a person approved. A
+ * What Leasehold keeps for itself: state folders, of any agent, and what a person approved. A
  * file there decides which programs are started and who holds what, so that an agent which may edit
  * files could otherwise do anything. Told from the path alone: no store is asked.
  */

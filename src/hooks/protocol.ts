@@ -9,7 +9,7 @@ export interface HookCall {
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
   files: string[]
-  /** Why it cannot be told what the tool would write, although it would write something. */
+  /** Why nobody can say what the tool would write, although it would write something. */
   unread?: string | undefined
   /** A shell command that is about to run. */
   command?: string
@@ -70,18 +70,13 @@ export const SILENT: Answer = { out: '', err: '', code: 0 }
 /** `PreToolUse`, `preToolUse` and `pre-tool-use` are one event. */
 export const plainName = (event: string) => event.replaceAll(/[^A-Za-z]/g, '').toLowerCase()
 
-export function textIn(fields: HookFields, ...names: string[]): string | undefined {
-  for (const name of names) {
-    const value = fields[name]
-    if (typeof value === 'string' && value !== '') return value
-  }
-  return undefined
-}
+export const textIn = (fields: HookFields, ...names: string[]) =>
+  names.map((name) => fields[name]).find(isText)
 
-export function fieldsIn(value: unknown): HookFields {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as HookFields) : {}
-}
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+export const fieldsIn = (value: unknown): HookFields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as HookFields) : {}
 
 export function numberIn(fields: HookFields, name: string): number | undefined {
   const value = fields[name]
@@ -91,6 +86,5 @@ export function numberIn(fields: HookFields, name: string): number | undefined {
 /** The file that a tool's input names under one of `names`, and those of the edits in it. */
 export function filesIn(given: HookFields, ...names: string[]): string[] {
   const edits: unknown[] = Array.isArray(given['edits']) ? given['edits'] : []
-  const found = [given, ...edits.map(fieldsIn)].map((each) => textIn(each, ...names))
-  return found.filter((file) => file !== undefined)
+  return [given, ...edits.map(fieldsIn)].flatMap((each) => textIn(each, ...names) ?? [])
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { realpathOf } from '../machine/checkout.ts'
 import { homeFolder } from '../machine/login.ts'
@@ -93,13 +94,8 @@ export function scenesBefore(
     .map((folder) => sceneAt(new Asking(env, dirname(folder)), dirname(folder), env))
 }
 
-function notedOf(env: NodeJS.ProcessEnv, process: ProcessRef): string[] {
-  try {
-    return namesKept(loginState(env), process)
-  } catch {
-    return []
-  }
-}
+const notedOf = (env: NodeJS.ProcessEnv, process: ProcessRef) =>
+  attempt(() => namesKept(loginState(env), process), [])
 
 /** Remembers the stores of `scenes` that are not found from the folder which the agent works in. */
 export function rememberScenes(

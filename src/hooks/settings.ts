@@ -31,7 +31,7 @@ export function readSettings(folder: string, env: NodeJS.ProcessEnv): HookSettin
   return {
     mode,
     ttl_seconds: ttlIn(said['ttl_seconds'], problems),
-    // Whoever wants every edit reserved beforehand wants none that nobody could look at.
+    // In strict mode every edit is reserved first, so one that cannot be checked is refused.
     unreachable: unreachable ?? (mode === 'strict' ? 'closed' : 'open'),
     problems,
   }

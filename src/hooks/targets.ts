@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import { type Checkout, checkoutAt, pathIn, realpathOf } from '../machine/checkout.ts'
 import { pathsInDiff, pathsInEnvelope } from './patches.ts'
 import type { Patch, Target } from './shell/effects.ts'
@@ -19,13 +20,7 @@ export interface Surroundings {
 const FOUND_MAX = 500
 const PATCH_BYTES_MAX = 1024 * 1024
 
-export function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
-}
+export const isFolder = (path: string) => attempt(() => statSync(path).isDirectory(), false)
 
 /**
  * What is written, sorted by the checkout that it is in: an agent may write in a worktree beside
@@ -103,11 +98,7 @@ function patternOf(part: string): RegExp {
       return `[${not ? '^' : ''}${String(set).replaceAll(/[\\\]^]/g, String.raw`\$&`)}]`
     },
   )
-  try {
-    return new RegExp(`^${source}$`, 'su')
-  } catch {
-    return /^.*$/s
-  }
+  return attempt(() => new RegExp(`^${source}$`, 'su'), /^.*$/s)
 }
 
 /** The files that a patch changes. One that cannot be read changes none that we know of. */

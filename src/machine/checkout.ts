@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import { CONFIG_FILE } from './place.ts'
@@ -66,13 +67,7 @@ function commonFolder(git: string): string | undefined {
   return realpathOf(resolve(own, textOf(join(own, 'commondir')).trim() || '.'))
 }
 
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
-}
+const textOf = (path: string) => attempt(() => readFileSync(path, 'utf8'), '')
 
 /** Only this of the configuration: what is wrong with the file is for others to say. */
 function scopeIn(folder: string): unknown {
@@ -145,13 +140,7 @@ export function realpathOf(path: string, links = LINKS_MAX): string {
   }
 }
 
-function linkAt(path: string): string | undefined {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return undefined
-  }
-}
+const linkAt = (path: string) => attempt(() => readlinkSync(path), undefined)
 
 /** Where `README` and `readme` are one file, they are one name. */
 function folded(path: string): string {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 
 export const ELSEWHERE =
   'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines. ' +
@@ -79,11 +80,6 @@ export function fileSystemOf(folder: string): { name: string; refused: boolean }
   return { name, refused }
 }
 
-function mountedType(path: string): string | undefined {
-  try {
-    return mountType(realpathSync(path), readFileSync('/proc/self/mounts', 'utf8'))
-  } catch {
-    // No such list outside of Linux: the number is all there is.
-    return undefined
-  }
-}
+/** Outside of Linux there is no such list: the number is all there is. */
+const mountedType = (path: string) =>
+  attempt(() => mountType(realpathSync(path), readFileSync('/proc/self/mounts', 'utf8')), undefined)

@@ -169,9 +169,7 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
     throw new Refusal(
       'forbidden',
       `This token is for ${word(bearer.agent)} and cannot act as ${word(agent)}`,
-      {
-        next: `Leave agent out, or name a subagent: ${word(bearer.agent)}/NAME`,
-      },
+      { next: `Leave agent out, or name a subagent: ${word(bearer.agent)}/NAME` },
     )
   }
   const { scope, uses } = bearer

@@ -3,31 +3,26 @@ import { showLease } from '../core/locks/lease.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 
-export const listAgents = operation({
+export const listAgents = readOperation({
   name: 'agent.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'All agents that were seen here, with what they hold now.',
   input: { limit: f.limit, after: f.after },
   output: answers.agents,
   command: 'agent list',
-  decide: (view, { limit, after }) =>
-    pageOf(view.scan('agents', '', cursorIn(after)), 'agents', limit, (agent) => {
+  decide: (view, page) =>
+    pageIn(view, ['agents', ''], page, (agent) => {
       const { last_seen_ms: _, ...shown } = agent
       const holds = [...view.scan('leases_held_by', agent.id)].map((lease) => lease.name)
       return { ...shown, holds }
     }),
 })
 
-export const beat = operation({
+export const beat = writeOperation({
   name: 'agent.heartbeat',
-  effect: 'write',
-  role: 'agent',
   touches: 'own',
   refuses: [],
   doc: 'Renew all leases of an agent at once, each by its own TTL.',

@@ -4,11 +4,6 @@ import type { Store } from '../stores/writer/store.ts'
 /** Where nobody tells us of other processes' commits, we look this often. */
 const LOOK_MS = 1_000
 
-interface Patience {
-  wait_ms: number
-  signal?: AbortSignal | undefined
-}
-
 interface Waiter {
   attempt(): Promise<void>
 }
@@ -21,7 +16,7 @@ interface Waiter {
 export function waitForTask<O>(
   store: Store,
   ask: () => Promise<O>,
-  { wait_ms, signal }: Patience,
+  { wait_ms, signal }: { wait_ms: number; signal?: AbortSignal | undefined },
 ): Promise<O> {
   return new Promise((resolve, reject) => {
     const line = lineFor(store)

@@ -4,8 +4,8 @@ import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
 import { showConflict, showConflictWhole, type ShownConflict } from './memory_show.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 import { textTools } from './text_merge.ts'
 
 export interface ConflictsFound {
@@ -13,11 +13,8 @@ export interface ConflictsFound {
   next: string | null
 }
 
-export const list = operation({
+export const list = readOperation({
   name: 'conflict.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'Notes that disagree. With an id: both contents and a draft of a merge.',
@@ -31,21 +28,18 @@ export const list = operation({
   },
   output: answers.conflicts,
   command: 'memory conflicts',
-  decide: (view, { id, scope, status, limit, after }): ConflictsFound => {
+  decide: (view, { id, scope, status, ...page }): ConflictsFound => {
     if (id !== undefined) {
       return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
     }
-    const rows = view.scan('conflicts', status, cursorIn(after))
-    return pageOf(rows, 'conflicts', limit, (row) =>
+    return pageIn(view, ['conflicts', status], page, (row) =>
       scope === undefined || scope === row.scope ? showConflict(row) : null,
     )
   },
 })
 
-export const resolve = operation({
+export const resolve = writeOperation({
   name: 'conflict.resolve',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ conflict: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
   needs: 'database',

@@ -7,8 +7,8 @@ import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import { writtenAs } from './memory_show.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 import * as d from './search_fields.ts'
 import { textTools } from './text_merge.ts'
 
@@ -31,11 +31,8 @@ function showPair(view: View, pair: Duplicate) {
   return { ...rest, a: showSide(view, first), b: showSide(view, second) }
 }
 
-export const list = operation({
+export const list = readOperation({
   name: 'duplicate.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Pairs of notes that say nearly the same, the most similar first.',
@@ -43,22 +40,18 @@ export const list = operation({
   input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
   output: answers.duplicates,
   command: 'memory duplicates',
-  decide: (view, { scope, status, limit, after }) => {
-    const rows = view.scan('duplicates_with', status, cursorIn(after))
-    return pageOf(rows, 'duplicates_with', limit, (row) => {
+  decide: (view, { scope, status, ...page }) =>
+    pageIn(view, ['duplicates_with', status], page, (row) => {
       const pair = showPair(view, row)
       // One of them is gone: nothing is left to decide.
       if (status === 'open' && (!pair.a || !pair.b)) return null
       const isIn = scope === undefined || pair.a?.scope === scope || pair.b?.scope === scope
       return isIn ? pair : null
-    })
-  },
+    }),
 })
 
-export const resolve = operation({
+export const resolve = writeOperation({
   name: 'duplicate.resolve',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ duplicate: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
   needs: 'database',

@@ -7,7 +7,7 @@ import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/locks.ts'
 import { usedBy } from './budget.ts'
 import * as f from './fields.ts'
-import { field, operation } from './operation.ts'
+import { field, readOperation } from './operation.ts'
 import * as s from './schemas.ts'
 
 const PAGE = 500
@@ -29,11 +29,8 @@ interface Wanted {
   after?: string | undefined
 }
 
-export const list = operation({
+export const list = readOperation({
   name: 'event.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Events, newest first: all of them, or those of a lock, a task or an agent.',
   input: {

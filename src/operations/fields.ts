@@ -10,7 +10,7 @@ export const anyLockName = field(s.anyLockName, 'Name of the lock: task:42, git:
 export const lockNameAlone = field(() => s.optional(s.lockName()), 'The lock.')
 export const anyLockNameAlone = field(() => s.optional(s.anyLockName()), 'The lock.')
 export const lockedTask = field(
-  () => s.optional(s.id()),
+  s.someId,
   'Id of a task, instead of a name: its lock is meant. The task must exist.',
 )
 export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks, all or nothing.')
@@ -35,12 +35,12 @@ export const waitForTask = field(
   '--wait <duration>',
 )
 export const fence = field(
-  () => s.optional(s.count()),
+  s.someCount,
   'The fence you were given: proves that the lease is still yours.',
   '--fence <n>',
 )
 export const takeover = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Take the lock even if another process with the same agent id holds it.',
   '--takeover',
 )
@@ -63,18 +63,15 @@ export const reason = field(
   '--reason <text>',
 )
 export const requestId = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'Repeating a request with the same id, within 24 hours, has one effect and one answer.',
   '--request-id <id>',
 )
 
 export const taskId = field(s.id, 'The task.')
-export const taskIdToClaim = field(
-  () => s.optional(s.id()),
-  'The task (default: the next ready one).',
-)
+export const taskIdToClaim = field(s.someId, 'The task (default: the next ready one).')
 export const taskIdOptional = field(
-  () => s.optional(s.id()),
+  s.someId,
   'An id of your own (default: the next number).',
   '--id <id>',
 )
@@ -91,15 +88,11 @@ export const statusOptional = field(
   '--status <status>',
 )
 export const onlyReady = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Only tasks that can be claimed now, in the order of claiming.',
   '--ready',
 )
-export const filterProject = field(
-  () => s.optional(s.plain(200)),
-  'Only tasks of this project.',
-  '--project <name>',
-)
+export const filterProject = field(s.someName, 'Only tasks of this project.', '--project <name>')
 export const filterLabel = field(
   () => s.optional(s.plain(100)),
   'Only tasks with this label.',
@@ -111,7 +104,7 @@ export const filterPriority = field(
   '--priority <n>',
 )
 export const secretHash = field(
-  () => s.hexDigest(),
+  s.hexDigest,
   'SHA-256 of the secret, as hex; the secret itself is never sent.',
 )
 export const role = field(s.role, 'What the token may do: viewer, agent or admin.', '--role <role>')
@@ -147,40 +140,28 @@ export const after = field(
 )
 
 export const filterText = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'Only tasks with this in their id, title, project, user, agent or a label.',
 )
 export const peekedTasks = field(() => s.optional(s.ids()), 'Only these tasks.')
 export const peekedLocks = field(s.anyNames, 'Names of the locks.')
 
 export const queued = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Also take enqueued tasks, which are normally left to dispatchers.',
   '--queued',
 )
-export const filterUser = field(
-  () => s.optional(s.plain(200)),
-  'Only tasks of this user.',
-  '--user <name>',
-)
-export const pausedProject = field(
-  () => s.optional(s.plain(200)),
-  'Only this project.',
-  '--project <name>',
-)
-export const pausedUser = field(() => s.optional(s.plain(200)), 'Only this user.', '--user <name>')
+export const filterUser = field(s.someName, 'Only tasks of this user.', '--user <name>')
+export const pausedProject = field(s.someName, 'Only this project.', '--project <name>')
+export const pausedUser = field(s.someName, 'Only this user.', '--user <name>')
 export const limitedProject = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'Set the limit of this project.',
   '--project <name>',
 )
-export const limitedGroup = field(
-  () => s.optional(s.plain(200)),
-  'Set the limit of this group.',
-  '--group <name>',
-)
+export const limitedGroup = field(s.someName, 'Set the limit of this group.', '--group <name>')
 export const limitedUser = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'Set the limit or weight of this user.',
   '--user <name>',
 )
@@ -199,8 +180,8 @@ export const olderThan = field(
   'Also end runs that are older than this.',
   '--older-than <duration>',
 )
-export const busyUser = field(() => s.plain(200), 'The user.')
-export const onlyTask = field(() => s.optional(s.id()), 'Only this task.', '--task <id>')
+export const busyUser = field(s.name, 'The user.')
+export const onlyTask = field(s.someId, 'Only this task.', '--task <id>')
 export const runId = field(s.runId, 'The run: task.attempt, e.g. 42.1.')
 export const runFence = field(s.count, 'The fence that the run was claimed under.')
 export const runnerProcess = field(s.process, 'The process of the runner.')
@@ -218,7 +199,7 @@ export const signal = field(
   'The signal that ended the command, if any.',
 )
 export const isLost = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'The run was ended because its lease was lost: the task goes back to the queue.',
 )
 export const endReason = field(

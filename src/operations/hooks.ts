@@ -1,15 +1,13 @@
 import { recordBypass } from '../core/paths/bypass.ts'
 import * as answers from './answers/locks.ts'
-import { field, operation } from './operation.ts'
+import { field, writeOperation } from './operation.ts'
 import * as f from './fields.ts'
 import * as p from './path_fields.ts'
 import * as s from './schemas.ts'
 
 /** Kept so that it can be asked later who went past a refusal, and why. */
-export const bypass = operation({
+export const bypass = writeOperation({
   name: 'hook.bypass',
-  effect: 'write',
-  role: 'agent',
   touches: 'own',
   refuses: ['invalid', 'too_large'],
   doc: 'Record that a person let an edit past a hook (LEASEHOLD_BYPASS).',

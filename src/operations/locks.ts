@@ -18,17 +18,15 @@ import { busyLease, holdingLease, liveLease } from '../core/locks/standing.ts'
 import type { Cursor, View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
-import { cursorIn, pageOf } from './page.ts'
-import { operation } from './operation.ts'
+import { cursorIn, pageIn, pageOf } from './page.ts'
+import { adminOperation, readOperation, writeOperation } from './operation.ts'
 
 export type ShownLease = ReturnType<typeof showLease>
 export type Granted = ShownLease | { items: ShownLease[]; next: null }
 
-export const acquire = operation({
+export const acquire = writeOperation({
   name: 'lock.acquire',
-  effect: 'write',
   grants: true,
-  role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'deadlock', 'lease_expired', 'not_found'],
   doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
@@ -80,9 +78,7 @@ function namesIn({ name, names, task_id }: Named): string[] {
   throw new Refusal(
     'invalid',
     said.size === 0 ? 'name is missing' : 'Give one of name, names and task_id, not several',
-    {
-      next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.',
-    },
+    { next: 'One lock: {"name": "build"}. Several, all or nothing: {"names": ["db", "cache"]}.' },
   )
 }
 
@@ -115,10 +111,8 @@ export function stillLive(view: View, name: string, fence: number): Lease {
 const liveAgain = (view: View, { name, fence }: ShownLease): ShownLease =>
   showLease(view, stillLive(view, name, fence))
 
-export const renew = operation({
+export const renew = writeOperation({
   name: 'lock.renew',
-  effect: 'write',
-  role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'not_found'],
   doc: 'Extend a lease from now on. An expired lease is never revived.',
@@ -141,10 +135,8 @@ export const renew = operation({
   replay: liveAgain,
 })
 
-export const release = operation({
+export const release = writeOperation({
   name: 'lock.release',
-  effect: 'write',
-  role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
   doc: 'Release a lock. If its task is in progress, the task goes back to todo.',
@@ -165,12 +157,9 @@ export const release = operation({
   },
 })
 
-export const forceReleaseLock = operation({
+export const forceReleaseLock = adminOperation({
   name: 'lock.force_release',
-  effect: 'write',
   names_ours: true,
-  role: 'admin',
-  touches: 'whole',
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock that another agent holds; a command that we started under it is stopped first.',
   input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
@@ -182,10 +171,8 @@ export const forceReleaseLock = operation({
   },
 })
 
-export const handOffLock = operation({
+export const handOffLock = writeOperation({
   name: 'lock.hand_off',
-  effect: 'write',
-  role: 'agent',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move', 'not_found'],
   doc: 'Pass a lock to another agent, with no moment in which anyone else could take it.',
@@ -209,10 +196,8 @@ export const handOffLock = operation({
 })
 
 /** Used by `run` and runners between acquiring a lock and letting the command start. */
-export const nameGroupOfLock = operation({
+export const nameGroupOfLock = adminOperation({
   name: 'lock.name_group',
-  effect: 'write',
-  role: 'admin',
   touches: ({ name }) => [{ lock: name }],
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
@@ -223,11 +208,8 @@ export const nameGroupOfLock = operation({
   replay: liveAgain,
 })
 
-export const lockStatus = operation({
+export const lockStatus = readOperation({
   name: 'lock.status',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Who holds a lock, until when, and who waits for it.',
   input: { name: f.anyLockNameAlone, task_id: f.lockedTask },
@@ -268,11 +250,8 @@ function behind(view: View, lease: Lease) {
 
 export type ShownStatus = ReturnType<typeof lockStatus.decide>
 
-export const listLocks = operation({
+export const listLocks = readOperation({
   name: 'lock.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'All locks that are held, the next to expire first.',
   tool: 'list_locks',
@@ -317,11 +296,8 @@ function busyUser(view: View, { name, terms }: Lease): Lease[] {
   return lease ? [lease] : []
 }
 
-export const explainLock = operation({
+export const explainLock = readOperation({
   name: 'lock.explain',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Why you do not have this lock yet: who holds it, and who comes before you.',
   input: { name: f.anyLockName },
@@ -331,11 +307,8 @@ export const explainLock = operation({
 })
 
 /** For those who watch many locks: just the ones that something happened to. */
-export const peek = operation({
+export const peek = readOperation({
   name: 'lock.peek',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: [],
   doc: 'The given locks at a glance, if they are held.',
   input: { names: f.peekedLocks },
@@ -349,18 +322,15 @@ export const peek = operation({
   },
 })
 
-export const waiters = operation({
+export const waiters = readOperation({
   name: 'lock.waiters',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Everybody who waits for a lock, in order.',
   input: { limit: f.limit, after: f.after },
   output: answers.waiters,
   command: 'lock waiters',
-  decide: (view, { limit, after }) =>
-    pageOf(view.scan('tickets', '', cursorIn(after)), 'tickets', limit, (ticket) => {
+  decide: (view, page) =>
+    pageIn(view, ['tickets', ''], page, (ticket) => {
       if (ticket.cycle || isGone(view, ticket)) return null
       const { id, agent, names, priority, asked_at } = ticket
       return { id, agent, names, priority, asked_at, called: ticket.called_ms !== null }

@@ -22,8 +22,8 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf, placeOf } from './page.ts'
+import { adminOperation, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { cursorIn, pageIn, placeOf } from './page.ts'
 import { textTools, unifiedDiff } from './text_merge.ts'
 
 interface Named {
@@ -54,20 +54,10 @@ const replay = (view: View, reply: ShownPut): ShownPut => {
   return { ...reply, conflict: { ...conflict, with: { ...conflict.with, content } } }
 }
 
-export const put = operation({
+export const put = writeOperation({
   name: 'memory.put',
-  effect: 'write',
-  role: 'agent',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: [
-    'invalid',
-    'not_found',
-    'too_large',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'unavailable',
-  ],
+  refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS, 'unavailable'],
   needs: 'database',
   doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
   tool: 'memory_put',
@@ -94,11 +84,8 @@ export const put = operation({
   replay,
 })
 
-export const get = operation({
+export const get = readOperation({
   name: 'memory.get',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found', 'unavailable'],
   needs: 'database',
   doc: 'A shared note, with the versions that disagree with it.',
@@ -129,54 +116,43 @@ function versionAt(view: View, scope: string, key: string, version: number): Mem
   )
 }
 
-export const list = operation({
+export const list = readOperation({
   name: 'memory.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Notes by scope and key, without their contents.',
   input: { scope: m.scopeOptional, tag: m.tag, limit: f.limit, after: f.after },
   output: answers.memories,
   command: 'memory list',
-  decide: (view, { scope, tag, limit, after }) => {
+  decide: (view, { scope, tag, ...page }) => {
     const show = (memory: Memory) => {
       if (isExpired(view, memory)) return null
       return tag === undefined || memory.tags.includes(tag) ? showItem(view, memory) : null
     }
-    const cursor = cursorIn(after)
     return scope === undefined
-      ? pageOf(view.scan('memories', '', cursor), 'memories', limit, show)
-      : pageOf(view.scan('memories_in', scope, cursor), 'memories_in', limit, show)
+      ? pageIn(view, ['memories', ''], page, show)
+      : pageIn(view, ['memories_in', scope], page, show)
   },
 })
 
-export const history = operation({
+export const history = readOperation({
   name: 'memory.history',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'not_found', 'unavailable'],
   needs: 'database',
   doc: 'Every version of a note, newest first: who wrote it, and what it is based on.',
   input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
   output: answers.history,
   command: 'memory history key',
-  decide: (view, { scope, key, limit, after }) => {
+  decide: (view, { scope, key, ...page }) => {
     const memory = memoryAt(view, scope, key) ?? getMemory(view, scope, key)
-    const rows = view.scan('versions_of', memory.id, cursorIn(after))
-    return pageOf(rows, 'versions_of', limit, (row) => {
+    return pageIn(view, ['versions_of', memory.id], page, (row) => {
       return { ...showVersion(view, row), head: memory.heads.includes(row.version) }
     })
   },
 })
 
-export const diff = operation({
+export const diff = readOperation({
   name: 'memory.diff',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found', 'too_large', 'unavailable'],
   needs: 'database',
   doc: 'What changed between two versions of a note, line by line.',
@@ -197,20 +173,10 @@ export const diff = operation({
   },
 })
 
-export const remove = operation({
+export const remove = writeOperation({
   name: 'memory.delete',
-  effect: 'write',
-  role: 'agent',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: [
-    'invalid',
-    'not_found',
-    'conflict',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'unavailable',
-  ],
+  refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS, 'unavailable'],
   needs: 'database',
   doc: 'Delete a note; its history stays until it is pruned.',
   input: {
@@ -230,11 +196,8 @@ export const remove = operation({
   replay,
 })
 
-export const prune = operation({
+export const prune = adminOperation({
   name: 'memory.prune',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',

@@ -53,12 +53,12 @@ export const scopeOptional = field(
 export const key = field(() => visible(KEY_MAX, KEY_BYTES_MAX), 'What the note is about.')
 export const text = field(content, 'The note, up to 1 MB of text. "-" reads standard input.')
 export const basedOn = field(
-  () => s.optional(s.count()),
+  s.someCount,
   'The version you read. Without it, writing over different content is a conflict.',
   '--based-on <n>',
 )
 export const deletedVersion = field(
-  () => s.optional(s.count()),
+  s.someCount,
   'The version you read (default: the current one).',
   '--based-on <n>',
 )
@@ -82,47 +82,35 @@ export const ttlSeconds = field(
   '--ttl <duration>',
 )
 export const taskId = field(
-  () => s.optional(s.id()),
+  s.someId,
   'The task that the note is written for; you must hold its lock.',
   '--task <id>',
 )
-export const fence = field(
-  () => s.optional(s.count()),
-  "The fence of that task's lease.",
-  '--fence <n>',
-)
+export const fence = field(s.someCount, "The fence of that task's lease.", '--fence <n>')
 export const version = field(
-  () => s.optional(s.count()),
+  s.someCount,
   'The version to show (default: the current one).',
   '--version <n>',
 )
 export const from = field(
-  () => s.optional(s.count()),
+  s.someCount,
   'The older version (default: the one that the newer is based on).',
   '--from <n>',
 )
-export const to = field(
-  () => s.optional(s.count()),
-  'The newer version (default: the current one).',
-  '--to <n>',
-)
+export const to = field(s.someCount, 'The newer version (default: the current one).', '--to <n>')
 export const olderThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
   'Only notes that have not changed for this long.',
   '--older-than <duration>',
 )
-export const expired = field(
-  () => s.or(s.yesOrNo(), false),
-  'Only notes that have expired.',
-  '--expired',
-)
+export const expired = field(s.flag, 'Only notes that have expired.', '--expired')
 export const belowConfidence = field(
   () => s.optional(s.numberIn(0, 1)),
   'Only notes with a lower confidence than this.',
   '--below-confidence <n>',
 )
 export const history = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Keep the notes, remove the texts of their old versions.',
   '--history',
 )
@@ -171,7 +159,7 @@ export const resolution = field(
   '--content <text>',
 )
 export const supersede = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'The content replaces both versions instead of combining them.',
   '--supersede',
 )

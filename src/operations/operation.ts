@@ -27,22 +27,23 @@ export type RawInput<F extends Fields> = z.input<
   z.ZodMiniObject<{ [K in keyof F]: ReturnType<F[K]['schema']> }>
 >
 
-/**
- * One thing that can be asked, declared once: every door is made from this record.
- * `decide` gets a checked input and holds no rules of its own; it calls core and shapes the answer.
- */
-export interface Operation<
-  F extends Fields = Fields,
-  Output = unknown,
-  Name extends OperationName = OperationName,
-  Found = unknown,
-  Shape extends z.ZodMiniType = z.ZodMiniType,
-> {
-  name: Name
+/** What an operation does and who may ask for it. */
+interface Access<F extends Fields> {
   effect: 'read' | 'write'
   role: TokenRole
   /** What it touches: held to the scope of the caller's token in `call.ts`. */
   touches: Touches<Input<F>>
+}
+
+/** `decide` gets a checked input and holds no rules: it calls core and shapes the answer. */
+interface Declared<
+  F extends Fields,
+  Output,
+  Name extends OperationName,
+  Found,
+  Shape extends z.ZodMiniType,
+> {
+  name: Name
   refuses: readonly RefusalCode[]
   doc: string
   input: F
@@ -86,15 +87,31 @@ export interface Operation<
   replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
 }
 
-export function operation<
-  const N extends OperationName,
-  F extends Fields,
-  O,
-  S extends z.ZodMiniType,
+/** One thing that can be asked, declared once: every door is made from this record. */
+export type Operation<
+  F extends Fields = Fields,
+  O = unknown,
+  N extends OperationName = OperationName,
   L = unknown,
->(record: Operation<F, O, N, L, S>): Operation<F, O, N, L, S> {
-  return record
+  S extends z.ZodMiniType = z.ZodMiniType,
+> = Declared<F, O, N, L, S> & Access<F>
+
+/** What is done under a lease may be refused with, when the lease is not the caller's any more. */
+export const LEASE_REFUSALS = ['held', 'fence_stale', 'lease_expired'] as const
+
+/** Makes operations that are alike in `access`; a record may say otherwise. */
+function declaring<A extends Partial<Access<Fields>>>(access: A) {
+  type Rest<F extends Fields> = Omit<Access<F>, keyof A> & Partial<Access<F>>
+  return <const N extends OperationName, F extends Fields, O, S extends z.ZodMiniType, L = unknown>(
+    record: Declared<F, O, N, L, S> & Rest<F>,
+  ): Operation<F, O, N, L, S> => ({ ...access, ...record }) as Operation<F, O, N, L, S>
 }
+
+/** Anybody with a token may ask; rows outside the token's scope are not seen. */
+export const readOperation = declaring({ effect: 'read', role: 'viewer', touches: 'rows' })
+export const writeOperation = declaring({ effect: 'write', role: 'agent' })
+/** It concerns the whole store: a token with a scope does not reach it. */
+export const adminOperation = declaring({ effect: 'write', role: 'admin', touches: 'whole' })
 
 export function field<S extends z.ZodMiniType>(
   schema: () => S,

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { planted } from '../core/planted.ts'
 
 /** One token gets this share of the server's time while others ask too. */
-const SHARE = 0.5
+const SHARE = 0.25
 /** A token may be this far ahead of its share, so that one that asks seldom never waits. */
 const AHEAD_MS = 200
 /** A token that would wait longer is refused. */
@@ -15,6 +15,11 @@ const BESIDE_MS = 5_000
 const GUESS_MS = 2
 /** What any ask takes beside what is timed: its connection, its token, its answer. */
 const LEAST_MS = 0.5
+/**
+ * While others ask too, asks of one token that are worked on at once take no longer than this
+ * together, or are one: of a kind that was never timed, who knows.
+ */
+const TOGETHER_MS = 20
 /** How slowly an estimate falls: one short ask among long ones tells little. */
 const KEEPS = 0.8
 
@@ -48,6 +53,10 @@ export class Pace {
   private free_ms = 0
   /** How long its asks of each kind take, the longest counting most. */
   private readonly lasts_ms = new Map<string, number>()
+  /** The asks that are worked on now, and what they are expected to take together. */
+  private working = 0
+  private together_ms = 0
+  private readonly queued: (() => void)[] = []
 
   constructor(private readonly company: Company) {}
 
@@ -68,7 +77,25 @@ export class Pace {
       this.free_ms = ends_ms
       if (late_ms > 0) await pause(late_ms, undefined, { ref: false })
     }
-    return new PaceTurn(this, kind, expected_ms)
+    return new PaceTurn(this, kind, expected_ms, await this.room(kind))
+  }
+
+  /** Waits, in turn, until one of this kind may be worked on beside the rest. */
+  private async room(kind: string): Promise<number> {
+    const isBeside = this.company.isBeside(this) && !planted('R49')
+    // One before it may have shown meanwhile how long its kind takes.
+    const takes = () => this.lasts_ms.get(kind) ?? TOGETHER_MS
+    const fits = () => this.working === 0 || this.together_ms + takes() <= TOGETHER_MS
+    if (isBeside && (this.queued.length > 0 || !fits())) {
+      await new Promise<void>((resolve) => void this.queued.push(resolve))
+      while (!fits()) await new Promise<void>((resolve) => void this.queued.unshift(resolve))
+    }
+    const takes_ms = takes()
+    this.working += 1
+    this.together_ms += takes_ms
+    // There may be room for another one; it looks for itself.
+    this.queued.shift()?.()
+    return takes_ms
   }
 
   /** Time was used that no turn counts. */
@@ -76,9 +103,13 @@ export class Pace {
     this.free_ms += ms / SHARE
   }
 
-  settle(kind: string, expected_ms: number, spent_ms: number): void {
+  /** An ask is over, or waits. */
+  settle(kind: string, expected_ms: number, takes_ms: number, spent_ms: number): void {
     this.owe(spent_ms - expected_ms)
     this.lasts_ms.set(kind, Math.max(spent_ms, expected_ms * KEEPS))
+    this.working -= 1
+    this.together_ms -= takes_ms
+    this.queued.shift()?.()
   }
 }
 
@@ -91,6 +122,7 @@ export class PaceTurn {
     private readonly pace: Pace,
     private readonly kind: string,
     private readonly expected_ms: number,
+    private readonly takes_ms: number,
   ) {}
 
   spend(ms: number): void {
@@ -111,6 +143,6 @@ export class PaceTurn {
   end(): void {
     if (this.isOver) return
     this.isOver = true
-    this.pace.settle(this.kind, this.expected_ms, this.spent_ms)
+    this.pace.settle(this.kind, this.expected_ms, this.takes_ms, this.spent_ms)
   }
 }

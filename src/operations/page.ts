@@ -1,6 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
-import { KEYS, type TableName, type Tables } from '../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../core/view.ts'
+import type { TableName, Tables } from '../core/rows.ts'
+import { type Cursor, cursorOf, type INDEXES, type IndexName, type View } from '../core/view.ts'
 
 /** `next` of a page is where the following one begins, as text that means nothing to the client. */
 export function cursorIn(after: string | undefined): Cursor | undefined {
@@ -20,21 +20,31 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
 /** A page with this much text ends before its limit: a thousand prompts are gigabytes. */
 const TEXT_MAX = 4 * 1024 * 1024
 
+/** The page that was asked for of the rows that `index` has for `group`. */
+export const pageIn = <I extends IndexName, Shown>(
+  view: View,
+  [index, group]: readonly [I, string],
+  { limit, after }: { limit: number; after?: string | undefined },
+  show: (row: RowIn<I>) => Shown | null,
+  looks?: number,
+) => pageOf(view.scan(index, group, cursorIn(after)), index, limit, show, looks)
+
+type RowIn<I extends IndexName> = Tables[(typeof INDEXES)[I]['table']]
+
 /**
  * The first `limit` rows that `show` does not leave out (null), and where to go on. Looks at no
  * more than `looks` rows: where few of many are wanted, a page may end early, and even be empty.
  */
 export function pageOf<I extends IndexName, Shown>(
-  rows: Iterable<Tables[(typeof INDEXES)[I]['table']]>,
+  rows: Iterable<RowIn<I>>,
   index: I,
   limit: number,
-  show: (row: Tables[(typeof INDEXES)[I]['table']]) => Shown | null,
+  show: (row: RowIn<I>) => Shown | null,
   looks = Infinity,
 ): { items: Shown[]; next: string | null } {
-  type Row = Tables[(typeof INDEXES)[I]['table']]
   const items: Shown[] = []
-  let last: Row | undefined
-  let seen: Row | undefined
+  let last: RowIn<I> | undefined
+  let seen: RowIn<I> | undefined
   let size = 0
   let left = looks
   for (const row of rows) {
@@ -52,10 +62,17 @@ export function pageOf<I extends IndexName, Shown>(
   return { items, next: null }
 }
 
+/** No more of them than `limit`. */
+export function* firstOf<T>(rows: Iterable<T>, limit: number): Generator<T> {
+  let left = limit
+  for (const row of rows) {
+    if (left-- === 0) return
+    yield row
+  }
+}
+
 /** Where the page behind `row` begins: what `cursorIn` reads. */
 export function placeOf(index: IndexName, row: Tables[TableName]): string {
-  const { table, order } = INDEXES[index]
-  const key = row[KEYS[table] as keyof typeof row]
-  const at = (order as (row: Tables[TableName]) => number | string)(row)
-  return Buffer.from(JSON.stringify([at, key])).toString('base64url')
+  const { order, key } = cursorOf(index, row)
+  return Buffer.from(JSON.stringify([order, key])).toString('base64url')
 }

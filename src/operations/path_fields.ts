@@ -18,7 +18,7 @@ export const touchedPaths = field(
   'Paths that are about to be written; with none, only renew.',
 )
 export const project = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'The project that the paths belong to.',
   '--project <name>',
 )
@@ -33,7 +33,7 @@ export const onlyCheckout = field(
   '--checkout <place>',
 )
 export const onlyProject = field(
-  () => s.optional(s.plain(200)),
+  s.someName,
   'Only reservations of this project.',
   '--project <name>',
 )
@@ -42,7 +42,7 @@ export const repository = field(
   'The repository that checkouts share, for warnings across worktrees.',
 )
 export const shared = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Let others reserve the same paths, as long as they share them too.',
   '--shared',
 )
@@ -61,7 +61,7 @@ export const mode = field(
   'auto: reserve free paths; strict: refuse paths that you have not reserved; warn: only warn.',
 )
 export const nested = field(
-  () => s.or(s.yesOrNo(), false),
+  s.flag,
   'Without paths: also release those of your subagents.',
   '--nested',
 )

@@ -18,8 +18,8 @@ import { getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { adminOperation, type OperationName, readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 import { chosen, newQueued, placeOfTask } from './task_fields.ts'
 
 const TITLE_MAX = 200
@@ -47,10 +47,8 @@ type ShownTask = ReturnType<typeof showTask>
 const named = ({ id }: ShownTask) => ({ id }) as ShownTask
 const again = (view: View, { id }: ShownTask) => showTask(view, getTask(view, id))
 
-export const add = operation({
+export const add = writeOperation({
   name: 'queue.add',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
   needs: 'database',
@@ -60,16 +58,8 @@ export const add = operation({
   output: answers.enqueued,
   command: 'queue add prompt',
   spends: () => ({ tasks_waiting: 1 }),
-  decide: (view, input, caller) => {
-    const {
-      request_id: _,
-      prompt,
-      title,
-      agent_command,
-      time_limit_seconds,
-      retries,
-      ...said
-    } = input
+  decide: (view, { request_id: _, prompt, title, ...input }, caller) => {
+    const { agent_command, time_limit_seconds, retries, ...said } = input
     const queue = {
       agent_command: agent_command ?? null,
       time_limit_ms: time_limit_seconds === undefined ? null : time_limit_seconds * 1000,
@@ -85,10 +75,8 @@ export const add = operation({
   replay: (view, { task, position }) => ({ task: again(view, task), position }),
 })
 
-export const status = operation({
+export const status = readOperation({
   name: 'queue.status',
-  effect: 'read',
-  role: 'viewer',
   touches: 'whole',
   refuses: [],
   doc: 'What waits, what runs, which slots are free, and who is busy with what.',
@@ -102,33 +90,27 @@ export const status = operation({
   }),
 })
 
-export const list = operation({
+export const list = readOperation({
   name: 'queue.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Enqueued tasks that wait, without their prompts; for one user, in the order they start.',
   input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
   output: answers.queuedTasks,
   command: 'queue list',
-  decide: (view, { user, project, limit, after }) => {
+  decide: (view, { user, project, ...page }) => {
     const show = (task: Task) => {
       if (!task.queue || (project !== undefined && task.project !== project)) return null
       const { body: _, ...shown } = showTask(view, task)
       return shown
     }
-    const cursor = cursorIn(after)
     return user === undefined
-      ? pageOf(view.scan('tasks_with_status', 'todo', cursor), 'tasks_with_status', limit, show)
-      : pageOf(view.scan('queue_of', user, cursor), 'queue_of', limit, show)
+      ? pageIn(view, ['tasks_with_status', 'todo'], page, show)
+      : pageIn(view, ['queue_of', user], page, show)
   },
 })
 
-export const cancel = operation({
+export const cancel = writeOperation({
   name: 'queue.cancel',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'forbidden', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
@@ -141,10 +123,8 @@ export const cancel = operation({
   replay: again,
 })
 
-export const retry = operation({
+export const retry = writeOperation({
   name: 'queue.retry',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'illegal_move'],
   doc: 'Put a task that failed or was cancelled back into its queue.',
@@ -156,45 +136,34 @@ export const retry = operation({
   replay: (view, { task, position }) => ({ task: again(view, task), position }),
 })
 
-export const pause = operation({
-  name: 'queue.pause',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
-  refuses: ['unavailable'],
-  needs: 'database',
-  doc: 'Stop starting tasks: of a project, of a user, or all. Running tasks go on.',
-  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
-  output: answers.paused,
-  command: 'queue pause',
-  decide: (view, { project, user }, caller) => {
-    pauseQueue(view, { paused: true, project, user }, caller)
-    return { paused: true, project: project ?? null, user: user ?? null }
-  },
-})
+const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: string) =>
+  adminOperation({
+    name,
+    refuses: ['unavailable'],
+    needs: 'database',
+    doc,
+    input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+    output: answers.paused,
+    command: name.replace('.', ' '),
+    decide: (view, { project, user }, caller) => {
+      pauseQueue(view, { paused, project, user }, caller)
+      return { paused, project: project ?? null, user: user ?? null }
+    },
+  })
 
-export const resume = operation({
-  name: 'queue.resume',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
-  refuses: ['unavailable'],
-  needs: 'database',
-  doc: 'Start tasks again: of a project, of a user, or all.',
-  input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
-  output: answers.paused,
-  command: 'queue resume',
-  decide: (view, { project, user }, caller) => {
-    pauseQueue(view, { paused: false, project, user }, caller)
-    return { paused: false, project: project ?? null, user: user ?? null }
-  },
-})
+export const pause = pausing(
+  'queue.pause',
+  true,
+  'Stop starting tasks: of a project, of a user, or all. Running tasks go on.',
+)
+export const resume = pausing(
+  'queue.resume',
+  false,
+  'Start tasks again: of a project, of a user, or all.',
+)
 
-export const limit = operation({
+export const limit = adminOperation({
   name: 'queue.limit',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
@@ -245,11 +214,8 @@ function showLimit(view: View, { project, group, user }: SetLimit) {
   return { ...name, max, used, weight: null }
 }
 
-export const cleanup = operation({
+export const cleanup = adminOperation({
   name: 'queue.cleanup',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: [],
   doc: 'Settle stale runs: dead, overdue, or older than asked. Stop them, then free their locks.',
   input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
@@ -262,11 +228,8 @@ export const cleanup = operation({
   },
 })
 
-export const release = operation({
+export const release = adminOperation({
   name: 'queue.release_user',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['not_found'],
   doc: 'Free a user who is stuck: cancel the running task, so that the next one can start.',
   input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },

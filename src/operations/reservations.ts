@@ -10,8 +10,8 @@ import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
-import { cursorIn, pageOf } from './page.ts'
-import { operation } from './operation.ts'
+import { pageIn } from './page.ts'
+import { readOperation, writeOperation } from './operation.ts'
 import * as p from './path_fields.ts'
 
 /** A reservation as doors show it: a lease, and what it is of. */
@@ -41,11 +41,9 @@ const whereOf = ({ project, checkout, repository }: Placed): Where => ({
   repository: repository ?? null,
 })
 
-export const add = operation({
+export const add = writeOperation({
   name: 'reserve.add',
-  effect: 'write',
   grants: true,
-  role: 'agent',
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'invalid', 'too_large', 'lease_expired'],
   doc: 'Reserve paths, all or nothing: while you have them, no other agent can.',
@@ -86,10 +84,8 @@ function stillReserved(view: View, name: string, fence: number): ShownReservatio
   return showReservation(view, stillLive(view, name, fence) as Reservation)
 }
 
-export const release = operation({
+export const release = writeOperation({
   name: 'reserve.release',
-  effect: 'write',
-  role: 'agent',
   touches: 'own',
   refuses: ['held', 'fence_stale', 'lease_expired', 'invalid', 'too_large'],
   doc: 'Release reserved paths; without paths, all of yours.',
@@ -125,18 +121,14 @@ const released = ({ name, fence, path }: Lease) => ({
   released: true,
 })
 
-export const list = operation({
+export const list = readOperation({
   name: 'reserve.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Paths that are reserved, by whom and until when.',
   input: { project: p.onlyProject, checkout: p.onlyCheckout, limit: f.limit, after: f.after },
   output: answers.reservations,
   command: 'reserve list',
-  decide: (view, { project, checkout, limit, after }) => {
-    const cursor = cursorIn(after)
+  decide: (view, { project, checkout, ...page }) => {
     const isShown = (lease: Lease): lease is Reservation =>
       isReservation(lease) &&
       (project === undefined || lease.path.project === project) &&
@@ -144,30 +136,20 @@ export const list = operation({
     const shown = (lease: Lease) => (isShown(lease) ? showReservation(view, lease) : null)
     if (checkout !== undefined) {
       const scope = scopeOf({ project: '', checkout, repository: null })
-      const rows = view.scan('reservations_in', scope, cursor)
-      return pageOf(rows, 'reservations_in', limit, shown)
+      return pageIn(view, ['reservations_in', scope], page, shown)
     }
-    if (project !== undefined) {
-      const rows = view.scan('reservations_of', project, cursor)
-      return pageOf(rows, 'reservations_of', limit, shown)
-    }
-    return pageOf(view.scan('reservations', '', cursor), 'reservations', limit, shown)
+    return project === undefined
+      ? pageIn(view, ['reservations', ''], page, shown)
+      : pageIn(view, ['reservations_of', project], page, shown)
   },
 })
 
-export const check = operation({
+export const check = readOperation({
   name: 'reserve.check',
-  effect: 'read',
-  role: 'viewer',
   touches: 'contended',
   refuses: ['invalid', 'too_large'],
   doc: 'Whether paths are free, yours, or held by another.',
-  input: {
-    paths: p.paths,
-    project: p.project,
-    checkout: p.checkout,
-    process: f.holderProcess,
-  },
+  input: { paths: p.paths, project: p.project, checkout: p.checkout, process: f.holderProcess },
   output: answers.checkedPaths,
   command: 'reserve check paths…',
   decide: (view, input, caller) => {
@@ -202,10 +184,8 @@ function shownVerdict(view: View, verdict: PathVerdict, asker: Caller) {
 export type ShownCheck = ReturnType<typeof check.decide>['items'][number]
 
 /** What a hook asks before an edit, and as a sign of life after it: one round trip. */
-export const touch = operation({
+export const touch = writeOperation({
   name: 'reserve.touch',
-  effect: 'write',
-  role: 'agent',
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'lease_expired', 'invalid', 'too_large'],
   doc: 'An edit is about to happen: check its paths, reserve them, keep reservations alive.',

@@ -5,8 +5,8 @@ import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
-import { field, operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { adminOperation, field, readOperation, writeOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 import * as s from './schemas.ts'
 
 /** A run as doors show it: with whom it was for, and whether its lock has come back. */
@@ -36,11 +36,8 @@ const runAndLock = ({ id }: { id: string }) => {
   ]
 }
 
-export const list = operation({
+export const list = readOperation({
   name: 'run.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Runs that dispatchers started, newest first; for one task, all of its runs.',
   input: {
@@ -52,24 +49,20 @@ export const list = operation({
   },
   output: answers.shownRuns,
   command: 'runs list',
-  decide: (view, { task_id, user, status, limit, after }) => {
+  decide: (view, { task_id, user, status, ...page }) => {
     const show = (run: Run) => {
       if (status !== undefined && run.status !== status) return null
       const shown = showRun(view, run)
       return user === undefined || shown.user === user ? shown : null
     }
-    const cursor = cursorIn(after)
     return task_id === undefined
-      ? pageOf(view.scan('runs_newest', '', cursor), 'runs_newest', limit, show)
-      : pageOf(view.scan('runs_of', task_id, cursor), 'runs_of', limit, show)
+      ? pageIn(view, ['runs_newest', ''], page, show)
+      : pageIn(view, ['runs_of', task_id], page, show)
   },
 })
 
-export const get = operation({
+export const get = readOperation({
   name: 'run.get',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'One attempt at a task: who, where, since when, and how it ended.',
   input: { id: f.runId },
@@ -79,10 +72,8 @@ export const get = operation({
 })
 
 /** Used by a runner, between starting its command behind a gate and letting it go. */
-export const start = operation({
+export const start = adminOperation({
   name: 'run.start',
-  effect: 'write',
-  role: 'admin',
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A runner is about to start its command: once per fence, and only if the fence is current.',
@@ -104,10 +95,8 @@ export const start = operation({
 })
 
 /** Used by a runner, when nothing of its command is left. */
-export const finish = operation({
+export const finish = writeOperation({
   name: 'run.finish',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A run has ended and left no process: settle its task, return its lock and limits.',
@@ -128,11 +117,8 @@ export const finish = operation({
 /** What a page of output holds at most; a line of it is enough for a glance. */
 const OUTPUT_MAX = 256 * 1024
 
-export const output = operation({
+export const output = readOperation({
   name: 'run.output',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid', 'not_found'],
   doc: 'Output of a run, as far as this machine has it: the end of it, or what came since.',
   input: {

@@ -83,7 +83,7 @@ export const ids = () => z.array(id(), 'must be a list of ids').check(entries())
 export const words = () => z.array(plain(100), 'must be a list of words').check(entries())
 /** Users or projects; an empty name stands for tasks that have none. */
 export const names = () => z.array(orNone(200), 'must be a list of names').check(entries())
-export const nameOrNone = () => z.nullable(plain(200))
+export const nameOrNone = () => z.nullable(name())
 /** A field `__proto__` would be dropped on the way without a word. */
 export const object = () =>
   z.pipe(
@@ -190,6 +190,13 @@ export const processGroup = () =>
 
 export const optional = z.optional
 export const nullable = z.nullable
+
+/** What many fields are: a name, an id, a number or a choice that may be left out. */
+export const name = () => plain(200)
+export const someName = () => optional(name())
+export const someId = () => optional(id())
+export const someCount = () => optional(count())
+export const flag = () => or(yesOrNo(), false)
 
 /** Left out, it is `value`. */
 export const or = <S extends z.ZodMiniType>(schema: S, value: z.output<S>) =>

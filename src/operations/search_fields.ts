@@ -49,11 +49,7 @@ export const pairsLimit = field(
   'Maximum number of pairs (default 10).',
   '--limit <n>',
 )
-export const taskId = field(
-  () => s.optional(s.id()),
-  'The task that the notes are for.',
-  '--task <id>',
-)
+export const taskId = field(s.someId, 'The task that the notes are for.', '--task <id>')
 export const tokenBudget = field(
   () => s.or(s.whole(100, 100_000), 2000),
   'Maximum number of tokens (default 2000).',

@@ -1,3 +1,4 @@
+import { attempt } from '../core/attempt.ts'
 import { Refusal } from '../core/refusal.ts'
 
 /** As much of an operation's fields as is needed to tell what they take. */
@@ -164,13 +165,7 @@ const PRIORITIES: Record<string, number> = {
   critical: 9,
 }
 
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+const jsonIn = (text: string): unknown => attempt(() => JSON.parse(text), undefined)
 
 /** One item, or several between commas and line breaks; a comma within braces is a glob's own. */
 function itemsIn(text: string): string[] {

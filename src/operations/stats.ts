@@ -7,12 +7,10 @@ import type { Trouble } from '../stores/writer/meter.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
-import { operation } from './operation.ts'
+import { readOperation } from './operation.ts'
 
-export const get = operation({
+export const get = readOperation({
   name: 'stats.get',
-  effect: 'read',
-  role: 'viewer',
   touches: 'whole',
   refuses: ['invalid', 'unavailable'],
   needs: 'database',
@@ -31,10 +29,8 @@ export const get = operation({
   },
 })
 
-export const listAlerts = operation({
+export const listAlerts = readOperation({
   name: 'alert.list',
-  effect: 'read',
-  role: 'viewer',
   touches: 'whole',
   refuses: [],
   doc: 'Active alerts: store trouble, expired locks, lost agents, long waits, an old queue.',
@@ -77,10 +73,8 @@ export function showTrouble({ message, since, told }: Trouble): ShownAlert {
 
 export type ShownAlert = ReturnType<typeof showAlert>
 
-export const now = operation({
+export const now = readOperation({
   name: 'now.get',
-  effect: 'read',
-  role: 'viewer',
   touches: 'whole',
   refuses: [],
   doc: 'What is happening now: running tasks, slots, queues, locks, waiters and alerts.',

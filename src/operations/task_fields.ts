@@ -1,4 +1,4 @@
-import { minLength, type output, type ZodMiniType } from 'zod/mini'
+import { minLength, type output, type ZodMiniOptional, type ZodMiniType } from 'zod/mini'
 import { PRIORITY_DEFAULT } from '../core/bounds.ts'
 import type { Touched } from '../core/touched.ts'
 import { type Field, field } from './operation.ts'
@@ -34,11 +34,6 @@ const filled = <S extends ZodMiniType>(of: Field<S>, value: output<S>) => ({
   schema: () => s.or(of.schema(), value),
 })
 
-const unchanged = <S extends ZodMiniType>(of: Field<S>) => ({
-  ...of,
-  schema: () => s.optional(of.schema()),
-})
-
 /** Creating fills in what is left out. */
 export const newTask = {
   title: said.title,
@@ -63,13 +58,13 @@ export const newQueued = {
     'What the agent should do. "-" reads standard input.',
     '--prompt <text>',
   ),
-  project: field(() => s.plain(200), 'The project whose agent is started.', '--project <name>'),
+  project: field(s.name, 'The project whose agent is started.', '--project <name>'),
   user: field(
-    () => s.plain(200),
+    s.name,
     'The person the task runs for: their tasks run one at a time.',
     '--user <name>',
   ),
-  id: field(() => s.optional(s.id()), 'An id of your own (default: the next number).', '--id <id>'),
+  id: field(s.someId, 'An id of your own (default: the next number).', '--id <id>'),
   title: field(
     () => s.optional(said.title.schema()),
     'A title of one line (default: the first line of the prompt).',
@@ -108,17 +103,12 @@ export const marks = {
 }
 
 /** In an edit, what is left out stays as it is. */
-export const editedTask = {
-  title: unchanged(said.title),
-  body: unchanged(said.body),
-  project: unchanged(said.project),
-  user: unchanged(said.user),
-  priority: unchanged(said.priority),
-  group: unchanged(said.group),
-  labels: unchanged(said.labels),
-  depends_on: unchanged(said.depends_on),
-  assigned_to: unchanged(said.assigned_to),
-  metadata: unchanged(said.metadata),
+export const editedTask = Object.fromEntries(
+  Object.entries(said).map(([name, of]) => {
+    return [name, { ...of, schema: () => s.optional<ZodMiniType>(of.schema()) }]
+  }),
+) as unknown as {
+  [K in keyof typeof said]: Field<ZodMiniOptional<ReturnType<(typeof said)[K]['schema']>>>
 }
 
 interface Placed {

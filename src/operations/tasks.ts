@@ -3,13 +3,13 @@ import { explainTask } from '../core/tasks/explain.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
-import type { Lease, Run, Task } from '../core/rows.ts'
+import type { Lease, Run, Status, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { createTask, editTask, getTask, showTask } from '../core/tasks/task.ts'
-import type { View } from '../core/view.ts'
+import type { Need, View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { firstOf, pageIn } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
@@ -25,33 +25,26 @@ export interface ShownClaim {
 
 function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
   const { task, lease, run } = claim
-  const shown: ShownClaim = {
-    task: showTask(view, task),
-    lease: lease && showLease(view, lease),
-    run,
-  }
-  return shown
+  return { task: showTask(view, task), lease: lease && showLease(view, lease), run }
 }
 
 /** A replayed claim carries its present times; one whose lease died is no claim any more. */
 function replayClaim(view: View, reply: ShownClaim): ShownClaim {
   if (!reply.lease || !reply.task) return reply
   const lease = stillLive(view, reply.lease.name, reply.lease.fence)
-  return { ...showClaim(view, { task: getTask(view, reply.task.id), lease, run: reply.run }) }
+  return showClaim(view, { task: getTask(view, reply.task.id), lease, run: reply.run })
 }
 
-const taskAndLock = ({ id }: { id?: string | undefined }) =>
-  id === undefined
-    ? []
-    : [
-        { table: 'task' as const, key: id },
-        { table: 'lease' as const, key: lockOf(id) },
-      ]
+const taskAndLock = ({ id }: { id?: string | undefined }): Need[] => {
+  if (id === undefined) return []
+  return [
+    { table: 'task', key: id },
+    { table: 'lease', key: lockOf(id) },
+  ]
+}
 
-export const create = operation({
+export const create = writeOperation({
   name: 'task.create',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large'],
   doc: 'Add a task.',
@@ -62,20 +55,14 @@ export const create = operation({
   reads: taskAndLock,
   spends: () => ({ tasks_waiting: 1 }),
   decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
-    const marked = {
-      ...(ra_mode !== undefined && { ra_mode }),
-      ...(ra_score !== undefined && { ra_score }),
-    }
+    const marked = { ...(ra_mode && { ra_mode }), ...(ra_score !== undefined && { ra_score }) }
     const input = { ...said, metadata: { ...said.metadata, ...marked } }
     return showTask(view, createTask(view, input, caller))
   },
 })
 
-export const get = operation({
+export const get = readOperation({
   name: 'task.get',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'All fields of a task.',
   tool: 'get_task',
@@ -85,11 +72,8 @@ export const get = operation({
   decide: (view, { id }) => showTask(view, getTask(view, id)),
 })
 
-export const list = operation({
+export const list = readOperation({
   name: 'task.list',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks, oldest first; with a status, the most urgent first.',
   tool: 'list_tasks',
@@ -105,37 +89,24 @@ export const list = operation({
   command: 'task list',
   decide: (view, input, caller) => {
     const { status, ready, project, label, limit } = input
-    const after = cursorIn(input.after)
-    if (ready) return readyPage(view, { project, label }, caller.agent, limit)
+    if (ready) {
+      const first = firstOf(readyFor(view, { project, label }, caller.agent), limit)
+      return { items: Array.from(first, (task) => showTask(view, task)), next: null }
+    }
     const show = (task: Task) => {
       if (project !== undefined && task.project !== project) return null
       return label === undefined || task.labels.includes(label) ? showTask(view, task) : null
     }
-    return status === undefined
-      ? pageOf(view.scan('tasks', '', after), 'tasks', limit, show)
-      : pageOf(view.scan('tasks_with_status', status, after), 'tasks_with_status', limit, show)
+    return pageIn(view, tasksWith(status), input, show)
   },
 })
 
-function readyPage(
-  view: View,
-  filter: { project?: string | undefined; label?: string | undefined },
-  agent: string,
-  limit: number,
-) {
-  const items: ShownTask[] = []
-  for (const task of readyFor(view, filter, agent)) {
-    if (items.length === limit) break
-    items.push(showTask(view, task))
-  }
-  return { items, next: null }
-}
+const tasksWith = (status: Status | undefined) =>
+  status === undefined ? (['tasks', ''] as const) : (['tasks_with_status', status] as const)
 
-export const claim = operation({
+export const claim = writeOperation({
   name: 'task.claim',
-  effect: 'write',
   grants: true,
-  role: 'agent',
   touches: ({ id }) => (id === undefined ? [] : [{ task: id, changes: true }]),
   refuses: ['not_found', 'forbidden', 'held', 'illegal_move', 'lease_expired'],
   doc: 'Claim a task: its lock, in_progress and a new run in one step. No id: the next ready task.',
@@ -174,10 +145,8 @@ export const claim = operation({
   replay: (view, reply) => replayClaim(view, reply),
 })
 
-export const setStatus = operation({
+export const setStatus = writeOperation({
   name: 'task.status',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'fence_stale', 'held', 'lease_expired', 'illegal_move', 'forbidden'],
   doc: 'Change the status of a task. in_progress claims it; every other status releases its lock.',
@@ -214,20 +183,10 @@ const withBody = (view: View, task: ShownTask): ShownTask => {
   return { ...task, body: getTask(view, task.id).body }
 }
 
-export const edit = operation({
+export const edit = writeOperation({
   name: 'task.update',
-  effect: 'write',
-  role: 'agent',
   touches: ({ id, ...said }) => [{ task: id, changes: true }, ...placeOfTask(said)],
-  refuses: [
-    'not_found',
-    'conflict',
-    'held',
-    'fence_stale',
-    'lease_expired',
-    'illegal_move',
-    'forbidden',
-  ],
+  refuses: ['not_found', 'conflict', ...LEASE_REFUSALS, 'illegal_move', 'forbidden'],
   doc: 'Edit a task. State the version you read, so that you do not overwrite a newer one.',
   tool: 'update_task',
   input: {
@@ -248,11 +207,8 @@ export const edit = operation({
   replay: withBody,
 })
 
-export const explain = operation({
+export const explain = readOperation({
   name: 'task.explain',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['not_found'],
   doc: 'Why a task is not running, in one sentence and as data.',
   tool: 'explain',
@@ -263,11 +219,8 @@ export const explain = operation({
 })
 
 /** For boards: many tasks at once, or just those that something happened to. */
-export const peek = operation({
+export const peek = readOperation({
   name: 'task.peek',
-  effect: 'read',
-  role: 'viewer',
-  touches: 'rows',
   refuses: ['invalid'],
   doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
@@ -279,18 +232,14 @@ export const peek = operation({
     after: f.after,
   },
   output: tasksAnswers.peekedTasks,
-  decide: (view, { ids, status, project, text, limit, after }) => {
-    const cursor = cursorIn(after)
+  decide: (view, { ids, status, project, text, ...page }) => {
     if (ids) {
       const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
       return { items, next: null }
     }
     const isWanted = taskFilter(project, text)
     const show = (task: Task) => (isWanted(task) ? briefTask(view, task) : null)
-    const [index, part] = status
-      ? (['tasks_with_status', status] as const)
-      : (['tasks', ''] as const)
-    return pageOf(view.scan(index, part, cursor), index, limit, show, WALK_MAX)
+    return pageIn(view, tasksWith(status), page, show, WALK_MAX)
   },
 })
 

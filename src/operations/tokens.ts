@@ -2,19 +2,16 @@ import { createToken, revokeToken } from '../core/token.ts'
 import type { Token } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
-import { operation } from './operation.ts'
-import { cursorIn, pageOf } from './page.ts'
+import { adminOperation } from './operation.ts'
+import { pageIn } from './page.ts'
 
 /** A token as it may be shown: never with its secret, and its hash is nobody's business. */
 function shown({ hash: _hash, expires_ms: _ms, ...token }: Token) {
   return token
 }
 
-export const create = operation({
+export const create = adminOperation({
   name: 'token.create',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['invalid', 'conflict'],
   doc: 'Create a token. Its secret is shown once and stored nowhere.',
   input: {
@@ -36,25 +33,19 @@ export const create = operation({
   },
 })
 
-export const list = operation({
+export const list = adminOperation({
   name: 'token.list',
   effect: 'read',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['invalid'],
   doc: 'All tokens, without their secrets.',
   input: { limit: f.limit, after: f.after },
   output: answers.tokens,
   command: 'token list',
-  decide: (view, { limit, after }) =>
-    pageOf(view.scan('tokens', '', cursorIn(after)), 'tokens', limit, shown),
+  decide: (view, page) => pageIn(view, ['tokens', ''], page, shown),
 })
 
-export const revoke = operation({
+export const revoke = adminOperation({
   name: 'token.revoke',
-  effect: 'write',
-  role: 'admin',
-  touches: 'whole',
   refuses: ['not_found'],
   doc: 'Revoke a token: it is refused from now on.',
   input: { id: f.tokenId, request_id: f.requestId },

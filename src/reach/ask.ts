@@ -12,7 +12,7 @@ export interface ReachAsk {
 
 /** Nobody answered: there is no daemon, or it went away in the middle of the call. */
 export class Unanswered extends Error {
-  /** Somebody is there, or should be, and says nothing. */
+  /** A daemon is there, or should be, and does not answer. */
   readonly isSilence: boolean
   /** What a person can do about that. */
   readonly next: string

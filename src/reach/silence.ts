@@ -32,9 +32,7 @@ export function refuseStopped({ pid }: Daemon): void {
 }
 
 const stopped = (pid: number) =>
-  new Unanswered(`the server (PID: ${pid}) is stopped`, {
-    next: `Let it go on: kill -CONT ${pid}`,
-  })
+  new Unanswered(`the server (PID: ${pid}) is stopped`, { next: `Let it go on: kill -CONT ${pid}` })
 
 function silent({ pid, url }: Daemon, ms: number): Unanswered {
   const who = pid === undefined ? `the server at ${url}` : `the server (PID: ${pid})`

@@ -69,13 +69,8 @@ function exchange(
   })
 }
 
-interface Told {
-  status: number
-  text: string
-}
-
 /** An answer that was cut off is none: its text is not JSON. */
-function readAnswer(answer: Buffer): Told {
+function readAnswer(answer: Buffer): { status: number; text: string } {
   const end = answer.indexOf('\r\n\r\n')
   const head = answer.toString('latin1', 0, Math.max(end, 0))
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1])

@@ -254,13 +254,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     asked_at: 'text',
   },
   vector: { key: 'text', provider: 'text', hash: 'text', bytes: 'bytes' },
-  embedding: {
-    key: 'text',
-    provider: 'text',
-    dimensions: 'int',
-    since_at: 'text',
-    cursor: 'text',
-  },
+  embedding: { key: 'text', provider: 'text', dimensions: 'int', since_at: 'text', cursor: 'text' },
   duplicate: {
     id: 'text',
     a: 'text',

@@ -17,6 +17,23 @@ export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<Output
   return post(`/v1/${name}`, input ?? {}) as Promise<OutputOf<N>>
 }
 
+type Paged = {
+  [N in Name]: OutputOf<N> extends { items: unknown[]; next: string | null } ? N : never
+}[Name]
+
+/** Asks page by page, from the first on. */
+export async function* pagesOf<N extends Paged>(
+  name: N,
+  input: InputOf<N>,
+): AsyncGenerator<OutputOf<N>> {
+  for (let after: string | null | undefined; after !== null;) {
+    const more = after === undefined ? {} : { after }
+    const page: OutputOf<N> = await ask(name, { ...input, ...more })
+    yield page
+    after = (page as { next: string | null }).next
+  }
+}
+
 /** A change under an id of its own: asked twice because a reply was lost, it is done once. */
 export function change<N extends Name>(name: N, input: InputOf<N>): Promise<OutputOf<N>> {
   return ask(name, { request_id: crypto.randomUUID(), ...input })

@@ -15,7 +15,7 @@ export const signInTrouble = signal<Refusal | null>(null)
 export const mayWork = () => who.value?.role === 'agent' || who.value?.role === 'admin'
 export const isAdmin = () => who.value?.role === 'admin'
 
-// A token that has expired or was revoked: whoever asked, the page is signed out.
+// A token has expired or was revoked: the page is signed out, whichever call found out.
 window.addEventListener(SIGNED_OUT, () => (who.value = null))
 
 /** Uses the link that the page was opened with, if it was, and finds out who we are. */

@@ -109,3 +109,26 @@ test('a token ahead of its share waits while others ask, and not if it is alone'
   expect(await Promise.race([late, ask(modest, 1)])).toBe(modest)
   expect(await late).toBe(greedy)
 })
+
+test('of asks that nobody has timed yet, one at a time is let in beside others', async () => {
+  const company = new Company()
+  const [greedy, modest] = [new Pace(company), new Pace(company)]
+  const others = await modest.turn('y')
+  others?.end()
+  const first = await greedy.turn('x')
+  let letIn = 0
+  const rest = Array.from({ length: 30 }, async () => {
+    const turn = await greedy.turn('x')
+    letIn += 1
+    return turn
+  })
+  company.came(modest)
+  expect((await modest.turn('y')) && letIn).toBe(0)
+  // It was cheap: as many as take 20 ms may come together.
+  first?.spend(1.5)
+  first?.end()
+  await rest[9]
+  expect(letIn).toBe(10)
+  for (const each of rest) (await each)?.end()
+  expect(letIn).toBe(30)
+})

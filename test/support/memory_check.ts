@@ -1,4 +1,3 @@
-import { replay } from '../../src/core/memory/history.ts'
 import type { Memory, MemoryConflict, MemoryVersion } from '../../src/core/memory/rows.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import type { Look } from '../simulation/queue_look.ts'
@@ -57,4 +56,31 @@ function usageFaults(look: Look, used: Map<string, { versions: number; bytes: nu
     const fits = row?.versions === versions && row.bytes === bytes
     return fits ? [] : [`usage of ${JSON.stringify(key)}: ${JSON.stringify(row)}`]
   })
+}
+
+/**
+ * What the versions alone say is the present: those that no other grew from. Also what is wrong
+ * with them: a parent that is not older, a number twice, one above the newest that was given.
+ */
+function replay(
+  memory: Pick<Memory, 'version'>,
+  versions: Iterable<Pick<MemoryVersion, 'version' | 'parents'>>,
+): { heads: number[]; problems: string[] } {
+  const problems: string[] = []
+  const numbers = new Set<number>()
+  const grownFrom = new Set<number>()
+  for (const { version, parents } of versions) {
+    if (numbers.has(version)) problems.push(`version ${version} is there twice`)
+    if (version > memory.version) problems.push(`version ${version} was never given`)
+    numbers.add(version)
+    for (const parent of parents) {
+      if (parent >= version) problems.push(`version ${version} is not newer than ${parent}`)
+      grownFrom.add(parent)
+    }
+  }
+  for (const parent of grownFrom) {
+    if (!numbers.has(parent)) problems.push(`version ${parent} is missing`)
+  }
+  const heads = [...numbers].filter((each) => !grownFrom.has(each))
+  return { heads: heads.toSorted((a, b) => a - b), problems }
 }

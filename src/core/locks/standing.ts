@@ -23,14 +23,9 @@ export function standing(view: View, lease: Lease): Standing {
   if (!expired && !(lease.process && view.process(lease.process) === 'dead')) return 'live'
   const over = expired ? 'expired' : 'dead'
   if (lease.group === null) return over
-  switch (view.group(lease.group)) {
-    case 'dead':
-      return over
-    case 'alive':
-      return 'orphaned'
-    case 'unknown':
-      return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'lingering'
-  }
+  const group = view.group(lease.group)
+  if (group !== 'unknown') return group === 'dead' ? over : 'orphaned'
+  return view.now >= lease.expires_ms + GRACE_MS ? 'expired' : 'lingering'
 }
 
 /** When a lease ends that is granted or renewed now: no later than its claim's own time. */
@@ -83,9 +78,7 @@ export function nodeOf(process: ProcessRef | null, agent: string, given: boolean
 }
 
 /** The process that a node stands for, as far as it tells; undefined for an agent. */
-export function processOfNode(
-  node: string,
-): Pick<ProcessRef, 'seat' | 'pid' | 'start'> | undefined {
+export function processOfNode(node: string): Omit<ProcessRef, 'host'> | undefined {
   if (!node.startsWith('process:')) return undefined
   // A seat has slashes of its own.
   const parts = node.split('/')
@@ -93,6 +86,5 @@ export function processOfNode(
   return { seat: parts.slice(1, -2).join('/'), pid: pid!, start: start! }
 }
 
-export function nodeOfLease(lease: Lease): string | null {
-  return nodeOf(lease.process, lease.holder, lease.holder_given)
-}
+export const nodeOfLease = ({ process, holder, holder_given }: Lease) =>
+  nodeOf(process, holder, holder_given)

@@ -241,11 +241,7 @@ export function realign(
     }
     const [first, second] = ours === memory.heads[0] ? [ours, theirs] : [theirs, ours]
     const replaced_by = conflictId(tools, memory.id, first, second)
-    view.put('memory_conflict', {
-      ...conflict,
-      ...closing(view, caller, 'replaced'),
-      replaced_by,
-    })
+    view.put('memory_conflict', { ...conflict, ...closing(view, caller, 'replaced'), replaced_by })
     if (view.get('memory_conflict', replaced_by)) continue
     const base = commonAncestor(view, memory.id, first, second)
     const { strategy, why } = conflict

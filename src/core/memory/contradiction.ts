@@ -13,12 +13,7 @@ export function contradicts(one: string, other: string): boolean {
 /** Others wait while notes are compared: of a long one the beginning has to do. */
 const TEXT_MAX = 4_000
 
-interface Facts {
-  numbers: Set<string>
-  names: Set<string>
-  negated: boolean
-  words: Set<string>
-}
+type Facts = Record<'numbers' | 'names' | 'words', Set<string>> & { negated: boolean }
 
 /** Each says something that the other does not. */
 const differ = (a: Set<string>, b: Set<string>) =>
@@ -29,19 +24,12 @@ const says = (a: Facts, b: Facts, x: string, y: string) =>
 
 const SPELLED = `zero one two three four five six seven eight nine ten eleven twelve thirteen
   fourteen fifteen sixteen seventeen eighteen nineteen twenty`.split(/\s+/)
-const TENS: Record<string, number> = {
-  thirty: 30,
-  forty: 40,
-  fifty: 50,
-  sixty: 60,
-  ninety: 90,
-  hundred: 100,
-  once: 1,
-  twice: 2,
-  half: 0.5,
-  midnight: 0,
-  noon: 12,
-}
+const NUMBERS = new Map(
+  `thirty/30 forty/40 fifty/50 sixty/60 ninety/90 hundred/100 once/1 twice/2 half/0.5 midnight/0
+  noon/12`
+    .split(/\s+/)
+    .map((pair) => pair.split('/') as [string, string]),
+)
 
 const NEGATIONS = new Set(
   `not no never none neither nor without cannot avoid except unless otherwise instead rather dont
@@ -83,7 +71,7 @@ function factsOf(text: string): Facts {
 function numberIn(word: string): string | undefined {
   const spelled = SPELLED.indexOf(word)
   if (spelled >= 0) return String(spelled)
-  if (TENS[word] !== undefined) return String(TENS[word])
+  if (NUMBERS.has(word)) return NUMBERS.get(word)
   const [, digits] = /^v?(\d[\d.,:]*)(?:[a-z%]{0,3})$/.exec(word) ?? []
   return digits
     ?.replaceAll(',', '')

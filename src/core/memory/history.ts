@@ -48,30 +48,3 @@ export function commonAncestor(view: View, memory_id: string, a: number, b: numb
   }
   return null
 }
-
-/**
- * What the versions alone say is the present: those that no other grew from. Also what is wrong
- * with them: a parent that is not older, a number twice, one above the newest that was given.
- */
-export function replay(
-  memory: Pick<Memory, 'version'>,
-  versions: Iterable<Pick<MemoryVersion, 'version' | 'parents'>>,
-): { heads: number[]; problems: string[] } {
-  const problems: string[] = []
-  const numbers = new Set<number>()
-  const grownFrom = new Set<number>()
-  for (const { version, parents } of versions) {
-    if (numbers.has(version)) problems.push(`version ${version} is there twice`)
-    if (version > memory.version) problems.push(`version ${version} was never given`)
-    numbers.add(version)
-    for (const parent of parents) {
-      if (parent >= version) problems.push(`version ${version} is not newer than ${parent}`)
-      grownFrom.add(parent)
-    }
-  }
-  for (const parent of grownFrom) {
-    if (!numbers.has(parent)) problems.push(`version ${parent} is missing`)
-  }
-  const heads = [...numbers].filter((each) => !grownFrom.has(each))
-  return { heads: heads.toSorted((a, b) => a - b), problems }
-}

@@ -159,9 +159,7 @@ function spend(steps: Steps, count: number): void {
   throw new Refusal(
     'too_large',
     'To compare these globs with those of others would take too long',
-    {
-      next: 'Ask for fewer at once, or name folders and files rather than patterns.',
-    },
+    { next: 'Ask for fewer at once, or name folders and files rather than patterns.' },
   )
 }
 

@@ -37,11 +37,7 @@ export function lookNow(view: View, limit: number) {
     }),
     locks: locks.items,
     alerts: first(activeAlerts(view), limit, showAlert).items,
-    more: {
-      running: running.more,
-      queue: Math.max(0, waiting.length - limit),
-      locks: locks.more,
-    },
+    more: { running: running.more, queue: Math.max(0, waiting.length - limit), locks: locks.more },
   }
 }
 

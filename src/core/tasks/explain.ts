@@ -9,13 +9,8 @@ import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
 import { getTask } from './task.ts'
 import type { View } from '../view.ts'
 
-export interface Explanation {
-  sentence: string
-  reasons: Reason[]
-}
-
 /** Why a task is not running (or that it is), in one sentence and as data. */
-export function explainTask(view: View, id: string, agent: string): Explanation {
+export function explainTask(view: View, id: string, agent: string) {
   const task = getTask(view, id)
   const reasons = [...endedOrRunning(view, task), ...obstacles(view, task, agent)]
   if (reasons.length === 0) reasons.push(readiness(task))
@@ -31,11 +26,8 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
   }
   const lease = liveLease(view, lockOf(task.id))
   const until = lease && ` until ${timesOf(view, lease).expires_at}`
-  yield {
-    code: 'running',
-    sentence: `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`,
-    details: { assignee: task.assignee, run: task.run_id },
-  }
+  const sentence = `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`
+  yield { code: 'running', sentence, details: { assignee: task.assignee, run: task.run_id } }
 }
 
 function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
@@ -51,12 +43,11 @@ function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
     const { expires_at } = timesOf(view, lease)
     const sentence = `is locked by ${word(lease.holder)} until ${expires_at}`
     yield { code: 'locked', sentence, details: { holder: lease.holder, expires_at } }
-  } else {
-    for (const ticket of lineOf(view, lockOf(task.id))) {
-      const sentence = `has a free lock that is promised to ${word(ticket.agent)}, who waits for it`
-      yield { code: 'promised', sentence, details: { next_holder: ticket.agent } }
-      break
-    }
+  }
+  const [next] = lease ? [] : lineOf(view, lockOf(task.id))
+  if (next) {
+    const sentence = `has a free lock that is promised to ${word(next.agent)}, who waits for it`
+    yield { code: 'promised', sentence, details: { next_holder: next.agent } }
   }
   if (task.assigned_to !== null && !admits(task.assigned_to, agent)) {
     const sentence = `is assigned to ${word(task.assigned_to)}, so only that agent may claim it`
@@ -73,7 +64,7 @@ function readiness(task: Task): Reason {
 }
 
 /** Why a waiter does not have its lock yet: who holds it, and who comes before. */
-export function explainWaiter(view: View, name: string, agent: string): Explanation {
+export function explainWaiter(view: View, name: string, agent: string) {
   const line = [...lineOf(view, name)]
   const position = line.findIndex((ticket) => ticket.agent === agent) + 1
   const lease = holdingLease(view, name) ?? busyLease(view, name)
@@ -91,5 +82,6 @@ export function explainWaiter(view: View, name: string, agent: string): Explanat
   const place = `number ${position} of ${line.length} in the line for ${word(name)}`
   const sentence = `${word(agent)} is ${place}; ${held}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
-  return { sentence: `${sentence}.`, reasons: [{ code: 'waiting', sentence, details }] }
+  const reason: Reason = { code: 'waiting', sentence, details }
+  return { sentence: `${sentence}.`, reasons: [reason] }
 }

@@ -1,6 +1,6 @@
 import { isLaneScope, joinLane, laneScope, leaveLane } from '../queue/lane.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from '../bounds.ts'
-import { keyOf, type Ready, type Task } from '../rows.ts'
+import { type Ready, readyKey, type Task } from '../rows.ts'
 import { putShare, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 
@@ -15,13 +15,6 @@ export function rankOf(created_ms: number, priority: number): number {
 
 /** How long ago a task was enqueued, before its first run. */
 export const queuedFor = (view: View, task: Task) => view.now - task.rank + rankOf(0, task.priority)
-
-/** Sorts as text by scope, then rank, so that a table in the order of its keys needs no index. */
-export const readyKey = (scope: string, rank: number, id: string) =>
-  keyOf(scope, String(RANK_BASE + rank), id)
-
-/** Makes every rank a number of sixteen digits. */
-const RANK_BASE = 10 ** 15
 
 /** Ready: waiting to be done, nothing in its way, and its lock free. */
 function isReady(task: Task): boolean {
@@ -43,8 +36,8 @@ export const readyRowsOf = (task: Task): Ready[] =>
   scopesOf(task).map((scope) => readyRow(scope, task))
 
 function readyRow(scope: string, task: Task): Ready {
-  const { rank, id } = task
-  return { key: readyKey(scope, rank, id), scope, rank, task_id: id, high: isHigh(task) }
+  const row = { scope, rank: task.rank, task_id: task.id, high: isHigh(task) }
+  return { key: readyKey(row), ...row }
 }
 
 /**
@@ -59,7 +52,7 @@ export function putTask(view: View, before: Task | undefined, after: Task): Task
   const moved = before !== undefined && before.rank !== after.rank
   for (const scope of old) {
     if (!moved && now.includes(scope)) continue
-    view.remove('ready', readyKey(scope, before!.rank, after.id))
+    view.remove('ready', readyKey({ scope, rank: before!.rank, task_id: after.id }))
     if (isLaneScope(scope)) leaveLane(view, before!)
   }
   for (const scope of now) {

@@ -17,7 +17,7 @@ import type { Config } from '../config/config.ts'
 import type { Role } from '../role.ts'
 
 interface AlerterOptions {
-  /** Of several daemons on one store, whoever has this role tells. */
+  /** Of several daemons on one store, the one with this role sends alerts. */
   role: Role
   alerts: Config['alerts']
   env: NodeJS.ProcessEnv
@@ -32,8 +32,8 @@ const LOOK_AGAIN_MS = 1_000
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
- * Watches for what somebody should know of, and tells. Conditions are kept in the store: each is
- * told once, and its end once, whoever is restarted in between. Nothing is looked at in vain: it
+ * Watches for conditions that a person should know of, and sends alerts. Conditions are kept in the
+ * store: each is sent once, and its end once, across restarts. Nothing is looked at in vain: it
  * acts on events, and has one timer for the next instant at which a bound could be crossed.
  */
 export class Alerter {
@@ -77,7 +77,7 @@ export class Alerter {
     this.enqueue(async () => this.hear(noticed))
   }
 
-  /** New bounds, or somebody else to tell. */
+  /** New bounds, or new channels to send by. */
   reload(alerts: Config['alerts']): void {
     this.alerts = alerts
     this.enqueue(async () => {
@@ -263,7 +263,7 @@ export class Alerter {
     return { raised: [], cleared: this.active.has(QUEUE_KEY) ? [QUEUE_KEY] : [] }
   }
 
-  /** A store in trouble cannot keep this: it is told from memory. */
+  /** A store in trouble cannot keep this alert: it is sent from memory. */
   private hearTrouble(): void {
     const bound_seconds = this.alerts.rules.store_trouble_seconds
     const { trouble } = this.store.meter

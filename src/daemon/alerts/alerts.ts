@@ -61,7 +61,7 @@ class Watching {
     this.alerter = alerter
     this.unwatch = watchConfig(folder, env, {
       changed: (config) => alerter.reload(config.alerts),
-      // Whoever reads the rest of the file says what is wrong with it.
+      // The reader of the rest of the file says what is wrong with it.
       failed: () => undefined,
     })
     alerter.start(noticed)
@@ -74,13 +74,13 @@ class Watching {
 }
 
 const EVERY_RULE = { lock_expired: true, agent_lost: true, recover_seconds: 0 }
-/** Longer than a role can be in the hands of somebody who is not there any more. */
+/** Longer than a process that is gone can still have the role. */
 const KEPT_MS = 120_000
 const KEPT_MAX = 1_000
 
 /**
- * What somebody should be told of and nobody has raised yet. Whoever has the role of alerts may be
- * paused, or cut off, until its lease is over: what happens meanwhile is told by the next one. An
+ * Conditions that no alert was raised for yet. The daemon that has the role of alerts may be
+ * paused, or cut off, until its lease is over: what happens meanwhile is sent by the next one. An
  * alert that is raised or cleared leaves an event, so all who stand by know what was done.
  */
 class MissedAlerts {

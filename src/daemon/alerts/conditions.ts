@@ -49,10 +49,6 @@ export class Waits {
     this.due.set(ticket, { at_ms, agent, lock })
   }
 
-  has(ticket: string): boolean {
-    return this.due.has(ticket)
-  }
-
   clear(): void {
     this.due.clear()
   }
@@ -79,7 +75,7 @@ export class Waits {
     return first?.at_ms ?? Number.POSITIVE_INFINITY
   }
 
-  /** Those who have waited too long; each is told once. */
+  /** Those who have waited too long; each is reported once. */
   overdue(now_ms: number, bound_seconds: number): Condition[] {
     const found: Condition[] = []
     for (const [ticket, { at_ms, agent, lock }] of this.due) {

@@ -8,7 +8,7 @@ const TRIES_MAX = 12
 export interface Letters {
   /** All that this channel has still to tell, the oldest first. */
   due(channel: string): Promise<Notice[]>
-  /** The channel is done with a notice: told (null), or given up for this reason. */
+  /** The channel is done with a notice: sent (null), or given up for this reason. */
   settle(channel: string, id: string, why: string | null): Promise<void>
   say(sentence: string): void
 }

@@ -15,12 +15,12 @@ interface DeliveryOptions {
 }
 
 /**
- * Tells what is untold, by every channel on its own. What is to be told is in the store, and is
- * marked when it was delivered: after a crash it is told again at worst, under the same id.
+ * Sends what was not sent yet, by every channel on its own. Notices are in the store, and are
+ * marked when they were delivered: after a crash one is sent again at worst, under the same id.
  */
 export class Delivery implements Letters {
   private couriers = new Map<string, Courier>()
-  /** What the store cannot keep, being in trouble itself, and by whom it is still to be told. */
+  /** What a store in trouble cannot keep, and the channels that have yet to send it. */
   private unsent: { notice: Notice; left: Set<string> }[] = []
 
   private isSettled = false
@@ -117,7 +117,7 @@ function noticeOf(alert: Alert, state: AlertState): Notice {
   const { key, rule, subject, message, since_at } = alert
   // Of an alert that an earlier version raised, the key may be in any script.
   const id = headerText(`${key}@${since_at}/${state}`)
-  // A condition that was over before anybody heard of it is told from its beginning.
+  // A condition that was over before it was sent is sent from its beginning.
   const ended_at = state === 'cleared' ? alert.ended_at : null
   return { id, state, rule, subject, message, since: since_at, ended_at, host }
 }

@@ -26,7 +26,7 @@ export const hasChannel = ({ webhook, command }: Channels) => webhook !== null |
 
 export type Send = (notice: Notice, env: NodeJS.ProcessEnv) => Promise<void>
 
-/** The ways in which notices are told, by name. Each throws when a notice did not get there. */
+/** How notices are sent, by channel. Each throws when a notice did not get there. */
 export function sendersOf({ webhook, command }: Channels): Map<string, Send> {
   const senders = new Map<string, Send>()
   if (webhook) senders.set('webhook', (notice, env) => post(webhook, notice, env))
@@ -64,8 +64,7 @@ async function post(
 }
 
 /** No shell: the notice is text that others wrote, and comes on stdin as JSON. */
-function run(command: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise<void> {
-  const [program, ...args] = command
+function run([program, ...args]: string[], notice: Notice, env: NodeJS.ProcessEnv): Promise<void> {
   const { PATH, HOME, LANG } = env
   return new Promise((resolve, reject) => {
     const child = spawn(program!, args, {

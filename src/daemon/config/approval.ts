@@ -54,17 +54,12 @@ export function approve(folder: string, env: NodeJS.ProcessEnv, programs: Progra
   writePrivate(place, fileFor(folder), `${JSON.stringify(kept, null, 2)}\n`)
 }
 
-/** A configuration without what nobody approved, and the names of what was left out. */
-export interface Approved {
-  said: FileConfig
-  waiting: string[]
-}
-
 /**
- * Leaves out agents, projects and the alert command that are not as they were approved. A project
- * whose agent waits for approval waits too: it must not be served by another program.
+ * A configuration without the agents, projects and alert command that are not as they were
+ * approved, and the names of those. A project whose agent waits for approval waits too: it must not
+ * be served by another program.
  */
-export function withApproved(said: FileConfig, approved: Programs): Approved {
+export function withApproved(said: FileConfig, approved: Programs) {
   const wanted = programsIn(said)
   const isSame = (part: 'agents' | 'projects', name: string) =>
     planted('R50') || isDeepStrictEqual(wanted[part][name], approved[part][name])
@@ -74,24 +69,15 @@ export function withApproved(said: FileConfig, approved: Programs): Approved {
     Object.fromEntries(Object.entries(all).filter(([name]) => test(name)))
   const agents = kept(said.agents, (name) => isSame('agents', name))
   const projects = kept(said.projects, keeps)
-  const alerts = isDeepStrictEqual(wanted.alert_command, approved.alert_command)
-  return {
-    said: {
-      ...said,
-      agents,
-      projects,
-      alerts: alerts ? said.alerts : { ...said.alerts, command: null },
-    },
-    waiting: [
-      ...Object.keys(said.agents)
-        .filter((name) => !(name in agents))
-        .map((name) => `agents.${name}`),
-      ...Object.keys(said.projects)
-        .filter((name) => !(name in projects))
-        .map((name) => `projects.${name}`),
-      ...(alerts ? [] : ['alerts.command']),
-    ],
+  const leftOut = (part: 'agents' | 'projects', left: object) =>
+    Object.keys(said[part]).flatMap((name) => (name in left ? [] : [`${part}.${name}`]))
+  const waiting = [...leftOut('agents', agents), ...leftOut('projects', projects)]
+  let { alerts } = said
+  if (!isDeepStrictEqual(wanted.alert_command, approved.alert_command)) {
+    alerts = { ...alerts, command: null }
+    waiting.push('alerts.command')
   }
+  return { said: { ...said, agents, projects, alerts }, waiting }
 }
 
 /** One sentence for people, where something waits. */

@@ -24,46 +24,29 @@ const DEFAULTS = {
   silence_seconds: null,
 } as const satisfies Omit<AgentConfig, 'command'>
 
-const passing = (...names: string[]): Record<string, true> =>
-  Object.fromEntries(names.map((name) => [name, true]))
+const passing = (names: string): Record<string, true> =>
+  Object.fromEntries(names.split(/\s+/).map((name) => [name, true]))
 
 /**
  * Agents that need no entry in the file. Nobody is there to answer them, so they may edit files of
  * their project without asking; more is for their own settings, or for the command in the file.
  */
-export const PRESETS: ReadonlyMap<string, AgentConfig> = new Map([
-  [
-    'claude',
-    {
-      ...DEFAULTS,
-      command: ['claude', '-p', '--output-format', 'text', '--permission-mode', 'acceptEdits'],
-      env: passing(
-        'ANTHROPIC_API_KEY',
-        'ANTHROPIC_AUTH_TOKEN',
-        'ANTHROPIC_BASE_URL',
-        'ANTHROPIC_MODEL',
-        'CLAUDE_CODE_OAUTH_TOKEN',
-        'CLAUDE_CONFIG_DIR',
-      ),
-    },
-  ],
-  [
-    'codex',
-    {
-      ...DEFAULTS,
-      command: ['codex', 'exec', '--full-auto', '-'],
-      env: passing(
-        'CODEX_ACCESS_TOKEN',
-        'CODEX_API_KEY',
-        'CODEX_HOME',
-        'OPENAI_API_KEY',
-        'OPENAI_BASE_URL',
-      ),
-    },
-  ],
+const KNOWN: Record<string, AgentConfig> = {
+  claude: {
+    ...DEFAULTS,
+    command: ['claude', '-p', '--output-format', 'text', '--permission-mode', 'acceptEdits'],
+    env: passing(`ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL ANTHROPIC_MODEL
+      CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CONFIG_DIR`),
+  },
+  codex: {
+    ...DEFAULTS,
+    command: ['codex', 'exec', '--full-auto', '-'],
+    env: passing('CODEX_ACCESS_TOKEN CODEX_API_KEY CODEX_HOME OPENAI_API_KEY OPENAI_BASE_URL'),
+  },
   // The prompt is the script: for trials, and only where the file names it.
-  ['shell', { ...DEFAULTS, command: ['/bin/sh', '-s'] }],
-])
+  shell: { ...DEFAULTS, command: ['/bin/sh', '-s'] },
+}
+export const PRESETS: ReadonlyMap<string, AgentConfig> = new Map(Object.entries(KNOWN))
 
 /** The agent that an entry of the file makes; one with a preset's name changes that. */
 export function agentOf(name: string, entry: object): AgentConfig {

@@ -98,11 +98,7 @@ const embeddings = () => ({
 })
 
 /** A chat model that says how two notes that are alike belong together. */
-const labels = () => ({
-  url: address(),
-  model: s.plain(200),
-  api_key_env: s.optional(variable()),
-})
+const labels = () => ({ url: address(), model: s.plain(200), api_key_env: s.optional(variable()) })
 
 const SCOPES = /^(?:default|\*|global|(?:project|user|task):.+)$/u
 

@@ -13,13 +13,7 @@ export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host
 export function queueSettingsOf(config: Config): Settings {
   const { per_user_serialization, pool, projects, groups, users } = config
   const limits = Object.entries(projects).map(([name, { limit }]) => [name, { limit }] as const)
-  return flat({
-    per_user_serialization,
-    pool,
-    projects: Object.fromEntries(limits),
-    groups,
-    users,
-  })
+  return flat({ per_user_serialization, pool, projects: Object.fromEntries(limits), groups, users })
 }
 
 export const memorySettingsOf = ({

@@ -18,7 +18,7 @@ const SETTLE_MS = 50
  * refused, in which case the old ones stay. A file that says the same as before is no change, a
  * deleted one means the defaults. Keeps no process alive. Returns a function that ends it.
  *
- * Watch first and read then: a change in between is told twice rather than missed.
+ * Watch first and read then: a change in between is reported twice rather than missed.
  */
 export function watchConfig(folder: string, env: NodeJS.ProcessEnv, on: Listener): () => void {
   let timer: NodeJS.Timeout | undefined

@@ -83,7 +83,7 @@ export class Dispatcher {
     return this.elected.startOrStandBy()
   }
 
-  /** Starts nothing more. Runs go on: whoever dispatches next counts them as its own. */
+  /** Starts nothing more. Runs go on: the next dispatcher counts them as its own. */
   stop(): Promise<void> {
     return this.elected.stop()
   }

@@ -1,3 +1,4 @@
+import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { AgentConfig, Config } from '../config/config.ts'
 import { PROMPT_FILE } from '../config/presets.ts'
@@ -116,13 +117,7 @@ export function withoutStore(
   return Object.fromEntries(Object.entries(env).filter(([, value]) => !opens(value)))
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decoded = (text: string) => attempt(() => decodeURIComponent(text), text)
 
 /** There is one dispatcher per host: the lock that makes it the only one is also its name. */
 export const dispatcherId = `leasehold:dispatcher:${host}`

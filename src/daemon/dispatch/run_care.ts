@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { attempt } from '../../core/attempt.ts'
 import type { ProcessRef, Run } from '../../core/rows.ts'
 import { type Bound, DAY_MS } from '../../core/retention.ts'
 import { endRunner, host, processFact, seat } from '../../machine/process.ts'
@@ -74,13 +75,7 @@ function isUnsettled(meta: RunMeta | undefined): boolean {
   return meta.ended_at === null || (meta.host === host && processFact(runner) === 'alive')
 }
 
-function runIds(folder: string): string[] {
-  try {
-    return readdirSync(join(folder, 'runs'))
-  } catch {
-    return []
-  }
-}
+const runIds = (folder: string) => attempt(() => readdirSync(join(folder, 'runs')), [])
 
 /**
  * Removes what runs wrote here, of those that ended long ago and of the oldest beyond so many. What

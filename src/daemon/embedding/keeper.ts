@@ -97,7 +97,7 @@ export class NoteKeeper {
     this.isOpen = false
     clearTimeout(this.timer)
     for (const stop of this.stops) stop()
-    // What is being embedded is given up: whoever comes next does it.
+    // What is being embedded is given up: the next keeper does it.
     await this.closeMeaning()
     await this.elected.stop()
   }
@@ -230,7 +230,7 @@ export class NoteKeeper {
     await this.store.write((view) => adoptProvider(view, provider, duty))
   }
 
-  /** Whoever writes notes comes first: while they do, only a batch a second is done behind them. */
+  /** Writers of notes come first: while they write, only a batch a second is embedded. */
   private async giveWay(): Promise<void> {
     const until_ms = performance.now() + GIVE_WAY_MS
     for (;;) {

@@ -30,7 +30,7 @@ export class Asking {
     })
   }
 
-  /** One try. Under the same request id it takes effect once, whoever is asked. */
+  /** One try. Under the same request id it takes effect once, be it asked here or there. */
   async ask(name: Asked, input: Record<string, unknown>): Promise<ShownRun> {
     // Only an admin may say what is to be stopped, and this login is one.
     const caller = { ...this.caller, admin: name === 'run.start' }
@@ -49,7 +49,10 @@ export class Asking {
     patience_ms = Number.POSITIVE_INFINITY,
   ): Promise<ShownRun> {
     const until = performance.now() + patience_ms
-    const asked = name === 'run.get' ? input : { ...input, request_id: this.nextId() }
+    // Ids are remembered per agent, which is of this run alone; no other process makes this one.
+    const { pid, start } = ownProcess()
+    const request_id = `${pid}-${start}-${(this.asks += 1)}`
+    const asked = name === 'run.get' ? input : { ...input, request_id }
     for (let pause_ms = PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MS_MAX)) {
       try {
         return await within(this.ask(name, asked), until - performance.now())
@@ -59,13 +62,6 @@ export class Asking {
         await new Promise((resolve) => void setTimeout(resolve, jittered_ms))
       }
     }
-  }
-
-  /** Ids are remembered per agent, which is of this run alone; no other process makes this one. */
-  private nextId(): string {
-    const { pid, start } = ownProcess()
-    this.asks += 1
-    return `${pid}-${start}-${this.asks}`
   }
 
   close(): Promise<void> {

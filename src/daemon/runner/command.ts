@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { GroupRef, ProcessRef } from '../../core/rows.ts'
 import { groupFact, MARK, newMark, noteStarted, stopGroup } from '../../machine/group.ts'
@@ -152,21 +153,13 @@ export function whyNotStartable(
   return found ? `${program} may not be executed` : `${program} was not found`
 }
 
-const isFolder = (path: string) => look(() => statSync(path).isDirectory())
+const isFolder = (path: string) => attempt(() => statSync(path).isDirectory(), false)
 
 const isProgram = (path: string) =>
-  look(() => {
+  attempt(() => {
     accessSync(path, constants.X_OK)
     return statSync(path).isFile()
-  })
-
-function look(at: () => boolean): boolean {
-  try {
-    return at()
-  } catch {
-    return false
-  }
-}
+  }, false)
 
 function signalGroup(group: GroupRef, name: NodeJS.Signals): void {
   try {

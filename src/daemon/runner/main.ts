@@ -1,15 +1,10 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
+import { attempt } from '../../core/attempt.ts'
 import { EXITS, Runner } from './runner.ts'
 import { parseSpec } from './spec.ts'
 
 /** Until the end of the pipe; nothing when there is none. */
-function readSpec(): string {
-  try {
-    return readFileSync(0, 'utf8')
-  } catch {
-    return ''
-  }
-}
+const readSpec = () => attempt(() => readFileSync(0, 'utf8'), '')
 
 /** Nothing ties us to the process that started us: it may die, and its pipes with it. */
 function letGo(): void {

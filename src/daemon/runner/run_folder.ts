@@ -1,16 +1,6 @@
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../../core/attempt.ts'
 import type { RunStatus } from '../../core/rows.ts'
 
 /** What `meta.json` of a run says: who, where, since when, and how it ended. */
@@ -45,14 +35,14 @@ export interface RunMeta {
  * may be at work in it. Throws when something else stands in its place.
  */
 export function makeRunFolder(folder: string): boolean {
-  mkdirSync(join(folder, '..'), { recursive: true, mode: 0o700 })
+  fs.mkdirSync(join(folder, '..'), { recursive: true, mode: 0o700 })
   try {
-    mkdirSync(folder, { mode: 0o700 })
+    fs.mkdirSync(folder, { mode: 0o700 })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-  const found = lstatSync(folder)
+  const found = fs.lstatSync(folder)
   const ours = found.isDirectory() && found.uid === process.getuid?.() && !(found.mode & 0o077)
   if (!ours) throw new Error(`${folder} is not a folder of this login alone`)
   return false
@@ -60,26 +50,26 @@ export function makeRunFolder(folder: string): boolean {
 
 /** A new file for this login only, never through a planted link. */
 export function openPrivate(path: string): number {
-  const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-  return openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+  const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
+  return fs.openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
 }
 
-/** Whole or not at all, and durable unless told otherwise; takes the place of what was there. */
+/** Replaces the file, whole or not at all, and durably unless `durable` is false. */
 export function writeWhole(path: string, text: string, durable = true): void {
   // Ours alone; one that a former process of this number left behind is in the way.
   const temporary = `${path}.${process.pid}`
-  rmSync(temporary, { force: true })
+  fs.rmSync(temporary, { force: true })
   const fd = openPrivate(temporary)
   try {
     const bytes = Buffer.from(text)
-    for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at)
-    if (durable) fsyncSync(fd)
-    renameSync(temporary, path)
+    for (let at = 0; at < bytes.length;) at += fs.writeSync(fd, bytes, at)
+    if (durable) fs.fsyncSync(fd)
+    fs.renameSync(temporary, path)
   } catch (error) {
-    rmSync(temporary, { force: true })
+    fs.rmSync(temporary, { force: true })
     throw error
   } finally {
-    closeSync(fd)
+    fs.closeSync(fd)
   }
 }
 
@@ -91,10 +81,5 @@ export function writeMeta(folder: string, meta: RunMeta, durable = true): void {
 }
 
 /** What the runner last said; undefined when it said nothing that can be read. */
-export function readMeta(folder: string): RunMeta | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folder, META), 'utf8')) as RunMeta
-  } catch {
-    return undefined
-  }
-}
+export const readMeta = (folder: string) =>
+  attempt(() => JSON.parse(fs.readFileSync(join(folder, META), 'utf8')) as RunMeta, undefined)

@@ -59,7 +59,7 @@ export class Runner {
     }
   }
 
-  /** Somebody wants this run to end. */
+  /** Ends the run before its command has ended. */
   stop(reason: string, term_ms = this.spec.grace_ms): void {
     this.reason ??= reason
     // Before the gate is open there is nothing to stop, and afterwards it will stay closed.

@@ -123,7 +123,7 @@ async function meaningOf(store: Store, place: Place, env: NodeJS.ProcessEnv): Pr
   return new DirectMeaning(store, place, env)
 }
 
-/** Whoever was given a token may do what the token may do; the files are not its own to use. */
+/** The holder of a token may do what the token may do, and may not use the files directly. */
 export function refuseWithToken(env: NodeJS.ProcessEnv): void {
   if (!env['LEASEHOLD_TOKEN']) return
   throw new Refusal('forbidden', 'With LEASEHOLD_TOKEN set, the store is not used directly', {
@@ -172,8 +172,8 @@ function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, family: Family
   return {
     agent: agent ?? `cli:${loginName()}@${host}`,
     given: agent !== undefined,
-    // Of an agent with hooks, what it holds is held by its own process, whoever asks; but a place
-    // in a line is ours, and goes with us.
+    // What an agent with hooks holds is held by its own process, not by ours; but a place in a line
+    // is ours, and goes with us.
     ...(isOurs ? { process: session.process, waiter: ownProcess() } : { process: ownProcess() }),
     // The files are this login's own, so it could do anything; it does so only when it says so.
     admin: options.force ?? false,

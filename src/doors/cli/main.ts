@@ -153,7 +153,7 @@ if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
   plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
 }
 
-// Whoever read us has seen enough (`leasehold task list | head`). Node does not end by itself then;
+// Our reader has seen enough (`leasehold task list | head`). Node does not end by itself then;
 // a command that has something to end in good order does so as on any other TERM.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error

@@ -40,7 +40,7 @@ export interface Doors {
   hub: EventHub
   hosts: () => Set<string>
   version: string
-  /** Aborted, with a refusal as its reason, when the server stops: whoever waits is told so. */
+  /** Aborted, with a refusal as its reason, when the server stops: waiting calls end with it. */
   stopping: AbortSignal
   /** Told of a connection that has shown a token that counts; may refuse it. */
   know: (socket: Socket | null, budget: object | undefined) => void
@@ -80,18 +80,16 @@ export function httpApp(doors: Doors): Hono {
     const secret = askedWith(c)
     const bearer = await bearerOf(c, doors, secret, 'mcp')
     const used = new UnderWay(c, bearer)
-    // What a client listens on stays open.
-    if (c.req.method === 'GET') used.streaming()
+    if (c.req.method === 'GET') {
+      // What a client listens on stays open.
+      used.streaming()
+      bearer.uses?.turn.end()
+    }
     used.reading(toolBodyMax())
     await refuseLong(c.req.raw, toolBodyMax())
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
     if (!doors.mcp) return c.notFound()
-    try {
-      return await doors.mcp(c.req.raw, bearer, wait)
-    } finally {
-      // What a tool takes after this, on a stream, is counted as it comes.
-      bearer.uses?.turn.end()
-    }
+    return doors.mcp(c.req.raw, bearer, wait)
   })
   return app
 }
@@ -141,7 +139,7 @@ const EVENT_MS = 0.02
 
 const MEND = 'Restore a backup: leasehold db restore BACKUP'
 
-/** A damaged store is read as far as it can be; whoever reads must know that something may lack. */
+/** A damaged store is read as far as it can be; the reader must know that rows may be missing. */
 function warnOfDamage(c: Context, { damage }: Store): void {
   if (damage) c.header('leasehold-damaged', encodeURIComponent(damage.message))
 }
@@ -163,7 +161,13 @@ async function bearerOf(
     throw error
   }
   c.set('agent', bearer.agent)
-  return doors.access.letIn(bearer, kind)
+  const letIn = await doors.access.letIn(bearer, kind)
+  const { turn } = letIn.uses ?? {}
+  const out = outgoingOf(c)
+  // At the latest: a turn that is not over keeps the token's other asks waiting.
+  if (out.closed) turn?.end()
+  else if (turn) out.once('close', () => turn.end())
+  return letIn
 }
 
 /** What there is, for programs and for people. Made once: anybody may ask, and it takes a while. */
@@ -213,10 +217,13 @@ function addWatching(app: Hono, doors: Doors, requests: () => number): void {
     const see = (events: Event[]) => eventsSeen(doors.store, events, caller)
     const read: ReadEvents = async (after, limit) => {
       const turn = await bearer.budget?.turn('past events')
-      const events = await doors.store.events(after, limit)
-      turn?.spend(events.length * EVENT_MS)
-      turn?.end()
-      return events
+      try {
+        const events = await doors.store.events(after, limit)
+        turn?.spend(events.length * EVENT_MS)
+        return events
+      } finally {
+        turn?.end()
+      }
     }
     await doors.hub.stream(last, out, { read, ...(isScoped(caller) && { see }) })
     return RESPONSE_ALREADY_SENT

@@ -29,7 +29,7 @@ function format(event: Event, epoch: number): string {
   return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`
 }
 
-/** Those of some events that a listener may be told of. */
+/** Those of some events that a listener may see. */
 export type See = (events: Event[]) => Promise<Event[]>
 
 /** One listener, and how far it has come. */
@@ -83,7 +83,7 @@ export class EventClient {
     else this.write(rest ? frameOf(rest, frame.epoch).bytes : frame.bytes)
   }
 
-  /** A listener that may not be told of all gets the rest, event by event as it may see them. */
+  /** A listener that may not see all events gets those that it may see. */
   private sendSeen(events: Event[], epoch: number, see: See): void {
     this.looking = this.looking
       .then(() => see(events))

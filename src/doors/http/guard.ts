@@ -32,9 +32,7 @@ export function guard(hosts: () => Set<string>): MiddlewareHandler {
       throw new Refusal(
         'forbidden',
         `This server does not answer for the host ${host ?? '(none)'}`,
-        {
-          next: 'Use the address that leasehold printed.',
-        },
+        { next: 'Use the address that leasehold printed.' },
       )
     }
     const origin = c.req.header('origin')

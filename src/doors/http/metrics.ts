@@ -28,7 +28,7 @@ const BOUNDS_SECONDS = TIME_BOUNDS_MS.map((ms) => ms / 1000)
 export async function metricsText(store: Store, door: DoorState): Promise<string> {
   const out = new Exposition()
   const look = (view: View) => ({ counts: allCounts(view), now: present(view) })
-  // That a store cannot be read is what somebody wants to know most.
+  // A store that cannot be read is the first thing to report.
   const { counts, now } = await store.read(look).catch((error: unknown) => {
     if (isTrouble(error)) return { counts: undefined, now: undefined }
     throw error
@@ -114,7 +114,7 @@ function addPresent(out: Exposition, now: ReturnType<typeof present>): void {
   out.gauge('leasehold_lock_waiters', 'Waiters in all lines.', now.waiting)
   out.gauge(
     'leasehold_alerts_active',
-    'Conditions somebody should know of.',
+    'Conditions that a person should know of.',
     [...now.alerts].map(([rule, value]) => ({ value, labels: { rule } })),
   )
 }

@@ -70,7 +70,7 @@ export function addSessions(app: Hono, { store, access }: { store: Store; access
   })
   app.get('/v1/session', async (c) => {
     const secret = askedWith(c)
-    // Nobody yet: that is no mistake, and a page that asks first should not be told so.
+    // Nobody is signed in yet: that is no mistake, so it is not answered as one.
     return c.json(secret === undefined ? null : shown(await access.bearerOf(secret)))
   })
   app.post('/v1/session/end', async (c) => {

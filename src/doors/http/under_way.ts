@@ -2,6 +2,9 @@ import type { Context } from 'hono'
 import type { Bearer } from '../../operations/access.ts'
 import { outgoingOf } from './guard.ts'
 
+/** So much of an answer takes a millisecond to copy, to send and to forget. */
+const ANSWER_BYTES = 50_000
+
 /**
  * What one request uses of its token's budget until its answer has been taken: a client that asks
  * and does not read keeps its answers in our memory. Refuses with `rate_limited`.
@@ -29,12 +32,13 @@ export class UnderWay {
     if (this.uses) this.until(this.uses.budget.take('streams'))
   }
 
-  /** What only looked is refused an answer that is too much; what has been done is told. */
+  /** A read whose answer would be too much is refused; a write is always answered. */
   answer(value: object, isRead: boolean): Response {
     const { uses, c } = this
     if (!uses) return c.json(value)
     const { budget, turn } = uses
     const text = turn.timed(() => JSON.stringify(value))
+    turn.spend(text.length / ANSWER_BYTES)
     this.until(budget[isRead ? 'take' : 'add']('bytes_under_way', text.length))
     return c.body(text, 200, { 'content-type': 'application/json' })
   }

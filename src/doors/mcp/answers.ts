@@ -20,7 +20,7 @@ export function answerOf(operation: string, result: unknown): CallToolResult {
   return { content: [{ type: 'text', text }], structuredContent }
 }
 
-/** What happened, why, what to do next: as text and as data. Nothing of ours that broke is told. */
+/** What happened, why, what to do next: as text and as data. Our own bugs are not described. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
   const { code, message, next } = refusal
@@ -33,7 +33,7 @@ const TASK_BRIEF = ['id', 'title', 'status', 'version', 'priority'] as const
 const LEASE_ITEM = ['name', 'holder', 'fence', 'expires_in_seconds'] as const
 const RUN_BRIEF = ['id', 'status'] as const
 
-/** What is told of each answer; the rest is for whoever asks about that one. */
+/** What a tool shows of each answer; the rest is shown when that one thing is asked for. */
 const SHORT: ByAnswer<Shape> = {
   ...MEMORY_SHORT,
   ...SEARCH_SHORT,
@@ -143,7 +143,7 @@ function lockStatus(status: ShownStatus): string {
   return `${held}, fence ${fence}, until ${lock_expires_at}${waiters}`
 }
 
-/** So many users are told of; the rest is in the totals. */
+/** How many users are named; the rest is in the totals. */
 const USERS_SHOWN = 10
 
 const few = (by: Record<string, number>) =>

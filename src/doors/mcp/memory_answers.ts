@@ -76,7 +76,7 @@ function headOf({ scope, key, author, age_seconds, confidence, disputed }: Label
   return `${quoted(key)} in ${word(scope)} by ${word(author)}, ${age_seconds} s ago${sure}${doubt}`
 }
 
-/** What is told of a version; its hash and its place in the history are for programs. */
+/** What is shown of a version; its hash and its place in the history are for programs. */
 const VERSION = ['version', 'author', 'created_at', 'confidence', 'tags', 'content', 'kind']
 const NOTE = ['scope', 'key', ...VERSION, 'expires_at', 'task_id', 'conflicts']
 const DISAGREEMENT = ['id', 'status', 'strategy', 'why', 'ours', 'theirs', 'base']
@@ -100,9 +100,7 @@ export const MEMORY_SHORT: ByAnswer<Shape> = {
       : put,
   'memory.get': (note) => ({
     ...some(NOTE, note),
-    ...(note.siblings.length > 0 && {
-      siblings: note.siblings.map((each) => some(VERSION, each)),
-    }),
+    ...(note.siblings.length > 0 && { siblings: note.siblings.map((each) => some(VERSION, each)) }),
   }),
   'conflict.list': ({ items, next }) => ({
     items: items.map((item) => ({

@@ -6,6 +6,7 @@ import {
   ResourceNotFoundError,
   Server,
 } from '@modelcontextprotocol/server'
+import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { type AnswerOf, registered, type RegisteredName } from '../../operations/registry.ts'
@@ -14,7 +15,7 @@ import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
 
-/** Calls an operation for an agent; undefined is whoever the door takes the caller for. */
+/** Calls an operation for an agent; undefined: for the agent that the door found. */
 export type ToolAsk = (
   operation: Operation,
   input: Arguments,
@@ -125,11 +126,5 @@ async function readResource(
   }
 }
 
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    // Not a URI part, so no id either: the operation says so.
-    return part
-  }
-}
+/** Where it is not a URI part, it is no id either: the operation says so. */
+const decoded = (part: string) => attempt(() => decodeURIComponent(part), part)

@@ -258,7 +258,7 @@ const OF_NO_TASK: ReadonlySet<string> = new Set<RegisteredName>([
 const spelled = (field: string, { name }: Operation) =>
   field === 'id' && !OF_NO_TASK.has(name) ? 'task_id' : field
 
-/** The type alone: bounds are told to whoever oversteps them. */
+/** The type alone: bounds are named when they are overstepped. */
 function brief(schema: JsonSchema): JsonSchema {
   const branches = schema['anyOf'] as JsonSchema[] | undefined
   if (branches) return brief(branches.find(({ type }) => type !== 'null') ?? {})

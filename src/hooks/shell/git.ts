@@ -154,7 +154,7 @@ function pathsOf(args: readonly Argument[], place: ShellPlace): string[] {
   })
 }
 
-/** `git stash` puts every change away, whoever made it; `pop` and `apply` write over. */
+/** `git stash` puts every agent's changes away; `pop` and `apply` write over. */
 function stash(args: Argument[], place: ShellPlace, effects: Effects): void {
   const {
     options,

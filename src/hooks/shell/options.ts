@@ -63,19 +63,15 @@ function readShort(
   return 0
 }
 
-export function has(options: readonly Option[], ...flags: string[]): boolean {
-  return options.some(({ flag }) => flags.includes(flag))
-}
+export const has = (options: readonly Option[], ...flags: string[]) =>
+  options.some(({ flag }) => flags.includes(flag))
 
-export function valueOf(options: readonly Option[], ...flags: string[]): string | undefined {
-  return options.findLast(({ flag }) => flags.includes(flag))?.value
-}
+export const valueOf = (options: readonly Option[], ...flags: string[]) =>
+  options.findLast(({ flag }) => flags.includes(flag))?.value
 
 /** Undefined where the folder is unknown and the path is not a full one. */
-export function pathOf({ cwd }: ShellPlace, text: string): string | undefined {
-  if (text.startsWith('/')) return resolve(text)
-  return cwd === undefined ? undefined : resolve(cwd, text)
-}
+export const pathOf = ({ cwd }: ShellPlace, text: string) =>
+  text.startsWith('/') ? resolve(text) : cwd === undefined ? undefined : resolve(cwd, text)
 
 /** The files that operands name. A folder counts with all that is in it. */
 export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[] {
@@ -86,12 +82,9 @@ export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[
   })
 }
 
-export function addWrites(effects: Effects, place: ShellPlace, args: readonly Argument[]): void {
-  effects.writes.push(...targetsOf(place, args))
-}
+export const addWrites = (effects: Effects, place: ShellPlace, args: readonly Argument[]) =>
+  void effects.writes.push(...targetsOf(place, args))
 
 export function addRemoved(effects: Effects, place: ShellPlace, args: readonly Argument[]): void {
-  for (const { path, kind } of targetsOf(place, args)) {
-    effects.writes.push({ path, kind, removes: true })
-  }
+  for (const each of targetsOf(place, args)) effects.writes.push({ ...each, removes: true })
 }

@@ -5,6 +5,7 @@ import {
   all,
   count,
   details,
+  list,
   maybe,
   orNull,
   page,
@@ -30,85 +31,82 @@ const leaseFields = () => ({
   host: maybe(text()),
 })
 
-export const lease = shape('Lease', 'One grant of a lock.', () => z.strictObject(leaseFields()))
+export const lease = shape('Lease', 'One grant of a lock.', leaseFields)
 export const leases = shape('Leases', 'Several grants at once.', all(lease))
 export const granted = unnamed(() => z.union([lease(), leases()]))
 
-const heldLock = shape('HeldLock', 'A lease as lists show it, with the task behind it.', () =>
-  z.strictObject({ ...leaseFields(), task_id: maybe(text()) }),
-)
+const heldLock = shape('HeldLock', 'A lease as lists show it, with the task behind it.', () => ({
+  ...leaseFields(),
+  task_id: maybe(text()),
+}))
 export const heldLocks = page(heldLock)
 export const peekedLocks = all(heldLock)
 
 /** The locks of `now.get`: with who waits for each. */
-export const awaitedLock = () => z.strictObject({ ...leaseFields(), waiters: strings() })
+export const awaitedLock = () => ({ ...leaseFields(), waiters: strings() })
 
-export const released = unnamed(() =>
-  z.strictObject({ name: text(), fence: count(), released: yes() }),
-)
-export const forceReleased = unnamed(() =>
-  z.strictObject({ name: text(), fence: count(), holder: text(), released: yes() }),
-)
+export const released = unnamed(() => ({ name: text(), fence: count(), released: yes() }))
+export const forceReleased = unnamed(() => ({
+  name: text(),
+  fence: count(),
+  holder: text(),
+  released: yes(),
+}))
 
-export const lockStatus = unnamed(() =>
-  z.strictObject({
-    name: text(),
-    is_locked: yes(),
-    lock_holder: orNull(text()),
-    lock_expires_at: orNull(time()),
-    expires_in_seconds: orNull(seconds()),
-    fence: orNull(count()),
-    lock_id: orNull(text()),
-    acquired_at: orNull(time()),
-    task_id: maybe(text()),
-    pid: maybe(count()),
-    host: maybe(text()),
-    waiters: z.array(
-      z.strictObject({ position: count(), agent: text(), asked_at: time(), priority: count() }),
-    ),
-  }),
-)
+export const lockStatus = unnamed(() => ({
+  name: text(),
+  is_locked: yes(),
+  lock_holder: orNull(text()),
+  lock_expires_at: orNull(time()),
+  expires_in_seconds: orNull(seconds()),
+  fence: orNull(count()),
+  lock_id: orNull(text()),
+  acquired_at: orNull(time()),
+  task_id: maybe(text()),
+  pid: maybe(count()),
+  host: maybe(text()),
+  waiters: list({ position: count(), agent: text(), asked_at: time(), priority: count() }),
+}))
 
-export const waiters = page(() =>
-  z.strictObject({
-    id: text(),
-    agent: text(),
-    names: strings(),
-    priority: count(),
-    asked_at: time(),
-    called: yes(),
-  }),
-)
+export const waiters = page(() => ({
+  id: text(),
+  agent: text(),
+  names: strings(),
+  priority: count(),
+  asked_at: time(),
+  called: yes(),
+}))
 
-export const explanation = shape('Explanation', 'Why a task or a waiter has to wait.', () =>
-  z.strictObject({
-    sentence: text(),
-    reasons: z.array(
-      z.strictObject({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
-    ),
-  }),
-)
+export const explanation = shape('Explanation', 'Why a task or a waiter has to wait.', () => ({
+  sentence: text(),
+  reasons: list({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
+}))
 
-const reservation = shape('Reservation', 'A lease on paths of a project.', () =>
-  z.strictObject({
-    ...leaseFields(),
-    path: text(),
-    project: orNull(text()),
-    checkout: orNull(text()),
-    shared: yes(),
-    reason: orNull(text()),
-  }),
-)
-export const reserved = unnamed(() =>
-  z.strictObject({ items: z.array(reservation()), warnings: strings(), next: z.null() }),
-)
+const reservation = shape('Reservation', 'A lease on paths of a project.', () => ({
+  ...leaseFields(),
+  path: text(),
+  project: orNull(text()),
+  checkout: orNull(text()),
+  shared: yes(),
+  reason: orNull(text()),
+}))
+export const reserved = unnamed(() => ({
+  items: list(reservation()),
+  warnings: strings(),
+  next: z.null(),
+}))
 export const reservations = page(reservation)
-export const touched = unnamed(() =>
-  z.strictObject({ renewed: count(), warnings: strings(), reserved: z.array(reservation()) }),
-)
-export const unreserved = all(() =>
-  z.strictObject({ name: text(), fence: count(), path: orNull(text()), released: yes() }),
-)
+export const touched = unnamed(() => ({
+  renewed: count(),
+  warnings: strings(),
+  reserved: list(reservation()),
+}))
+export const unreserved = all(() => ({
+  name: text(),
+  fence: count(),
+  path: orNull(text()),
+  released: yes(),
+}))
 export const checkedPaths = all(() =>
   z.union([
     z.strictObject({ path: text(), state: z.literal('free') }),
@@ -128,50 +126,41 @@ export const checkedPaths = all(() =>
   ]),
 )
 
-export const agents = page(() =>
-  z.strictObject({
-    id: text(),
-    kind: text(),
-    host: orNull(text()),
-    pid: orNull(count()),
-    first_seen_at: time(),
-    last_seen_at: time(),
-    holds: strings(),
-  }),
-)
+export const agents = page(() => ({
+  id: text(),
+  kind: text(),
+  host: orNull(text()),
+  pid: orNull(count()),
+  first_seen_at: time(),
+  last_seen_at: time(),
+  holds: strings(),
+}))
 
-export const token = shape('Token', 'A token without its secret.', () =>
-  z.strictObject({
-    id: text(),
-    role: z.enum(['viewer', 'agent', 'admin']),
-    agent: orNull(text()),
-    scope: orNull(
-      z.strictObject({
-        users: orNull(strings()),
-        projects: orNull(strings()),
-        task: orNull(text()),
-      }),
-    ),
-    created_by: text(),
-    created_at: time(),
-    expires_at: orNull(time()),
-    revoked_at: orNull(time()),
-  }),
-)
+export const token = shape('Token', 'A token without its secret.', () => ({
+  id: text(),
+  role: z.enum(['viewer', 'agent', 'admin']),
+  agent: orNull(text()),
+  scope: orNull(
+    z.strictObject({ users: orNull(strings()), projects: orNull(strings()), task: orNull(text()) }),
+  ),
+  created_by: text(),
+  created_at: time(),
+  expires_at: orNull(time()),
+  revoked_at: orNull(time()),
+}))
 export const tokens = page(token)
 
-const event = () =>
-  z.strictObject({
-    position: count(),
-    at: time(),
-    type: text(),
-    agent: text(),
-    lock: orNull(text()),
-    task: orNull(text()),
-    data: details(),
-  })
+const event = () => ({
+  position: count(),
+  at: time(),
+  type: text(),
+  agent: text(),
+  lock: orNull(text()),
+  task: orNull(text()),
+  data: details(),
+})
 
 /** What `data` says depends on `type`: that is the table of `core/event.ts`, not of a schema. */
 export const events = page(() => event() as unknown as z.ZodMiniType<ShownEvent>)
 
-export const bypassed = unnamed(() => z.strictObject({ recorded: z.literal(true) }))
+export const bypassed = unnamed(() => ({ recorded: z.literal(true) }))

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'
 import {
   count,
+  list,
   maybe,
   orNull,
   page,
@@ -19,7 +20,7 @@ const conflictStatus = () => z.enum(['open', 'resolved', 'merged', 'replaced'])
 
 const versionFields = () => ({
   version: count(),
-  parents: z.array(count()),
+  parents: list(count()),
   kind: kind(),
   strategy: orNull(text()),
   author: text(),
@@ -34,82 +35,71 @@ const versionFields = () => ({
   kept: yes(),
 })
 
-const version = shape('MemoryVersion', 'A version of a note; its text is null if pruned.', () =>
-  z.strictObject({ ...versionFields(), content: orNull(text()) }),
-)
+const version = shape('MemoryVersion', 'A version of a note; its text is null if pruned.', () => ({
+  ...versionFields(),
+  content: orNull(text()),
+}))
 
-export const memory = shape('Memory', 'A shared note, and the versions that disagree.', () =>
-  z.strictObject({
-    ...named(),
-    ...versionFields(),
-    content: orNull(text()),
-    siblings: z.array(version()),
-    conflicts: strings(),
-  }),
-)
+export const memory = shape('Memory', 'A shared note, and the versions that disagree.', () => ({
+  ...named(),
+  ...versionFields(),
+  content: orNull(text()),
+  siblings: list(version()),
+  conflicts: strings(),
+}))
 
-export const put = shape('MemoryPut', 'The result of a put, and what it disagrees with.', () =>
-  z.strictObject({
+export const put = shape('MemoryPut', 'The result of a put, and what it disagrees with.', () => ({
+  ...named(),
+  version: count(),
+  written: yes(),
+  conflict: orNull(
+    z.strictObject({
+      id: text(),
+      status: conflictStatus(),
+      strategy: text(),
+      why: orNull(text()),
+      ours: count(),
+      theirs: count(),
+      base: orNull(count()),
+      with: version(),
+    }),
+  ),
+}))
+
+export const memories = page(() => ({
+  ...named(),
+  version: count(),
+  author: text(),
+  confidence: orNull(z.number()),
+  tags: strings(),
+  size: count(),
+  updated_at: time(),
+  expires_at: orNull(time()),
+  conflict: yes(),
+}))
+
+export const history = page(() => ({ ...versionFields(), head: yes() }))
+
+export const diff = unnamed(() => ({
+  ...named(),
+  from: orNull(count()),
+  to: count(),
+  diff: text(),
+  added: count(),
+  removed: count(),
+}))
+
+export const pruned = unnamed(() => ({
+  dry_run: yes(),
+  items: list({
     ...named(),
     version: count(),
-    written: yes(),
-    conflict: orNull(
-      z.strictObject({
-        id: text(),
-        status: conflictStatus(),
-        strategy: text(),
-        why: orNull(text()),
-        ours: count(),
-        theirs: count(),
-        base: orNull(count()),
-        with: version(),
-      }),
-    ),
+    why: z.enum(['deleted', 'expired', 'history', 'old', 'unsure']),
+    versions: count(),
+    bytes: count(),
   }),
-)
-
-export const memories = page(() =>
-  z.strictObject({
-    ...named(),
-    version: count(),
-    author: text(),
-    confidence: orNull(z.number()),
-    tags: strings(),
-    size: count(),
-    updated_at: time(),
-    expires_at: orNull(time()),
-    conflict: yes(),
-  }),
-)
-
-export const history = page(() => z.strictObject({ ...versionFields(), head: yes() }))
-
-export const diff = unnamed(() =>
-  z.strictObject({
-    ...named(),
-    from: orNull(count()),
-    to: count(),
-    diff: text(),
-    added: count(),
-    removed: count(),
-  }),
-)
-
-export const pruned = unnamed(() =>
-  z.strictObject({
-    dry_run: yes(),
-    items: z.array(
-      z.strictObject({
-        ...named(),
-        version: count(),
-        why: z.enum(['deleted', 'expired', 'history', 'old', 'unsure']),
-        versions: count(),
-        bytes: count(),
-      }),
-    ),
-    next: orNull(text()),
-  }),
-)
+  next: orNull(text()),
+}))
 
 const conflictFields = () => ({
   id: text(),
@@ -129,57 +119,46 @@ const conflictFields = () => ({
 })
 
 /** Asked for by its id it comes whole, with both contents. */
-export const conflicts = page(() =>
-  z.strictObject({
-    ...conflictFields(),
-    sides: maybe(z.strictObject({ ours: version(), theirs: version() })),
-    base_content: maybe(orNull(text())),
-    draft: maybe(orNull(text())),
-  }),
-)
+export const conflicts = page(() => ({
+  ...conflictFields(),
+  sides: maybe(z.strictObject({ ours: version(), theirs: version() })),
+  base_content: maybe(orNull(text())),
+  draft: maybe(orNull(text())),
+}))
 
-export const resolved = unnamed(() =>
-  z.strictObject({
-    id: text(),
-    ...named(),
-    version: count(),
-    parents: z.array(count()),
-    kind: kind(),
-    strategy: orNull(text()),
-    open: count(),
-  }),
-)
+export const resolved = unnamed(() => ({
+  id: text(),
+  ...named(),
+  version: count(),
+  parents: list(count()),
+  kind: kind(),
+  strategy: orNull(text()),
+  open: count(),
+}))
 
 const alike = () =>
   orNull(z.strictObject({ ...named(), author: text(), updated_at: time(), excerpt: text() }))
 
-export const duplicates = page(() =>
-  z.strictObject({
-    id: text(),
-    similarity: z.number(),
-    label: orNull(z.enum(['same', 'refines', 'contradicts'])),
-    status: z.enum(['open', 'resolved']),
-    action: orNull(text()),
-    found_at: time(),
-    resolved_by: orNull(text()),
-    resolved_at: orNull(time()),
-    a: alike(),
-    b: alike(),
-  }),
-)
-export const duplicate = unnamed(() =>
-  z.strictObject({
-    id: text(),
-    status: z.enum(['open', 'resolved']),
-    action: orNull(text()),
-  }),
-)
+export const duplicates = page(() => ({
+  id: text(),
+  similarity: z.number(),
+  label: orNull(z.enum(['same', 'refines', 'contradicts'])),
+  status: z.enum(['open', 'resolved']),
+  action: orNull(text()),
+  found_at: time(),
+  resolved_by: orNull(text()),
+  resolved_at: orNull(time()),
+  a: alike(),
+  b: alike(),
+}))
+export const duplicate = unnamed(() => ({
+  id: text(),
+  status: z.enum(['open', 'resolved']),
+  action: orNull(text()),
+}))
 
 /** How it was found: without meaning there is a reason why. */
-const searched = () => ({
-  modes: z.array(z.enum(['meaning', 'text'])),
-  why: maybe(text()),
-})
+const searched = () => ({ modes: list(z.enum(['meaning', 'text'])), why: maybe(text()) })
 const foundFields = () => ({
   ...named(),
   author: text(),
@@ -188,51 +167,39 @@ const foundFields = () => ({
   disputed: yes(),
 })
 
-export const found = unnamed(() =>
-  z.strictObject({
-    ...searched(),
-    items: z.array(
-      z.strictObject({
-        ...foundFields(),
-        version: count(),
-        tags: strings(),
-        score: z.number(),
-        excerpt: text(),
-      }),
-    ),
-    trust: text(),
+export const found = unnamed(() => ({
+  ...searched(),
+  items: list({
+    ...foundFields(),
+    version: count(),
+    tags: strings(),
+    score: z.number(),
+    excerpt: text(),
   }),
-)
+  trust: text(),
+}))
 
-export const context = unnamed(() =>
-  z.strictObject({
-    ...searched(),
-    items: z.array(
-      z.strictObject({ ...foundFields(), content: text(), cut: yes(), by_you: yes() }),
-    ),
-    tokens: count(),
-    trust: text(),
-  }),
-)
+export const context = unnamed(() => ({
+  ...searched(),
+  items: list({ ...foundFields(), content: text(), cut: yes(), by_you: yes() }),
+  tokens: count(),
+  trust: text(),
+}))
 
-export const searchStatus = unnamed(() =>
-  z.strictObject({
-    notes: count(),
-    embedded: count(),
-    provider: orNull(text()),
-    dimensions: orNull(count()),
-    since: orNull(time()),
-    waiting: count(),
-    put_aside: count(),
-    problems: z.array(
-      z.strictObject({
-        kind: z.enum(['embed', 'duplicates', 'label']),
-        subject: text(),
-        attempts: count(),
-        error: orNull(text()),
-        asked_at: time(),
-      }),
-    ),
+export const searchStatus = unnamed(() => ({
+  notes: count(),
+  embedded: count(),
+  provider: orNull(text()),
+  dimensions: orNull(count()),
+  since: orNull(time()),
+  waiting: count(),
+  put_aside: count(),
+  problems: list({
+    kind: z.enum(['embed', 'duplicates', 'label']),
+    subject: text(),
+    attempts: count(),
+    error: orNull(text()),
+    asked_at: time(),
   }),
-)
-export const retried = unnamed(() => z.strictObject({ retried: count() }))
+}))
+export const retried = unnamed(() => ({ retried: count() }))

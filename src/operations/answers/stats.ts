@@ -4,6 +4,7 @@ import {
   all,
   count,
   counts,
+  list,
   orNull,
   seconds,
   shape,
@@ -15,107 +16,86 @@ import {
 } from './shape.ts'
 import { dispatcher } from './tasks.ts'
 
-const alert = shape('Alert', 'A condition that needs attention now.', () =>
-  z.strictObject({
-    id: text(),
-    rule: text(),
-    subject: text(),
-    message: text(),
-    since: time(),
-    told: yes(),
-    undelivered: strings(),
-  }),
-)
+const alert = shape('Alert', 'A condition that needs attention now.', () => ({
+  id: text(),
+  rule: text(),
+  subject: text(),
+  message: text(),
+  since: time(),
+  told: yes(),
+  undelivered: strings(),
+}))
 export const alerts = all(alert)
 
-export const now = unnamed(() =>
-  z.strictObject({
-    at: time(),
+export const now = unnamed(() => ({
+  at: time(),
+  paused: yes(),
+  slots: z.strictObject({ used: count(), max: count() }),
+  dispatchers: list(dispatcher()),
+  pending: z.strictObject({ high: count(), total: count() }),
+  running: list({
+    task_id: text(),
+    title: text(),
+    project: orNull(text()),
+    user: orNull(text()),
+    agent: orNull(text()),
+    run_id: orNull(text()),
+    pid: orNull(count()),
+    host: orNull(text()),
+    started_at: orNull(time()),
+    expires_at: orNull(time()),
+  }),
+  queue: list({
+    user: text(),
+    pending: count(),
+    running: count(),
+    weight: z.number(),
     paused: yes(),
-    slots: z.strictObject({ used: count(), max: count() }),
-    dispatchers: z.array(dispatcher()),
-    pending: z.strictObject({ high: count(), total: count() }),
-    running: z.array(
-      z.strictObject({
-        task_id: text(),
-        title: text(),
-        project: orNull(text()),
-        user: orNull(text()),
-        agent: orNull(text()),
-        run_id: orNull(text()),
-        pid: orNull(count()),
-        host: orNull(text()),
-        started_at: orNull(time()),
-        expires_at: orNull(time()),
-      }),
-    ),
-    queue: z.array(
-      z.strictObject({
-        user: text(),
-        pending: count(),
-        running: count(),
-        weight: z.number(),
-        paused: yes(),
-      }),
-    ),
-    locks: z.array(awaitedLock()),
-    alerts: z.array(alert()),
-    more: z.strictObject({ running: count(), queue: count(), locks: count() }),
   }),
-)
+  locks: list(awaitedLock()),
+  alerts: list(alert()),
+  more: z.strictObject({ running: count(), queue: count(), locks: count() }),
+}))
 
-const spread = shape('Spread', 'How long things took.', () =>
-  z.strictObject({
-    count: count(),
-    mean_seconds: orNull(seconds()),
-    p50_seconds: orNull(seconds()),
-    p90_seconds: orNull(seconds()),
-    p99_seconds: orNull(seconds()),
-  }),
-)
+const spread = shape('Spread', 'How long things took.', () => ({
+  count: count(),
+  mean_seconds: orNull(seconds()),
+  p50_seconds: orNull(seconds()),
+  p90_seconds: orNull(seconds()),
+  p99_seconds: orNull(seconds()),
+}))
 
-export const report = unnamed(() =>
-  z.strictObject({
-    from: time(),
-    to: time(),
-    resolution_seconds: seconds(),
-    locks: numbers(LOCK_COUNTS),
-    contended: z.array(
-      z.strictObject({
-        name: text(),
-        refused: count(),
-        waits: count(),
-        waited_seconds: seconds(),
-      }),
-    ),
+export const report = unnamed(() => ({
+  from: time(),
+  to: time(),
+  resolution_seconds: seconds(),
+  locks: numbers(LOCK_COUNTS),
+  contended: list({ name: text(), refused: count(), waits: count(), waited_seconds: seconds() }),
+  wait: spread(),
+  hold: spread(),
+  longest_waits: list({ lock: text(), agent: text(), waited_seconds: seconds(), at: time() }),
+  agents: z.strictObject({ appeared: count(), lost: count() }),
+  stale_writes: count(),
+  tasks: numbers(TASK_COUNTS),
+  queue: z.strictObject({
+    enqueued: count(),
+    started: count(),
+    depth_now: count(),
     wait: spread(),
-    hold: spread(),
-    longest_waits: z.array(
-      z.strictObject({ lock: text(), agent: text(), waited_seconds: seconds(), at: time() }),
-    ),
-    agents: z.strictObject({ appeared: count(), lost: count() }),
-    stale_writes: count(),
-    tasks: numbers(TASK_COUNTS),
-    queue: z.strictObject({
-      enqueued: count(),
-      started: count(),
-      depth_now: count(),
-      wait: spread(),
-      dispatch: spread(),
-    }),
-    fairness: fairness(),
-    commits: z.strictObject({
-      count: count(),
-      asks_mean: orNull(z.number()),
-      asks_p50: orNull(z.number()),
-      asks_p99: orNull(z.number()),
-    }),
-    refusals: counts(),
-    events: counts(),
-    series: z.array(point()),
-    store: z.strictObject({ bytes: count(), free_bytes: count() }),
+    dispatch: spread(),
   }),
-)
+  fairness: z.strictObject(fairness()),
+  commits: z.strictObject({
+    count: count(),
+    asks_mean: orNull(z.number()),
+    asks_p50: orNull(z.number()),
+    asks_p99: orNull(z.number()),
+  }),
+  refusals: counts(),
+  events: counts(),
+  series: list(point()),
+  store: z.strictObject({ bytes: count(), free_bytes: count() }),
+}))
 
 const LOCK_COUNTS = [
   'acquisitions',
@@ -146,25 +126,21 @@ const shapeOf = <N extends string>(names: readonly N[]) =>
 
 const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names))
 
-const fairness = () =>
-  z.strictObject({
-    index: orNull(z.number()),
-    users: z.array(
-      z.strictObject({
-        user: text(),
-        weight: z.number(),
-        runs: count(),
-        run_seconds: seconds(),
-        share: z.number(),
-        fair_share: z.number(),
-      }),
-    ),
-  })
+const fairness = () => ({
+  index: orNull(z.number()),
+  users: list({
+    user: text(),
+    weight: z.number(),
+    runs: count(),
+    run_seconds: seconds(),
+    share: z.number(),
+    fair_share: z.number(),
+  }),
+})
 
-const point = () =>
-  z.strictObject({
-    at: time(),
-    ...shapeOf(POINT_COUNTS),
-    wait_p99_seconds: orNull(seconds()),
-    hold_p50_seconds: orNull(seconds()),
-  })
+const point = () => ({
+  at: time(),
+  ...shapeOf(POINT_COUNTS),
+  wait_p99_seconds: orNull(seconds()),
+  hold_p50_seconds: orNull(seconds()),
+})

@@ -1,5 +1,4 @@
-import { readyKey } from '../../core/tasks/ready.ts'
-import type { Lease, Ready, TableName, Terms } from '../../core/rows.ts'
+import { type Lease, type Ready, readyKey, type TableName, type Terms } from '../../core/rows.ts'
 import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
 import type { AnyRow, Head } from '../port.ts'
@@ -71,12 +70,10 @@ export function onCourse(table: TableName, row: AnyRow, { shift_ms, booted }: Co
     if (typeof ms !== 'number') continue
     fields[name] = name.endsWith('_ms') ? moved(ms, shift_ms) : ms + shift_ms
   }
-  if (table === 'ready') fields['key'] = keyOfReady(fields as unknown as Ready)
+  if (table === 'ready') fields['key'] = readyKey(fields as unknown as Ready)
   if (table === 'lease') fields['terms'] = shiftedTerms((given as Lease).terms, shift_ms)
   return fields as unknown as AnyRow
 }
-
-const keyOfReady = ({ scope, rank, task_id }: Ready) => readyKey(scope, rank, task_id)
 
 function shiftedTerms(terms: Terms | null, shift_ms: number): Terms | null {
   if (!terms) return null

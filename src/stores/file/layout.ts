@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto'
-import { readyKey } from '../../core/tasks/ready.ts'
-import type { Refusal } from '../../core/refusal.ts'
-import { type Ready, TABLES, type TableName } from '../../core/rows.ts'
+import { type Ready, readyKey, TABLES, type TableName } from '../../core/rows.ts'
+import { sha256 } from '../../machine/digest.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'
 import { outgrown } from '../successor.ts'
@@ -71,7 +69,8 @@ function shaped(found: Record<string, unknown>): State {
   const { format, tables, ...rest } = found as unknown as State & { format: number }
   const rows = tables as unknown as Record<string, AnyRow[]> | undefined
   const unknown = Object.keys(rows ?? {}).find((name) => !TABLES.includes(name as TableName))
-  if (format > FORMAT || unknown !== undefined) throw newer(format, unknown)
+  if (unknown !== undefined) throw outgrown('The state', `table ${unknown}`)
+  if (format > FORMAT) throw outgrown('The state', `format ${format}`)
   const lists = [rest.events, rest.lineage, ...Object.values(rows ?? {})]
   if (format !== FORMAT || !rows || !rest.head || !rest.checkpoint || !lists.every(Array.isArray)) {
     throw new FileDamage('it lacks parts that every state has')
@@ -82,14 +81,6 @@ function shaped(found: Record<string, unknown>): State {
 
 /** Before there was a queue, keys of ready rows did not tell their rank. */
 function rekeyed(row: Ready): Ready {
-  const key = readyKey(row.scope, row.rank, row.task_id)
+  const key = readyKey(row)
   return row.key === key ? row : { ...row, key }
-}
-
-function newer(format: number, table: string | undefined): Refusal {
-  return outgrown('The state', table === undefined ? `format ${format}` : `table ${table}`)
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }

@@ -3,13 +3,9 @@ import { constants, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
-import { settleAfterRestore } from '../../core/locks/restore.ts'
-import { seal } from '../writer/chain.ts'
-import { instantOf } from '../writer/clock.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
-import { Batch, Layer } from '../writer/layer.ts'
-import { machine } from '../../machine/machine.ts'
-import { type Commit, CommitUnknown } from '../port.ts'
+import { CommitUnknown } from '../port.ts'
+import { settledCommit } from '../writer/restored.ts'
 import { nextState, type State } from './document.ts'
 import { makeFolder, syncFolder } from './durable.ts'
 import { refusalFor } from './errors.ts'
@@ -100,27 +96,15 @@ async function raise(dir: string, step: number, choose: Choose): Promise<Restore
     writeEpoch(epochKey(dir), epoch)
     await syncFolder(dir)
     const number = Math.max(newest.highest, source.number) + step
-    const state = nextState(source, settled(source, epoch), number, publicationId(number))
+    const commit = settledCommit(source.tables, source.head, epoch)
+    const state = nextState(source, commit, number, publicationId(number))
     if ((await publish(dir, state)) === 'again') continue
     // Only now: had the damaged state gone first, writers would go on from the one before it.
     return { number, epoch, kept: await keepDamaged(dir, number) }
   }
 }
 
-/** The restored state with all its leases ended: to a reader they were never there. */
-function settled(source: State, epoch: number): Commit {
-  const raised = { ...source.head, epoch, fences: 0, boot: '' }
-  const { instant, head } = instantOf(raised, machine)
-  const batch = new Batch(source.tables, head, instant, machine)
-  const layer = new Layer(batch)
-  settleAfterRestore(layer, epoch)
-  batch.adopt(layer)
-  return { changes: batch.changes, ...seal(batch.drafts, batch.head, instant.at) }
-}
-
-function epochIn({ state }: Newest): number {
-  return state?.head.epoch ?? 0
-}
+const epochIn = ({ state }: Newest): number => state?.head.epoch ?? 0
 
 async function keepDamaged(dir: string, below: number): Promise<string[]> {
   const kept: string[] = []

@@ -1,58 +1,119 @@
-import { scopeOfLane } from '../../core/queue/lane.ts'
-import { lockOf } from '../../core/locks/lease.ts'
-import { projectLimit } from '../../core/queue/limit.ts'
-import { keyOf, type TableName } from '../../core/rows.ts'
-import type { Lane, Parking, Share } from '../../core/queue/rows.ts'
-import { userLock } from '../../core/queue/share.ts'
-import type { Need } from '../../core/view.ts'
+import { FOLLOWED, type Likely, nameFrom } from '../../core/ahead.ts'
+import { KEYS, type TableName } from '../../core/rows.ts'
+import { INDEXES, type IndexName } from '../../core/view.ts'
+import type { AnyRow } from '../port.ts'
+import { quoted, textArray } from './codec.ts'
+import type { Value } from './driver.ts'
+import type { Wanted } from './known.ts'
+import { scanText } from './scans.ts'
 
-/**
- * Tables that are empty unless somebody waits or depends on something. Known to be so, they spare
- * every claim several looks for what is not there.
- */
-export const OFTEN_EMPTY: readonly TableName[] = ['place', 'ticket', 'dependency', 'parking']
+/** Of each group: as many rows as a rule looks at before it asks for more. */
+const EACH = 4
 
-/**
- * What a claim for this share will look at. The rule asks for one after the other, and each claim
- * of a batch only once the one before is decided: without this, a claim costs a round trip.
- */
-export function neededFor({ user, next_lane, next_task }: Share): Need[] {
-  if (next_lane === null || next_task === null) return []
-  return [
-    { table: 'lane', key: next_lane },
-    { table: 'task', key: next_task },
-    { table: 'lease', key: lockOf(next_task) },
-    { table: 'lease', key: userLock(user) },
-    { index: 'line_of', group: userLock(user) },
-    { index: 'line_of', group: lockOf(next_task) },
-    { index: 'ready_in_lane', group: scopeOfLane(next_lane), limit: 2 },
-    { index: 'lanes_of', group: user, limit: 4 },
-    { index: 'parkings_of', group: user, limit: 4 },
-  ]
+interface AheadBranch {
+  table: TableName
+  /** Where its rows come from; `t` are its columns. */
+  from: string
+  next: readonly Likely[]
 }
 
+/** Rows by key, or groups of an index, and the statements that find their names. */
+interface Target {
+  likely: Likely
+  names: string[]
+}
+type Targets = Map<TableName | IndexName, Target>
+
 /**
- * What a claim looks at in one lane of a share. A lane that meets a full limit is parked, and the
- * next one of the same user is tried: so this is wanted of each, not of the first alone.
+ * Loads the wanted groups of the indexes that have something behind them, and what is behind them,
+ * found by the server from one row to the next. A rule asks for one after the other; without this,
+ * each would be a round trip. Undefined where no such group is wanted.
  */
-export function neededIn({ key, user, project, head_task }: Lane): Need[] {
-  if (head_task === null) return []
-  const parked = keyOf(projectLimit(project ?? ''), user)
-  return [
-    { table: 'task', key: head_task },
-    { table: 'lease', key: lockOf(head_task) },
-    { index: 'lanes_parked_at', group: parked },
-    { index: 'line_of', group: lockOf(head_task) },
-    { index: 'ready_in_lane', group: scopeOfLane(key), limit: 2 },
-  ]
+export function aheadParts(schema: string, { groups }: Wanted) {
+  const withs: string[] = []
+  const branches: AheadBranch[] = []
+  const values: Value[] = []
+  const found = (table: TableName, text: string, next: readonly Likely[]) => {
+    const name = `ahead_${withs.length}`
+    withs.push(`${name} AS MATERIALIZED (${text})`)
+    branches.push({ table, from: `${name} AS t`, next })
+    return { name, next }
+  }
+  let sources: { name: string; next: readonly Likely[] }[] = []
+  for (const { index, next } of FOLLOWED) {
+    const wanted = groups.get(index)
+    if (!wanted) continue
+    values.push(textArray([...wanted.keys()]), Math.max(...wanted.values()))
+    const scan = scanText(index, schema, '', `$${values.length}::bigint`)
+    const text = `SELECT t.* FROM unnest($${values.length - 1}::text[]) AS g
+      CROSS JOIN LATERAL (${scan}) AS t`
+    sources.push(found(INDEXES[index].table, text, next))
+  }
+  if (sources.length === 0) return undefined
+  const last: Targets = new Map()
+  while (sources.length > 0) {
+    // What is followed by the same is found together, whichever way leads to it.
+    const onward = new Map<readonly Likely[], Targets>()
+    for (const { name, next } of sources) {
+      for (const likely of next) {
+        const targets = likely.next ? (onward.get(likely.next) ?? new Map()) : last
+        if (likely.next) onward.set(likely.next, targets)
+        addName(targets, likely, `SELECT ${nameText(likely)} AS g FROM ${name}`)
+      }
+    }
+    sources = [...onward].map(([next, targets]) => {
+      const all = [...targets.values()]
+      const text = all.map((target) => `SELECT t.* FROM ${fromText(schema, target)}`)
+      return found(tableOf(all[0]!.likely), text.join('\nUNION '), next)
+    })
+  }
+  for (const target of last.values()) {
+    branches.push({ table: tableOf(target.likely), from: fromText(schema, target), next: [] })
+  }
+  return { withs, branches, values }
 }
 
-/** What is looked at when a limit has room and this user is the next to be woken there. */
-export function neededAt({ key, user }: Parking): Need[] {
-  return [
-    { table: 'share', key: user },
-    { index: 'lanes_parked_at', group: key },
-    { index: 'lanes_of', group: user },
-    { index: 'parkings_of', group: user },
-  ]
+const tableOf = (likely: Likely) => ('table' in likely ? likely.table : INDEXES[likely.index].table)
+
+function addName(targets: Targets, likely: Likely, name: string): void {
+  const to = 'table' in likely ? likely.table : likely.index
+  const target = targets.get(to)
+  if (target) target.names.push(name)
+  else targets.set(to, { likely, names: [name] })
+}
+
+/** What `nameFrom` says, by the server: null where a field is. */
+function nameText({ prefix, fields }: Likely): string {
+  const parts = fields.map(quoted).join(' || chr(10) || ')
+  return prefix === undefined ? parts : `'${prefix}' || ${parts}`
+}
+
+function fromText(schema: string, { likely, names }: Target): string {
+  const all = names.join(' UNION ')
+  if ('index' in likely) {
+    const scan = scanText(likely.index, schema, '', `${EACH}`)
+    return `(${all}) AS g0 CROSS JOIN LATERAL (${scan}) AS t`
+  }
+  const { table } = likely
+  return `${schema}.${quoted(table)} AS t WHERE t.${quoted(KEYS[table])} = ANY (ARRAY(${all}))`
+}
+
+/** What `aheadParts` has asked for, said by the rows it found: so what is not there is missing. */
+export function foundAhead(branches: AheadBranch[], rowsOf: (branch: number) => AnyRow[]): Wanted {
+  const keys = new Map<TableName, Set<string>>()
+  const groups = new Map<IndexName, Map<string, number>>()
+  for (const [i, { next }] of branches.entries()) {
+    for (const row of next.length > 0 ? rowsOf(i) : []) {
+      for (const likely of next) {
+        const name = nameFrom(row, likely)
+        if (name === undefined) continue
+        if ('table' in likely) {
+          keys.set(likely.table, (keys.get(likely.table) ?? new Set()).add(name))
+        } else {
+          groups.set(likely.index, (groups.get(likely.index) ?? new Map()).set(name, EACH))
+        }
+      }
+    }
+  }
+  return { keys, groups, pages: new Map() }
 }

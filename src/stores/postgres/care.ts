@@ -1,12 +1,10 @@
 import { join } from 'node:path'
-import { settleAfterRestore } from '../../core/locks/restore.ts'
 import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
-import { machine } from '../../machine/machine.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import type { CheckReport } from '../port.ts'
-import { Store } from '../writer/store.ts'
+import { settleRestored } from '../writer/restored.ts'
 import { addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
 import { EVENT_CODEC } from './codec.ts'
@@ -121,6 +119,5 @@ export async function raisePostgresEpoch(where: Where): Promise<void> {
     return raised
   })
   const { busy_timeout_ms } = where
-  const store = new Store(new PostgresBackend({ address, busy_timeout_ms }), machine)
-  await store.write((view) => settleAfterRestore(view, epoch)).finally(() => store.close())
+  await settleRestored(new PostgresBackend({ address, busy_timeout_ms }), epoch)
 }

@@ -1,4 +1,4 @@
-import { lockOf } from '../../core/locks/lease.ts'
+import { AHEAD, FOLLOWED, type Likely, needFrom } from '../../core/ahead.ts'
 import { keyOf, KEYS, type TableName, TABLES, type Tables } from '../../core/rows.ts'
 import {
   type Cursor,
@@ -13,27 +13,18 @@ import { TEXTS } from '../columns.ts'
 import { INDEXES_OF, placeBehind } from '../writer/page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
 import { Remembered } from '../writer/remembered.ts'
-import { neededAt, neededFor, neededIn } from './ahead.ts'
 
 /** Groups of an index that are remembered; beyond this it starts over. */
 const GROUPS_MAX = 20_000
 
 /** A round trip costs as much as many rows: whoever wants a few gets some more. */
 const ROWS_MIN = 16
-/** Of these a claim looks at the first one or two, and there are as many groups as claims. */
-const FEW: ReadonlySet<IndexName> = new Set([
-  'ready_in_lane',
-  'lanes_of',
-  'lanes_parked_at',
-  'parkings_of',
-  'line_of',
-])
+/** Of groups that are read ahead there are as many as rows before them. */
 const FEW_ROWS_MIN = 4
 /** Every ask of a batch takes one of these, and the next batch goes on behind them. */
 const BATCHES_AHEAD = 4
 /** Beyond so many, others will have had their turn before it is theirs. */
 const AHEAD_MAX = 1_024
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
 
 /** A row that another process changed, made when it is wanted; null where it is gone. */
 export interface KnownChange {
@@ -41,6 +32,13 @@ export interface KnownChange {
   key: string
   /** Undefined: the row was changed, but its new content is not known here. */
   row: (() => AnyRow | null) | undefined
+}
+
+const READ_AHEAD = new Set(FOLLOWED.flatMap(({ next }) => next.flatMap(indexesIn)))
+
+function indexesIn(likely: Likely): IndexName[] {
+  const behind = likely.next?.flatMap(indexesIn) ?? []
+  return 'index' in likely ? [likely.index, ...behind] : behind
 }
 
 interface Index {
@@ -154,10 +152,10 @@ export class Known implements Base {
   }
 
   private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
-    const least = FEW.has(need.index) ? FEW_ROWS_MIN : ROWS_MIN
+    const least = READ_AHEAD.has(need.index) ? FEW_ROWS_MIN : ROWS_MIN
     const { index, group, after, limit: asked = least } = need
     if (this.find(index, group, after, asked)) return
-    const limit = Math.max(least, CLAIMED.has(index) ? asked * this.ahead : asked)
+    const limit = Math.max(least, AHEAD[index]?.taken ? asked * this.ahead : asked)
     if (after) {
       const page = { index, group, after, limit }
       wanted.pages.set(pageKey(page), page)
@@ -167,23 +165,31 @@ export class Known implements Base {
     wanted.groups.set(index, groups.set(group, Math.max(limit, groups.get(group) ?? 0)))
   }
 
-  /** What the next claims from the queue will look at, and is not known yet. */
+  /** What is likely to be read after the rows that are known, and is not known yet. */
   lackingAhead(): Wanted {
     const needs: Need[] = []
-    for (const share of this.startsOf('shares_in_turn') as Tables['share'][]) {
-      needs.push(...neededFor(share))
-      if (share.lanes > 1) this.addLanes('lanes_of', share.user, needs)
-    }
-    for (const parking of this.startsOf('parkings_at') as Tables['parking'][]) {
-      needs.push(...neededAt(parking))
-      this.addLanes('lanes_parked_at', parking.key, needs)
-    }
+    const seen = new Set<AnyRow>()
+    for (const { index, next } of FOLLOWED) this.addNext(next, this.startsOf(index), needs, seen)
     return this.lacking(needs)
   }
 
-  private addLanes(index: IndexName, group: string, needs: Need[]): void {
-    const lanes = this.starts.get(index)?.get(group)?.rows ?? []
-    for (const lane of lanes as Tables['lane'][]) needs.push(...neededIn(lane))
+  private addNext(next: readonly Likely[], rows: AnyRow[], needs: Need[], seen: Set<AnyRow>): void {
+    for (const row of rows) {
+      if (seen.has(row)) continue
+      seen.add(row)
+      for (const likely of next) {
+        const need = needFrom(row, likely)
+        if (!need) continue
+        needs.push(need)
+        if (likely.next) this.addNext(likely.next, this.knownOf(need), needs, seen)
+      }
+    }
+  }
+
+  private knownOf(need: Need): AnyRow[] {
+    if ('index' in need) return this.starts.get(need.index)?.get(need.group)?.rows ?? []
+    const row = this.rows[need.table].get(need.key)
+    return row ? [row] : []
   }
 
   /** The first rows of all groups that are known, and those behind that somebody went on to. */
@@ -207,10 +213,6 @@ export class Known implements Base {
       const limit = Math.max(...groups.values())
       const rows = byTable.get(INDEXES[index].table) ?? []
       this.learnGroups(index, [...groups.keys()], limit, rows)
-      // Their tasks and locks were loaded along; a lock that was not found was never held.
-      if (index === 'ready_in') {
-        for (const { task_id } of rows as Tables['ready'][]) this.learnMissing(lockOf(task_id))
-      }
     }
     this.learnPages([...wanted.pages.values()], byTable)
   }
@@ -233,10 +235,6 @@ export class Known implements Base {
       const from = placeBehind(index, rows, after)
       this.pages.set(pageKey(page), { index, rows: rows.slice(from, from + limit), limit })
     }
-  }
-
-  private learnMissing(lock: string): void {
-    if (!this.rows.lease.has(lock)) this.rows.lease.set(lock, null)
   }
 
   private learnGroups(index: IndexName, groups: string[], limit: number, rows: AnyRow[]): void {

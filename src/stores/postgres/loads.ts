@@ -1,13 +1,15 @@
-import { lockOf } from '../../core/locks/lease.ts'
-import { KEYS, type TableName } from '../../core/rows.ts'
+import { AHEAD, TABLE_AHEAD } from '../../core/ahead.ts'
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { INDEXES } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { OFTEN_EMPTY } from './ahead.ts'
+import { aheadParts, foundAhead } from './ahead.ts'
 import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known, Wanted } from './known.ts'
 import { SCANS, scanText } from './scans.ts'
-import { foundTurns, turnParts, wantsTurns } from './turns.ts'
+
+/** Known to be empty, they spare every claim several looks for what is not there. */
+const OFTEN_EMPTY = TABLES.filter((table) => TABLE_AHEAD[table]?.often_empty)
 
 /** One part of the statement that loads: its text, and what to do with the rows it finds. */
 interface Branch {
@@ -33,8 +35,8 @@ export async function load(
   wanted: Wanted,
   known: Known,
 ): Promise<void> {
-  const turns = wantsTurns(wanted) ? turnParts(schema, wanted, 1) : undefined
-  const of = turns?.branches.map(({ table, from }): Branch => ({
+  const ahead = aheadParts(schema, wanted)
+  const of = ahead?.branches.map(({ table, from }): Branch => ({
     table,
     text: (cols) => `SELECT ${cols} FROM ${from}`,
     values: [],
@@ -46,20 +48,18 @@ export async function load(
     ...pageBranches(wanted),
   ]
   if (branches.length === 0) return
-  const values = [...(turns?.values ?? []), ...branches.flatMap((branch) => branch.values)]
+  const values = [...(ahead?.values ?? []), ...branches.flatMap((branch) => branch.values)]
   const asks = known.asksForEmpty
-  const texts = textsOf(branches, schema, 1 + (turns?.values.length ?? 0), asks)
-  const withs = turns ? `WITH ${turns.withs.join(',\n')}\n` : ''
+  const texts = textsOf(branches, schema, 1 + (ahead?.values.length ?? 0), asks)
+  const withs = ahead ? `WITH ${ahead.withs.join(',\n')}\n` : ''
   const text = withs + texts.join('\nUNION ALL\n')
   const found = await db.query(text, values, nameOf(text))
   if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
   const loaded = (asks ? found.slice(0, -1) : found).map((each) => decoded(each, branches))
   known.learn(wanted, loaded)
-  if (turns)
-    known.learn(
-      foundTurns((branch) => rowsOf(loaded, branch)),
-      loaded,
-    )
+  if (!ahead) return
+  const followed = foundAhead(ahead.branches, (branch) => rowsOf(loaded, branch))
+  known.learn(followed, loaded)
 }
 
 const rowsOf = (loaded: Loaded[], branch: number) =>
@@ -109,43 +109,16 @@ function rowBranches({ keys }: Wanted): Branch[] {
 
 function groupBranches({ groups }: Wanted): Branch[] {
   return [...groups].flatMap(([index, wanted]) => {
-    // Those come with all that follows from them.
-    if (index === 'shares_in_turn' || index === 'parkings_at') return []
+    // Those come with what is likely to be read after them.
+    if (AHEAD[index]?.next) return []
     const limit = Math.max(...wanted.values())
     const { table } = INDEXES[index]
     const text: Branch['text'] = (cols, schema, first) =>
       `SELECT ${cols} FROM unnest($${first}::text[]) AS g
        CROSS JOIN LATERAL (${scanText(index, schema, '', `$${first + 1}::bigint`)}) AS t`
     const values = [textArray([...wanted.keys()]), limit]
-    const branches: Branch[] = [{ table, text, values }]
-    if (index === 'ready_in') branches.push(...tasksOf([...wanted.keys()], limit))
-    return branches
+    return [{ table, text, values }]
   })
-}
-
-/** An ask that looks at ready tasks claims one: tasks and their locks are loaded together. */
-function tasksOf(scopes: string[], limit: number): Branch[] {
-  const shown = (schema: string, first: number) =>
-    `SELECT r.task_id FROM unnest($${first}::text[]) AS g
-     CROSS JOIN LATERAL (${scanText('ready_in', schema, '', `$${first + 1}::bigint`)}) AS r`
-  const values = [textArray(scopes), limit]
-  return [
-    {
-      table: 'task',
-      text: (cols, schema, first) =>
-        `SELECT ${cols} FROM ${schema}.task AS t
-         WHERE t.id = ANY (ARRAY(${shown(schema, first)}))`,
-      values,
-    },
-    {
-      table: 'lease',
-      text: (cols, schema, first) =>
-        `SELECT ${cols} FROM ${schema}.lease AS t
-         WHERE t.name = ANY (ARRAY(SELECT '${lockOf('')}' || s.task_id
-           FROM (${shown(schema, first)}) AS s))`,
-      values,
-    },
-  ]
 }
 
 /** All pages of an index in one branch: a rule that looks for paths wants hundreds of them. */

@@ -1,3 +1,4 @@
+import { TABLE_AHEAD } from '../../core/ahead.ts'
 import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { COLUMNS } from '../columns.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -13,17 +14,6 @@ const FORMAT = 1
 
 /** Programs that write otherwise, or whose rows differ, do not understand each other's changes. */
 export const SHAPE = sha256(JSON.stringify([FORMAT, COLUMNS])).slice(0, 16)
-
-/** What every claim looks at. Of other rows it is enough to say that they changed. */
-const TOLD: ReadonlySet<TableName> = new Set([
-  'share',
-  'lane',
-  'ready',
-  'limit',
-  'parking',
-  'queue',
-  'lease',
-])
 
 /**
  * Rows as lists of their values, in the order of the columns; keys of those that are gone, and of
@@ -42,7 +32,8 @@ export function pack(changes: Changes): string {
     const other: string[] = []
     for (const [key, row] of changed) {
       if (!row) gone.push(key)
-      else if (TOLD.has(table)) rows.push(CODECS[table].list(row))
+      // Of rows that not every claim looks at, it is enough to say that they changed.
+      else if (TABLE_AHEAD[table]?.claimed) rows.push(CODECS[table].list(row))
       else other.push(key)
     }
     packed[table] = { rows, gone, other }

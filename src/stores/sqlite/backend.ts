@@ -1,5 +1,4 @@
-import { scopeOfLane } from '../../core/queue/lane.ts'
-import { lockOf } from '../../core/locks/lease.ts'
+import { AHEAD, type Likely, nameFrom } from '../../core/ahead.ts'
 import { planted } from '../../core/planted.ts'
 import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
 import { type Cursor, INDEXES, type IndexName, type Need } from '../../core/view.ts'
@@ -30,8 +29,6 @@ import { isSummed, type RowSums } from './sums.ts'
 const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
   boot = ?, offset_ms = ?, last_ms = ?, sums = ? WHERE id = 1`
 
-const HEADS = 2
-
 type Rows = Map<string, AnyRow | null>
 
 /**
@@ -49,8 +46,8 @@ export class SqliteBackend implements Backend {
   private readonly cache = new Cache()
   private readonly mark: DamageMark
   private sums: RowSums | undefined
-  /** The first ready rows of lanes, as they were committed before this batch. */
-  private readonly heads = new Map<string, Tables['ready'][]>()
+  /** The first rows of groups that were read ahead, as they were committed before this batch. */
+  private readonly heads = new Map<IndexName, Map<string, AnyRow[]>>()
 
   constructor(private readonly options: SqliteOptions) {
     this.connections = new Connections(options)
@@ -181,18 +178,12 @@ export class SqliteBackend implements Backend {
     limit: number,
   ): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
-    const heads = index === 'ready_in_lane' && !after ? this.heads.get(group) : undefined
-    if (heads && (limit <= HEADS || heads.length < HEADS)) return heads.slice(0, limit)
+    const { looked = 0, next } = AHEAD[index] ?? {}
+    const heads = after ? undefined : this.heads.get(index)?.get(group)
+    if (heads && (limit <= looked || heads.length < looked)) return heads.slice(0, limit)
     const rows = this.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
-    if (index === 'ready_in') this.loadTasks(rows.map((row) => (row as Tables['ready']).task_id))
-    if (index === 'shares_in_turn') {
-      const shares = rows as Tables['share'][]
-      this.loadTasks(shares.map((share) => share.next_task!))
-      const lanes = shares.map((share) => share.next_lane!)
-      this.load('lane', lanes)
-      this.loadHeads(lanes.map(scopeOfLane))
-    }
+    if (next) this.readAhead(next, rows)
     return rows
   }
 
@@ -201,19 +192,35 @@ export class SqliteBackend implements Backend {
     return this.guarded(() => this.cache.isDue(index, group, until, look))
   }
 
-  /** When the first task of a lane is claimed, the second becomes its head. */
-  private loadHeads(scopes: string[]): void {
-    const unknown = scopes.filter((scope) => !this.heads.has(scope))
-    for (const scope of unknown) this.heads.set(scope, [])
-    for (const row of this.statements.firstReady(unknown, HEADS)) {
-      this.heads.get(row.scope)!.push(row)
+  /** Loads together what asks are likely to read, one by one, after these rows. */
+  private readAhead(next: readonly Likely[], rows: AnyRow[]): void {
+    for (const likely of next) {
+      const names = rows.flatMap((row) => nameFrom(row, likely) ?? [])
+      if ('index' in likely) this.loadHeads(likely.index, names)
+      else {
+        this.load(likely.table, names)
+        const known = this.cache.of(likely.table)
+        if (likely.next)
+          this.readAhead(
+            likely.next,
+            names.flatMap((name) => known.get(name) ?? []),
+          )
+      }
     }
   }
 
-  /** An ask that looks at ready tasks claims one: tasks and their locks are loaded together. */
-  private loadTasks(ids: string[]): void {
-    this.load('task', ids)
-    this.load('lease', ids.map(lockOf))
+  /** Only where it is known how many are looked at: of other groups most are known to be empty. */
+  private loadHeads(index: IndexName, groups: string[]): void {
+    const looked = AHEAD[index]?.looked
+    if (looked === undefined) return
+    const heads = this.heads.get(index) ?? new Map<string, AnyRow[]>()
+    this.heads.set(index, heads)
+    const unknown = groups.filter((group) => !heads.has(group))
+    for (const group of unknown) heads.set(group, [])
+    const groupOf = INDEXES[index].group as (row: AnyRow) => string
+    for (const row of this.statements.firsts(index, unknown, looked)) {
+      heads.get(groupOf(row))!.push(row)
+    }
   }
 
   commit({ changes, events, forgets, head }: Commit): 'done' {

@@ -11,12 +11,10 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
-import { settleAfterRestore } from '../../core/locks/restore.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
-import { machine } from '../../machine/machine.ts'
 import type { CheckReport, Head } from '../port.ts'
-import { Store } from '../writer/store.ts'
+import { settleRestored } from '../writer/restored.ts'
 import { copyDatabase, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
 import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite } from './check.ts'
@@ -131,9 +129,7 @@ async function settle(path: string, epoch: number): Promise<void> {
   sumHeadAnew(db)
   db.close()
   const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
-  const store = new Store(backend, machine)
-  await store.write((view) => settleAfterRestore(view, epoch))
-  await store.close()
+  await settleRestored(backend, epoch)
 }
 
 /** Goes on with a store that was left, as a restore of itself would. */

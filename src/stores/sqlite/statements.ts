@@ -1,4 +1,4 @@
-import { KEYS, type Ready, type TableName } from '../../core/rows.ts'
+import { KEYS, type TableName } from '../../core/rows.ts'
 import { type Cursor, type EventPlace, INDEXES, type IndexName } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import type { AnyRow } from '../port.ts'
@@ -182,13 +182,22 @@ export class Statements {
     return row ? Number(row['first']) : Number.POSITIVE_INFINITY
   }
 
-  /** The first `limit` ready rows of many scopes; one by one they take five times as long. */
-  firstReady(scopes: string[], limit: number): Ready[] {
-    const codec = CODECS.ready as Codec<Ready>
-    const rest = () => `FROM ready WHERE key IN (SELECT first.key FROM json_each(?1) AS each
-      CROSS JOIN ready AS first WHERE first.key IN (SELECT key FROM ready
-      WHERE ${IN_SCOPE.replaceAll('?1', 'each.value')} ORDER BY key LIMIT ?2)) ORDER BY key`
-    const rows = this.select('first ready', codec.names, rest).all(JSON.stringify(scopes), limit)
+  /** The first `limit` rows of many groups; one by one they take five times as long. */
+  firsts(index: IndexName, groups: string[], limit: number): AnyRow[] {
+    const { table } = INDEXES[index]
+    const codec = CODECS[table]
+    const rest = () => {
+      const [name, key] = [quoted(table), quoted(KEYS[table])]
+      const { where, order } = SCANS[index]
+      return `FROM ${name} WHERE ${key} IN (SELECT first.${key} FROM json_each(?1) AS each
+        CROSS JOIN ${name} AS first WHERE first.${key} IN (SELECT ${key} FROM ${name}
+        WHERE ${where.replaceAll(/\?1?/g, 'each.value')} ORDER BY ${order}, ${key} LIMIT ?2))
+        ORDER BY ${order}, ${key}`
+    }
+    const rows = this.select(`firsts ${index}`, codec.names, rest).all(
+      JSON.stringify(groups),
+      limit,
+    )
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 

@@ -1,5 +1,3 @@
-import { expiryOf } from '../../core/locks/standing.ts'
-import type { View } from '../../core/view.ts'
 import type { Instant } from './layer.ts'
 import type { Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
@@ -33,20 +31,4 @@ function instantOfStore(head: Head, clock_ms: number): { instant: Instant; head:
   const now = Math.max(Math.floor(clock_ms), head.last_ms)
   const instant = { now, wall: now, at: new Date(now).toISOString() }
   return { instant, head: { ...head, last_ms: now } }
-}
-
-/**
- * How long the machine was off is not known, so after a new boot every lease that had not expired
- * gets one full TTL. Runs with the first write of the boot; opening a store changes nothing.
- */
-export function grantTimeAfterBoot(view: View, last_ms: number): void {
-  for (const lease of [...view.scan('leases_by_expiry', '')]) {
-    if (lease.expires_ms <= last_ms) continue
-    view.put('lease', { ...lease, expires_ms: expiryOf(view.now, lease.ttl_ms, lease.terms) })
-  }
-}
-
-/** A daemon that was away could not renew for those who ask through it: they get a full TTL too. */
-export function grantFullTtl(view: View): void {
-  grantTimeAfterBoot(view, view.now)
 }

@@ -16,6 +16,7 @@ import {
   isBefore,
   type View,
 } from '../../core/view.ts'
+import { AHEAD } from '../../core/ahead.ts'
 import type { EventDraft } from '../../core/event.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
@@ -25,11 +26,6 @@ import type { Machine } from '../../machine/machine.ts'
 export const FENCES_PER_EPOCH = 2 ** 40
 
 const FIRST_PAGE = 4
-
-const CLAIMED: ReadonlySet<IndexName> = new Set(['ready_in', 'shares_in_turn', 'parkings_at'])
-
-/** Only the first is looked at, and the one behind it when that is taken. */
-const HEADS: ReadonlySet<IndexName> = new Set(['ready_in_lane'])
 
 const NONE: never[] = []
 
@@ -92,8 +88,8 @@ export class Batch {
     if (!pages) this.pages.set(index, (pages = new Map()))
     let page = pages.get(group)
     if (!page) {
-      // Every ask of a batch may take a ready task; few look far into anything else.
-      const size = CLAIMED.has(index) ? this.asks + FIRST_PAGE : HEADS.has(index) ? 2 : FIRST_PAGE
+      const { taken, looked = FIRST_PAGE } = AHEAD[index] ?? {}
+      const size = taken ? this.asks + FIRST_PAGE : looked
       pages.set(group, (page = new Page(this.base, index, group, size)))
     }
     page.skip(this.changes[INDEXES[index].table])

@@ -1,13 +1,14 @@
 import type { Lease } from '../../core/rows.ts'
 import { callHeads, opensWork } from '../../core/locks/calls.ts'
 import { forgetInPassing } from '../../core/forget.ts'
+import { grantTimeAfterBoot } from '../../core/locks/restore.ts'
 import { RETENTION, type Retention } from '../../core/retention.ts'
 import { countCommit } from '../../core/stats/stat.ts'
 import { settleQuietly, sweep, UNBOUNDED } from '../../core/locks/sweep.ts'
 import { type Need, type NeedsKill, NotLoaded, type View } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { seal } from './chain.ts'
-import { grantTimeAfterBoot, instantOf } from './clock.ts'
+import { instantOf } from './clock.ts'
 import { decideOn, needsOf } from './deciding.ts'
 import {
   type Ask,

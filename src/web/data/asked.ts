@@ -15,7 +15,7 @@ export interface Asked<T> {
 }
 
 interface How {
-  /** What makes the answer out of date; nothing unless told. */
+  /** Which events make the answer out of date (default: none). */
   affects?: (event: ShownEvent) => boolean
   /** For what changes without an event: asked so often while the page is looked at. */
   every_ms?: number
@@ -58,7 +58,7 @@ export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {})
   return { value, refusal, again: () => again.current() }
 }
 
-/** What somebody types, when they have paused. */
+/** The text, once the person who types it has paused. */
 export function useCalm(text: string): string {
   const calm = useSignal(text)
   useEffect(() => {
@@ -102,6 +102,32 @@ export class Repeated {
     if (!isAway) console.error(error)
     this.isWanted ||= isAway
     return isAway ? AWAY_MS : CALM_MS
+  }
+}
+
+const NAMED_MAX = 100
+
+/** Asks about what something happened to, and only about that, many names at a time. */
+export class Dirty {
+  private readonly names = new Set<string>()
+  private readonly asking = new Repeated(() => this.askAll())
+
+  constructor(private readonly look: (names: string[]) => Promise<void>) {}
+
+  add(name: string): void {
+    this.names.add(name)
+    this.asking.soon()
+  }
+
+  private async askAll(): Promise<void> {
+    while (this.names.size > 0) {
+      const names = [...this.names].slice(0, NAMED_MAX)
+      for (const name of names) this.names.delete(name)
+      await this.look(names).catch((error: unknown) => {
+        for (const name of names) this.names.add(name)
+        throw error
+      })
+    }
   }
 }
 

@@ -1,8 +1,8 @@
 import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
-import { ask } from '../ask.ts'
-import { Repeated } from './asked.ts'
+import { ask, pagesOf } from '../ask.ts'
+import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 type ShownLock = OutputOf<'lock.peek'>['items'][number]
@@ -12,7 +12,6 @@ type Waiter = OutputOf<'lock.waiters'>['items'][number]
 export type HeldLock = ShownLock & { until_ms: number }
 
 const PAGE = 1_000
-const NAMED_MAX = 100
 const KEPT_MAX = 20_000
 /** Renewing leaves no event: a lock that was not looked at for so long may last longer by now. */
 const STALE_MS = 10_000
@@ -22,9 +21,13 @@ export const locks = new Map<string, HeldLock>()
 export const locksChanged = signal(0)
 export const waiters = signal<Waiter[]>([])
 
-const dirty = new Set<string>()
 const looked = new Map<string, number>()
-const asking = new Repeated(askForDirty)
+const dirty = new Dirty(async (names) => {
+  const { items } = await ask('lock.peek', { names })
+  const held = new Set(items.map(({ name }) => name))
+  for (const name of names) if (!held.has(name)) locks.delete(name)
+  keep(items)
+})
 const askingWaiters = new Repeated(async () => {
   const { items } = await ask('lock.waiters', { limit: PAGE })
   waiters.value = items
@@ -43,21 +46,6 @@ function noteLocks(events: ShownEvent[]): void {
     if (typeof user === 'string') dirty.add(`user:${user}`)
     if (nounOf(event) === 'ticket' || waiters.value.length > 0) askingWaiters.soon()
   }
-  if (dirty.size > 0) asking.soon()
-}
-
-async function askForDirty(): Promise<void> {
-  while (dirty.size > 0) {
-    const names = [...dirty].slice(0, NAMED_MAX)
-    for (const name of names) dirty.delete(name)
-    const { items } = await ask('lock.peek', { names }).catch((error: unknown) => {
-      for (const name of names) dirty.add(name)
-      throw error
-    })
-    const held = new Set(items.map(({ name }) => name))
-    for (const name of names) if (!held.has(name)) locks.delete(name)
-    keep(items)
-  }
 }
 
 function keep(items: ShownLock[]): void {
@@ -72,15 +60,10 @@ function keep(items: ShownLock[]): void {
 export async function loadLocks(): Promise<void> {
   locks.clear()
   looked.clear()
-  let after: string | null = null
-  do {
-    const page: OutputOf<'lock.list'> = await ask('lock.list', {
-      limit: PAGE,
-      ...(after !== null && { after }),
-    })
-    keep(page.items)
-    after = page.next
-  } while (after !== null && locks.size < KEPT_MAX)
+  for await (const { items } of pagesOf('lock.list', { limit: PAGE })) {
+    keep(items)
+    if (locks.size >= KEPT_MAX) break
+  }
   askingWaiters.soon()
 }
 
@@ -93,7 +76,6 @@ export function watch(names: string[]): void {
     const left_ms = lock.until_ms - at
     if (left_ms < (lock.ttl_seconds * 1000) / 2) dirty.add(name)
   }
-  if (dirty.size > 0) asking.soon()
 }
 
 export const waitersOf = (name: string) => waiters.value.filter(({ names }) => names.includes(name))

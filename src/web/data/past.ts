@@ -1,8 +1,7 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { OutputOf } from '../../client/calls.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { ask } from '../ask.ts'
+import { pagesOf } from '../ask.ts'
 import { listen, type ShownEvent } from './live.ts'
 import { type Span, SpanReader } from './spans.ts'
 
@@ -13,16 +12,10 @@ const DRAW_MS = 1_000
 /** Enough of the past to show `seconds` of it, the oldest first. */
 async function pastOf(seconds: number): Promise<ShownEvent[]> {
   const found: ShownEvent[] = []
-  let after: string | null = null
-  do {
-    const page: OutputOf<'event.list'> = await ask('event.list', {
-      since_seconds: seconds,
-      limit: 1000,
-      ...(after !== null && { after }),
-    })
-    found.push(...page.items)
-    after = page.next
-  } while (after !== null && found.length < EVENTS_MAX)
+  for await (const { items } of pagesOf('event.list', { since_seconds: seconds, limit: 1000 })) {
+    found.push(...items)
+    if (found.length >= EVENTS_MAX) break
+  }
   return found.toReversed()
 }
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
-import { ask } from '../ask.ts'
-import { Repeated } from './asked.ts'
+import { ask, pagesOf } from '../ask.ts'
+import { Dirty } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 export type BriefTask = OutputOf<'task.peek'>['items'][number]
@@ -9,15 +9,13 @@ export type BriefTask = OutputOf<'task.peek'>['items'][number]
 /** What a page keeps at most; beyond this, filters on the server are the better tool. */
 const KEPT_MAX = 30_000
 const PAGE = 1_000
-const NAMED_MAX = 100
 
 /** Tasks by id. Read `changed` to be told when something in here is new. */
 export const tasks = new Map<string, BriefTask>()
 export const changed = signal(0)
 export const loading = signal<'some' | 'all' | 'done' | 'more'>('some')
 
-const dirty = new Set<string>()
-const asking = new Repeated(askForDirty)
+const dirty = new Dirty(async (ids) => keep((await ask('task.peek', { ids })).items))
 
 listen({ events: noteTasks, reset: () => void loadTasks() })
 
@@ -25,20 +23,6 @@ function noteTasks(events: ShownEvent[]): void {
   for (const { task, lock } of events) {
     const id = task ?? (lock?.startsWith('task:') ? lock.slice(5) : null)
     if (id !== null) dirty.add(id)
-  }
-  if (dirty.size > 0) asking.soon()
-}
-
-/** Only what something happened to is asked for, many at a time. */
-async function askForDirty(): Promise<void> {
-  while (dirty.size > 0) {
-    const ids = [...dirty].slice(0, NAMED_MAX)
-    for (const id of ids) dirty.delete(id)
-    const { items } = await ask('task.peek', { ids }).catch((error: unknown) => {
-      for (const id of ids) dirty.add(id)
-      throw error
-    })
-    keep(items)
   }
 }
 
@@ -65,16 +49,11 @@ export function wantAll(): void {
 
 async function loadAll(): Promise<void> {
   loading.value = 'all'
-  let after: string | null = null
-  do {
-    const page: OutputOf<'task.peek'> = await ask('task.peek', {
-      limit: PAGE,
-      ...(after !== null && { after }),
-    })
-    keep(page.items)
-    after = page.next
-  } while (after !== null && tasks.size < KEPT_MAX)
-  loading.value = after === null ? 'done' : 'more'
+  for await (const { items, next } of pagesOf('task.peek', { limit: PAGE })) {
+    keep(items)
+    if (next !== null && tasks.size >= KEPT_MAX) return void (loading.value = 'more')
+  }
+  loading.value = 'done'
 }
 
 /** As many as anybody reads through. */
@@ -85,19 +64,13 @@ let search = 0
 export async function findTasks(text: string, project: string): Promise<void> {
   const mine = (search += 1)
   const wanted = { ...(text !== '' && { text }), ...(project !== '' && { project }) }
-  let after: string | null = null
   let found = 0
-  do {
-    const page: OutputOf<'task.peek'> = await ask('task.peek', {
-      ...wanted,
-      limit: FOUND_MAX,
-      ...(after !== null && { after }),
-    })
+  for await (const { items } of pagesOf('task.peek', { ...wanted, limit: FOUND_MAX })) {
     if (mine !== search) return
-    keep(page.items)
-    found += page.items.length
-    after = page.next
-  } while (after !== null && found < FOUND_MAX)
+    keep(items)
+    found += items.length
+    if (found >= FOUND_MAX) return
+  }
 }
 
 export const running = () => [...tasks.values()].filter(({ status }) => status === 'in_progress')

@@ -1,26 +1,34 @@
-import { forceRelease } from '../actions.ts'
-import { isAdmin } from '../session.ts'
-import { Icon } from './icon.tsx'
+import type { ComponentChildren } from 'preact'
+import { Icon, type IconName } from './icon.tsx'
 
-/** Frees a lock that another holds, after asking; for admins only. */
-export function ReleaseButton({ name, holder }: { name: string; holder: string }) {
-  if (!isAdmin()) return null
+interface ButtonProps {
+  act: () => void
+  kind?: 'primary' | 'quiet' | 'danger-quiet'
+  /** For those who do not see the row that it stands in. */
+  label?: string
+  pressed?: boolean
+  children: ComponentChildren
+}
+
+export function Button({ act, kind, label, pressed, children }: ButtonProps) {
+  const look = kind ? `button is-${kind}` : 'button'
   return (
-    <button
-      type="button"
-      class="button is-quiet"
-      aria-label={`Force-release ${name}`}
-      onClick={() => forceRelease(name, holder)}
-    >
-      Release
+    <button type="button" class={look} aria-label={label} aria-pressed={pressed} onClick={act}>
+      {children}
     </button>
   )
 }
 
-export function CloseButton({ onClose }: { onClose: () => void }) {
+interface IconButtonProps {
+  icon: IconName
+  label: string
+  act: () => void
+}
+
+export function IconButton({ icon, label, act }: IconButtonProps) {
   return (
-    <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
-      <Icon name="close" />
+    <button type="button" class="icon-button" aria-label={label} onClick={act}>
+      <Icon name={icon} />
     </button>
   )
 }

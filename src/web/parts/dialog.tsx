@@ -1,6 +1,8 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../../core/refusal.ts'
+import { Button } from './buttons.tsx'
+import { Select } from './frame.tsx'
 import { toast } from './toast.tsx'
 import { Trouble } from './empty.tsx'
 
@@ -81,9 +83,7 @@ function Confirming({ action }: { action: Action }) {
         ))}
         <Trouble refusal={refusal.value} />
         <div class="dialog-buttons">
-          <button type="button" class="button" onClick={() => box.current!.close()}>
-            Keep as it is
-          </button>
+          <Button act={() => box.current!.close()}>Keep as it is</Button>
           <button
             type="submit"
             class={`button ${action.danger ? 'is-danger' : 'is-primary'}`}
@@ -108,11 +108,7 @@ function DialogField({ field: { label, type, choices }, value, change }: FieldPr
     <label class="field">
       <span>{label}</span>
       {choices ? (
-        <select value={value} onChange={(event) => change(event.currentTarget.value)}>
-          {choices.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
+        <Select label={label} of={choices} chosen={value} choose={change} />
       ) : (
         <input
           inputMode={type === 'number' ? 'decimal' : 'text'}

@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 
 interface PanelProps {
@@ -71,21 +72,76 @@ export function Tabs<K extends string>({ label, tabs, chosen, choose }: TabsProp
   )
 }
 
-interface SearchProps {
-  label: string
-  value: string
-  change: (text: string) => void
-}
-
-export function Search({ label, value, change }: SearchProps) {
+export function Search({ label, text }: { label: string; text: Signal<string> }) {
   return (
     <input
       class="search"
       type="search"
       placeholder={label}
       aria-label={label}
-      value={value}
-      onInput={(event) => change(event.currentTarget.value)}
+      value={text.value}
+      onInput={(event) => (text.value = event.currentTarget.value)}
     />
+  )
+}
+
+interface SelectProps<K extends string> {
+  label: string
+  of: readonly K[]
+  chosen: K
+  choose: (key: K) => void
+  /** How a choice is shown, unless as it is. */
+  says?: (key: K) => string
+}
+
+export function Select<K extends string>({ label, of, chosen, choose, says }: SelectProps<K>) {
+  return (
+    <select
+      aria-label={label}
+      value={chosen}
+      onChange={(event) => choose(event.currentTarget.value as K)}
+    >
+      {of.map((each) => (
+        <option key={each} value={each}>
+          {says ? says(each) : each}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+interface TileProps {
+  name: string
+  value: string | number
+  says: string
+  children?: ComponentChildren
+}
+
+export function Tile({ name, value, says, children }: TileProps) {
+  return (
+    <div class="tile">
+      <span class="tile-name">{name}</span>
+      <span class="tile-value number">
+        {typeof value === 'number' ? value.toLocaleString() : value}
+      </span>
+      {children}
+      <span class="dim">{says}</span>
+    </div>
+  )
+}
+
+/** Names and what they stand for; what is not known is left out. */
+export function Facts({ of }: { of: [string, ComponentChildren][] }) {
+  return (
+    <dl class="facts">
+      {of
+        .filter(([, value]) => value !== null && value !== undefined && value !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
   )
 }

@@ -1,6 +1,6 @@
 import { computed, useSignal } from '@preact/signals'
 import type { OutputOf } from '../../client/calls.ts'
-import { ask } from '../ask.ts'
+import { pagesOf } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { feed } from '../data/feed.ts'
 import { Tag } from '../parts/badge.tsx'
@@ -31,15 +31,10 @@ function standingOf({ id, holds, last_seen_at }: ShownAgent): Standing {
 
 async function allAgents(): Promise<ShownAgent[]> {
   const found: ShownAgent[] = []
-  let after: string | null = null
-  do {
-    const page: OutputOf<'agent.list'> = await ask('agent.list', {
-      limit: 1000,
-      ...(after !== null && { after }),
-    })
-    found.push(...page.items)
-    after = page.next
-  } while (after !== null && found.length < 10_000)
+  for await (const { items } of pagesOf('agent.list', { limit: 1000 })) {
+    found.push(...items)
+    if (found.length >= 10_000) break
+  }
   return found.toSorted((a, b) => (a.last_seen_at < b.last_seen_at ? 1 : -1))
 }
 
@@ -53,13 +48,7 @@ export function Agents() {
   const text = wanted.value.toLowerCase()
   const found = all.filter(({ id, host }) => `${id} ${host}`.toLowerCase().includes(text))
   return (
-    <Page
-      title="Agents"
-      class="is-full"
-      aside={
-        <Search label="Find an agent" value={wanted.value} change={(t) => (wanted.value = t)} />
-      }
-    >
+    <Page title="Agents" class="is-full" aside={<Search label="Find an agent" text={wanted} />}>
       <Trouble refusal={asked.refusal.value} />
       <p class="dim">{count(all.length, 'agent')} ever seen here</p>
       {all.length === 0 && asked.value.value ? (

@@ -14,28 +14,21 @@ const LONG_WAIT_SECONDS = 60
 const SHOWN_MAX = 8
 const LOOK_MS = 15_000
 
-interface Alert {
-  key: string
-  says: string
-  when: string
-  href: string
-}
+type Alert = Record<'key' | 'says' | 'when' | 'href', string>
 
 /** What went wrong in the last hour, and who waits too long now. */
 export function Alerts() {
   const asked = useAsked('alerts', () => ask('alert.list'), { every_ms: LOOK_MS })
   const items = asked.value.value?.items ?? []
-  const standing = items.map(({ id, message, since }) => {
-    return { key: id, says: message, when: ago(since, now.value), href: hrefOf('events') }
+  const href = hrefOf('events')
+  const standing = items.map(({ id: key, message: says, since }) => {
+    return { key, says, when: ago(since, now.value), href }
   })
   const known = new Set(items.map(({ rule, subject }) => `${rule} ${subject}`))
   const alerts = [...standing, ...longWaits(known), ...troubles(known)].slice(0, SHOWN_MAX)
   // What cannot even be asked is an alert of its own.
   const { value: refusal } = asked.refusal
-  if (refusal) {
-    const key = refusal.code
-    alerts.unshift({ key, says: refusal.message, when: '', href: hrefOf('events') })
-  }
+  if (refusal) alerts.unshift({ key: refusal.code, says: refusal.message, when: '', href })
   return (
     <Panel title="Alerts" aside={<span class="number">{alerts.length}</span>}>
       {alerts.length === 0 ? (
@@ -44,10 +37,10 @@ export function Alerts() {
         </p>
       ) : (
         <ul class="rows">
-          {alerts.map(({ key, says, when, href }) => (
+          {alerts.map(({ key, says, when, href: about }) => (
             <li key={key} class="row alert">
               <Icon name="lost" />
-              <a href={href}>{says}</a>
+              <a href={about}>{says}</a>
               <span class="dim number">{when}</span>
             </li>
           ))}

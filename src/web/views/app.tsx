@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { connection } from '../data/live.ts'
+import { IconButton } from '../parts/buttons.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { toast, Toasts } from '../parts/toast.tsx'
@@ -97,30 +98,13 @@ function Standing() {
       <span class="who" title={`Signed in as ${agent}`}>
         {role}
       </span>
-      <button
-        type="button"
-        class="icon-button"
-        onClick={toggleTheme}
-        aria-label={dark ? 'Light colours' : 'Dark colours'}
-      >
-        <Icon name={dark ? 'sun' : 'moon'} />
-      </button>
-      <button
-        type="button"
-        class="icon-button"
-        onClick={() => (helpOpen.value = true)}
-        aria-label="Keyboard help"
-      >
-        <Icon name="help" />
-      </button>
-      <button
-        type="button"
-        class="icon-button"
-        onClick={() => void signOut()}
-        aria-label="Sign out"
-      >
-        <Icon name="out" />
-      </button>
+      <IconButton
+        icon={dark ? 'sun' : 'moon'}
+        label={dark ? 'Light colours' : 'Dark colours'}
+        act={toggleTheme}
+      />
+      <IconButton icon="help" label="Keyboard help" act={() => (helpOpen.value = true)} />
+      <IconButton icon="out" label="Sign out" act={() => void signOut()} />
     </div>
   )
 }

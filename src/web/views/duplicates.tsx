@@ -2,6 +2,7 @@ import type { OutputOf } from '../../client/calls.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
+import { Button } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { mayWork } from '../session.ts'
@@ -35,11 +36,7 @@ function PairSheet({ pair }: { pair: Pair }) {
     <section class="panel conflict-sheet" aria-label="Two notes that are alike">
       <header class="panel-head">
         <h2>{Math.round(pair.similarity * 100)}% alike</h2>
-        {mayWork() && (
-          <button type="button" class="button" onClick={() => settle(pair, 'keep_both')}>
-            Keep both
-          </button>
-        )}
+        {mayWork() && <Button act={() => settle(pair, 'keep_both')}>Keep both</Button>}
       </header>
       <div class="sides">
         <PairSide pair={pair} name="a" />
@@ -59,13 +56,12 @@ function PairSide({ pair, name }: { pair: Pair; name: 'a' | 'b' }) {
       </h3>
       <pre class="body">{side.excerpt}</pre>
       {mayWork() && (
-        <button
-          type="button"
-          class="button is-danger-quiet"
-          onClick={() => settle(pair, name === 'a' ? 'delete_a' : 'delete_b')}
+        <Button
+          kind="danger-quiet"
+          act={() => settle(pair, name === 'a' ? 'delete_a' : 'delete_b')}
         >
           Delete this one
-        </button>
+        </Button>
       )}
     </div>
   )

@@ -1,8 +1,9 @@
 import { useComputed, useSignal } from '@preact/signals'
 import { feed } from '../data/feed.ts'
 import type { ShownEvent } from '../data/live.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Empty } from '../parts/empty.tsx'
-import { Page, Search } from '../parts/frame.tsx'
+import { Page, Search, Select } from '../parts/frame.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { clockOf, count } from '../parts/words.ts'
 import { route } from '../route.ts'
@@ -11,7 +12,7 @@ const KINDS = ['all', 'task', 'lease', 'ticket', 'run', 'agent', 'memory', 'queu
 
 export function Events() {
   const wanted = useSignal(route.value.params.get('q') ?? '')
-  const kind = useSignal<string>('all')
+  const kind = useSignal<(typeof KINDS)[number]>('all')
   const held = useSignal<ShownEvent[] | null>(null)
   const found = useComputed(() => {
     const text = wanted.value.toLowerCase()
@@ -26,27 +27,20 @@ export function Events() {
       class="is-full"
       aside={
         <>
-          <Search label="Filter events" value={wanted.value} change={(t) => (wanted.value = t)} />
-          <select
-            aria-label="Kind of event"
-            value={kind.value}
-            onChange={(event) => (kind.value = event.currentTarget.value)}
-          >
-            {KINDS.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
-          <button
-            type="button"
-            class="button"
-            aria-pressed={held.value !== null}
-            onClick={() => (held.value = held.value ? null : feed.value)}
+          <Search label="Filter events" text={wanted} />
+          <Select
+            label="Kind of event"
+            of={KINDS}
+            chosen={kind.value}
+            choose={(each) => (kind.value = each)}
+          />
+          <Button
+            pressed={held.value !== null}
+            act={() => (held.value = held.value ? null : feed.value)}
           >
             {held.value ? 'Go on' : 'Hold still'}
-          </button>
-          <button type="button" class="button" onClick={() => download(found.value)}>
-            Export JSONL
-          </button>
+          </Button>
+          <Button act={() => download(found.value)}>Export JSONL</Button>
         </>
       }
     >

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { helpOpen, KEYS } from '../keys.ts'
+import { Button } from '../parts/buttons.tsx'
 
 export function Help() {
   const box = useRef<HTMLDialogElement>(null)
@@ -23,9 +24,7 @@ export function Help() {
         ))}
       </dl>
       <div class="dialog-buttons">
-        <button type="button" class="button" onClick={() => box.current!.close()}>
-          Close
-        </button>
+        <Button act={() => box.current!.close()}>Close</Button>
       </div>
     </dialog>
   )

@@ -1,5 +1,6 @@
 import { addLimit, editLimit, type Limited, pauseQueue } from '../actions.ts'
 import type { QueueAnswer } from '../data/about.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
 import { Action } from './user_shares.tsx'
@@ -14,13 +15,13 @@ interface Row {
 
 /** What may run at once: in all, of a project, of a group. Those of users are with their queues. */
 export function Limits({ status }: { status: QueueAnswer }) {
-  const aside = isAdmin() && (
-    <button type="button" class="button is-quiet" onClick={addLimit}>
+  const add = (
+    <Button kind="quiet" act={addLimit}>
       Add a limit
-    </button>
+    </Button>
   )
   return (
-    <Panel title="Limits" aside={aside}>
+    <Panel title="Limits" aside={isAdmin() && add}>
       <ul class="rows">
         {rowsIn(status).map((row) => (
           <LimitRow key={row.name} row={row} />

@@ -1,15 +1,16 @@
 import { useComputed, useSignal } from '@preact/signals'
 import { now } from '../data/asked.ts'
 import { type HeldLock, locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
-import { CloseButton, ReleaseButton } from '../parts/buttons.tsx'
+import { IconButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { Empty } from '../parts/empty.tsx'
-import { Page, Search, Tabs } from '../parts/frame.tsx'
+import { Facts, Page, Search, Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { count, dayOf, secondsSince, span } from '../parts/words.ts'
 import { adjust, hrefOf, route } from '../route.ts'
 import { PathTree } from './path_tree.tsx'
+import { ReleaseButton } from './release_button.tsx'
 import { WaitGraph } from './wait_graph.tsx'
 
 const TABS = { held: 'Held', waits: 'Who waits for whom', paths: 'Reservations' }
@@ -23,13 +24,7 @@ export function Locks() {
     <Page
       title="Locks"
       class="is-full"
-      aside={
-        <Search
-          label="Find a lock or holder"
-          value={wanted.value}
-          change={(t) => (wanted.value = t)}
-        />
-      }
+      aside={<Search label="Find a lock or holder" text={wanted} />}
     >
       <Tabs label="Locks" tabs={TABS} chosen={tab} choose={(key) => adjust({ tab: key })} />
       {tab === 'held' && <Held wanted={wanted.value.toLowerCase()} />}
@@ -115,7 +110,7 @@ function LockSheet({ name }: { name: string }) {
     <aside class="panel sheet" aria-label={`Lock ${name}`}>
       <header class="panel-head">
         <h2>{name}</h2>
-        <CloseButton onClose={() => adjust({ id: null })} />
+        <IconButton icon="close" label="Close" act={() => adjust({ id: null })} />
       </header>
       {lock ? <LockFacts lock={lock} /> : <p class="fine">It is free now.</p>}
       <h3>Line</h3>
@@ -141,23 +136,15 @@ function LockSheet({ name }: { name: string }) {
 
 function LockFacts({ lock }: { lock: HeldLock }) {
   const { holder, fence, acquired_at, pid, host, ttl_seconds } = lock
-  const facts: [string, string | undefined][] = [
-    ['Holder', holder],
-    ['Fence', String(fence)],
-    ['Since', dayOf(acquired_at)],
-    ['Lease', span(ttl_seconds)],
-    ['Process', pid === undefined ? undefined : `${pid} on ${host}`],
-  ]
   return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== undefined)
-        .map(([key, value]) => (
-          <div key={key}>
-            <dt>{key}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
+    <Facts
+      of={[
+        ['Holder', holder],
+        ['Fence', String(fence)],
+        ['Since', dayOf(acquired_at)],
+        ['Lease', span(ttl_seconds)],
+        ['Process', pid !== undefined && `${pid} on ${host}`],
+      ]}
+    />
   )
 }

@@ -26,13 +26,7 @@ export function Memory() {
   const open = conflicts.value.value?.items.length ?? 0
   const tabs = { ...TABS, conflicts: open === 0 ? 'Conflicts' : `Conflicts (${open})` }
   return (
-    <Page
-      title="Memory"
-      class="is-full"
-      aside={
-        <Search label="Search notes" value={wanted.value} change={(t) => (wanted.value = t)} />
-      }
-    >
+    <Page title="Memory" class="is-full" aside={<Search label="Search notes" text={wanted} />}>
       <Tabs
         label="Memory"
         tabs={tabs}

@@ -4,6 +4,7 @@ import type { showConflictWhole } from '../../operations/memory_show.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
+import { Button } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { ago } from '../parts/words.ts'
@@ -82,43 +83,35 @@ function Side({ conflict, name, says }: SideProps) {
       </p>
       <pre class="body">{content ?? '(deleted)'}</pre>
       {mayWork() && conflict.status === 'open' && (
-        <button type="button" class="button" onClick={() => choose(conflict, name)}>
-          Take this side
-        </button>
+        <Button act={() => choose(conflict, name)}>Take this side</Button>
       )}
     </div>
   )
 }
 
-function choose({ id, key, sides }: WholeConflict, name: 'ours' | 'theirs'): void {
-  const { version, author } = sides[name]
+type Way = { choose: 'ours' | 'theirs' } | { content: string }
+
+function resolve({ id, key }: WholeConflict, says: string[], way: Way): void {
   confirm({
     title: `Resolve ${key}?`,
-    says: [
-      `The note says what version ${version} by ${author} says.`,
-      'The other side stays in its history.',
-    ],
+    says,
     verb: 'Resolve',
     run: async () => {
-      await change('conflict.resolve', { id, choose: name })
+      await change('conflict.resolve', { id, ...way })
       return `${key} is resolved`
     },
   })
 }
 
+function choose(conflict: WholeConflict, name: 'ours' | 'theirs'): void {
+  const { version, author } = conflict.sides[name]
+  const note = `The note says what version ${version} by ${author} says.`
+  resolve(conflict, [note, 'The other side stays in its history.'], { choose: name })
+}
+
 function Merge({ conflict }: { conflict: WholeConflict }) {
-  const { id, key, draft } = conflict
-  const text = useSignal(draft ?? '')
-  const resolve = () =>
-    confirm({
-      title: `Resolve ${key}?`,
-      says: ['The note says what you have written.', 'Both sides stay in its history.'],
-      verb: 'Resolve',
-      run: async () => {
-        await change('conflict.resolve', { id, content: text.value })
-        return `${key} is resolved`
-      },
-    })
+  const text = useSignal(conflict.draft ?? '')
+  const says = ['The note says what you have written.', 'Both sides stay in its history.']
   return (
     <div class="merge">
       <label class="field">
@@ -130,9 +123,9 @@ function Merge({ conflict }: { conflict: WholeConflict }) {
         />
       </label>
       <div class="buttons">
-        <button type="button" class="button is-primary" onClick={resolve}>
+        <Button kind="primary" act={() => resolve(conflict, says, { content: text.value })}>
           Resolve with this text
-        </button>
+        </Button>
       </div>
     </div>
   )

@@ -3,7 +3,7 @@ import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
-import { CloseButton } from '../parts/buttons.tsx'
+import { IconButton } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { dayOf } from '../parts/words.ts'
 import { adjust } from '../route.ts'
@@ -27,7 +27,7 @@ export function MemorySheet({ scope, of: key }: { scope: string; of: string }) {
     <aside class="panel sheet" aria-label={`Note ${key}`}>
       <header class="panel-head">
         <h2>{key}</h2>
-        <CloseButton onClose={() => adjust({ id: null, scope: null })} />
+        <IconButton icon="close" label="Close" act={() => adjust({ id: null, scope: null })} />
       </header>
       <Trouble refusal={note.refusal.value} />
       {shown && (

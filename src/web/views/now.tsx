@@ -4,8 +4,9 @@ import { ask } from '../ask.ts'
 import { aboutQueue, type QueueAnswer } from '../data/about.ts'
 import { type Asked, useAsked } from '../data/asked.ts'
 import { changed, running } from '../data/tasks.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
-import { Page, Panel } from '../parts/frame.tsx'
+import { Page, Panel, Tile } from '../parts/frame.tsx'
 import { count } from '../parts/words.ts'
 import { isAdmin } from '../session.ts'
 import { Alerts } from './alerts.tsx'
@@ -63,9 +64,9 @@ function QueueSwitch({ queue }: { queue: Asked<QueueAnswer> }) {
   const status = queue.value.value
   if (!status || !isAdmin()) return null
   return (
-    <button type="button" class="button" onClick={() => pauseQueue(!status.paused)}>
+    <Button act={() => pauseQueue(!status.paused)}>
       {status.paused ? 'Resume queue' : 'Pause queue'}
-    </button>
+    </Button>
   )
 }
 
@@ -103,26 +104,6 @@ function pausedIn(status: QueueAnswer | undefined): string {
   if (paused.length > 0) return `paused: ${paused.join(', ')}`
   const { max, used } = status?.pool ?? { max: null, used: 0 }
   return max === null ? 'no limit on the pool' : `pool ${used} of ${max}`
-}
-
-interface TileProps {
-  name: string
-  value: string | number
-  says: string
-  children?: preact.ComponentChildren
-}
-
-function Tile({ name, value, says, children }: TileProps) {
-  return (
-    <div class="tile">
-      <span class="tile-name">{name}</span>
-      <span class="tile-value number">
-        {typeof value === 'number' ? value.toLocaleString() : value}
-      </span>
-      {children}
-      <span class="dim">{says}</span>
-    </div>
-  )
 }
 
 function Slots({ used, max }: { used: number; max: number }) {

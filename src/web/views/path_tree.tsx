@@ -1,10 +1,11 @@
 import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
-import { ReleaseButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
+import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { ReleaseButton } from './release_button.tsx'
 
 type Reservation = OutputOf<'reserve.list'>['items'][number] & { until_ms: number }
 
@@ -41,14 +42,11 @@ export function PathTree({ wanted }: { wanted: string }) {
         </Empty>
       )}
       {treesOf(found).map((tree) => (
-        <section key={tree.name} class="panel" aria-label={tree.name}>
-          <header class="panel-head">
-            <h2>{tree.name}</h2>
-          </header>
+        <Panel key={tree.name} title={tree.name}>
           <ul class="tree">
             <Branches of={tree} />
           </ul>
-        </section>
+        </Panel>
       ))}
     </div>
   )

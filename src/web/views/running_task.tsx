@@ -3,10 +3,10 @@ import { now, useAsked } from '../data/asked.ts'
 import { locks, locksChanged, watch } from '../data/locks.ts'
 import type { BriefTask } from '../data/tasks.ts'
 import { Tag } from '../parts/badge.tsx'
-import { ReleaseButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
 import { lastLine, secondsSince, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
+import { ReleaseButton } from './release_button.tsx'
 
 const GLANCE_MS = 2_000
 const GLANCE_BYTES = 600

@@ -4,7 +4,7 @@ import type { OutputOf } from '../../client/calls.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
-import { Page, Panel } from '../parts/frame.tsx'
+import { Page, Panel, Select, Tile } from '../parts/frame.tsx'
 import { count } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import type { Line } from './stats_chart.tsx'
@@ -33,17 +33,13 @@ export function Stats() {
     <Page
       title="Stats"
       aside={
-        <select
-          aria-label="Time"
-          value={range.value}
-          onChange={(event) => (range.value = event.currentTarget.value)}
-        >
-          {Object.keys(RANGES).map((each) => (
-            <option key={each} value={each}>
-              Last {each}
-            </option>
-          ))}
-        </select>
+        <Select
+          label="Time"
+          of={Object.keys(RANGES)}
+          chosen={range.value}
+          choose={(each) => (range.value = each)}
+          says={(each) => `Last ${each}`}
+        />
       }
     >
       <Trouble refusal={asked.refusal.value} />
@@ -65,11 +61,7 @@ function Sheet({ report }: { report: Report }) {
     <>
       <div class="tiles">
         {tiles.map(([name, value, says]) => (
-          <div key={name} class="tile">
-            <span class="tile-name">{name}</span>
-            <span class="tile-value number">{value.toLocaleString()}</span>
-            <span class="dim">{says}</span>
-          </div>
+          <Tile key={name} name={name} value={value} says={says} />
         ))}
       </div>
       <div class="stats-grid">

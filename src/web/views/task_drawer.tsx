@@ -4,7 +4,7 @@ import { cancelTask, retryTask } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { aboutTask, type WholeTask } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
-import { CloseButton } from '../parts/buttons.tsx'
+import { Button, IconButton } from '../parts/buttons.tsx'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Tabs } from '../parts/frame.tsx'
@@ -34,7 +34,7 @@ export function TaskDrawer({ id }: { id: string }) {
           {task && <StatusBadge status={task.status} />}
           {task && <span class="dim number">version {task.version}</span>}
         </div>
-        <CloseButton onClose={() => adjust({ id: null })} />
+        <IconButton icon="close" label="Close" act={() => adjust({ id: null })} />
       </header>
       <Trouble refusal={asked.refusal.value} />
       {task && (
@@ -70,19 +70,11 @@ function TaskActions({ task }: { task: WholeTask }) {
   return (
     <div class="buttons">
       {mayCancel && (
-        <button
-          type="button"
-          class="button is-danger-quiet"
-          onClick={() => cancelTask(id, status === 'in_progress')}
-        >
+        <Button kind="danger-quiet" act={() => cancelTask(id, status === 'in_progress')}>
           Cancel task
-        </button>
+        </Button>
       )}
-      {mayRetry && (
-        <button type="button" class="button" onClick={() => retryTask(id)}>
-          Retry
-        </button>
-      )}
+      {mayRetry && <Button act={() => retryTask(id)}>Retry</Button>}
     </div>
   )
 }

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { change } from '../ask.ts'
 import type { WholeTask } from '../data/about.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { toast } from '../parts/toast.tsx'
 
@@ -151,12 +152,10 @@ function Conflict({ mine, base, theirs, keepMine, takeTheirs }: ConflictProps) {
         </div>
       ))}
       <div class="buttons">
-        <button type="button" class="button is-primary" onClick={keepMine}>
+        <Button kind="primary" act={keepMine}>
           Put my changes on version {theirs.version}
-        </button>
-        <button type="button" class="button" onClick={takeTheirs}>
-          Drop mine, take theirs
-        </button>
+        </Button>
+        <Button act={takeTheirs}>Drop mine, take theirs</Button>
       </div>
     </div>
   )

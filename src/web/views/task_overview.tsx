@@ -6,7 +6,9 @@ import { useAsked } from '../data/asked.ts'
 import { locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
 import { changed, tasks } from '../data/tasks.ts'
 import { StatusBadge, Tag } from '../parts/badge.tsx'
+import { Button } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
+import { Facts } from '../parts/frame.tsx'
 import { dayOf, withClocks } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
@@ -21,7 +23,7 @@ export function TaskOverview({ task }: { task: WholeTask }) {
     <>
       {why.value.value && <p class="explain">{withClocks(why.value.value.sentence)}</p>}
       <LockOf id={task.id} />
-      <Facts task={task} />
+      <Facts of={factsOf(task)} />
       <Dependencies task={task} />
       <h3>Body</h3>
       {task.body === '' ? <p class="dim">Empty.</p> : <pre class="body">{task.body}</pre>}
@@ -51,20 +53,16 @@ function LockOf({ id }: { id: string }) {
       <Countdown until_ms={lock.until_ms} ttl_seconds={lock.ttl_seconds} />
       {line.length > 0 && <span class="dim">{line.length} waiting</span>}
       {isAdmin() && (
-        <button
-          type="button"
-          class="button is-danger-quiet"
-          onClick={() => forceRelease(name, lock.holder)}
-        >
+        <Button kind="danger-quiet" act={() => forceRelease(name, lock.holder)}>
           Force-release
-        </button>
+        </Button>
       )}
     </div>
   )
 }
 
-function Facts({ task }: { task: WholeTask }) {
-  const facts: [string, ComponentChildren][] = [
+function factsOf(task: WholeTask): [string, ComponentChildren][] {
+  return [
     ['Project', task.project],
     ['User', task.user],
     ['Priority', task.priority >= 7 ? `${task.priority} (high)` : String(task.priority)],
@@ -76,18 +74,6 @@ function Facts({ task }: { task: WholeTask }) {
     ['Changed', dayOf(task.updated_at)],
     ['Labels', task.labels.length > 0 && task.labels.map((each) => <Tag key={each}>{each}</Tag>)],
   ]
-  return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== null && value !== false)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
-  )
 }
 
 function Dependencies({ task }: { task: WholeTask }) {

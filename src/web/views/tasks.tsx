@@ -5,7 +5,7 @@ import { useCalm } from '../data/asked.ts'
 import { type BriefTask, changed, findTasks, loading, tasks, wantAll } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Empty } from '../parts/empty.tsx'
-import { Page, Search, Tabs } from '../parts/frame.tsx'
+import { Page, Search, Select, Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { count } from '../parts/words.ts'
@@ -39,7 +39,7 @@ export function Tasks() {
       class="is-full"
       aside={
         <>
-          <Search label="Search tasks" value={wanted.value} change={(t) => (wanted.value = t)} />
+          <Search label="Search tasks" text={wanted} />
           <ProjectFilter chosen={project.value} choose={(name) => (project.value = name)} />
         </>
       }
@@ -69,18 +69,13 @@ function ProjectFilter({ chosen, choose }: { chosen: string; choose: (name: stri
     return [...new Set([...tasks.values()].map(({ project }) => project ?? ''))].toSorted()
   }).value
   return (
-    <select
-      aria-label="Project"
-      value={chosen}
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      <option value="">All projects</option>
-      {names.filter(Boolean).map((name) => (
-        <option key={name} value={name}>
-          {name}
-        </option>
-      ))}
-    </select>
+    <Select
+      label="Project"
+      of={['', ...names.filter(Boolean)]}
+      chosen={chosen}
+      choose={choose}
+      says={(name) => name || 'All projects'}
+    />
   )
 }
 

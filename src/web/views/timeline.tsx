@@ -1,12 +1,13 @@
-import { type Signal, useComputed, useSignal } from '@preact/signals'
+import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { now } from '../data/asked.ts'
 import { locks } from '../data/locks.ts'
 import { useSpans } from '../data/past.ts'
 import type { Span } from '../data/spans.ts'
 import { tasks } from '../data/tasks.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
-import { Page, Search } from '../parts/frame.tsx'
+import { Page, Search, Select } from '../parts/frame.tsx'
 import { clockOf, span as lengthOf } from '../parts/words.ts'
 import { route } from '../route.ts'
 import { theme } from '../theme.ts'
@@ -34,13 +35,20 @@ export function Timeline() {
       class="is-full"
       aside={
         <>
-          <Search label="Find a lane" value={wanted.value} change={(t) => (wanted.value = t)} />
-          <Choice label="Lanes by" of={['lock', 'agent', 'user']} chosen={by} />
-          <Choice
+          <Search label="Find a lane" text={wanted} />
+          <Select
+            label="Lanes by"
+            of={['lock', 'agent', 'user']}
+            chosen={by.value}
+            choose={(each) => (by.value = each)}
+            says={(each) => `By ${each}`}
+          />
+          <Select
             label="Time"
-            of={Object.keys(RANGES)}
-            chosen={range}
-            chose={() => (frame.value = null)}
+            of={Object.keys(RANGES) as (keyof typeof RANGES)[]}
+            chosen={range.value}
+            choose={(each) => ([range.value, frame.value] = [each, null])}
+            says={(each) => `Last ${each}`}
           />
         </>
       }
@@ -55,32 +63,6 @@ export function Timeline() {
         <Chart lanes={lanes} frame={frame} seconds={seconds} />
       )}
     </Page>
-  )
-}
-
-interface ChoiceProps<K extends string> {
-  label: string
-  of: string[]
-  chosen: Signal<K>
-  chose?: () => void
-}
-
-function Choice<K extends string>({ label, of, chosen, chose }: ChoiceProps<K>) {
-  return (
-    <select
-      aria-label={label}
-      value={chosen.value}
-      onChange={(event) => {
-        chosen.value = event.currentTarget.value as K
-        chose?.()
-      }}
-    >
-      {of.map((each) => (
-        <option key={each} value={each}>
-          {label === 'Time' ? `Last ${each}` : `By ${each}`}
-        </option>
-      ))}
-    </select>
   )
 }
 
@@ -234,19 +216,11 @@ function Controls({ move, shown, live }: ControlsProps) {
   return (
     <div class="buttons">
       {buttons.map(([sign, label, by, zoom]) => (
-        <button
-          key={label}
-          type="button"
-          class="button"
-          aria-label={label}
-          onClick={() => move(by, zoom)}
-        >
+        <Button key={label} label={label} act={() => move(by, zoom)}>
           {sign}
-        </button>
+        </Button>
       ))}
-      <button type="button" class="button" onClick={live}>
-        Now
-      </button>
+      <Button act={live}>Now</Button>
       <span class="dim number">
         {clockOf(shown.from_ms)} to {clockOf(shown.to_ms)}
       </span>

@@ -3,6 +3,7 @@ import { ask } from '../ask.ts'
 import type { QueueAnswer } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
 import { SHARE_SECONDS, sharesIn, type ShownShare } from '../data/shares.ts'
+import { Button } from '../parts/buttons.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
@@ -96,8 +97,8 @@ interface ActionProps {
 
 export function Action({ says, of, act }: ActionProps) {
   return (
-    <button type="button" class="button is-quiet" aria-label={`${says} ${of}`} onClick={act}>
+    <Button kind="quiet" label={`${says} ${of}`} act={act}>
       {says}
-    </button>
+    </Button>
   )
 }

@@ -6,6 +6,7 @@ import type { ShownEvent } from '../data/live.ts'
 import { locks, locksChanged, waiters } from '../data/locks.ts'
 import { type Edge, layOut } from './graph_layout.ts'
 import { Empty } from '../parts/empty.tsx'
+import { Panel } from '../parts/frame.tsx'
 import { ago, count } from '../parts/words.ts'
 
 const SHOWN_MAX = 80
@@ -30,11 +31,7 @@ export function WaitGraph() {
   return (
     <div class="stack pad-top">
       {found && <FoundCycle event={found} />}
-      <section class="panel" aria-label="Now">
-        <header class="panel-head">
-          <h2>Now</h2>
-          <span class="dim">{count(waiters.value.length, 'waiter')}</span>
-        </header>
+      <Panel title="Now" aside={count(waiters.value.length, 'waiter')}>
         {edges.length === 0 ? (
           <Empty
             title="Nobody waits for anybody"
@@ -45,7 +42,7 @@ export function WaitGraph() {
         ) : (
           <Graph edges={edges.slice(0, SHOWN_MAX)} label="Who waits for whom" />
         )}
-      </section>
+      </Panel>
     </div>
   )
 }

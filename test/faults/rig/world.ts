@@ -18,7 +18,7 @@ export type Kind = 'sqlite' | 'file' | 'postgres'
 export interface WorldPlan {
   name: string
   kind: Kind
-  /** `small`: it fills up; `journaled`: its power is cut; `failing`: its writes end in I/O errors. */
+  /** `small`: it fills up; `journaled`: its power is cut; `failing`: its writes fail (EIO). */
   disk?: 'small' | 'journaled' | 'failing'
   seed: number
   ms: number

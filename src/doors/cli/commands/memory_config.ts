@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../../../core/attempt.ts'
 import { applyMemorySettings, hasMemorySettings } from '../../../core/memory/settings.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { CONFIG_FILE, folderOf, type Place } from '../../../stores/open.ts'
@@ -29,10 +30,4 @@ export async function settleMemory(
   }
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
+const textOf = (file: string) => attempt(() => readFileSync(file, 'utf8'), '')

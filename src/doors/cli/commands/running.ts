@@ -169,7 +169,7 @@ class Held {
     })
   }
 
-  /** Gives the lock back. Whoever took it meanwhile keeps it: then the lease was lost. */
+  /** Gives the lock back. If another took it meanwhile, it stays taken: our lease was lost. */
   async finish(exit: Exit, options: RunOptions): Promise<number> {
     this.endRenewing()
     try {

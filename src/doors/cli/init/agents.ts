@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { HookEntry, HookShape } from './hook_settings.ts'
 
@@ -24,6 +25,16 @@ const TIMEOUT_SECONDS = 10
 /** Codex gives the hook of a session's end no more. */
 const CODEX_END_SECONDS = 3
 
+/** The events of Claude Code, which Codex took over. */
+const eventsOf = (matcher: string, timeout: number): AgentFacts['events'] => [
+  { event: 'SessionStart', ours: 'session-start' },
+  { event: 'PreToolUse', ours: 'pre-tool-use', matcher },
+  { event: 'PostToolUse', ours: 'post-tool-use' },
+  { event: 'SubagentStop', ours: 'subagent-stop' },
+  { event: 'Stop', ours: 'stop' },
+  { event: 'SessionEnd', ours: 'session-end', timeout },
+]
+
 const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
 
 export const FACTS: Record<AgentKind, AgentFacts> = {
@@ -34,18 +45,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     settings: '.claude/settings.json',
     shape: 'groups',
     root: {},
-    events: [
-      { event: 'SessionStart', ours: 'session-start' },
-      {
-        event: 'PreToolUse',
-        ours: 'pre-tool-use',
-        matcher: 'Edit|Write|MultiEdit|NotebookEdit|Bash',
-      },
-      { event: 'PostToolUse', ours: 'post-tool-use' },
-      { event: 'SubagentStop', ours: 'subagent-stop' },
-      { event: 'Stop', ours: 'stop' },
-      { event: 'SessionEnd', ours: 'session-end' },
-    ],
+    events: eventsOf('Edit|Write|MultiEdit|NotebookEdit|Bash', TIMEOUT_SECONDS),
   },
   codex: {
     name: 'Codex',
@@ -54,14 +54,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     settings: '.codex/hooks.json',
     shape: 'groups',
     root: {},
-    events: [
-      { event: 'SessionStart', ours: 'session-start' },
-      { event: 'PreToolUse', ours: 'pre-tool-use', matcher: 'Bash|apply_patch|Edit|Write' },
-      { event: 'PostToolUse', ours: 'post-tool-use' },
-      { event: 'SubagentStop', ours: 'subagent-stop' },
-      { event: 'Stop', ours: 'stop' },
-      { event: 'SessionEnd', ours: 'session-end', timeout: CODEX_END_SECONDS },
-    ],
+    events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS),
   },
   cursor: {
     name: 'Cursor',
@@ -147,11 +140,9 @@ export function isOnPath(program: string, env: NodeJS.ProcessEnv): boolean {
   return (env['PATH'] ?? '').split(delimiter).some((folder) => {
     if (folder === '') return false
     const path = join(folder, program)
-    try {
+    return attempt(() => {
       accessSync(path, constants.X_OK)
       return statSync(path).isFile()
-    } catch {
-      return false
-    }
+    }, false)
   })
 }

@@ -1,18 +1,4 @@
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  renameSync,
-  symlinkSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { uniqueId } from '../../../machine/digest.ts'
@@ -25,29 +11,29 @@ export type FileState =
   | { kind: 'link'; target: string }
 
 export const MISSING: FileState = { kind: 'missing' }
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = fs.constants
 
 /** Looks without following a link. Refuses what is neither a file nor a link. */
 export function lookAt(path: string): FileState {
   const stat = statOf(path)
   if (!stat) return MISSING
-  if (stat.isSymbolicLink()) return { kind: 'link', target: readlinkSync(path) }
+  if (stat.isSymbolicLink()) return { kind: 'link', target: fs.readlinkSync(path) }
   if (!stat.isFile()) {
     throw new Refusal('invalid', `${path} is not a file`, {
       next: 'Move it away, then run leasehold init again. Nothing was written.',
     })
   }
-  const file = openSync(path, O_RDONLY | O_NOFOLLOW)
+  const file = fs.openSync(path, O_RDONLY | O_NOFOLLOW)
   try {
-    return { kind: 'file', bytes: readFileSync(file), mode: stat.mode & 0o7777 }
+    return { kind: 'file', bytes: fs.readFileSync(file), mode: stat.mode & 0o7777 }
   } finally {
-    closeSync(file)
+    fs.closeSync(file)
   }
 }
 
 function statOf(path: string) {
   try {
-    return lstatSync(path, { throwIfNoEntry: false })
+    return fs.lstatSync(path, { throwIfNoEntry: false })
   } catch (error) {
     // A file stands where a folder should be.
     if (systemCode(error) === 'ENOTDIR') return undefined
@@ -80,7 +66,7 @@ export function insidePath(path: string, bounds: string[]): string {
 /** Of a path that does not exist yet: its first ancestor that does, and the rest of it. */
 function realPathOf(path: string): string | undefined {
   try {
-    return realpathSync(path)
+    return fs.realpathSync(path)
   } catch (error) {
     if (systemCode(error) !== 'ENOENT' && systemCode(error) !== 'ENOTDIR') throw error
     if (statOf(path)?.isSymbolicLink() || dirname(path) === path) return undefined
@@ -101,30 +87,30 @@ export function isInside(path: string, folder: string): boolean {
  */
 export function putFile(path: string, state: FileState, scratch: string): void {
   if (state.kind === 'missing') {
-    if (lookAt(path).kind !== 'missing') unlinkSync(path)
+    if (lookAt(path).kind !== 'missing') fs.unlinkSync(path)
     return
   }
   try {
-    renameSync(made(join(scratch, `new-${uniqueId()}`), state), path)
+    fs.renameSync(made(join(scratch, `new-${uniqueId()}`), state), path)
   } catch (error) {
     // The scratch folder may be on another disk, e.g. in another worktree's.
     if (systemCode(error) !== 'EXDEV') throw error
-    renameSync(made(`${path}.leasehold-${uniqueId()}`, state), path)
+    fs.renameSync(made(`${path}.leasehold-${uniqueId()}`, state), path)
   }
 }
 
 function made(temporary: string, state: Exclude<FileState, { kind: 'missing' }>): string {
   if (state.kind === 'link') {
-    symlinkSync(state.target, temporary)
+    fs.symlinkSync(state.target, temporary)
     return temporary
   }
-  const file = openSync(temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600)
+  const file = fs.openSync(temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600)
   try {
-    for (let at = 0; at < state.bytes.length;) at += writeSync(file, state.bytes, at)
-    fsyncSync(file)
+    for (let at = 0; at < state.bytes.length;) at += fs.writeSync(file, state.bytes, at)
+    fs.fsyncSync(file)
   } finally {
-    closeSync(file)
+    fs.closeSync(file)
   }
-  chmodSync(temporary, state.mode)
+  fs.chmodSync(temporary, state.mode)
   return temporary
 }

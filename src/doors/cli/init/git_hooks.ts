@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { HASHES, hasBlock, withHeadBlock, withoutBlock } from './block.ts'
 import { type FileState, lookAt, MISSING } from './files.ts'
 import { fileOf, type InitPart, textOf } from './part.ts'
@@ -31,19 +31,16 @@ export function gitHookParts(
     isLocal,
     isLinkKept: true,
     put: (before) => {
-      if (before.kind !== 'file' || isOpaque(before, path)) {
-        return fileOf(withHeadBlock(SHEBANG, body, HASHES, path), EXECUTABLE)
-      }
-      const text = withHeadBlock(textOf(path, before.bytes), body, HASHES, path)
-      return fileOf(text, before.mode)
+      const isShell = before.kind === 'file' && !isOpaque(before, path)
+      const text = isShell ? textOf(path, before.bytes) : SHEBANG
+      return fileOf(withHeadBlock(text, body, HASHES, path), isShell ? before.mode : EXECUTABLE)
     },
     take: (now) => {
       if (now.kind !== 'file' || isOpaque(now, path)) return now
       const text = textOf(path, now.bytes)
       if (!hasBlock(text, HASHES, path)) return now
       const left = withoutBlock(text, HASHES, path)
-      if (left.trim() !== '' && left !== SHEBANG) return fileOf(left, now.mode)
-      return lookAt(former)
+      return left.trim() === '' || left === SHEBANG ? lookAt(former) : fileOf(left, now.mode)
     },
   }
   return isKept ? [formerPart(path, former, isLocal), main] : [main]
@@ -64,13 +61,11 @@ function formerPart(path: string, former: string, isLocal: boolean): InitPart {
 /** Whether a hook is to be left as it is: our lines would not be run in it, or would wake it up. */
 function isOpaque(state: FileState, path: string): boolean {
   if (state.kind !== 'file') return state.kind === 'link'
-  if ((state.mode & 0o111) === 0 && !isHusky(path)) return true
+  // Husky starts the files of its folder itself, with sh.
+  if ((state.mode & 0o111) === 0 && basename(dirname(path)) !== '.husky') return true
   const head = state.bytes.toString('latin1', 0, 256)
   return head.startsWith('#!') ? !SHELL.test(head) : head.includes('\0')
 }
-
-/** Husky starts these files itself, with sh. */
-const isHusky = (path: string) => /(?:^|\/)\.husky$/.test(dirname(path))
 
 function ask(hook: GitHook, bin: string | undefined): string {
   const path = bin === undefined ? '' : `  PATH="$PATH:${bin}"\n`

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
+import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { type FileState, isSame, putFile } from './files.ts'
@@ -115,13 +116,8 @@ export class Manifest {
   }
 }
 
-function rootIn(path: string): string {
-  try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as Kind).root
-  } catch {
-    return ''
-  }
-}
+const rootIn = (path: string) =>
+  attempt(() => (JSON.parse(readFileSync(path, 'utf8')) as Kind).root, '')
 
 function keep(state: FileState): Kept {
   if (state.kind !== 'file') return state

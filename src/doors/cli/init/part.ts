@@ -1,4 +1,5 @@
 import { Refusal } from '../../../core/refusal.ts'
+import { hasBlock, type Marks, withBlock, withoutBlock } from './block.ts'
 import { type FileState, MISSING } from './files.ts'
 
 /** Our part of one file. Two functions say all: how it is put in, and how it is taken out. */
@@ -56,6 +57,31 @@ export function textOf(path: string, bytes: Buffer): string {
   if (Buffer.from(text).equals(bytes)) return text
   throw new Refusal('invalid', `${path} is not UTF-8 text`, {
     next: 'Save it as UTF-8, then run leasehold init again. Nothing was written.',
+  })
+}
+
+interface BlockPart {
+  path: string
+  why: string
+  body: string
+  marks: Marks
+  /** Whether others have written what our block would say; then it is left out. */
+  isTheirs?: (others: string) => boolean
+}
+
+/** A block of lines between our marks. Lines of others around it stay as they are. */
+export function blockPart({ path, why, body, marks, isTheirs }: BlockPart): InitPart {
+  return textPart({
+    path,
+    why,
+    put: (before) => {
+      const isOurs = before !== undefined && hasBlock(before, marks, path)
+      return !isOurs && isTheirs?.(before ?? '') ? before : withBlock(before, body, marks, path)
+    },
+    take: (now) => {
+      const left = withoutBlock(now, marks, path)
+      return left.trim() === '' ? undefined : left
+    },
   })
 }
 

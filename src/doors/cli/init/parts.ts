@@ -1,11 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AgentKind, FACTS, hookEvents } from './agents.ts'
-import { HASHES, MARKDOWN, hasBlock, withBlock, withoutBlock } from './block.ts'
+import { HASHES, MARKDOWN } from './block.ts'
 import type { InitCheckout } from './checkout.ts'
 import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
 import { hookPart } from './hook_settings.ts'
-import { type InitPart, textPart, wholePart } from './part.ts'
+import { blockPart, type InitPart, wholePart } from './part.ts'
 import { jsonServerPart, serverFor, tomlServerPart } from './servers.ts'
 import { RULES, SKILL } from './teaching.ts'
 
@@ -38,29 +38,24 @@ const IGNORED = /^\/?\.leasehold\/?\s*$/m
 
 function ignorePart({ root }: InitCheckout): InitPart {
   const path = join(root, '.gitignore')
-  return textPart({
+  return blockPart({
     path,
     why: 'the state is never committed',
-    put: (before) => {
-      const others = before === undefined ? '' : withoutBlock(before, HASHES, path)
-      if (IGNORED.test(others)) return before
-      return withBlock(before, `${STATE}/`, HASHES, path)
-    },
-    take: (now) => orNothing(withoutBlock(now, HASHES, path)),
+    body: `${STATE}/`,
+    marks: HASHES,
+    isTheirs: (others) => IGNORED.test(others),
   })
 }
 
 function rulesPart({ root }: InitCheckout): InitPart {
   const path = join(root, 'AGENTS.md')
-  return textPart({
+  return blockPart({
     path,
     why: 'the working rules, for every agent',
-    put: (before) => withBlock(before, RULES, MARKDOWN, path),
-    take: (now) => orNothing(withoutBlock(now, MARKDOWN, path)),
+    body: RULES,
+    marks: MARKDOWN,
   })
 }
-
-const orNothing = (text: string) => (text.trim() === '' ? undefined : text)
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
@@ -99,15 +94,12 @@ function importParts(root: string): InitPart[] {
   if (existsSync(path) && existsSync(rules) && realpathSync(path) === realpathSync(rules)) return []
   const line = path === inner ? '@../AGENTS.md' : '@AGENTS.md'
   return [
-    textPart({
+    blockPart({
       path,
       why: 'Claude Code reads AGENTS.md through this import',
-      put: (before) => {
-        const isOurs = before !== undefined && hasBlock(before, MARKDOWN, path)
-        if (!isOurs && before?.split(/\r?\n/).some((each) => each.trim() === line)) return before
-        return withBlock(before, line, MARKDOWN, path)
-      },
-      take: (now) => orNothing(withoutBlock(now, MARKDOWN, path)),
+      body: line,
+      marks: MARKDOWN,
+      isTheirs: (others) => others.split(/\r?\n/).some((each) => each.trim() === line),
     }),
   ]
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { HASHES, hasBlock, withBlock, withoutBlock } from './block.ts'
+import { HASHES } from './block.ts'
 import { isObject, JsonText } from './json_text.ts'
-import { type InitPart, textPart } from './part.ts'
+import { blockPart, type InitPart, textPart } from './part.ts'
 
 const NAME = 'leasehold'
 
@@ -51,17 +51,5 @@ export function tomlServerPart(path: string, why: string, { command, args }: Ser
   const body = `[mcp_servers.${NAME}]
 command = ${JSON.stringify(command)}
 args = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]`
-  return textPart({
-    path,
-    why,
-    put: (before) => {
-      const others = before === undefined ? '' : withoutBlock(before, HASHES, path)
-      if (THEIRS.test(others) && !hasBlock(before!, HASHES, path)) return before
-      return withBlock(before, body, HASHES, path)
-    },
-    take: (now) => {
-      const left = withoutBlock(now, HASHES, path)
-      return left.trim() === '' ? undefined : left
-    },
-  })
+  return blockPart({ path, why, body, marks: HASHES, isTheirs: (others) => THEIRS.test(others) })
 }

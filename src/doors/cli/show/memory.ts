@@ -6,52 +6,43 @@ import type {
   ShownVersion,
 } from '../../../operations/memory_show.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { span, table } from './table.ts'
+import { pageTable, span } from './table.ts'
 
 /** How results about shared memory are shown to a person. Whatever notes say is spelled out. */
 export const MEMORY_PRINTERS: ByAnswer<string> = {
   'memory.put': (put) => putLines(put, 'wrote'),
   'memory.delete': (put) => putLines(put, 'deleted'),
   'memory.get': noteSheet,
-  'memory.list': ({ items, next }) =>
-    table(
-      ['SCOPE', 'KEY', 'VERSION', 'AUTHOR', 'UPDATED', 'BYTES', 'TAGS'],
-      items.map((each) => [
-        each.scope,
-        each.key,
-        `${each.version}${each.conflict ? pc.red(' conflict') : ''}`,
-        each.author,
-        since(each.updated_at),
-        String(each.size),
-        each.tags.join(' '),
-      ]),
-      'No notes here. Write one: leasehold memory put KEY CONTENT',
-    ) + more(next),
-  'memory.history': ({ items, next }) =>
-    table(
-      ['', 'VERSION', 'FROM', 'WHAT', 'AUTHOR', 'AT', 'BYTES'],
-      items.map((each) => [
-        each.head ? pc.green('*') : '',
-        String(each.version),
-        each.parents.join(' '),
-        `${each.kind}${each.strategy ? ` (${each.strategy})` : ''}${each.kept ? '' : ' -'}`,
-        each.author,
-        each.created_at,
-        String(each.size),
-      ]),
-      'All its versions were pruned.',
-    ) + more(next),
+  'memory.list': (page) =>
+    pageTable(page, 'No notes here. Write one: leasehold memory put KEY CONTENT', {
+      SCOPE: 'scope',
+      KEY: 'key',
+      VERSION: ({ version, conflict }) => `${version}${conflict ? pc.red(' conflict') : ''}`,
+      AUTHOR: 'author',
+      UPDATED: ({ updated_at }) => since(updated_at),
+      BYTES: 'size',
+      TAGS: 'tags',
+    }),
+  'memory.history': (page) =>
+    pageTable(page, 'All its versions were pruned.', {
+      '': ({ head }) => (head ? pc.green('*') : ''),
+      VERSION: 'version',
+      FROM: ({ parents }) => parents.join(' '),
+      WHAT: ({ kind, strategy, kept }) =>
+        `${kind}${strategy ? ` (${strategy})` : ''}${kept ? '' : ' -'}`,
+      AUTHOR: 'author',
+      AT: 'created_at',
+      BYTES: 'size',
+    }),
   'memory.diff': ({ from, to, diff, added, removed }) =>
     [pc.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`), diffLines(diff)].join('\n'),
   'memory.prune': pruneLines,
-  'conflict.list': ({ items, next }) =>
-    items[0]?.sides ? conflictSheet(items[0]) : conflictTable(items) + more(next),
+  'conflict.list': (page) =>
+    page.items[0]?.sides ? conflictSheet(page.items[0]) : conflictTable(page),
   'conflict.resolve': ({ key, scope, version, open }) =>
     `${pc.green('resolved')}: ${key} in ${scope} is now version ${version}` +
     (open > 0 ? pc.yellow(`; ${open} more to settle`) : ''),
 }
-
-const more = (next: string | null) => (next ? pc.dim(`\nmore: --after ${next}`) : '')
 
 const since = (at: string) =>
   `${span(Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000)))} ago`
@@ -108,41 +99,34 @@ function diffLines(diff: string): string {
   return diff.split('\n').map(colour).join('\n')
 }
 
-function pruneLines({ dry_run, items, next }: AnswerOf<'memory.prune'>): string {
-  const shown = table(
-    ['SCOPE', 'KEY', 'VERSION', 'WHY', 'VERSIONS', 'BYTES'],
-    items.map((each) => [
-      each.scope,
-      each.key,
-      String(each.version),
-      each.why,
-      String(each.versions),
-      String(each.bytes),
-    ]),
-    'Nothing to prune.',
-  )
-  if (items.length === 0) return shown + more(next)
+function pruneLines(page: AnswerOf<'memory.prune'>): string {
+  const { dry_run, items } = page
+  const shown = pageTable(page, 'Nothing to prune.', {
+    SCOPE: 'scope',
+    KEY: 'key',
+    VERSION: 'version',
+    WHY: 'why',
+    VERSIONS: 'versions',
+    BYTES: 'bytes',
+  })
+  if (items.length === 0) return shown
   const said = dry_run
-    ? pc.yellow('Nothing was done yet. To take these away: --dry-run no')
+    ? pc.yellow('Nothing was removed yet. To remove these notes: --dry-run no')
     : pc.green(`pruned ${items.length}`)
-  return `${shown}\n${said}${more(next)}`
+  return `${shown}\n${said}`
 }
 
-function conflictTable(items: ShownConflict[]): string {
-  return table(
-    ['ID', 'SCOPE', 'KEY', 'OURS', 'THEIRS', 'STATUS', 'BY', 'SINCE'],
-    items.map((each) => [
-      each.id,
-      each.scope,
-      each.key,
-      String(each.ours),
-      String(each.theirs),
-      each.status === 'open' ? pc.red(each.status) : each.status,
-      each.opened_by,
-      since(each.opened_at),
-    ]),
-    'Nobody disagrees.',
-  )
+function conflictTable(page: AnswerOf<'conflict.list'>): string {
+  return pageTable(page, 'Nobody disagrees.', {
+    ID: 'id',
+    SCOPE: 'scope',
+    KEY: 'key',
+    OURS: 'ours',
+    THEIRS: 'theirs',
+    STATUS: ({ status }) => (status === 'open' ? pc.red(status) : status),
+    BY: 'opened_by',
+    SINCE: ({ opened_at }) => since(opened_at),
+  })
 }
 
 function conflictSheet(shown: ShownConflict): string {

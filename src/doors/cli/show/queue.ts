@@ -2,11 +2,11 @@ import pc from 'picocolors'
 import type { SettingInForce } from '../../../core/queue/host_settings.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import type { ShownRun } from '../../../operations/runs.ts'
-import { span, table } from './table.ts'
+import { factLines, pageTable, span } from './table.ts'
 
 const placed = ({ task, position }: AnswerOf<'queue.add' | 'queue.retry'>) => {
   const place = position === null ? '' : `, number ${position} in the queue of ${task.user}`
-  return `task ${pc.bold(task.id)} (${short(task.title, 40)})${place}`
+  return `task ${pc.bold(task.id)} (${short(task.title)})${place}`
 }
 
 const what = ({ project, user }: AnswerOf<'queue.pause'>) =>
@@ -28,6 +28,9 @@ const settledLine = ({ id, status }: AnswerOf<'queue.cleanup'>['items'][number])
     ? `${pc.yellow('stopping')} run ${id}`
     : `${pc.yellow('settled')} run ${id} (${status})`
 
+const NOTHING_WAITS =
+  'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me'
+
 /** How results of the queue and of runs are shown to a person. */
 export const QUEUE_PRINTERS: ByAnswer<string> = {
   'queue.add': (added) => `${pc.green('enqueued')} ${placed(added)}`,
@@ -41,35 +44,27 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
   'queue.release_user': ({ user, cancelled }) =>
     `${pc.yellow('released')} user ${user}` +
     (cancelled.length > 0 ? `: cancelled task ${cancelled.join(', ')}` : ''),
-  'queue.list': ({ items, next }) =>
-    table(
-      ['ID', 'USER', 'PROJECT', 'P', 'GROUP', 'WAITS', 'TITLE'],
-      items.map((task) => [
-        task.id,
-        task.user ?? '',
-        task.project ?? '',
-        String(task.priority),
-        task.group ?? '',
-        since(task.created_at),
-        short(task.title, 40),
-      ]),
-      'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me',
-    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'queue.list': (page) =>
+    pageTable(page, NOTHING_WAITS, {
+      ID: 'id',
+      USER: 'user',
+      PROJECT: 'project',
+      P: 'priority',
+      GROUP: 'group',
+      WAITS: ({ created_at }) => since(created_at),
+      TITLE: ({ title }) => short(title),
+    }),
   'queue.status': queueSheet,
-  'run.list': ({ items, next }) =>
-    table(
-      ['RUN', 'STATUS', 'USER', 'PROJECT', 'AGENT', 'TOOK', 'OUTCOME'],
-      items.map((run) => [
-        run.id,
-        colouredRun(run.status),
-        run.user ?? '',
-        run.project ?? '',
-        run.agent,
-        took(run),
-        run.outcome ?? '',
-      ]),
-      'No dispatcher has started anything yet. See: leasehold queue status',
-    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'run.list': (page) =>
+    pageTable(page, 'No dispatcher has started anything yet. See: leasehold queue status', {
+      RUN: 'id',
+      STATUS: ({ status }) => colouredRun(status),
+      USER: 'user',
+      PROJECT: 'project',
+      AGENT: 'agent',
+      TOOK: took,
+      OUTCOME: 'outcome',
+    }),
   'run.get': runSheet,
 }
 
@@ -87,8 +82,7 @@ const secondsBetween = (from: string, to: number) =>
   Math.max(0, Math.round((to - Date.parse(from)) / 1000))
 
 /** A title may be the first line of a prompt, and would wrap. */
-const short = (title: string, max: number) =>
-  title.length > max ? `${title.slice(0, max - 1)}…` : title
+const short = (title: string) => (title.length > 40 ? `${title.slice(0, 39)}…` : title)
 
 const since = (at: string) => span(secondsBetween(at, Date.now()))
 
@@ -142,18 +136,18 @@ function queueSheet(status: AnswerOf<'queue.status'>): string {
   for (const each of status.settings.filter(isDisputed)) {
     lines.push(pc.yellow(`  disputed  ${disputeLine(each)}`))
   }
-  const busy = user_locks.details.map((lock) => [
-    lock.user,
-    lock.task_id ?? '(by hand)',
-    lock.acquired_by_pid === null ? '' : String(lock.acquired_by_pid),
-    lock.acquired_at ? since(lock.acquired_at) : '',
-  ])
-  if (busy.length > 0) lines.push('', table(['BUSY USER', 'TASK', 'PID', 'FOR'], busy, ''))
-  return lines.join('\n')
+  if (user_locks.details.length === 0) return lines.join('\n')
+  const busy = pageTable({ items: user_locks.details }, '', {
+    'BUSY USER': 'user',
+    TASK: ({ task_id }) => task_id ?? '(by hand)',
+    PID: 'acquired_by_pid',
+    FOR: ({ acquired_at }) => acquired_at && since(acquired_at),
+  })
+  return [...lines, '', busy].join('\n')
 }
 
 function runSheet(run: ShownRun): string {
-  const facts: [string, string | number | null][] = [
+  const facts = factLines([
     ['status', colouredRun(run.status)],
     ['outcome', run.outcome],
     ['user', run.user],
@@ -166,12 +160,8 @@ function runSheet(run: ShownRun): string {
     ['ended', run.ended_at],
     ['exit code', run.exit_code],
     ['signal', run.signal],
-  ]
-  const lines = [pc.bold(`${run.id}  ${run.title ?? ''}`)]
-  for (const [name, value] of facts) {
-    if (value !== null) lines.push(`  ${pc.dim(name.padEnd(10))} ${String(value)}`)
-  }
+  ])
   // An agent that claimed the task itself prints elsewhere.
-  if (run.dispatcher !== null) lines.push(pc.dim(`  output: leasehold runs logs ${run.id}`))
-  return lines.join('\n')
+  const output = run.dispatcher === null ? [] : [pc.dim(`  output: leasehold runs logs ${run.id}`)]
+  return [pc.bold(`${run.id}  ${run.title ?? ''}`), ...facts, ...output].join('\n')
 }

@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { ShownCheck, ShownReservation } from '../../../operations/reservations.ts'
 import type { ByAnswer } from '../../../operations/registry.ts'
-import { span, table } from './table.ts'
+import { pageTable, span } from './table.ts'
 
 export const RESERVATION_PRINTERS: ByAnswer<string> = {
   'reserve.add': ({ items, warnings }) =>
@@ -12,20 +12,16 @@ export const RESERVATION_PRINTERS: ByAnswer<string> = {
     items.length === 0
       ? 'nothing was reserved here'
       : items.map(({ path }) => `${pc.green('released')} ${path}`).join('\n'),
-  'reserve.list': ({ items, next }) =>
-    table(
-      ['PATHS', 'HOLDER', 'SHARED', 'PID', 'EXPIRES IN', 'CHECKOUT', 'REASON'],
-      items.map((each) => [
-        each.path,
-        each.holder,
-        each.shared ? 'shared' : '',
-        'pid' in each ? String(each.pid) : '',
-        span(each.expires_in_seconds),
-        each.checkout ?? `all of ${each.project ?? 'them'}`,
-        each.reason ?? '',
-      ]),
-      'Nothing is reserved. Reserve paths: leasehold reserve add "src/**"',
-    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'reserve.list': (page) =>
+    pageTable(page, 'Nothing is reserved. Reserve paths: leasehold reserve add "src/**"', {
+      PATHS: 'path',
+      HOLDER: 'holder',
+      SHARED: ({ shared }) => (shared ? 'shared' : ''),
+      PID: 'pid',
+      'EXPIRES IN': ({ expires_in_seconds }) => span(expires_in_seconds),
+      CHECKOUT: ({ checkout, project }) => checkout ?? `all of ${project ?? 'them'}`,
+      REASON: 'reason',
+    }),
   'reserve.check': ({ items }) => items.map(checkLine).join('\n'),
 }
 

@@ -1,6 +1,6 @@
 import pc from 'picocolors'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { span, table } from './table.ts'
+import { moreOf, span, table } from './table.ts'
 
 /** How what was found in shared memory is shown to a person. What notes say is spelled out. */
 export const SEARCH_PRINTERS: ByAnswer<string> = {
@@ -31,7 +31,7 @@ export const SEARCH_PRINTERS: ByAnswer<string> = {
         ]),
       ]),
       'No two notes say the same, as far as is known.',
-    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+    ) + moreOf(next),
   'duplicate.resolve': ({ id, action }) => `${pc.green('settled')} ${id}: ${action}`,
 }
 

@@ -1,6 +1,7 @@
 import pc from 'picocolors'
 import type { ShownLease, ShownStatus } from '../../../operations/locks.ts'
 import type { AnswerOf, ByAnswer, RegisteredName } from '../../../operations/registry.ts'
+import type { SheetFact } from './table.ts'
 import { harmless, printable, safeJson } from '../../unseen.ts'
 import type { Context } from '../context.ts'
 import { MEMORY_PRINTERS } from './memory.ts'
@@ -8,7 +9,7 @@ import { QUEUE_PRINTERS } from './queue.ts'
 import { RESERVATION_PRINTERS } from './reservations.ts'
 import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
-import { span, table } from './table.ts'
+import { factLines, pageTable, span } from './table.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -44,45 +45,52 @@ const PRINTERS: ByAnswer<string> = {
   'lock.hand_off': (lease) =>
     `${pc.green('handed')} ${lease.name} to ${lease.holder}, fence ${pc.bold(String(lease.fence))}`,
   'lock.status': lockStatus,
-  'lock.list': ({ items }) =>
-    table(
-      ['LOCK', 'HOLDER', 'FENCE', 'PID', 'EXPIRES IN'],
-      items.map((lease) => [
-        lease.name,
-        lease.holder,
-        String(lease.fence),
-        'pid' in lease ? String(lease.pid) : '',
-        span(lease.expires_in_seconds),
-      ]),
-      'No lock is held. Take one: leasehold lock acquire NAME',
-    ),
+  'lock.list': (page) =>
+    pageTable(page, 'No lock is held. Take one: leasehold lock acquire NAME', {
+      LOCK: 'name',
+      HOLDER: 'holder',
+      FENCE: 'fence',
+      PID: 'pid',
+      'EXPIRES IN': ({ expires_in_seconds }) => span(expires_in_seconds),
+    }),
   'lock.explain': ({ sentence }) => sentence,
   'task.create': (task) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
   'task.get': taskSheet,
-  'task.list': ({ items, next }) =>
-    taskTable(items) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'task.list': (page) =>
+    pageTable(page, 'No tasks here. Add one: leasehold task add "Fix the login test"', {
+      ID: 'id',
+      STATUS: ({ status }) => coloured(status),
+      P: 'priority',
+      PROJECT: 'project',
+      ASSIGNEE: 'assignee',
+      TITLE: 'title',
+    }),
   'task.claim': claimLine,
   'task.status': claimLine,
   'task.update': (task) => `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
   'task.explain': ({ sentence }) => sentence,
-  'agent.list': ({ items }) =>
-    table(
-      ['AGENT', 'KIND', 'HOST', 'LAST SEEN', 'HOLDS'],
-      items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
-      'No agent has been here yet.',
-    ),
-  'lock.waiters': ({ items }) =>
-    table(
-      ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
-      items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
-      'Nobody waits for a lock.',
-    ),
-  'event.list': ({ items, next }) =>
-    table(
-      ['AT', 'EVENT', 'AGENT', 'LOCK OR TASK'],
-      items.map(({ at, type, agent, lock, task }) => [at, type, agent, lock ?? task ?? '']),
-      'Nothing has happened.',
-    ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
+  'agent.list': (page) =>
+    pageTable(page, 'No agent has been here yet.', {
+      AGENT: 'id',
+      KIND: 'kind',
+      HOST: 'host',
+      'LAST SEEN': 'last_seen_at',
+      HOLDS: 'holds',
+    }),
+  'lock.waiters': (page) =>
+    pageTable(page, 'Nobody waits for a lock.', {
+      AGENT: 'agent',
+      'WAITS FOR': 'names',
+      P: 'priority',
+      SINCE: 'asked_at',
+    }),
+  'event.list': (page) =>
+    pageTable(page, 'Nothing has happened.', {
+      AT: 'at',
+      EVENT: 'type',
+      AGENT: 'agent',
+      'LOCK OR TASK': ({ lock, task }) => lock ?? task,
+    }),
   'agent.heartbeat': ({ items }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
 }
@@ -123,25 +131,8 @@ const COLOURS: Record<string, (text: string) => string> = {
 
 const coloured = (status: string) => (COLOURS[status] ?? pc.bold)(status)
 
-function taskTable(items: ShownTask[]): string {
-  return table(
-    ['ID', 'STATUS', 'P', 'PROJECT', 'ASSIGNEE', 'TITLE'],
-    items.map((task) => [
-      task.id,
-      coloured(task.status),
-      String(task.priority),
-      task.project ?? '',
-      task.assignee ?? '',
-      task.title,
-    ]),
-    'No tasks here. Add one: leasehold task add "Fix the login test"',
-  )
-}
-
-type Fact = [name: string, value: string | number | null]
-
 /** How an enqueued task is run, and what went wrong so far. */
-function queueFacts(queue: ShownTask['queue']): Fact[] {
+function queueFacts(queue: ShownTask['queue']): SheetFact[] {
   if (!queue) return []
   const { agent_command, time_limit_seconds, retries, failed, lost } = queue
   const wrong = [failed > 0 && `failed ${failed}`, lost > 0 && `lost ${lost}`].filter(Boolean)
@@ -154,8 +145,7 @@ function queueFacts(queue: ShownTask['queue']): Fact[] {
 }
 
 function taskSheet(task: ShownTask): string {
-  const lines = [pc.bold(`${task.id}  ${task.title}`)]
-  const facts: Fact[] = [
+  const facts: SheetFact[] = [
     ['status', coloured(task.status)],
     ['version', task.version],
     ['priority', task.priority],
@@ -171,14 +161,10 @@ function taskSheet(task: ShownTask): string {
     ...queueFacts(task.queue),
     ['created', `${task.created_at} by ${task.created_by}`],
     ['updated', task.updated_at],
+    ['metadata', Object.keys(task.metadata).length > 0 ? JSON.stringify(task.metadata) : null],
   ]
-  for (const [name, value] of facts) {
-    if (value !== null && value !== '') lines.push(`  ${pc.dim(name.padEnd(11))} ${String(value)}`)
-  }
-  if (Object.keys(task.metadata).length > 0) {
-    lines.push(`  ${pc.dim('metadata'.padEnd(11))} ${JSON.stringify(task.metadata)}`)
-  }
-  return [...lines, ...(task.body ? ['', task.body] : [])].join('\n')
+  const head = pc.bold(`${task.id}  ${task.title}`)
+  return [head, ...factLines(facts), ...(task.body ? ['', task.body] : [])].join('\n')
 }
 
 function claimLine({ task, lease, run }: AnswerOf<'task.claim' | 'task.status'>): string {

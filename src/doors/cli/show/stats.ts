@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { ShownTimes, StatsReport } from '../../../core/stats/report.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { bytesText, span, table } from './table.ts'
+import { bytesText, pageTable, span, table } from './table.ts'
 
 export const STATS_PRINTERS: ByAnswer<string> = {
   'stats.get': statsSheet,
@@ -9,8 +9,8 @@ export const STATS_PRINTERS: ByAnswer<string> = {
     table(
       ['ALERT', 'SINCE', 'WHAT'],
       items.map(({ rule, since, message, undelivered }) => {
-        const untold = undelivered.map((each) => pc.yellow(` (not told by ${each})`)).join('')
-        return [pc.red(rule), since, message + untold]
+        const unsent = undelivered.map((each) => pc.yellow(` (not sent by ${each})`)).join('')
+        return [pc.red(rule), since, message + unsent]
       }),
       'Nothing to worry about.',
     ),
@@ -31,15 +31,6 @@ function time(seconds: number | null): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`
   return seconds < 10 ? `${seconds.toFixed(1)}s` : span(Math.round(seconds))
 }
-
-const timesRow = (name: string, times: ShownTimes) => [
-  name,
-  String(times.count),
-  time(times.mean_seconds),
-  time(times.p50_seconds),
-  time(times.p90_seconds),
-  time(times.p99_seconds),
-]
 
 const percent = (part: number) => `${(part * 100).toFixed(1)}%`
 
@@ -65,16 +56,12 @@ function statsSheet(report: AnswerOf<'stats.get'>): string {
   const parts = [
     `${pc.bold('statistics')}  ${report.from} – ${report.to}`,
     facts.map(([name, said]) => `  ${pc.dim(name!.padEnd(9))} ${said}`).join('\n'),
-    table(
-      ['TIME', 'COUNT', 'MEAN', 'P50', 'P90', 'P99'],
-      [
-        timesRow('wait for a lock', report.wait),
-        timesRow('hold of a lock', report.hold),
-        timesRow('in the queue', queue.wait),
-        timesRow('claim to start', queue.dispatch),
-      ],
-      '',
-    ),
+    timesTable([
+      { what: 'wait for a lock', ...report.wait },
+      { what: 'hold of a lock', ...report.hold },
+      { what: 'in the queue', ...queue.wait },
+      { what: 'claim to start', ...queue.dispatch },
+    ]),
     ...contended(report),
     ...longestWaits(report),
     ...fairness(report),
@@ -82,17 +69,27 @@ function statsSheet(report: AnswerOf<'stats.get'>): string {
   return parts.join('\n\n')
 }
 
+const timesTable = (items: (ShownTimes & { what: string })[]) =>
+  pageTable({ items }, '', {
+    TIME: 'what',
+    COUNT: 'count',
+    MEAN: ({ mean_seconds }) => time(mean_seconds),
+    P50: ({ p50_seconds }) => time(p50_seconds),
+    P90: ({ p90_seconds }) => time(p90_seconds),
+    P99: ({ p99_seconds }) => time(p99_seconds),
+  })
+
 function contended({ contended: locks }: StatsReport): string[] {
   if (locks.length === 0) return []
   const most = Math.max(...locks.map(({ refused, waits }) => refused + waits))
-  const rows = locks.map(({ name, refused, waits, waited_seconds }) => [
-    name,
-    String(refused),
-    String(waits),
-    time(waited_seconds),
-    bar(refused + waits, most),
-  ])
-  return [table(['MOST CONTENDED', 'REFUSED', 'WAITS', 'WAITED', ''], rows, '')]
+  const shown = pageTable({ items: locks }, '', {
+    'MOST CONTENDED': 'name',
+    REFUSED: 'refused',
+    WAITS: 'waits',
+    WAITED: ({ waited_seconds }) => time(waited_seconds),
+    '': ({ refused, waits }) => bar(refused + waits, most),
+  })
+  return [shown]
 }
 
 function longestWaits({ longest_waits }: StatsReport): string[] {
@@ -107,16 +104,15 @@ function longestWaits({ longest_waits }: StatsReport): string[] {
 function fairness({ fairness: { index, users } }: StatsReport): string[] {
   if (users.length === 0) return []
   const most = Math.max(...users.map(({ share }) => share))
-  const rows = users.map((each) => [
-    each.user,
-    String(each.weight),
-    String(each.runs),
-    time(each.run_seconds),
-    percent(each.share),
-    percent(each.fair_share),
-    bar(each.share, most),
-  ])
-  const head = ['USER', 'WEIGHT', 'RUNS', 'RUN TIME', 'SHARE', 'BY WEIGHT', '']
+  const shown = pageTable({ items: users }, '', {
+    USER: 'user',
+    WEIGHT: 'weight',
+    RUNS: 'runs',
+    'RUN TIME': ({ run_seconds }) => time(run_seconds),
+    SHARE: ({ share }) => percent(share),
+    'BY WEIGHT': ({ fair_share }) => percent(fair_share),
+    '': ({ share }) => bar(share, most),
+  })
   const said = index === null ? '' : `\n${pc.dim(`fairness ${index} (1 is even)`)}`
-  return [table(head, rows, '') + said]
+  return [shown + said]
 }

@@ -15,6 +15,35 @@ export function table(head: string[], rows: string[][], empty: string): string {
   return [pc.dim(line(head)), ...rows.map(line)].join('\n')
 }
 
+type Cell = string | number | null | undefined | readonly string[]
+/** A column shows a field as it is, or something made of the item. */
+type Columns<T> = Record<string, keyof T | ((item: T) => Cell)>
+
+/** One page of items with a column for each fact, and how to see the rest. */
+export function pageTable<T extends object>(
+  { items, next = null }: { items: readonly T[]; next?: string | null },
+  empty: string,
+  columns: Columns<T>,
+): string {
+  const show = Object.values(columns)
+  const cell = (item: T, of: keyof T | ((item: T) => Cell)) => {
+    const shown = typeof of === 'function' ? of(item) : (item[of] as Cell)
+    return typeof shown === 'object' ? (shown ?? []).join(' ') : String(shown ?? '')
+  }
+  const rows = items.map((item) => show.map((of) => cell(item, of)))
+  return table(Object.keys(columns), rows, empty) + moreOf(next)
+}
+
+export const moreOf = (next: string | null) => (next ? pc.dim(`\nmore: --after ${next}`) : '')
+
+export type SheetFact = [name: string, value: string | number | null]
+
+/** What is known, one fact per line. */
+export const factLines = (facts: SheetFact[]) =>
+  facts
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `  ${pc.dim(name.padEnd(11))} ${value}`)
+
 function width(cell: string): number {
   return Array.from(stripVTControlCharacters(cell)).length
 }

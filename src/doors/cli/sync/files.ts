@@ -2,6 +2,7 @@ import { constants, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from
 import { link, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isUtf8 } from 'node:buffer'
+import { attempt } from '../../../core/attempt.ts'
 import { NOTE_BYTES_MAX } from '../../../core/bounds.ts'
 import { step } from '../../../daemon/steps.ts'
 import { sha256, uniqueId } from '../../../machine/digest.ts'
@@ -66,13 +67,7 @@ const isFolder = (path: string) =>
   lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** A folder that may not be read, or is gone by now, is empty to us; `strangeFolder` says why. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
-}
+const namesIn = (folder: string) => attempt(() => readdirSync(folder), [])
 
 /**
  * Why nothing can be said about the files of the folder that `path` is in: something else is in its

@@ -61,7 +61,7 @@ export class Folder {
     return this.result.skipped.some((each) => each.path === path)
   }
 
-  /** Whether its folder is none, and so nothing about the file is known; that is told then. */
+  /** Whether its folder is none, and so nothing about the file is known; if so, it is skipped. */
   isStrange(path: string): boolean {
     const why = strangeFolder(this.plan.dir, path)
     if (why !== undefined) this.skip(path, why)

@@ -1,3 +1,5 @@
+import { attempt } from '../../../core/attempt.ts'
+
 /** A note as Markdown with front matter. The content follows as it is, whatever it says. */
 export interface Note {
   scope: string
@@ -117,11 +119,7 @@ function read(fields: Map<string, string>): Omit<Said, 'content'> {
 
 function textIn(value: string | undefined): string | undefined {
   if (!value?.startsWith('"')) return value?.replace(/^'(.*)'$/, '$1')
-  try {
-    return String(JSON.parse(value))
-  } catch {
-    return undefined
-  }
+  return attempt(() => String(JSON.parse(value)), undefined)
 }
 
 /** `a, "b, c"` → two tags. */

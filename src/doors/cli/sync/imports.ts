@@ -129,7 +129,7 @@ async function missFile(
 ): Promise<void> {
   const { found, entries, result, plan } = folder
   if (found.has(path) || !folder.isAsked(entry)) return
-  // Something is there that we cannot read: it was told, and it is no deletion.
+  // Something is there that we cannot read: that was reported, and it is no deletion.
   if (folder.isSkipped(path) || folder.isStrange(path)) return
   if (plan.isGone?.(path) === false) return void folder.waiting.add(path)
   entries.delete(path)

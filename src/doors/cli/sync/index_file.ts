@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { uniqueId } from '../../../machine/digest.ts'
@@ -54,17 +54,9 @@ export async function readIndex(dir: string, store: string): Promise<Index> {
   return { entries: new Map(files), text }
 }
 
-async function readText(dir: string): Promise<string> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW
-  const file = await open(join(dir, INDEX_FILE), flags).catch(() => undefined)
-  if (!file) return ''
-  try {
-    return await file.readFile('utf8')
-  } catch {
-    return ''
-  } finally {
-    await file.close()
-  }
+function readText(dir: string): Promise<string> {
+  const flag = constants.O_RDONLY | constants.O_NOFOLLOW
+  return readFile(join(dir, INDEX_FILE), { encoding: 'utf8', flag }).catch(() => '')
 }
 
 function documentIn(text: string): Document | undefined {

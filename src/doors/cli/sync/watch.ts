@@ -29,7 +29,7 @@ export interface Watching {
 
 /**
  * Syncs a folder whenever a file or a note has changed, until the signal is aborted; a sync that is
- * under way then is completed. Whoever calls holds the lock of the folder. Refuses what the first
+ * under way then is completed. The caller holds the lock of the folder. Refuses what the first
  * sync refuses, and later only what does not pass.
  */
 export async function watchFolder(watching: Watching): Promise<void> {

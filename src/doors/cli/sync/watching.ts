@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import pc from 'picocolors'
 import { isMomentary, isRefusal, type Refusal } from '../../../core/refusal.ts'
 import { visible } from '../../unseen.ts'
@@ -18,7 +19,7 @@ export async function watchUntilEnded(
   allowDeletions: boolean,
 ): Promise<void> {
   const ending = new AbortController()
-  // Once: whoever asks a second time does not want to wait.
+  // Once: a second signal ends the process at once.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => ending.abort())
   }
@@ -41,7 +42,7 @@ export async function watchUntilEnded(
       const passes = isMomentary(error) || isRefusal(error, 'lease_expired')
       if (!passes || !teller.hasSaid) throw error
       teller.warn(error)
-      await pause(RETRY_MS, ending.signal)
+      await setTimeout(RETRY_MS, undefined, { signal: ending.signal }).catch(() => undefined)
     }
   }
 }
@@ -49,16 +50,6 @@ export async function watchUntilEnded(
 /** Not of what is done behind notes: those say nothing new. */
 const isOfNotes = (type: string) =>
   type.startsWith('memory.') && type !== 'memory.embedded' && type !== 'memory.retried'
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
-}
 
 /** Tells what was done, once: what is skipped is skipped in every sync. */
 class Teller {

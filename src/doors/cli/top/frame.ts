@@ -80,7 +80,7 @@ interface Part {
   more: number
 }
 
-/** How many rows each part gets: first what all need, then the rest to whoever has more. */
+/** How many rows each part gets: one each in turn, until all are shown or the room is used. */
 function share(parts: Part[], room: number): number[] {
   const wants = parts.map(({ rows, most = Infinity }) => Math.min(rows.length, most))
   const sizes = wants.map(() => 0)

@@ -1,0 +1,156 @@
+import { lockOf } from './locks/lease.ts'
+import { scopeOfLane } from './queue/lane.ts'
+import { groupLimit, projectLimit } from './queue/limit.ts'
+import { userLock } from './queue/share.ts'
+import type { TableName, Tables } from './rows.ts'
+import type { INDEXES, IndexName, Need } from './view.ts'
+
+/**
+ * What rules are likely to read next, and what they usually change. The rules are right without
+ * it; stores load and write less often with it. It is data, so that a store can follow it row by
+ * row or turn it into SQL, and no store has to know a rule.
+ */
+
+/** A row by its key, or the first rows of a group, as a row that was read before names them. */
+export type Likely = ({ table: TableName } | { index: IndexName }) & {
+  prefix?: string
+  /** Joined as `keyOf` does; where one is null there is nothing to read. */
+  fields: readonly string[]
+  /** What is likely to be read after those rows. */
+  next?: readonly Likely[]
+}
+
+interface IndexAhead {
+  /** Every ask of a batch takes a row, so that the next ask looks at the row behind it. */
+  taken?: true
+  /** So many rows of a group are looked at: the first, and the one behind it when that is taken. */
+  looked?: number
+  /** What is likely to be read after a row was found here. */
+  next?: readonly Likely[]
+}
+
+type RowOfIndex<I extends IndexName> = (typeof INDEXES)[I]['table']
+type Field<T extends TableName> = keyof Tables[T] & string
+/** Steps from rows of `T`: a field that such a row does not have does not compile. */
+type From<T extends TableName> = readonly (Likely & { fields: readonly Field<T>[] })[]
+
+const AFTER_READY: From<'ready'> = [
+  { table: 'task', fields: ['task_id'] },
+  { table: 'lease', prefix: lockOf(''), fields: ['task_id'] },
+]
+
+/** A lane that meets a full limit is parked, and the next lane of the same user is tried. */
+const AFTER_LANE: From<'lane'> = [
+  { table: 'task', fields: ['head_task'] },
+  { table: 'lease', prefix: lockOf(''), fields: ['head_task'] },
+  { table: 'limit', prefix: projectLimit(''), fields: ['project'] },
+  { table: 'limit', prefix: groupLimit(''), fields: ['group'] },
+  { index: 'line_of', prefix: lockOf(''), fields: ['head_task'] },
+  { index: 'ready_in_lane', prefix: scopeOfLane(''), fields: ['key'] },
+  { index: 'lanes_parked_at', prefix: projectLimit(''), fields: ['project', 'user'] },
+]
+
+/** Whether it is the turn of a user, or one of its parked lanes can be woken. */
+const AFTER_USER: From<'share'> & From<'parking'> = [
+  { table: 'lease', prefix: userLock(''), fields: ['user'] },
+  { index: 'line_of', prefix: userLock(''), fields: ['user'] },
+  { index: 'lanes_of', fields: ['user'], next: AFTER_LANE },
+  { index: 'parkings_of', fields: ['user'] },
+]
+
+const AFTER_SHARE: From<'share'> = [
+  { table: 'lane', fields: ['next_lane'], next: AFTER_LANE },
+  ...AFTER_USER,
+]
+
+const AFTER_PARKING: From<'parking'> = [
+  { table: 'share', fields: ['user'] },
+  { index: 'lanes_parked_at', fields: ['key'], next: AFTER_LANE },
+  ...AFTER_USER,
+]
+
+/** By index; one that is not named here is read a few rows at a time, with nothing behind them. */
+export const AHEAD: Partial<Record<IndexName, IndexAhead>> = {
+  ready_in: { taken: true, next: AFTER_READY },
+  ready_in_lane: { looked: 2 },
+  shares_in_turn: { taken: true, next: AFTER_SHARE },
+  parkings_at: { taken: true, next: AFTER_PARKING },
+} satisfies { [I in IndexName]?: IndexAhead & { next?: From<RowOfIndex<I>> } }
+
+/** The indexes that have something to read behind their rows. */
+export const FOLLOWED = Object.entries(AHEAD).flatMap(([index, { next }]) =>
+  next ? [{ index: index as IndexName, next }] : [],
+)
+
+/** What `likely` names, seen from `row`; undefined where there is nothing to read. */
+export function nameFrom(row: object, { prefix = '', fields }: Likely): string | undefined {
+  let name = prefix
+  for (let i = 0; i < fields.length; i += 1) {
+    const part = (row as Record<string, string | null>)[fields[i]!]
+    if (part === null || part === undefined) return undefined
+    name += i === 0 ? part : `\n${part}`
+  }
+  return name
+}
+
+/** The same, as what a store is asked to load. */
+export function needFrom(row: object, likely: Likely): Need | undefined {
+  const name = nameFrom(row, likely)
+  if (name === undefined) return undefined
+  if ('table' in likely) return { table: likely.table, key: name }
+  const limit = AHEAD[likely.index]?.looked
+  return { index: likely.index, group: name, ...(limit !== undefined && { limit }) }
+}
+
+interface TableAhead {
+  /** Without a row unless somebody waits or depends on something. */
+  often_empty?: true
+  /** Every claim looks at some of its rows. */
+  claimed?: true
+  /** The fields that a claim, a renewal or an end changes, and hardly anything else. */
+  changes?: readonly string[]
+}
+
+/** By table: how claims use its rows. */
+export const TABLE_AHEAD: Partial<Record<TableName, TableAhead>> = {
+  task: {
+    changes: [
+      'status',
+      'version',
+      'assignee',
+      'assigned_at',
+      'attempts',
+      'updated_at',
+      'lock_fence',
+      'run_id',
+    ],
+  },
+  dependency: { often_empty: true },
+  ready: { claimed: true },
+  lease: { claimed: true, changes: ['expires_ms', 'ended_at', 'reason'] },
+  run: { changes: ['status', 'ended_at', 'outcome'] },
+  ticket: { often_empty: true },
+  place: { often_empty: true },
+  agent: { changes: ['last_seen_at', 'last_seen_ms'] },
+  queue: { claimed: true },
+  limit: { claimed: true },
+  parking: { claimed: true, often_empty: true },
+  lane: { claimed: true, changes: ['ready', 'head_rank', 'head_task', 'head_high', 'parked_on'] },
+  share: {
+    claimed: true,
+    changes: [
+      'running',
+      'pending',
+      'pending_high',
+      'waits',
+      'last_ms',
+      'vt',
+      'run_ms',
+      'lanes',
+      'next_lane',
+      'next_task',
+      'next_high',
+      'turn',
+    ],
+  },
+} satisfies { [T in TableName]?: TableAhead & { changes?: readonly Field<T>[] } }
