@@ -4,14 +4,16 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   copyFileSync,
+  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -103,6 +105,7 @@ try {
   for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     await keepCode(fresh)
+    writeFileSync(`${out}/leasehold.1`, execFileSync(process.execPath, ['bin/leasehold', 'man']))
     await buildSdk(fresh)
     await buildWeb(fresh)
   }
@@ -179,12 +182,27 @@ function writeTypes() {
   const types = `${out}/types`
   rmSync(types, { recursive: true, force: true })
   execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.types.json'], { stdio: 'inherit' })
-  for (const name of readdirSync(types, { recursive: true }).map(String)) {
-    if (!name.endsWith('.d.ts')) continue
+  const ours = readdirSync(types, { recursive: true }).map(String)
+  for (const name of ours.filter((each) => each.endsWith('.d.ts'))) {
     const text = readFileSync(`${types}/${name}`, 'utf8')
-    // The compiler keeps our .ts in declarations; a package has .js beside them.
-    writeFileSync(`${types}/${name}`, text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"))
+    const up = relative(dirname(name), '.') || '.'
+    const named = text
+      // The compiler keeps our .ts in declarations; a package has .js beside them.
+      .replaceAll(/((?:from |import\()(['"])\.[^'"]*)\.ts\2/g, '$1.js$2')
+      .replaceAll(/(['"])zod\/(?:v4\/)?(mini|core)\1/g, `$1${up}/zod/v4/$2/index.js$1`)
+    writeFileSync(`${types}/${name}`, named)
   }
+  keepZodTypes(`${types}/zod`)
+}
+
+/** Zod itself is bundled. Of its 8 MB a package needs the declarations that ours refer to. */
+function keepZodTypes(to) {
+  const from = 'node_modules/zod'
+  const isKept = (path) => statSync(path).isDirectory() || path.endsWith('.d.ts')
+  for (const part of ['mini', 'core', 'locales']) {
+    cpSync(`${from}/v4/${part}`, `${to}/v4/${part}`, { recursive: true, filter: isKept })
+  }
+  copyFileSync(`${from}/LICENSE`, `${to}/LICENSE`)
 }
 
 function sqlFiles() {

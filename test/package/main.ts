@@ -1,9 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { crossCaches } from './cache.ts'
+import { timeToRefusal } from './newcomer.ts'
+import { isBad, megabytes, Runner, type Said } from './run.ts'
 
 /**
  * Packs the project as it would be published, installs it in an empty folder, and uses it there
@@ -13,48 +14,19 @@ const { values } = parseArgs({
   options: { node: { type: 'string', multiple: true }, keep: { type: 'boolean', default: false } },
 })
 
+/** What a newcomer may wait until an edit is refused, from the tarball on. */
+const REFUSAL_SECONDS_MAX = 120
+const TARBALL_MB_MAX = 3
+const INSTALLED_MB_MAX = 72
+const INSTALLED_LEAN_MB_MAX = 60
+
 /** The oldest and the newest of each release, as published in the package of that name. */
 const NODES = values.node ?? ['20.19.0', '20', '22', '24.0.0', '24']
 const ROOT = resolve(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-package-'))
-
-interface Said {
-  code: number | null
-  out: string
-  err: string
-}
-
-function run(command: string[], cwd: string, env: NodeJS.ProcessEnv = {}, input = ''): Said {
-  const [file, ...args] = command as [string, ...string[]]
-  const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
-    ...{ cwd, input, encoding: 'utf8', timeout: 600_000, maxBuffer: 2 ** 26 },
-    env: { ...clean(), HOME: join(folder, 'home'), ...env },
-  })
-  return {
-    code: status,
-    out: stdout ?? '',
-    err: `${stderr ?? ''}${signal ?? error?.message ?? ''}`,
-  }
-}
-
-/** Without what a developer's shell or npm has set for this project. */
-function clean(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(LEASEHOLD|npm_)/i.test(name))
-  return Object.fromEntries(kept)
-}
-
-function must(command: string[], cwd: string): string {
-  const { code, out, err } = run(command, cwd)
-  if (code !== 0) throw new Error(`${command.join(' ')} exited with ${code}: ${out}${err}`)
-  return out
-}
-
-function sizeOf(path: string): number {
-  if (!statSync(path).isDirectory()) return statSync(path).size
-  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
-}
-
-const megabytes = (path: string) => `${(sizeOf(path) / 1e6).toFixed(1)} MB`
+const runner = new Runner(join(folder, 'home'))
+const run = runner.run.bind(runner)
+const must = runner.must.bind(runner)
 
 function emptyProject(name: string): string {
   const place = join(folder, name)
@@ -124,7 +96,6 @@ function checks(node: string, place: string): [string, () => Said][] {
 }
 
 const lines = (messages: object[]) => messages.map((each) => `${JSON.stringify(each)}\n`).join('')
-const isBad = ({ code, err }: Said) => code !== 0 || err !== ''
 const firstBad = (said: Said[]) => said.find(isBad) ?? said.at(-1)!
 const mcp = (said: Said) => (said.out.includes('claim_task') ? said : { ...said, code: 1 })
 
@@ -136,6 +107,8 @@ export async function use(): Promise<ShownLease> {
   return client.withLock('x', {}, (signal, lease) => (signal.throwIfAborted(), lease))
 }\n`
   writeFileSync(join(place, 'use.ts'), text)
+  const example = join(place, 'node_modules/leasehold/examples/typescript/agent.ts')
+  writeFileSync(join(place, 'agent.ts'), readFileSync(example))
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
   const flags = ['--noEmit', '--strict', '--target', 'es2023', '--types', 'node']
   return [
@@ -144,7 +117,7 @@ export async function use(): Promise<ShownLease> {
     ['bundler', 'preserve'],
   ].map(([resolution, module]) => {
     const how = ['--moduleResolution', resolution!, '--module', module!]
-    return [`types ${resolution}`, () => run([tsc, ...flags, ...how, 'use.ts'], place)]
+    return [`types ${resolution}`, () => run([tsc, ...flags, ...how, 'use.ts', 'agent.ts'], place)]
   })
 }
 
@@ -159,21 +132,65 @@ function tell(who: string, made: [string, () => Said][]): void {
   console.log(`${who}: ${made.map(([name]) => name).join(', ')}`)
 }
 
+function say(what: string, isRight: boolean): void {
+  isBroken ||= !isRight
+  console.log(isRight ? what : `  FAILS ${what}`)
+}
+
+function install(name: string, ...what: string[]): string {
+  const place = emptyProject(name)
+  must(['npm', 'install', '--loglevel=error', ...what], place)
+  return place
+}
+
+function sayMegabytes(what: string, path: string, max: number): void {
+  const size = megabytes(path)
+  say(`${what} ${size.toFixed(1)} MB (at most ${max})`, size <= max)
+}
+
+/** Without the model, notes are found by their words. */
+function leanChecks(place: string): [string, () => Said][] {
+  const bin = join(place, 'node_modules/leasehold/bin/leasehold')
+  const cli = (...args: string[]) => run([process.execPath, bin, ...args], place)
+  const found = () => {
+    const said = cli('memory', 'search', 'make', '--json')
+    return said.out.includes('make first') ? { ...said, err: '' } : { ...said, code: 1 }
+  }
+  return [
+    ['claim', () => firstBad([cli('task', 'add', 'Try it'), cli('task', 'claim', '--agent', 'a')])],
+    ['memory', () => firstBad([cli('memory', 'put', 'build', 'make first'), found()])],
+  ]
+}
+
 try {
+  mkdirSync(runner.home)
   const packed = must(['npm', 'pack', '--silent', '--pack-destination', folder], ROOT)
   const tarball = join(folder, packed.trim().split('\n').at(-1)!)
-  const place = emptyProject('installed')
-  must(['npm', 'install', '--loglevel=error', tarball, '@types/node@20'], place)
-  console.log(`tarball ${megabytes(tarball)}, installed ${megabytes(join(place, 'node_modules'))}`)
-  for (const version of NODES) {
-    const node = nodeOf(version)
-    for (const fresh of [join(place, 'repo'), join(folder, 'home')]) {
+  sayMegabytes('tarball', tarball, TARBALL_MB_MAX)
+  const { seconds, isRight, said } = await timeToRefusal(runner, folder, tarball)
+  const isQuick = isRight && seconds < REFUSAL_SECONDS_MAX
+  say(`from the tarball to a refused edit: ${seconds.toFixed(1)} s${isRight ? '' : said}`, isQuick)
+  const place = install('installed', tarball)
+  sayMegabytes('installed', join(place, 'node_modules'), INSTALLED_MB_MAX)
+  const lean = install('lean', '--omit=optional', tarball)
+  sayMegabytes('installed without the model', join(lean, 'node_modules'), INSTALLED_LEAN_MB_MAX)
+  tell('without the model', leanChecks(lean))
+  const nodes: [string, string][] = []
+  for (const wanted of NODES) {
+    const node = nodeOf(wanted)
+    for (const fresh of [join(place, 'repo'), runner.home]) {
       rmSync(fresh, { recursive: true, force: true })
       mkdirSync(fresh)
     }
     must(['git', 'init', '-q'], join(place, 'repo'))
-    tell(`Node ${must([node, '--version'], place).trim()}`, checks(node, place))
+    const version = must([node, '--version'], place).trim()
+    nodes.push([version, node])
+    tell(`Node ${version}`, checks(node, place))
   }
+  const faults = crossCaches(runner, place, nodes)
+  const pairs = `${nodes.length} × ${nodes.length}`
+  say(['a cache of each Node on each', pairs, ...faults].join('\n  '), faults.length === 0)
+  must(['npm', 'install', '--no-save', '--loglevel=error', '@types/node@20'], place)
   tell('TypeScript', typeChecks(place))
 } finally {
   if (!values.keep) rmSync(folder, { recursive: true, force: true })

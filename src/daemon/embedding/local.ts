@@ -101,7 +101,8 @@ export class LocalProvider implements Provider {
     thread.on('error', (error) => {
       if (this.thread !== thread) return
       this.thread = undefined
-      this.fail(error)
+      const isMissing = error.message.startsWith('Cannot find module')
+      this.fail(isMissing ? new Error('its packages were left out when npm installed us') : error)
     })
     return thread
   }

@@ -16,7 +16,9 @@ import { addHook } from './commands/hook.ts'
 import { addInit } from './commands/init.ts'
 import { addMcp } from './commands/mcp.ts'
 import { addMemorySync } from './commands/memory_sync.ts'
+import { ABOUT_ALL, addPages } from './commands/pages.ts'
 import { addRun } from './commands/run.ts'
+import { addService } from './commands/service.ts'
 import { addServing } from './commands/serving.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
@@ -34,8 +36,9 @@ export async function main(argv: string[]): Promise<number> {
   const enter = (options: GlobalOptions) =>
     (context = contextOf(options, process.env, process.cwd()))
   try {
-    // A flag may come first, and `help` asks about another noun: then every command is needed.
-    const asked = argv[0]?.startsWith('-') || argv[0] === 'help' ? undefined : argv[0]
+    // A flag may come first, and some ask about others: then every command is needed.
+    const [first = ''] = argv
+    const asked = first.startsWith('-') || ABOUT_ALL.has(first) ? undefined : first
     root = program(enter, asked)
     await root.parseAsync(argv, { from: 'user' })
     return Number(process.exitCode ?? 0)
@@ -82,6 +85,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addConfig(groups('config'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
+  addService(root, enter)
   addDashboard(root, enter)
   addMcp(root, enter)
   addHook(root)
@@ -90,6 +94,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addInit(root)
   addDemo(root)
   addTop(root, enter)
+  addPages(root)
   for (const command of root.commands) refuseExcess(command)
   return root
 }
