@@ -60,9 +60,7 @@ export function textOf(path: string, bytes: Buffer): string {
   })
 }
 
-interface BlockPart {
-  path: string
-  why: string
+interface BlockPart extends Pick<TextPart, 'path' | 'why'> {
   body: string
   marks: Marks
   /** Whether others have written what our block would say; then it is left out. */
