@@ -19,6 +19,7 @@ const LONG = [
   'e2e/run.test.ts',
   'faults/crash.test.ts',
   'doors/mcp.test.ts',
+  'docs/docs.test.ts',
   'e2e/dispatch_fair.test.ts',
 ]
 

@@ -8,12 +8,11 @@ export interface Block {
   lines: string[]
   /** What the HTML comment before it says: why it is not run, or where. */
   unrun: string | undefined
-  slow: boolean
   machine: string
 }
 
 const FENCE = /^(\s*)```(\w*)\s*$/
-const NOTE = /^\s*<!-- (not run|slow|on): (.+?) -->\s*$/
+const NOTE = /^\s*<!-- (not run|on): (.+?) -->\s*$/
 
 export function blocksOf(path: string, text: string): Block[] {
   const found: Block[] = []
@@ -29,8 +28,8 @@ export function blocksOf(path: string, text: string): Block[] {
       do i += 1
       while (i < lines.length && !/^\s*```\s*$/.test(lines[i]!))
       const inside = lines.slice(start, i).map((line) => line.slice(indent.length))
-      const { 'not run': unrun, on: machine = 'a', slow } = notes
-      found.push({ at: `${path}:${start}`, language, lines: inside, unrun, machine, slow: !!slow })
+      const { 'not run': unrun, on: machine = 'a' } = notes
+      found.push({ at: `${path}:${start}`, language, lines: inside, unrun, machine })
     }
     if (!note && lines[i]!.trim() !== '') notes = {}
   }

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { checkFile } from '../../src/daemon/config/schema.ts'
-import { ROUNDS } from '../support/processes.ts'
 import { type Block, blocksOf, isShown, stepsOf } from './blocks.ts'
 import { play } from './player.ts'
 
@@ -17,8 +16,7 @@ const PAGES = [
     .toSorted(),
 ]
 const blocks = PAGES.flatMap((path) => blocksOf(path, readFileSync(join(ROOT, path), 'utf8')))
-const isRun = ({ language, unrun, slow }: Block) =>
-  SHELL.has(language) && unrun === undefined && (ROUNDS > 1 || !slow)
+const isRun = ({ language, unrun }: Block) => SHELL.has(language) && unrun === undefined
 
 describe('every command of the pages works as written', () => {
   const run = blocks.filter(isRun)

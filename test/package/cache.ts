@@ -11,7 +11,8 @@ const { readFileSync, writeFileSync } = require('node:fs')
 const { Script } = require('node:vm')
 const [cli, to] = process.argv.slice(1)
 const source = readFileSync(cli, 'utf8')
-const wrap = (text) => '(function (exports, require, module, __filename, __dirname) { ' + text + '\\n})'
+const params = 'exports, require, module, __filename, __dirname'
+const wrap = (text) => '(function (' + params + ') { ' + text + '\\n})'
 const text = "console.log('trusted')".padEnd(source.length)
 const script = new Script(wrap(text), { filename: 'leasehold/cli.cjs' })
 const say = console.log

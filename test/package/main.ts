@@ -192,6 +192,13 @@ try {
   say(['a cache of each Node on each', pairs, ...faults].join('\n  '), faults.length === 0)
   must(['npm', 'install', '--no-save', '--loglevel=error', '@types/node@20'], place)
   tell('TypeScript', typeChecks(place))
+  // What was committed last, not what is in the folder; and not for each Node again.
+  if (!values.node) {
+    const git = install('git', `git+file://${ROOT}`)
+    tell('from git', [
+      ['version', () => run([join(git, 'node_modules/.bin/leasehold'), '-V'], git)],
+    ])
+  }
 } finally {
   if (!values.keep) rmSync(folder, { recursive: true, force: true })
 }
