@@ -11,6 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -105,6 +106,8 @@ try {
     await keepCode(fresh)
     await buildSdk(fresh)
     await buildWeb(fresh)
+    const { BUILT_FROM, sources } = createRequire(import.meta.url)('./bin/first-use.js')
+    writeFileSync(BUILT_FROM, sources())
   }
 } finally {
   rmSync(fresh, { recursive: true })

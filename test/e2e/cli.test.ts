@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -12,6 +13,12 @@ import { describe, expect, test } from 'vitest'
 import { BIN, CLI, sandbox, TEST_CLI } from '../support/processes.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** A build that does as little as one can, and says that it was asked. */
+const BUILDS_AGAIN = `import { writeFileSync } from 'node:fs'
+import use from './bin/first-use.js'
+writeFileSync(use.BUILT_FROM, use.sources())
+console.log('built')`
 
 describe('what a newcomer sees', () => {
   test('bare leasehold shows its help, and makes nothing', async () => {
@@ -49,19 +56,35 @@ describe('what a newcomer sees', () => {
     }
   })
 
-  test('from a fresh checkout it builds itself once, however many start at once', async () => {
+  test('a fresh checkout builds itself once, a moved one again, a broken one says so', async () => {
     const place = sandbox()
     const root = dirname(dirname(BIN))
-    for (const part of ['bin', 'src', 'build.mjs', 'package.json', 'tsconfig.json']) {
-      cpSync(join(root, part), place.path(part), { recursive: true })
-    }
+    const parts = ['bin', 'src', 'build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
+    for (const part of parts) cpSync(join(root, part), place.path(part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), place.path('node_modules'))
     const program = [process.execPath, place.path('bin/leasehold')]
-    const five = Array.from({ length: 5 }, () => place.cli(['--json', 'lock', 'list'], { program }))
-    for (const { code, out, err } of await Promise.all(five)) {
+    const list = () => place.cli(['--json', 'lock', 'list'], { program })
+    for (const { code, out, err } of await Promise.all(Array.from({ length: 5 }, list))) {
       expect({ code, out, err }).toEqual({ code: 0, out: '{"items":[],"next":null}\n', err: '' })
     }
     expect(existsSync(place.path('.building'))).toBe(false)
+
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], {
+        cwd: place.folder,
+        stdio: 'ignore',
+      })
+    git('init')
+    writeFileSync(place.path('build.mjs'), BUILDS_AGAIN)
+    git('add', ...parts)
+    git('commit', '-m', 'one')
+    expect(await list()).toMatchObject({ code: 0, err: 'built\n' })
+    git('commit', '--allow-empty', '-m', 'two')
+    expect(await list()).toMatchObject({ code: 0, err: '' })
+    writeFileSync(place.path('build.mjs'), 'process.exit(1)')
+    git('commit', '-am', 'three')
+    expect((await list()).err).toMatch(/has changed since it was built, and could not be built/)
+    expect(await list()).toMatchObject({ code: 0, err: '' })
   })
 
   test('an unknown command, verb or flag is refused with what there is', async () => {

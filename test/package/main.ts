@@ -15,6 +15,8 @@ const { values } = parseArgs({
 
 /** The oldest and the newest of each release, as published in the package of that name. */
 const NODES = values.node ?? ['20.19.0', '20', '22', '24.0.0', '24']
+/** Too old: each must say so in one line, however little of our syntax it knows. */
+const OLD_NODES = values.node ? [] : ['20.18.3', '18', '12']
 const ROOT = resolve(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-package-'))
 
@@ -173,6 +175,12 @@ try {
     }
     must(['git', 'init', '-q'], join(place, 'repo'))
     tell(`Node ${must([node, '--version'], place).trim()}`, checks(node, place))
+  }
+  for (const version of OLD_NODES) {
+    const bin = join(place, 'node_modules/leasehold/bin/leasehold')
+    const said = run([nodeOf(version), bin, 'lock', 'list'], place)
+    const isTold = said.code === 1 && /^error: .* needs Node 20\.19 or newer.*\n$/.test(said.err)
+    tell(`Node ${version}`, [['refused', () => (isTold ? { ...said, code: 0, err: '' } : said)]])
   }
   tell('TypeScript', typeChecks(place))
 } finally {
