@@ -206,6 +206,8 @@ describe('db and doctor', () => {
           'disk',
           'git',
           'config',
+          'programs',
+          'hooks',
           'limits',
           'server',
           'store',

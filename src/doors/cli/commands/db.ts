@@ -160,7 +160,8 @@ function restored(
 }
 
 function report(context: Context, found: CheckReport, sizes?: StoreSizes): void {
-  const { head: _, ...shown } = found
+  const { head: _, hindered, ...shown } = found
+  if (hindered) throw hindered
   if (!found.ok) {
     throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {
       next: 'Restore a backup: leasehold db restore BACKUP. Nothing was changed by this check.',
