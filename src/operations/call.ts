@@ -170,6 +170,7 @@ function fileStore(name: string): Refusal {
 
 function adminOnly(name: string): Refusal {
   return new Refusal('forbidden', `${name} is for admins`, {
-    next: 'Ask a person with an admin token, or use --force on the machine of the store.',
+    next: 'Ask a person with an admin token.',
+    details: { admin: true },
   })
 }

@@ -82,6 +82,6 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
   throw new Refusal('invalid', 'Say how to settle it: choose a side, or give a content', {
-    next: 'For example: leasehold memory resolve ID --choose theirs, or --content TEXT',
+    next: 'For example: leasehold memory resolve ID --choose theirs',
   })
 }

@@ -192,7 +192,7 @@ export const diff = operation({
     const found = unifiedDiff(texts[0]!, texts[1]!)
     if (found) return { scope, key, from: before ?? null, to: to.version, ...found }
     throw new Refusal('too_large', 'These versions are too long to be compared line by line', {
-      next: 'Get both with --version, and compare them with a tool of your own.',
+      next: 'Get both, each by its version, and compare them with a tool of your own.',
     })
   },
 })

@@ -228,7 +228,7 @@ function refuseUnclear({ project, group, user, max, weight }: SetLimit): void {
           : undefined
   if (what === undefined) return
   throw new Refusal('invalid', what, {
-    next: 'For example: queue limit --project web --max 2, or queue limit --user ada --weight 3',
+    next: 'For example: leasehold queue limit --project web --max 2',
   })
 }
 

@@ -35,7 +35,7 @@ export const lockName = () =>
   plain(NAME_MAX).check(
     z.refine(
       (name) => !name.startsWith('path:'),
-      'must not begin with path: (paths are reserved with: leasehold reserve add)',
+      'must not begin with path: (paths are reserved, not locked)',
     ),
   )
 

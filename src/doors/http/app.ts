@@ -33,6 +33,8 @@ import { openApi, referencePage } from './openapi.ts'
 import { addSessions } from './session.ts'
 import { UnderWay } from './under_way.ts'
 import { addWeb } from './web.ts'
+import { PLAIN_WORDS } from '../../reach/header_text.ts'
+import { inWordsOf, type Say } from '../words.ts'
 
 export interface Doors {
   store: Store
@@ -246,7 +248,17 @@ function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
   const after = refusal.details['retry_after_seconds']
   if (typeof after === 'number') c.header('retry-after', String(after))
-  return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
+  // Our own programs word it themselves, for those who use them.
+  const isOwn = c.req.header(PLAIN_WORDS) !== undefined
+  return c.json(
+    isOwn ? refusal.toJSON() : inWordsOf(refusal, byRequest),
+    REFUSALS[refusal.code].http as ContentfulStatusCode,
+  )
+}
+
+const byRequest: Say = ({ name }, input) => {
+  const body = Object.keys(input).length > 0 ? ` ${JSON.stringify(input)}` : ''
+  return `POST /v1/${name}${body}`
 }
 
 function noRoute(c: Context): Refusal {

@@ -7,6 +7,8 @@ import type { AnswerOf, ByAnswer, RegisteredName } from '../../operations/regist
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
 import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
+import { inWordsOf, type Say } from '../words.ts'
+import { spelled } from './tools.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
@@ -23,9 +25,18 @@ export function answerOf(operation: string, result: unknown): CallToolResult {
 /** What happened, why, what to do next: as text and as data. Nothing of ours that broke is told. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
-  const { code, message, next } = refusal
+  const structuredContent = inWordsOf(refusal, byTool)
+  const { code, message, next } = structuredContent.error
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
-  return { isError: true, content: [{ type: 'text', text }], structuredContent: refusal.toJSON() }
+  return { isError: true, content: [{ type: 'text', text }], structuredContent }
+}
+
+const byTool: Say = (operation, input) => {
+  if (operation.tool === undefined) return undefined
+  const given = Object.entries(input).map(([field, value]) => [spelled(field, operation), value])
+  return given.length === 0
+    ? operation.tool
+    : `${operation.tool} ${JSON.stringify(Object.fromEntries(given))}`
 }
 
 const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee'] as const

@@ -255,7 +255,7 @@ const OF_NO_TASK: ReadonlySet<string> = new Set<RegisteredName>([
   'duplicate.resolve',
 ])
 
-const spelled = (field: string, { name }: Operation) =>
+export const spelled = (field: string, { name }: Operation) =>
   field === 'id' && !OF_NO_TASK.has(name) ? 'task_id' : field
 
 /** The type alone: bounds are told to whoever oversteps them. */
