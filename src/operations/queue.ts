@@ -2,6 +2,7 @@ import { limitOf } from '../core/queue/limit.ts'
 import { memoryInForce } from '../core/memory/settings.ts'
 import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
+import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
@@ -52,7 +53,7 @@ export const add = operation({
   effect: 'write',
   role: 'agent',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
-  refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
+  refuses: ['conflict', 'not_found', 'too_large', 'invalid'],
   needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
   tool: 'enqueue_task',
@@ -79,10 +80,13 @@ export const add = operation({
     }
     const fields = { ...said, title: title ?? titleOf(prompt), body: prompt, assigned_to: null }
     const { task, position } = enqueueTask(view, { ...fields, queue }, caller)
-    return { task: showTask(view, task), position }
+    return { task: showTask(view, task), position, warnings: forgotten(view, task) }
   },
-  keeps: ({ task, position }) => ({ task: named(task), position }),
-  replay: (view, { task, position }) => ({ task: again(view, task), position }),
+  keeps: ({ task, position }) => ({ task: named(task), position, warnings: [] }),
+  replay: (view, { task, position }) => ({
+    ...{ task: again(view, task), position },
+    warnings: forgotten(view, getTask(view, task.id)),
+  }),
 })
 
 export const status = operation({
@@ -161,7 +165,7 @@ export const pause = operation({
   effect: 'write',
   role: 'admin',
   touches: 'whole',
-  refuses: ['unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Stop starting tasks: of a project, of a user, or all. Running tasks go on.',
   input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
@@ -178,7 +182,7 @@ export const resume = operation({
   effect: 'write',
   role: 'admin',
   touches: 'whole',
-  refuses: ['unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Start tasks again: of a project, of a user, or all.',
   input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
@@ -195,7 +199,7 @@ export const limit = operation({
   effect: 'write',
   role: 'admin',
   touches: 'whole',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
@@ -257,7 +261,10 @@ export const cleanup = operation({
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const items = cleanUp(view, { older_than_ms, project }, caller)
+    const items = cleanUp(view, { older_than_ms, project }, caller).map((run) => {
+      const { status: task_status } = getTask(view, run.task_id)
+      return Object.assign({ task_status }, run)
+    })
     return { items, next: null }
   },
 })

@@ -14,7 +14,7 @@ export const get = operation({
   effect: 'read',
   role: 'viewer',
   touches: 'whole',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Statistics over a period: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },

@@ -179,16 +179,42 @@ describe('lock', () => {
       'No lock is held. Take one: leasehold lock acquire NAME\n',
     )
     expect(await say(['lock', 'acquire', 'b'])).toMatch(
-      /^acquired b for a, fence 1, until \S+Z \(5m 00s\)\n$/,
+      /^acquired b for a, fence 1, until \d\d:\d\d:\d\d \(5m 00s\)\n$/,
     )
     expect(await say(['lock', 'renew', 'b', '--ttl', '1m'])).toMatch(
-      /^renewed b until \S+Z \(1m 00s\)\n$/,
+      /^renewed b until \d\d:\d\d:\d\d \(1m 00s\)\n$/,
     )
     expect(await say(['lock', 'status', 'b'])).toMatch(/^b is held by a\n {2}fence 1, expires in /)
     expect(await say(['lock', 'list'])).toMatch(/^LOCK +HOLDER +FENCE +PID +EXPIRES IN\nb +a +1 /)
     expect(await say(['lock', 'handoff', 'b', '--to', 'c'])).toBe('handed b to c, fence 2\n')
     expect(await say(['lock', 'force-release', 'b'])).toBe('force-released b, which c held\n')
     expect(await say(['lock', 'status', 'b'])).toBe('b is free\n')
+  })
+
+  test('a refusal says who is asking, and the flag that would work', async () => {
+    const place = sandbox()
+    await place.ok(['lock', 'acquire', 'x', 'y', '--agent', 'bob'])
+    const said = async (...args: string[]) => (await place.cli(args)).err
+    const asking = /You ask as cli:\S+\. If you are bob: --agent bob/
+    expect(await said('lock', 'release', 'x')).toMatch(asking)
+    expect(await said('lock', 'acquire', 'x')).toMatch(/until \d\d:\d\d:\d\d\n[^]*--wait 30s/)
+    const stale = await said('lock', 'renew', 'x', '--fence', '9', '--agent', 'bob')
+    expect(stale).toContain('--fence 1')
+    await place.ok(['lock', 'release', 'x', '--fence', '1', '--agent', 'bob'])
+    await place.ok(['task', 'add', 'One', '--assigned-to', 'zed'])
+    expect(await said('task', 'claim', '1')).toContain('--agent zed')
+    expect(await said('memory', 'get', 'k', '--scope', 'web')).toContain('--scope project:web')
+    expect(await said('memory', 'get', 'k')).toContain('--scope project:NAME')
+  })
+
+  test('several names are released all or nothing', async () => {
+    const place = sandbox()
+    await place.ok(['lock', 'acquire', 'db', 'cache', '--agent', 'a'])
+    await place.refused(['lock', 'release', 'db', 'other', '--agent', 'a'], 'lease_expired', 5)
+    await place.refused(['lock', 'release', 'db', 'cache', '--fence', '1'], 'invalid', 2)
+    const { items } = await place.ok(['lock', 'release', 'db', 'cache', '--agent', 'a'])
+    expect(items).toMatchObject([{ name: 'db', released: true }, { name: 'cache' }])
+    expect(await place.ok(['lock', 'list'])).toEqual({ items: [], next: null })
   })
 
   test('several names are taken all or nothing', async () => {

@@ -64,6 +64,7 @@ const HIDDEN: ReadonlySet<string> = new Set<FieldName | RegisteredField>([
   'request_id',
   'takeover',
   'lock.acquire.priority',
+  'lock.release.names',
   ...(['acquire', 'renew', 'release', 'hand_off'] as const).map(
     (verb) => `lock.${verb}.task_id` as const,
   ),

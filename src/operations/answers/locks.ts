@@ -43,9 +43,8 @@ export const peekedLocks = all(heldLock)
 /** The locks of `now.get`: with who waits for each. */
 export const awaitedLock = () => z.strictObject({ ...leaseFields(), waiters: strings() })
 
-export const released = unnamed(() =>
-  z.strictObject({ name: text(), fence: count(), released: yes() }),
-)
+const releasedLock = () => z.strictObject({ name: text(), fence: count(), released: yes() })
+export const released = unnamed(() => z.union([releasedLock(), all(releasedLock)()]))
 export const forceReleased = unnamed(() =>
   z.strictObject({ name: text(), fence: count(), holder: text(), released: yes() }),
 )
@@ -86,6 +85,7 @@ export const explanation = shape('Explanation', 'Why a task or a waiter has to w
     reasons: z.array(
       z.strictObject({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
     ),
+    next: z.string(),
   }),
 )
 

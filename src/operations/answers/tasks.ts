@@ -80,7 +80,9 @@ const runFields = () => ({
 })
 
 const run = shape('Run', 'One attempt at a task.', () => z.strictObject(runFields()))
-export const cleanedRuns = all(run)
+export const cleanedRuns = all(() =>
+  z.strictObject({ ...runFields(), task_status: z.enum(STATUSES) }),
+)
 
 export const claim = shape('Claim', 'The result of a claim; all null when nothing is ready.', () =>
   z.strictObject({ task: orNull(task()), lease: orNull(lease()), run: orNull(run()) }),
@@ -109,7 +111,9 @@ export const output = unnamed(() =>
   }),
 )
 
-export const enqueued = unnamed(() => z.strictObject({ task: task(), position: count() }))
+export const enqueued = unnamed(() =>
+  z.strictObject({ task: task(), position: count(), warnings: strings() }),
+)
 export const retried = unnamed(() => z.strictObject({ task: task(), position: orNull(count()) }))
 export const paused = unnamed(() =>
   z.strictObject({ paused: yes(), project: orNull(text()), user: orNull(text()) }),

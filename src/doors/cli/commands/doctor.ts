@@ -15,17 +15,17 @@ import { serverIn, serverName } from '../../../reach/server_file.ts'
 import { VERSION } from '../../../daemon/version.ts'
 import type { Enter } from './operations.ts'
 import type { Context } from '../context.ts'
-import { checkHooks, checkPrograms, type Looked } from './doctor_programs.ts'
+import { checkHooks, checkPrograms, type DoctorLook } from './doctor_programs.ts'
 import { print } from '../show/show.ts'
 import { disputeLine, isDisputed } from '../show/queue.ts'
 
-interface Finding extends Looked {
+interface Finding extends DoctorLook {
   what: string
 }
 
 const isDamage = ({ damaged }: Finding) => damaged === true
 
-type Check = (context: Context) => Promise<Looked> | Looked
+type Check = (context: Context) => Promise<DoctorLook> | DoctorLook
 
 export function addDoctor(root: Command, enter: Enter): void {
   root

@@ -6,7 +6,7 @@ import { folderOf } from '../../../stores/open.ts'
 import type { Context } from '../context.ts'
 
 /** What one look of the doctor found. */
-export interface Looked {
+export interface DoctorLook {
   ok: boolean
   says: string
   next?: string
@@ -17,7 +17,7 @@ export interface Looked {
  * Whether the hooks that are set up here would find leasehold. Where they do not, they pass in
  * silence, so that people without leasehold can work: then nothing is guarded.
  */
-export async function checkHooks({ env }: Context): Promise<Looked> {
+export async function checkHooks({ env }: Context): Promise<DoctorLook> {
   const { hooksIn, isOnPath } = await import('../init/main.ts')
   const hooks = unlessInvalid(() => hooksIn(process.cwd(), env))
   if (!hooks) return { ok: true, says: 'this folder is no checkout' }
@@ -47,7 +47,7 @@ function unlessInvalid<T>(look: () => T): T | undefined {
 }
 
 /** What config.json names and this machine lacks: folders, programs, variables. */
-export async function checkPrograms({ place, env }: Context): Promise<Looked> {
+export async function checkPrograms({ place, env }: Context): Promise<DoctorLook> {
   const { readConfig, readPrograms } = await import('../../../daemon/main.ts')
   const { isOnPath } = await import('../init/main.ts')
   const config = unlessInvalid(() => readConfig(folderOf(place), env))

@@ -8,7 +8,7 @@ import { QUEUE_PRINTERS } from './queue.ts'
 import { RESERVATION_PRINTERS } from './reservations.ts'
 import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
-import { span, table } from './table.ts'
+import { clock, clocked, span, table } from './table.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -38,7 +38,10 @@ const PRINTERS: ByAnswer<string> = {
   ...SEARCH_PRINTERS,
   'lock.acquire': (got) => ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
-  'lock.release': (was) => `${pc.green('released')} ${was.name}`,
+  'lock.release': (was) =>
+    ('items' in was ? was.items : [was])
+      .map((each) => `${pc.green('released')} ${each.name}`)
+      .join('\n'),
   'lock.force_release': (was) =>
     `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
   'lock.hand_off': (lease) =>
@@ -56,7 +59,7 @@ const PRINTERS: ByAnswer<string> = {
       ]),
       'No lock is held. Take one: leasehold lock acquire NAME',
     ),
-  'lock.explain': ({ sentence }) => sentence,
+  'lock.explain': explained,
   'task.create': (task) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
   'task.get': taskSheet,
   'task.list': ({ items, next }) =>
@@ -64,27 +67,36 @@ const PRINTERS: ByAnswer<string> = {
   'task.claim': claimLine,
   'task.status': claimLine,
   'task.update': (task) => `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
-  'task.explain': ({ sentence }) => sentence,
+  'task.explain': explained,
   'agent.list': ({ items }) =>
     table(
       ['AGENT', 'KIND', 'HOST', 'LAST SEEN', 'HOLDS'],
-      items.map((a) => [a.id, a.kind, a.host ?? '', a.last_seen_at, a.holds.join(' ')]),
+      items.map((a) => [a.id, a.kind, a.host ?? '', clock(a.last_seen_at), a.holds.join(' ')]),
       'No agent has been here yet.',
     ),
   'lock.waiters': ({ items }) =>
     table(
       ['AGENT', 'WAITS FOR', 'P', 'SINCE'],
-      items.map((each) => [each.agent, each.names.join(' '), String(each.priority), each.asked_at]),
+      items.map((each) => [
+        each.agent,
+        each.names.join(' '),
+        String(each.priority),
+        clock(each.asked_at),
+      ]),
       'Nobody waits for a lock.',
     ),
   'event.list': ({ items, next }) =>
     table(
       ['AT', 'EVENT', 'AGENT', 'LOCK OR TASK'],
-      items.map(({ at, type, agent, lock, task }) => [at, type, agent, lock ?? task ?? '']),
+      items.map(({ at, type, agent, lock, task }) => [clock(at), type, agent, lock ?? task ?? '']),
       'Nothing has happened.',
     ) + (next ? pc.dim(`\nmore: --after ${next}`) : ''),
   'agent.heartbeat': ({ items }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
+}
+
+function explained({ sentence, next }: { sentence: string; next: string }): string {
+  return clocked(sentence) + (next && pc.dim(`\n  next: ${next}`))
 }
 
 function leaseLine(lease: ShownLease): string {
@@ -94,7 +106,7 @@ function leaseLine(lease: ShownLease): string {
 }
 
 const untilOf = (lease: ShownLease) =>
-  `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
+  `until ${clock(lease.expires_at)} (${span(lease.expires_in_seconds)})`
 
 function lockStatus(status: ShownStatus): string {
   const pid = status.pid === undefined ? '' : ` (PID: ${status.pid})`
@@ -103,11 +115,11 @@ function lockStatus(status: ShownStatus): string {
   const lines = status.is_locked
     ? [
         `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}${task}`,
-        `  fence ${status.fence}, expires in ${left} (${status.lock_expires_at})`,
+        `  fence ${status.fence}, expires in ${left} (${clock(status.lock_expires_at)})`,
       ]
     : [`${status.name} is ${pc.green('free')}`]
   for (const waiter of status.waiters) {
-    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${waiter.asked_at}`)
+    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${clock(waiter.asked_at)}`)
   }
   return lines.join('\n')
 }
@@ -166,11 +178,11 @@ function taskSheet(task: ShownTask): string {
     ['depends on', task.depends_on.join(', ')],
     ['assigned to', task.assigned_to],
     ['assignee', task.assignee],
-    ['lock until', task.lock_until],
+    ['lock until', clock(task.lock_until)],
     ['attempts', task.attempts],
     ...queueFacts(task.queue),
-    ['created', `${task.created_at} by ${task.created_by}`],
-    ['updated', task.updated_at],
+    ['created', `${clock(task.created_at)} by ${task.created_by}`],
+    ['updated', clock(task.updated_at)],
   ]
   for (const [name, value] of facts) {
     if (value !== null && value !== '') lines.push(`  ${pc.dim(name.padEnd(11))} ${String(value)}`)
@@ -184,7 +196,7 @@ function taskSheet(task: ShownTask): string {
 function claimLine({ task, lease, run }: AnswerOf<'task.claim' | 'task.status'>): string {
   if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
   if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
-  const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`
+  const times = `fence ${pc.bold(String(lease.fence))}, until ${clock(lease.expires_at)}`
   if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
   const what = `task ${pc.bold(task.id)} (${task.title})`
   return `${pc.green('claimed')} ${what} as run ${run.id}, ${times}`
