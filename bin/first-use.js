@@ -31,7 +31,8 @@ exports.build = function build(cli) {
  */
 exports.rebuild = function rebuild(cli) {
   try {
-    const isSame = existsSync(exports.BUILT_FROM) && readFileSync(exports.BUILT_FROM, 'utf8') === exports.sources()
+    const isKnown = existsSync(exports.BUILT_FROM)
+    const isSame = isKnown && readFileSync(exports.BUILT_FROM, 'utf8') === exports.sources()
     if (!isSame && !isMine()) return
     if (!isSame && !isBuilt()) warn('could not be built: npm ci')
     utimesSync(cli, new Date(), new Date())

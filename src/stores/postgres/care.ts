@@ -82,7 +82,7 @@ async function inspect(
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
     const unsafe = new Refusal('unavailable', `${shown} runs with fsync = off`, {
-      next: 'A power cut may lose what was answered: set fsync = on there, and restart that server.',
+      next: 'A power cut may lose what was answered: set fsync = on, and restart that server.',
     })
     if (report.problems.length === 0) report.hindered = unsafe
     report.problems.push(unsafe.message)

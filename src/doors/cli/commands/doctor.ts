@@ -9,6 +9,7 @@ import * as stats from '../../../operations/stats.ts'
 import { checkStore, isUnused } from '../../../stores/care.ts'
 import { ELSEWHERE, fileSystemOf } from '../../../machine/file_system.ts'
 import { folderOf, storeExists } from '../../../stores/open.ts'
+import { refuseUnsafeFolder } from '../../../machine/place.ts'
 import { isTracked } from '../../../machine/privacy.ts'
 import { isStopped } from '../../../machine/process.ts'
 import { serverIn, serverName } from '../../../reach/server_file.ts'
@@ -96,6 +97,7 @@ const CHECKS: [what: string, check: Check][] = [
     ({ place }) => {
       const folder = folderOf(place)
       const mode = statSync(folder, { throwIfNoEntry: false })?.mode
+      refuseUnsafeFolder(folder)
       const refused = unwritable(folder)
       if (refused !== undefined) {
         const next = 'Make it writable for this login, or point LEASEHOLD_DIR elsewhere.'
@@ -142,6 +144,16 @@ const CHECKS: [what: string, check: Check][] = [
   ['programs', checkPrograms],
   ['hooks', checkHooks],
   [
+    'store',
+    async ({ place }) => {
+      if (isUnused(place)) return { ok: true, says: 'nothing written yet' }
+      const { ok, problems, events, hindered } = await checkStore(place)
+      if (hindered) throw hindered
+      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
+    },
+  ],
+  [
     'limits',
     async (context) => {
       if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
@@ -168,16 +180,6 @@ const CHECKS: [what: string, check: Check][] = [
       }
       const next = 'leasehold down, then leasehold up'
       return { ok: version === VERSION, says: `${says}, version ${version}`, next }
-    },
-  ],
-  [
-    'store',
-    async ({ place }) => {
-      if (isUnused(place)) return { ok: true, says: 'nothing written yet' }
-      const { ok, problems, events, hindered } = await checkStore(place)
-      if (hindered) throw hindered
-      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
     },
   ],
   [

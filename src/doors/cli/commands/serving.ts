@@ -26,7 +26,7 @@ const STOP_MS = 15_000
 
 const PORT_FLAG = [
   '--port <n>',
-  `the port; 0 takes any that is free (default: ${DEFAULT_PORT}, or one of its own if that is taken)`,
+  `the port; 0 takes any that is free (default: ${DEFAULT_PORT}, else one of its own)`,
 ] as const
 
 const welcome = (name: string, path: string, url: string) =>

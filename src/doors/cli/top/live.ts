@@ -275,7 +275,8 @@ class Live {
     const status = await this.context.call(locks.lockStatus, { name })
     const { lock_holder, lock_expires_at, acquired_at, waiters } = status
     if (!status.is_locked) return { sentence: `${name} is free.` }
-    const held = `${name} is held by ${lock_holder} since ${clock(acquired_at)}, until ${clock(lock_expires_at)}`
+    const times = `since ${clock(acquired_at)}, until ${clock(lock_expires_at)}`
+    const held = `${name} is held by ${lock_holder} ${times}`
     const line = waiters
       .map(({ agent, asked_at }) => `${agent} (since ${clock(asked_at)})`)
       .join(', ')
