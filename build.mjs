@@ -13,6 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -108,6 +109,8 @@ try {
     writeFileSync(`${out}/leasehold.1`, execFileSync(process.execPath, ['bin/leasehold', 'man']))
     await buildSdk(fresh)
     await buildWeb(fresh)
+    const { BUILT_FROM, sources } = createRequire(import.meta.url)('./bin/first-use.js')
+    writeFileSync(BUILT_FROM, sources())
   }
 } finally {
   rmSync(fresh, { recursive: true })

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createBareServer, type Server as Bare } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { type Doors, httpApp } from '../doors/http/app.ts'
 import { answerBadRequests, unreadable } from '../doors/http/bad_request.ts'
 import { EventHub } from '../doors/http/events.ts'
@@ -10,6 +10,7 @@ import { loopbackHosts } from '../doors/http/guard.ts'
 import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
 import { Access } from '../operations/access.ts'
+import { whoHas } from '../reach/server_file.ts'
 import type { Store } from '../stores/writer/store.ts'
 
 const HOST = '127.0.0.1'
@@ -31,8 +32,8 @@ export interface Door {
 }
 
 export interface DoorAsk {
-  /** 0 takes any that is free. */
-  port: number
+  /** 0 takes any that is free. Of several, the first that nobody has. */
+  port: number | readonly number[]
   version: string
   /** A caller with this secret is an admin. */
   secret: string
@@ -51,7 +52,7 @@ export async function openDoor(store: Store, ask: DoorAsk): Promise<Door> {
   const app = httpApp({ ...doors, mcp: mcpHandler(store, version, stopping.signal) })
   const server = httpServer(app.fetch, bounds)
   const strangers = new Strangers(server)
-  const servers = await listenTwice(server, port)
+  const servers = await listenOn(server, [port].flat())
   const bound = (server.address() as AddressInfo).port
   hosts = loopbackHosts(bound)
   const close = async () => {
@@ -84,6 +85,13 @@ function goingAway(): Refusal {
   })
 }
 
+async function listenOn(server: Server, [port, ...others]: number[]): Promise<Bare[]> {
+  return listenTwice(server, port!).catch((error: unknown) => {
+    if (others.length > 0 && isRefusal(error, 'unavailable')) return listenOn(server, others)
+    throw error
+  })
+}
+
 /**
  * Listens at 127.0.0.1 and, where there is IPv6, at the same port of ::1: `localhost` may mean
  * either, and what we do not take there another login can, and be sent what is meant for us.
@@ -106,14 +114,18 @@ async function listenTwice(server: Server, port: number): Promise<Bare[]> {
   }
 }
 
-/** Refuses (`unavailable`) when the port is taken. */
+/** Refuses when the port is taken (`unavailable`), or not for this login to take (`forbidden`). */
 function listen(server: Bare, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE'
-      const next = 'Choose another: leasehold serve --port 0 takes any that is free.'
-      const what = `Port ${port} is in use${host === HOST ? '' : ` at ${host}`}`
-      reject(taken ? new Refusal('unavailable', what, { next }) : error)
+      const where = `${port}${host === HOST ? '' : ` at ${host}`}`
+      if (error.code === 'EADDRINUSE') {
+        const next = 'Choose another: --port 0 takes any that is free.'
+        reject(new Refusal('unavailable', `Port ${where} is in use by ${whoHas(port)}`, { next }))
+      } else if (error.code === 'EACCES') {
+        const next = 'Choose one from 1024 up, or leave --port out.'
+        reject(new Refusal('forbidden', `This login may not listen at port ${where}`, { next }))
+      } else reject(error)
     }
     server.once('error', fail)
     server.listen(port, host, PENDING_MAX, () => {

@@ -10,7 +10,7 @@ import { announce, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
-import { BOUNDS, type Door, openDoor } from './door.ts'
+import { BOUNDS, type Door, type DoorAsk, openDoor } from './door.ts'
 // reason: the room for background jobs
 import { NoteKeeper } from './embedding/keeper.ts'
 import { takeDaemonRole } from './singleton.ts'
@@ -30,7 +30,7 @@ export interface Served {
 /** The only place that wires all: store, doors, and what runs by itself. */
 export async function serve(
   place: Place,
-  port: number,
+  port: DoorAsk['port'],
   version: string,
   bounds = BOUNDS,
 ): Promise<Served> {
@@ -101,7 +101,7 @@ function dispatcherOf(store: Store, place: Place, url: () => string): Dispatcher
 async function openOurs(
   store: Store,
   place: Place,
-  port: number,
+  port: DoorAsk['port'],
   version: string,
   bounds: typeof BOUNDS,
 ): Promise<Door> {

@@ -43,8 +43,10 @@ export function unwritable(path: string, said: string): Refusal {
   })
 }
 
-export function unanswered(path: string, said: string): Refusal {
-  return new Refusal('unavailable', `The store ${path} did not answer: ${said}`, {
-    next: 'Try again; if it stays so: leasehold doctor',
-  })
+export function unanswered(
+  path: string,
+  said: string,
+  next = 'Try again; if it stays so: leasehold doctor',
+): Refusal {
+  return new Refusal('unavailable', `The store ${path} did not answer: ${said}`, { next })
 }

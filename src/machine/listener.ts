@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs'
 import { LINUX } from './proc.ts'
 
 const TABLES = { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' } as const
@@ -13,17 +13,41 @@ const PIECE = 16 * 1024
  * nobody is seen to. Listening sockets come first in these tables: little of a long one is read.
  */
 export function loginOfPort(url: string): number | undefined {
-  if (!LINUX) return undefined
   const { hostname, port } = new URL(url)
   const version = hostname === '[::1]' ? 6 : 4
-  const hex = Number(port || 80).toString(16)
-  const local = `${LOOPBACK[version]}:${hex.toUpperCase().padStart(4, '0')}`
-  for (const line of linesOf(TABLES[version])) {
-    const [, address, , state, , , , uid] = line.trim().split(/\s+/)
-    if (address === local && state === LISTENS) return Number(uid)
-    if (state !== LISTENS && state !== HEADING) return undefined
-  }
+  const local = LOOPBACK[version] + tailOf(Number(port || 80))
+  for (const { address, uid } of listeners(version)) if (address === local) return uid
   return undefined
+}
+
+/** The process that listens at a port, at whichever address; undefined if it cannot be seen. */
+export function processOfPort(port: number): number | undefined {
+  const sockets = [...listeners(4), ...listeners(6)]
+    .filter(({ address }) => address.endsWith(tailOf(port)))
+    .map(({ inode }) => `socket:[${inode}]`)
+  if (sockets.length === 0) return undefined
+  return readdirSync('/proc')
+    .map(Number)
+    .find((pid) => pid > 0 && opened(pid).some((each) => sockets.includes(each)))
+}
+
+function opened(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+  } catch {
+    // It is another login's, or it is ending.
+    return []
+  }
+}
+
+const tailOf = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+
+function* listeners(version: 4 | 6): Generator<{ address: string; uid: number; inode: string }> {
+  for (const line of LINUX ? linesOf(TABLES[version]) : []) {
+    const [, address = '', , state, , , , uid, , inode = ''] = line.trim().split(/\s+/)
+    if (state === LISTENS) yield { address, uid: Number(uid), inode }
+    else if (state !== HEADING) return
+  }
 }
 
 function* linesOf(path: string): Generator<string> {

@@ -49,7 +49,7 @@ function isFolder(path: string): boolean {
 export function refuseUnsafeFolder(folder: string): void {
   const { name, refused } = fileSystemOf(folder)
   if (refused) {
-    throw new Refusal('unavailable', `${folder} is on a network file system (${name})`, {
+    throw new Refusal('invalid', `${folder} is on a network file system (${name})`, {
       next: ELSEWHERE,
       details: { folder, network: name },
     })
@@ -57,7 +57,7 @@ export function refuseUnsafeFolder(folder: string): void {
   const uid = process.getuid?.()
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (stat && !stat.isDirectory()) {
-    throw new Refusal('unavailable', `${folder} is not a folder`, {
+    throw new Refusal('invalid', `${folder} is not a folder`, {
       next: 'Move that file away, or point LEASEHOLD_DIR elsewhere.',
     })
   }

@@ -162,14 +162,14 @@ type Settled<O> = Exclude<O, Waiting>
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
   const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
-  return new Refusal('unavailable', `${name} needs a database: a file store has no ${lacks}`, {
+  return new Refusal('invalid', `${name} needs a database: a file store has no ${lacks}`, {
     next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
-    details: { lasting: true },
   })
 }
 
 function adminOnly(name: string): Refusal {
   return new Refusal('forbidden', `${name} is for admins`, {
-    next: 'Ask a person with an admin token, or use --force on the machine of the store.',
+    next: 'Ask a person with an admin token.',
+    details: { admin: true },
   })
 }

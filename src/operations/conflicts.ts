@@ -15,7 +15,7 @@ export interface ConflictsFound {
 
 export const list = readOperation({
   name: 'conflict.list',
-  refuses: ['invalid', 'not_found', 'unavailable'],
+  refuses: ['invalid', 'not_found'],
   needs: 'database',
   doc: 'Notes that disagree. With an id: both contents and a draft of a merge.',
   tool: 'conflicts_list',
@@ -41,7 +41,7 @@ export const list = readOperation({
 export const resolve = writeOperation({
   name: 'conflict.resolve',
   touches: ({ id }) => [{ conflict: id }],
-  refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
+  refuses: ['invalid', 'not_found', 'conflict', 'too_large'],
   needs: 'database',
   doc: 'Settle a conflict: choose a side, or give a text that combines or replaces both.',
   tool: 'conflict_resolve',
@@ -76,6 +76,6 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
   throw new Refusal('invalid', 'Say how to settle it: choose a side, or give a content', {
-    next: 'For example: leasehold memory resolve ID --choose theirs, or --content TEXT',
+    next: 'For example: leasehold memory resolve ID --choose theirs',
   })
 }

@@ -33,7 +33,7 @@ function showPair(view: View, pair: Duplicate) {
 
 export const list = readOperation({
   name: 'duplicate.list',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Pairs of notes that say nearly the same, the most similar first.',
   tool: 'duplicates_list',
@@ -53,7 +53,7 @@ export const list = readOperation({
 export const resolve = writeOperation({
   name: 'duplicate.resolve',
   touches: ({ id }) => [{ duplicate: id }],
-  refuses: ['invalid', 'not_found', 'conflict', 'too_large', 'unavailable'],
+  refuses: ['invalid', 'not_found', 'conflict', 'too_large'],
   needs: 'database',
   doc: 'Settle a pair: keep both, delete one, or merge them.',
   tool: 'duplicate_resolve',

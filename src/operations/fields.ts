@@ -14,6 +14,10 @@ export const lockedTask = field(
   'Id of a task, instead of a name: its lock is meant. The task must exist.',
 )
 export const lockNames = field(() => s.optional(s.lockNames()), 'Several locks, all or nothing.')
+export const releasedNames = field(
+  () => s.optional(s.someNames()),
+  'Several locks, all or nothing.',
+)
 export const ttlSeconds = field(
   () => s.or(s.ttl(), TTL_MS_DEFAULT / 1000),
   'How long the lease lasts unless it is renewed (default 5m).',

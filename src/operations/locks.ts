@@ -135,6 +135,13 @@ export const renew = writeOperation({
   replay: liveAgain,
 })
 
+export interface ReleasedLock {
+  name: string
+  fence: number
+  released: boolean
+}
+type Released = ReleasedLock | { items: ReleasedLock[]; next: null }
+
 export const release = writeOperation({
   name: 'lock.release',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
@@ -143,17 +150,28 @@ export const release = writeOperation({
   tool: 'release_lock',
   input: {
     name: f.anyLockNameAlone,
+    names: f.releasedNames,
     task_id: f.lockedTask,
     fence: f.fence,
     request_id: f.requestId,
   },
   output: answers.released,
-  command: 'lock release name',
+  command: 'lock release names…',
   reads: (input) => namesIn(input).map(leaseOf),
-  decide: (view, input, caller) => {
-    const ask = { name: lockIn(view, input), fence: input.fence }
-    const { name, fence } = releaseLock(view, ask, caller)
-    return { name, fence, released: true }
+  decide: (view, input, caller): Released => {
+    refuseUnknown(view, input)
+    const names = [...new Set(namesIn(input))]
+    const { fence: said } = input
+    if (said !== undefined && names.length > 1) {
+      throw new Refusal('invalid', 'A fence is of one lock, and several are named', {
+        next: 'Release them one by one, each with its own fence.',
+      })
+    }
+    const items = names.map((name) => {
+      const { fence } = releaseLock(view, { name, fence: said }, caller)
+      return { name, fence, released: true }
+    })
+    return items.length === 1 ? items[0]! : { items, next: null }
   },
 })
 

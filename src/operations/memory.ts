@@ -57,7 +57,7 @@ const replay = (view: View, reply: ShownPut): ShownPut => {
 export const put = writeOperation({
   name: 'memory.put',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS, 'unavailable'],
+  refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS],
   needs: 'database',
   doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
   tool: 'memory_put',
@@ -86,7 +86,7 @@ export const put = writeOperation({
 
 export const get = readOperation({
   name: 'memory.get',
-  refuses: ['not_found', 'unavailable'],
+  refuses: ['not_found', 'invalid'],
   needs: 'database',
   doc: 'A shared note, with the versions that disagree with it.',
   tool: 'memory_get',
@@ -118,7 +118,7 @@ function versionAt(view: View, scope: string, key: string, version: number): Mem
 
 export const list = readOperation({
   name: 'memory.list',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Notes by scope and key, without their contents.',
   input: { scope: m.scopeOptional, tag: m.tag, limit: f.limit, after: f.after },
@@ -137,7 +137,7 @@ export const list = readOperation({
 
 export const history = readOperation({
   name: 'memory.history',
-  refuses: ['invalid', 'not_found', 'unavailable'],
+  refuses: ['invalid', 'not_found'],
   needs: 'database',
   doc: 'Every version of a note, newest first: who wrote it, and what it is based on.',
   input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
@@ -153,7 +153,7 @@ export const history = readOperation({
 
 export const diff = readOperation({
   name: 'memory.diff',
-  refuses: ['not_found', 'too_large', 'unavailable'],
+  refuses: ['not_found', 'too_large', 'invalid'],
   needs: 'database',
   doc: 'What changed between two versions of a note, line by line.',
   input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
@@ -168,7 +168,7 @@ export const diff = readOperation({
     const found = unifiedDiff(texts[0]!, texts[1]!)
     if (found) return { scope, key, from: before ?? null, to: to.version, ...found }
     throw new Refusal('too_large', 'These versions are too long to be compared line by line', {
-      next: 'Get both with --version, and compare them with a tool of your own.',
+      next: 'Get both, each by its version, and compare them with a tool of your own.',
     })
   },
 })
@@ -176,7 +176,7 @@ export const diff = readOperation({
 export const remove = writeOperation({
   name: 'memory.delete',
   touches: ({ scope }) => [{ notes: scope }],
-  refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS, 'unavailable'],
+  refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS],
   needs: 'database',
   doc: 'Delete a note; its history stays until it is pruned.',
   input: {
@@ -198,7 +198,7 @@ export const remove = writeOperation({
 
 export const prune = adminOperation({
   name: 'memory.prune',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',
   input: {

@@ -2,6 +2,7 @@ import { limitOf } from '../core/queue/limit.ts'
 import { memoryInForce } from '../core/memory/settings.ts'
 import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
+import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Task } from '../core/rows.ts'
@@ -50,7 +51,7 @@ const again = (view: View, { id }: ShownTask) => showTask(view, getTask(view, id
 export const add = writeOperation({
   name: 'queue.add',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
-  refuses: ['conflict', 'not_found', 'too_large', 'unavailable'],
+  refuses: ['conflict', 'not_found', 'too_large', 'invalid'],
   needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
   tool: 'enqueue_task',
@@ -69,10 +70,13 @@ export const add = writeOperation({
     }
     const fields = { ...said, title: title ?? titleOf(prompt), body: prompt, assigned_to: null }
     const { task, position } = enqueueTask(view, { ...fields, queue }, caller)
-    return { task: showTask(view, task), position }
+    return { task: showTask(view, task), position, warnings: forgotten(view, task) }
   },
-  keeps: ({ task, position }) => ({ task: named(task), position }),
-  replay: (view, { task, position }) => ({ task: again(view, task), position }),
+  keeps: ({ task, position }) => ({ task: named(task), position, warnings: [] }),
+  replay: (view, { task, position }) => ({
+    ...{ task: again(view, task), position },
+    warnings: forgotten(view, getTask(view, task.id)),
+  }),
 })
 
 export const status = readOperation({
@@ -139,7 +143,7 @@ export const retry = writeOperation({
 const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: string) =>
   adminOperation({
     name,
-    refuses: ['unavailable'],
+    refuses: ['invalid'],
     needs: 'database',
     doc,
     input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
@@ -164,7 +168,7 @@ export const resume = pausing(
 
 export const limit = adminOperation({
   name: 'queue.limit',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
@@ -197,7 +201,7 @@ function refuseUnclear({ project, group, user, max, weight }: SetLimit): void {
           : undefined
   if (what === undefined) return
   throw new Refusal('invalid', what, {
-    next: 'For example: queue limit --project web --max 2, or queue limit --user ada --weight 3',
+    next: 'For example: leasehold queue limit --project web --max 2',
   })
 }
 
@@ -223,7 +227,10 @@ export const cleanup = adminOperation({
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const items = cleanUp(view, { older_than_ms, project }, caller)
+    const items = cleanUp(view, { older_than_ms, project }, caller).map((run) => {
+      const { status: task_status } = getTask(view, run.task_id)
+      return Object.assign({ task_status }, run)
+    })
     return { items, next: null }
   },
 })

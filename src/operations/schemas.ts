@@ -35,7 +35,7 @@ export const lockName = () =>
   plain(NAME_MAX).check(
     z.refine(
       (name) => !name.startsWith('path:'),
-      'must not begin with path: (paths are reserved with: leasehold reserve add)',
+      'must not begin with path: (paths are reserved, not locked)',
     ),
   )
 
@@ -58,6 +58,7 @@ export const lockNames = () =>
     .check(z.minLength(1, 'must name at least one lock'), entries())
 
 /** Names of any kind of lock, also of those that are taken by other means. */
+export const someNames = () => anyNames().check(z.minLength(1, 'must name at least one lock'))
 export const anyNames = () => z.array(plain(NAME_MAX), 'must be a list of names').check(entries())
 
 export const id = () =>

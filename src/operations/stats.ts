@@ -12,7 +12,7 @@ import { readOperation } from './operation.ts'
 export const get = readOperation({
   name: 'stats.get',
   touches: 'whole',
-  refuses: ['invalid', 'unavailable'],
+  refuses: ['invalid'],
   needs: 'database',
   doc: 'Statistics over a period: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },

@@ -1,10 +1,13 @@
 import * as fs from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { systemCode } from '../machine/errors.ts'
-import { loginOfPort } from '../machine/listener.ts'
+import { loginOfPort, processOfPort } from '../machine/listener.ts'
+import { STATE_NAME } from '../machine/place.ts'
 import { writePrivate } from '../machine/private_file.ts'
 import { host, processFact } from '../machine/process.ts'
+import { folderIn } from '../stores/place.ts'
 
 /** What a running daemon leaves in the state folder, so that this login's programs find it. */
 export interface ServerFile {
@@ -107,6 +110,31 @@ export function serverIn(folder: string): ServerFile | undefined {
   return (login === undefined ? fact === 'alive' : login === process.getuid?.())
     ? server
     : undefined
+}
+
+/** What a person calls the server of this folder: as the repository that it is in. */
+export const serverName = (folder: string) =>
+  word(basename(basename(folder) === STATE_NAME ? dirname(folder) : folder))
+
+/** Who listens at a port, in words: of a server of ours, its name. */
+export function whoHas(port: number): string {
+  const pid = processOfPort(port)
+  if (pid === undefined) return 'a program that this login cannot see'
+  const folder = folderOfServer(pid)
+  if (folder !== undefined) return `the leasehold server of ${serverName(folder)} (PID: ${pid})`
+  return `${word(fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim())} (PID: ${pid})`
+}
+
+/** The state folder that a process serves, if it is a server of this login. */
+function folderOfServer(pid: number): string | undefined {
+  try {
+    const lines = fs.readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
+    const folder = folderIn(env as NodeJS.ProcessEnv, fs.readlinkSync(`/proc/${pid}/cwd`))
+    return readServer(folder)?.pid === pid ? folder : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** A daemon that can be asked: where it is, and with what secret. */

@@ -13,6 +13,7 @@ import { addressOf } from './postgres/address.ts'
 import { PostgresBackend } from './postgres/backend.ts'
 import { readOutput } from '../machine/run_output.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
+import { loadSqlite } from './sqlite/driver.ts'
 import { Store } from './writer/store.ts'
 
 export { CONFIG_FILE } from '../machine/place.ts'
@@ -64,6 +65,8 @@ export function storeExists({ kind, path }: Place): boolean {
 function makePrivate(place: Place): void {
   const { kind, path } = place
   if (kind === 'sqlite' && existsSync(path)) return
+  // Where SQLite cannot be had, no empty file shall stand in the way of another kind of store.
+  if (kind === 'sqlite') loadSqlite()
   const folder = folderOf(place)
   if (isOurFolder(place)) makePrivateFolder(folder)
   else mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -2,6 +2,7 @@ import type { Changes, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/memory/search.ts'
 import type { Cursor, EventPlace, IndexName, Need } from '../core/view.ts'
 import type { Event } from '../core/event.ts'
+import type { Refusal } from '../core/refusal.ts'
 import type { Damage } from './damage.ts'
 
 /** Rows as they were committed: what a view stands on. May throw `NotLoaded`. */
@@ -43,8 +44,8 @@ export interface CheckReport {
   problems: string[]
   events: number
   head: Head | undefined
-  /** Nothing is wrong but a setting of the server. */
-  isUnsafe?: boolean
+  /** No damage was found: this kept it from being looked for, or is all that is wrong. */
+  hindered?: Refusal
 }
 
 export type { Changes }

@@ -67,7 +67,10 @@ describe('serve', () => {
     const { port } = other.address() as { port: number }
     const { code, error } = await place.cli(['--json', 'serve', '--port', String(port)])
     other.close()
-    expect({ code, said: error.message }).toEqual({ code: 75, said: `Port ${port} is in use` })
+    expect({ code, said: error.message }).toEqual({
+      code: 75,
+      said: `Port ${port} is in use by node (PID: ${process.pid})`,
+    })
     expect(await place.ok(['lock', 'list'])).toEqual({ items: [], next: null })
     const daemon = await startDaemon(place)
     expect((await daemon.stop()).code).toBe(0)

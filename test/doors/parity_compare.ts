@@ -62,7 +62,8 @@ class Plain {
   of(value: Json, key = ''): Json {
     if (key.endsWith('fence') && typeof value === 'number') return this.fence(value)
     if (OF_TIME.has(key)) return '<time>'
-    if (key === 'next' && typeof value === 'string' && !value.includes(' ')) return '<next>'
+    // Where a list goes on, and what to do after a refusal: each door has its own words for that.
+    if (key === 'next' && typeof value === 'string') return '<next>'
     if (typeof value === 'string') return this.text(value)
     if (Array.isArray(value)) {
       return value

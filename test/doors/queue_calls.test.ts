@@ -47,7 +47,7 @@ describe('a task that is enqueued', () => {
   test('is answered with its place, and shown with how it is to be run', async () => {
     const { store, ask } = begin()
     const first = await ask(queue.add, { ...WEB, user: 'alice', time_limit_seconds: 90 })
-    expect(Object.keys(first)).toEqual(['task', 'position'])
+    expect(Object.keys(first)).toEqual(['task', 'position', 'warnings'])
     expect(first).toMatchObject({
       task: { body: 'Mend it', title: 'Mend it', user: 'alice', project: 'web', status: 'todo' },
       position: 1,
@@ -338,10 +338,10 @@ describe('a file store', () => {
     ])
     for (const operation of needing) {
       const input = operation.name === 'queue.add' ? { ...WEB, user: 'alice' } : {}
-      const no = await expectRefusal(ask(operation, input, boss), 'unavailable')
+      const no = await expectRefusal(ask(operation, input, boss), 'invalid')
       expect(no.message).toContain(operation.name)
       expect(no.next).toContain('LEASEHOLD_STORE')
-      expect(operation.refuses).toContain('unavailable')
+      expect(operation.refuses).toContain('invalid')
     }
     expect(await ask(queue.list)).toEqual({ items: [], next: null })
     expect(await ask(runs.list)).toEqual({ items: [], next: null })

@@ -1,7 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { reference } from '../../src/operations/reference.ts'
+import { troubleshooting } from '../e2e/wrong_page.ts'
+import { SITUATIONS } from '../e2e/wrong_situations.ts'
 import { eventPage } from './event_page.ts'
 
 /** `npm run reference`: writes the pages that the reference test compares. */
 writeFileSync(new URL('../../docs/reference.md', import.meta.url), reference())
 writeFileSync(new URL('../../docs/events.md', import.meta.url), eventPage())
+const trouble = new URL('../../docs/troubleshooting.md', import.meta.url)
+writeFileSync(trouble, troubleshooting(SITUATIONS))

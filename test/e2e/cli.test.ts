@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -12,6 +13,12 @@ import { describe, expect, test } from 'vitest'
 import { BIN, CLI, sandbox, TEST_CLI } from '../support/processes.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** A build that does as little as one can, and says that it was asked. */
+const BUILDS_AGAIN = `import { writeFileSync } from 'node:fs'
+import use from './bin/first-use.js'
+writeFileSync(use.BUILT_FROM, use.sources())
+console.log('built')`
 
 describe('what a newcomer sees', () => {
   test('bare leasehold shows its help, and makes nothing', async () => {
@@ -49,19 +56,35 @@ describe('what a newcomer sees', () => {
     }
   })
 
-  test('from a fresh checkout it builds itself once, however many start at once', async () => {
+  test('a fresh checkout builds itself once, a moved one again, a broken one says so', async () => {
     const place = sandbox()
     const root = dirname(dirname(BIN))
-    for (const part of ['bin', 'src', 'build.mjs', 'package.json', 'tsconfig.json']) {
-      cpSync(join(root, part), place.path(part), { recursive: true })
-    }
+    const parts = ['bin', 'src', 'build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
+    for (const part of parts) cpSync(join(root, part), place.path(part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), place.path('node_modules'))
     const program = [process.execPath, place.path('bin/leasehold')]
-    const five = Array.from({ length: 5 }, () => place.cli(['--json', 'lock', 'list'], { program }))
-    for (const { code, out, err } of await Promise.all(five)) {
+    const list = () => place.cli(['--json', 'lock', 'list'], { program })
+    for (const { code, out, err } of await Promise.all(Array.from({ length: 5 }, list))) {
       expect({ code, out, err }).toEqual({ code: 0, out: '{"items":[],"next":null}\n', err: '' })
     }
     expect(existsSync(place.path('.building'))).toBe(false)
+
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], {
+        cwd: place.folder,
+        stdio: 'ignore',
+      })
+    git('init')
+    writeFileSync(place.path('build.mjs'), BUILDS_AGAIN)
+    git('add', ...parts)
+    git('commit', '-m', 'one')
+    expect(await list()).toMatchObject({ code: 0, err: 'built\n' })
+    git('commit', '--allow-empty', '-m', 'two')
+    expect(await list()).toMatchObject({ code: 0, err: '' })
+    writeFileSync(place.path('build.mjs'), 'process.exit(1)')
+    git('commit', '-am', 'three')
+    expect((await list()).err).toMatch(/has changed since it was built, and could not be built/)
+    expect(await list()).toMatchObject({ code: 0, err: '' })
   })
 
   test('an unknown command, verb or flag is refused with what there is', async () => {
@@ -156,16 +179,42 @@ describe('lock', () => {
       'No lock is held. Take one: leasehold lock acquire NAME\n',
     )
     expect(await say(['lock', 'acquire', 'b'])).toMatch(
-      /^acquired b for a, fence 1, until \S+Z \(5m 00s\)\n$/,
+      /^acquired b for a, fence 1, until \d\d:\d\d:\d\d \(5m 00s\)\n$/,
     )
     expect(await say(['lock', 'renew', 'b', '--ttl', '1m'])).toMatch(
-      /^renewed b until \S+Z \(1m 00s\)\n$/,
+      /^renewed b until \d\d:\d\d:\d\d \(1m 00s\)\n$/,
     )
     expect(await say(['lock', 'status', 'b'])).toMatch(/^b is held by a\n {2}fence 1, expires in /)
     expect(await say(['lock', 'list'])).toMatch(/^LOCK +HOLDER +FENCE +PID +EXPIRES IN\nb +a +1 /)
     expect(await say(['lock', 'handoff', 'b', '--to', 'c'])).toBe('handed b to c, fence 2\n')
     expect(await say(['lock', 'force-release', 'b'])).toBe('force-released b, which c held\n')
     expect(await say(['lock', 'status', 'b'])).toBe('b is free\n')
+  })
+
+  test('a refusal says who is asking, and the flag that would work', async () => {
+    const place = sandbox()
+    await place.ok(['lock', 'acquire', 'x', 'y', '--agent', 'bob'])
+    const said = async (...args: string[]) => (await place.cli(args)).err
+    const asking = /You ask as cli:\S+\. If you are bob: --agent bob/
+    expect(await said('lock', 'release', 'x')).toMatch(asking)
+    expect(await said('lock', 'acquire', 'x')).toMatch(/until \d\d:\d\d:\d\d\n[^]*--wait 30s/)
+    const stale = await said('lock', 'renew', 'x', '--fence', '9', '--agent', 'bob')
+    expect(stale).toContain('--fence 1')
+    await place.ok(['lock', 'release', 'x', '--fence', '1', '--agent', 'bob'])
+    await place.ok(['task', 'add', 'One', '--assigned-to', 'zed'])
+    expect(await said('task', 'claim', '1')).toContain('--agent zed')
+    expect(await said('memory', 'get', 'k', '--scope', 'web')).toContain('--scope project:web')
+    expect(await said('memory', 'get', 'k')).toContain('--scope project:NAME')
+  })
+
+  test('several names are released all or nothing', async () => {
+    const place = sandbox()
+    await place.ok(['lock', 'acquire', 'db', 'cache', '--agent', 'a'])
+    await place.refused(['lock', 'release', 'db', 'other', '--agent', 'a'], 'lease_expired', 5)
+    await place.refused(['lock', 'release', 'db', 'cache', '--fence', '1'], 'invalid', 2)
+    const { items } = await place.ok(['lock', 'release', 'db', 'cache', '--agent', 'a'])
+    expect(items).toMatchObject([{ name: 'db', released: true }, { name: 'cache' }])
+    expect(await place.ok(['lock', 'list'])).toEqual({ items: [], next: null })
   })
 
   test('several names are taken all or nothing', async () => {

@@ -98,7 +98,7 @@ describe('what a note says', () => {
     const memory = new MemoryVerbs(store)
     const [ada, secret] = [callerOf('ada'), 'a-secret-content']
     await memory.put('k', secret, ada)
-    const { conflict } = await memory.put('k', `${secret} 2`, ada)
+    const { conflict } = await memory.put('k', `${secret} 2`, callerOf('bob'))
     await memory.resolve(conflict!.id, { content: `${secret} 3`, supersede: true }, ada)
     await memory.delete('k', ada)
     await memory.prune({}, ada)
@@ -148,6 +148,20 @@ describe('the memory commands', () => {
     await place.refused(late, 'fence_stale', 5, { env })
   })
 
+  test('are no conflict with what the same agent wrote last, whose versions stay', async () => {
+    const place = sandbox()
+    const say = (content: string, ...more: string[]) =>
+      place.ok(['memory', 'put', 'port', content, ...more])
+    await say('5432', '--tag', 'setup')
+    expect(await say('5433')).toMatchObject({ version: 2, conflict: null })
+    const { items } = await place.ok(['memory', 'history', 'port'])
+    expect(items.map(({ version }: { version: number }) => version)).toEqual([2, 1])
+    expect(await place.ok(['memory', 'get', 'port'])).toMatchObject({ tags: ['setup'] })
+    expect(await say('5434', '--agent', 'bob')).toMatchObject({ conflict: { status: 'open' } })
+    // Now there are two: which of them is meant, only a base can say.
+    expect(await say('5435')).toMatchObject({ conflict: { status: 'open' } })
+  })
+
   test('merge as config.json says for the scope, once a daemon has read it', async () => {
     const place = servingPlace()
     mkdirSync(place.state, { mode: 0o700 })
@@ -156,16 +170,16 @@ describe('the memory commands', () => {
     }
     writeFileSync(join(place.state, 'config.json'), JSON.stringify(config))
     const daemon = await startDaemon(place)
-    const say = (content: string, scope: string) =>
-      daemon.ok('memory.put', { key: 'k', content, scope })
+    const say = (content: string, scope: string, agent = 'ada') =>
+      daemon.ok('memory.put', { key: 'k', content, scope, agent })
     await say('[1]', 'project:web')
-    expect(await say('[2]', 'project:web')).toMatchObject({
+    expect(await say('[2]', 'project:web', 'bob')).toMatchObject({
       version: 3,
       conflict: { status: 'merged', strategy: 'union', ours: 1, theirs: 2 },
     })
     await say('[1]', 'user:al')
-    expect(await say('[2]', 'user:al')).toMatchObject({ conflict: { status: 'open' } })
-    const { status, json } = await daemon.post('memory.put', { key: 'l', content: 'x'.repeat(99) })
+    expect(await say('[2]', 'user:al', 'bob')).toMatchObject({ conflict: { status: 'open' } })
+    const { status, json } = await daemon.post('memory.put', { key: 'l', content: 'x'.repeat(100) })
     expect([status, json.error.code]).toEqual([413, 'too_large'])
   })
 
@@ -174,10 +188,10 @@ describe('the memory commands', () => {
     await place.ok(['memory', 'put', 'k', '[1]'])
     const file = join(place.state, 'config.json')
     writeFileSync(file, '{ "memory": { "strategies": { "default": "union" } } }')
-    const merged = await place.ok(['memory', 'put', 'k', '[2]'])
+    const merged = await place.ok(['memory', 'put', 'k', '[2]', '--agent', 'ada'])
     expect(merged).toMatchObject({ conflict: { status: 'merged', strategy: 'union' } })
     writeFileSync(file, '{ "memory": { "strategies": { "default": "nonsense" } } }')
-    expect(await place.ok(['memory', 'put', 'k', '[3]'])).toMatchObject({
+    expect(await place.ok(['memory', 'put', 'k', '[3]', '--agent', 'bob'])).toMatchObject({
       conflict: { status: 'merged' },
     })
   })
@@ -190,7 +204,7 @@ describe('the memory commands', () => {
       ...['memory delete k', 'memory prune', 'memory conflicts', 'memory resolve x --choose ours'],
     ]
     for (const ask of asks) {
-      const no = await place.refused(ask.split(' '), 'unavailable', 75, { env })
+      const no = await place.refused(ask.split(' '), 'invalid', 2, { env })
       expect(no.next).toContain('db copy')
     }
   })

@@ -37,7 +37,8 @@ describe('queue add', () => {
     const sheet = await seen(place, ['task', 'show', 'web-1'])
     expect(sheet).toMatch(/enqueued +for codex\n +time limit +1h 30m\n +retries +2\n/)
     expect(await seen(place, ['queue', 'add', 'Next\nthing', ...ALICE])).toBe(
-      'enqueued task 1 (Next), number 2 in the queue of alice',
+      'enqueued task 1 (Next), number 2 in the queue of alice\n' +
+        'warning Task 1 waits for a dispatcher, and none is running',
     )
   })
 
@@ -290,7 +291,7 @@ describe('the queue', () => {
     const place = sandbox()
     const env = { LEASEHOLD_STORE: `file:${place.path('files')}` }
     for (const args of [['add', 'x', ...ALICE], ['pause'], ['resume'], ['limit', '--max', '1']]) {
-      const no = await place.refused(['queue', ...args], 'unavailable', 75, { env })
+      const no = await place.refused(['queue', ...args], 'invalid', 2, { env })
       expect(no.next).toContain('LEASEHOLD_STORE')
     }
     const status = await place.ok(['queue', 'status'], { env })

@@ -115,7 +115,7 @@ describe('localhost', () => {
     const { port } = other.address() as AddressInfo
     const args = ['serve', '--port', String(port)]
     const refusal = await sandbox().refused(args, 'unavailable', 75)
-    expect(refusal.message).toBe(`Port ${port} is in use at ::1`)
+    expect(refusal.message).toBe(`Port ${port} at ::1 is in use by node (PID: ${process.pid})`)
   })
 })
 

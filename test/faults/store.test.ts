@@ -169,7 +169,7 @@ describe('a store that this program or login must not use', () => {
   test('a file or a dangling link in the place of the folder or database is refused', async () => {
     const place = sandbox()
     writeFileSync(place.state, 'a file')
-    await place.refused(['task', 'add', 'x'], 'unavailable', 75)
+    await place.refused(['task', 'add', 'x'], 'invalid', 2)
     const elsewhere = place.path('elsewhere')
     mkdirSync(elsewhere, { mode: 0o700 })
     symlinkSync(place.path('target.db'), join(elsewhere, 'leasehold.db'))

@@ -22,6 +22,8 @@ const INSTALLED_LEAN_MB_MAX = 60
 
 /** The oldest and the newest of each release, as published in the package of that name. */
 const NODES = values.node ?? ['20.19.0', '20', '22', '24.0.0', '24']
+/** Too old: each must say so in one line, however little of our syntax it knows. */
+const OLD_NODES = values.node ? [] : ['20.18.3', '18', '12']
 const ROOT = resolve(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-package-'))
 const runner = new Runner(join(folder, 'home'))
@@ -191,6 +193,12 @@ try {
   const pairs = `${nodes.length} × ${nodes.length}`
   say(['a cache of each Node on each', pairs, ...faults].join('\n  '), faults.length === 0)
   must(['npm', 'install', '--no-save', '--loglevel=error', '@types/node@20'], place)
+  for (const version of OLD_NODES) {
+    const bin = join(place, 'node_modules/leasehold/bin/leasehold')
+    const said = run([nodeOf(version), bin, 'lock', 'list'], place)
+    const isTold = said.code === 1 && /^error: .* needs Node 20\.19 or newer.*\n$/.test(said.err)
+    tell(`Node ${version}`, [['refused', () => (isTold ? { ...said, code: 0, err: '' } : said)]])
+  }
   tell('TypeScript', typeChecks(place))
   // What was committed last, not what is in the folder; and not for each Node again.
   if (!values.node) {

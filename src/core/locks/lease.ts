@@ -251,7 +251,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
-      : `Wait for it (--wait 30s), or take other work. An admin can free it: ${freeing(lease)}`,
+      : `Wait for it, or take other work. An admin can free it: ${freeing(lease)}`,
     details: {
       name: lease.name,
       holder: lease.holder,

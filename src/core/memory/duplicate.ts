@@ -131,7 +131,7 @@ export function resolveDuplicate(
   }
   if ((content !== undefined) !== (action === 'merge')) {
     throw new Refusal('invalid', 'content is for merge only, and merge needs it', {
-      next: 'Say --action merge --content TEXT, or another action without a content.',
+      next: 'A merge needs a content; every other action goes without.',
     })
   }
   const [a, b] = [isThere(view, pair.a), isThere(view, pair.b)]

@@ -35,8 +35,9 @@ export interface Put extends Added {
 }
 
 /**
- * Writes a version of a note. On the version that is the present it takes its place. On an older
- * one, or on none where another content is there, both are kept as siblings and a conflict is
+ * Writes a version of a note. On the version that is the present it takes its place; so it does on
+ * none, where the present is the writer's own. On an older one, or on none where another agent's
+ * content is there, both are kept as siblings and a conflict is
  * recorded, unless the strategy of the scope merges them cleanly. Equal content changes nothing.
  *
  * Refuses `not_found` for a base that never was, `too_large` over a quota, `invalid` for a fence
@@ -52,7 +53,7 @@ export function putMemory(view: View, ask: PutMemory, caller: Caller, tools: Tex
   const heads = memory ? headsOf(view, memory) : []
   const isLive = memory !== undefined && memory.live && !isExpired(view, memory)
   const measured = tools.measure(content ?? '')
-  const on = heads.find(({ version }) => version === based_on)
+  const on = heads.find(({ version }) => version === based_on) ?? ownNewest(heads, based_on, caller)
   const equal = heads.find(({ kept, hash }) => isLive && kept && hash === measured.hash)
   if (memory && equal && (!on || on === equal) && saysNothingNew(ask, equal)) {
     return { memory, version: equal, written: false, conflict: conflictOf(view, memory, equal) }
@@ -65,6 +66,17 @@ export function putMemory(view: View, ask: PutMemory, caller: Caller, tools: Tex
     written: true,
     ...place(view, put, draft, { heads, on, equal, based_on }, caller, tools),
   }
+}
+
+/** A writer that names no version knows its own, if nobody else has written since. */
+function ownNewest(
+  heads: MemoryVersion[],
+  based_on: number | undefined,
+  { agent }: Caller,
+): MemoryVersion | undefined {
+  const [newest, ...others] = heads
+  if (based_on !== undefined || others.length > 0) return undefined
+  return newest?.author === agent ? newest : undefined
 }
 
 interface Places {

@@ -119,7 +119,7 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}${why}`, {
     next: by_you
-      ? 'Another process or terminal with your agent id has it: release it there, or use --agent.'
+      ? 'Another process or terminal with your agent id has it: release it there.'
       : `Work on other files, or ask again then: leasehold reserve list. ${freeing(lease)}`,
     details: {
       path: asked,

@@ -45,7 +45,7 @@ export function* queueReasons(view: View, task: Task): Generator<Reason> {
 
 function* pauses(view: View, task: Task): Generator<Reason> {
   if (queueOf(view).paused) {
-    const sentence = 'waits because the whole queue is paused (leasehold queue resume)'
+    const sentence = 'waits because the whole queue is paused'
     yield { code: 'paused', sentence, details: { paused: 'all' } }
   }
   if (task.user !== null && shareOf(view, task.user).paused) {
@@ -95,18 +95,25 @@ function* order(view: View, task: Task): Generator<Reason> {
   yield { code: 'order', sentence, details: { position, next_task: next, of: share.pending } }
 }
 
+/** What a task that is added now would wait for, though nobody brings it. */
+export function forgotten(view: View, task: Task): string[] {
+  const codes = new Set<Reason['code']>(['no_dispatcher', 'unserved'])
+  return [...capacity(view, task)]
+    .filter(({ code }) => codes.has(code))
+    .map(({ sentence }) => `Task ${task.id} ${sentence}`)
+}
+
 function* capacity(view: View, task: Task): Generator<Reason> {
   const dispatchers = liveDispatchers(view)
   if (dispatchers.length === 0) {
-    const sentence = 'waits for a dispatcher, and none is running (leasehold up, or dispatch)'
+    const sentence = 'waits for a dispatcher, and none is running'
     yield { code: 'no_dispatcher', sentence, details: {} }
     return
   }
   const project = task.project ?? ''
   const serving = dispatchers.filter(({ projects }) => projects.includes(project))
   if (serving.length === 0) {
-    const nobody = `no dispatcher serves project ${word(project)}`
-    const sentence = `waits because ${nobody}: add it to config.json, and approve it`
+    const sentence = `waits because no dispatcher serves project ${word(project)}`
     yield { code: 'unserved', sentence, details: { project, limit: unserved(project) } }
     return
   }

@@ -2,7 +2,8 @@ import { admits } from '../caller.ts'
 import { fullLimits, queueReasons, type Reason } from '../queue/explain.ts'
 import { lockOf, timesOf } from '../locks/lease.ts'
 import { lineOf } from '../locks/line.ts'
-import { argument, word } from '../quote.ts'
+import { LOST_MAX } from '../bounds.ts'
+import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Task } from '../rows.ts'
 import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
@@ -14,20 +15,62 @@ export function explainTask(view: View, id: string, agent: string) {
   const task = getTask(view, id)
   const reasons = [...endedOrRunning(view, task), ...obstacles(view, task, agent)]
   if (reasons.length === 0) reasons.push(readiness(task))
-  return { sentence: `Task ${id} ${reasons.map((r) => r.sentence).join('; and ')}.`, reasons }
+  const sentence = `Task ${id} ${reasons.map((r) => r.sentence).join('; and ')}.`
+  return { sentence, reasons, next: adviceOn(task, reasons[0]!) }
+}
+
+function adviceOn({ id, status, queue }: Task, { code }: Reason): string {
+  switch (code) {
+    case 'ended':
+      if (status === 'review') return `Accept it: leasehold task status ${id} done`
+      if (status === 'done') return ''
+      return queue
+        ? `When the cause is mended: leasehold queue retry ${id}`
+        : `To have it done after all: leasehold task status ${id} todo`
+    case 'paused':
+      return 'Let it go on: leasehold queue resume'
+    case 'no_dispatcher':
+      return 'Start one: leasehold up'
+    case 'unserved':
+      return 'Name the project in config.json, then: leasehold config approve'
+    case 'ready':
+      return queue ? '' : `Take it: leasehold task claim ${id}`
+    default:
+      return ''
+  }
 }
 
 function* endedOrRunning(view: View, task: Task): Generator<Reason> {
   if (task.status === 'todo') return
   if (task.status !== 'in_progress') {
-    const sentence = `is not waiting to run: it is ${task.status}`
-    yield { code: 'ended', sentence, details: { status: task.status } }
+    yield endOf(view, task)
     return
   }
   const lease = liveLease(view, lockOf(task.id))
   const until = lease && ` until ${timesOf(view, lease).expires_at}`
   const sentence = `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`
   yield { code: 'running', sentence, details: { assignee: task.assignee, run: task.run_id } }
+}
+
+/** How it ended, and by what: a failed one by its last run, or because too many were lost. */
+function endOf(view: View, { id, status, attempts, queue }: Task): Reason {
+  const run = status === 'failed' ? view.get('run', `${id}.${attempts}`) : undefined
+  if (!run) {
+    const sentence = `is not waiting to run: it is ${status}`
+    return { code: 'ended', sentence, details: { status } }
+  }
+  const { outcome } = run
+  const last = `its last run, ${run.id} of ${word(run.agent)}, ended with ${quoted(outcome ?? '')}`
+  const lost = queue?.lost ?? 0
+  const sentence =
+    lost >= LOST_MAX
+      ? `was put aside, because ${lost} of its runs were lost; ${last}`
+      : `failed: ${last}`
+  return {
+    code: 'ended',
+    sentence,
+    details: { status, run: run.id, outcome, lost },
+  }
 }
 
 function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
@@ -83,5 +126,5 @@ export function explainWaiter(view: View, name: string, agent: string) {
   const sentence = `${word(agent)} is ${place}; ${held}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
   const reason: Reason = { code: 'waiting', sentence, details }
-  return { sentence: `${sentence}.`, reasons: [reason] }
+  return { sentence: `${sentence}.`, reasons: [reason], next: '' }
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isRefusal } from '../../core/refusal.ts'
 import { writePrivate } from '../../machine/private_file.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { type Door, openDoor } from '../door.ts'
@@ -20,11 +19,8 @@ export interface AgentDoor extends Door {
  * the last one was, if that port is free: agents that outlived that dispatcher find it there again.
  */
 export async function openAgentDoor(store: Store, folder: string): Promise<AgentDoor> {
-  const ask = { version: VERSION, secret: randomBytes(32).toString('base64url') }
-  const door = await openDoor(store, { ...ask, port: lastPort(folder) }).catch((error) => {
-    if (!isRefusal(error, 'unavailable')) throw error
-    return openDoor(store, { ...ask, port: 0 })
-  })
+  const secret = randomBytes(32).toString('base64url')
+  const door = await openDoor(store, { port: [lastPort(folder), 0], version: VERSION, secret })
   const port = Number(new URL(door.url).port)
   return { ...door, remember: () => writePrivate(folder, FILE, `${JSON.stringify({ port })}\n`) }
 }

@@ -129,7 +129,7 @@ function spawnGate({ argv, env, cwd, stdio }: CommandAsk, mark: string): ChildPr
 function notStarted(argv: string[], { message }: Error): Refusal {
   // A message may quote the arguments, which can be long and in any script.
   const why = message.split('Received')[0]!.trim()
-  return new Refusal('unavailable', `The command could not be started: ${argv[0]}: ${why}`)
+  return new Refusal('invalid', `The command could not be started: ${argv[0]}: ${why}`)
 }
 
 /**

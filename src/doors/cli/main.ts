@@ -22,6 +22,7 @@ import { addService } from './commands/service.ts'
 import { addServing } from './commands/serving.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
+import { clocked } from './show/table.ts'
 import { VERSION } from '../../daemon/version.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
@@ -136,7 +137,7 @@ function fail(error: unknown, json: boolean): number {
   const refusal = error instanceof Refusal ? error : internal(error)
   const text = json
     ? safeJson(refusal)
-    : visible(`error: ${refusal.message}${refusal.next && `\n  next: ${refusal.next}`}`)
+    : visible(`error: ${clocked(refusal.message)}${refusal.next && `\n  next: ${refusal.next}`}`)
   process.stderr.write(`${text}\n`)
   return REFUSALS[refusal.code].exit
 }

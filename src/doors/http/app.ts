@@ -33,6 +33,8 @@ import { openApi, referencePage } from './openapi.ts'
 import { addSessions } from './session.ts'
 import { UnderWay } from './under_way.ts'
 import { addWeb } from './web.ts'
+import { PLAIN_WORDS } from '../../reach/header_text.ts'
+import { inWordsOf, type Say, worded } from '../words.ts'
 
 export interface Doors {
   store: Store
@@ -123,7 +125,7 @@ async function answerBearer(
   const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
   // Only a wait can be given up; a signal costs something, and most asks do not wait.
   if (!input['wait_seconds']) {
-    const answer = (await ask()) as object
+    const answer = explainedBy(operation, c, (await ask()) as object)
     const isRead = operation.effect === 'read'
     if (isRead) warnOfDamage(c, doors.store)
     return used.answer(answer, isRead)
@@ -253,7 +255,24 @@ function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
   const after = refusal.details['retry_after_seconds']
   if (typeof after === 'number') c.header('retry-after', String(after))
-  return c.json(refusal.toJSON(), REFUSALS[refusal.code].http as ContentfulStatusCode)
+  return c.json(
+    isOurs(c) ? refusal.toJSON() : inWordsOf(refusal, byRequest),
+    REFUSALS[refusal.code].http as ContentfulStatusCode,
+  )
+}
+
+/** An explanation says what to do, as a refusal does. */
+function explainedBy({ name }: Operation, c: Context, answer: object): object {
+  if (name !== 'task.explain' || isOurs(c)) return answer
+  return { ...answer, next: worded((answer as { next: string }).next, byRequest) }
+}
+
+/** Our own programs word it themselves, for those who use them. */
+const isOurs = (c: Context) => c.req.header(PLAIN_WORDS) !== undefined
+
+const byRequest: Say = ({ name }, input) => {
+  const body = Object.keys(input).length > 0 ? ` ${JSON.stringify(input)}` : ''
+  return `POST /v1/${name}${body}`
 }
 
 function noRoute(c: Context): Refusal {

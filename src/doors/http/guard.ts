@@ -5,7 +5,9 @@ import { BODY_MAX } from '../body_bound.ts'
 
 /** Hosts that this server answers to: its own loopback names, with its own port. */
 export function loopbackHosts(port: number): Set<string> {
-  return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
+  const names = ['127.0.0.1', 'localhost', '[::1]']
+  // Clients leave the port out where it is the one that everybody expects.
+  return new Set([...names.map((name) => `${name}:${port}`), ...(port === 80 ? names : [])])
 }
 
 /** Every answer has these; a page that needs more says what it needs. */

@@ -7,6 +7,8 @@ import type { AnswerOf, ByAnswer, RegisteredName } from '../../operations/regist
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
 import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
+import { inWordsOf, type Say, worded } from '../words.ts'
+import { spelled } from './tools.ts'
 import { untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
@@ -23,9 +25,18 @@ export function answerOf(operation: string, result: unknown): CallToolResult {
 /** What happened, why, what to do next: as text and as data. Our own bugs are not described. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
-  const { code, message, next } = refusal
+  const structuredContent = inWordsOf(refusal, byTool)
+  const { code, message, next } = structuredContent.error
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
-  return { isError: true, content: [{ type: 'text', text }], structuredContent: refusal.toJSON() }
+  return { isError: true, content: [{ type: 'text', text }], structuredContent }
+}
+
+const byTool: Say = (operation, input) => {
+  if (operation.tool === undefined) return undefined
+  const given = Object.entries(input).map(([field, value]) => [spelled(field, operation), value])
+  return given.length === 0
+    ? operation.tool
+    : `${operation.tool} ${JSON.stringify(Object.fromEntries(given))}`
 }
 
 const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee'] as const
@@ -49,6 +60,7 @@ const SHORT: ByAnswer<Shape> = {
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
   'task.get': withoutEmpty,
+  'task.explain': (said) => ({ ...said, next: worded(said.next, byTool) }),
   'queue.status': queueBrief,
 }
 
@@ -96,20 +108,24 @@ const WORDS: ByAnswer<string> = {
   'lock.acquire': (got) =>
     ('items' in got ? got.items : [got]).map((lease) => `Acquired ${leaseLine(lease)}`).join('\n'),
   'lock.renew': (lease) => `Renewed ${leaseLine(lease)}`,
-  'lock.release': (was) => `Released ${word(was.name)}`,
+  'lock.release': (was) =>
+    ('items' in was ? was.items : [was]).map(({ name }) => `Released ${word(name)}`).join('\n'),
   'lock.hand_off': (lease) => `Handed to ${word(lease.holder)}: ${leaseLine(lease)}`,
   'lock.status': lockStatus,
   'lock.list': ({ items, next }) => lines(items.map(leaseItem), 'No lock is held.', next),
-  'lock.explain': ({ sentence }) => sentence,
+  'lock.explain': explained,
   'task.create': (task) => `Added task ${task.id}`,
   'task.get': taskSheet,
   'task.list': ({ items, next }) => lines(items.map(taskItem), 'No such tasks.', next),
   'task.claim': claimed,
   'task.status': moved,
   'task.update': (task) => `Changed task ${task.id}, now version ${task.version}`,
-  'task.explain': ({ sentence }) => sentence,
-  'queue.add': ({ task, position }) =>
-    `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
+  'task.explain': explained,
+  'queue.add': ({ task, position, warnings }) =>
+    [
+      `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
+      ...warnings.map((each) => `Warning: ${each}`),
+    ].join('\n'),
   'queue.cancel': (task) => `Cancelled task ${task.id}`,
   'queue.status': queueLines,
   'reserve.add': ({ items, warnings }) =>
@@ -124,6 +140,10 @@ const WORDS: ByAnswer<string> = {
       null,
     ),
   'agent.heartbeat': ({ items }) => lines(items.map(leaseItem), 'Nothing to renew.', null),
+}
+
+function explained({ sentence, next }: AnswerOf<'task.explain'>): string {
+  return next === '' ? sentence : `${sentence}\nNext: ${worded(next, byTool)}`
 }
 
 const lines = (items: string[], none: string, next: string | null) =>

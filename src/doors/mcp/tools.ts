@@ -64,6 +64,7 @@ const HIDDEN: ReadonlySet<string> = new Set<FieldName | RegisteredField>([
   'request_id',
   'takeover',
   'lock.acquire.priority',
+  'lock.release.names',
   ...(['acquire', 'renew', 'release', 'hand_off'] as const).map(
     (verb) => `lock.${verb}.task_id` as const,
   ),
@@ -255,7 +256,7 @@ const OF_NO_TASK: ReadonlySet<string> = new Set<RegisteredName>([
   'duplicate.resolve',
 ])
 
-const spelled = (field: string, { name }: Operation) =>
+export const spelled = (field: string, { name }: Operation) =>
   field === 'id' && !OF_NO_TASK.has(name) ? 'task_id' : field
 
 /** The type alone: bounds are named when they are overstepped. */

@@ -45,13 +45,11 @@ export const peekedLocks = all(heldLock)
 /** The locks of `now.get`: with who waits for each. */
 export const awaitedLock = () => ({ ...leaseFields(), waiters: strings() })
 
-export const released = unnamed(() => ({ name: text(), fence: count(), released: yes() }))
-export const forceReleased = unnamed(() => ({
-  name: text(),
-  fence: count(),
-  holder: text(),
-  released: yes(),
-}))
+const releasedLock = () => ({ name: text(), fence: count(), released: yes() })
+export const released = unnamed(() =>
+  z.union([z.strictObject(releasedLock()), all(releasedLock)()]),
+)
+export const forceReleased = unnamed(() => ({ ...releasedLock(), holder: text() }))
 
 export const lockStatus = unnamed(() => ({
   name: text(),
@@ -80,6 +78,7 @@ export const waiters = page(() => ({
 export const explanation = shape('Explanation', 'Why a task or a waiter has to wait.', () => ({
   sentence: text(),
   reasons: list({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
+  next: text(),
 }))
 
 const reservation = shape('Reservation', 'A lease on paths of a project.', () => ({

@@ -85,7 +85,7 @@ const runFields = () => ({
 })
 
 const run = shape('Run', 'One attempt at a task.', runFields)
-export const cleanedRuns = all(run)
+export const cleanedRuns = all(() => ({ ...runFields(), task_status: z.enum(STATUSES) }))
 
 export const claim = shape(
   'Claim',
@@ -112,7 +112,7 @@ export const output = unnamed(() => ({
   ended_at: orNull(time()),
 }))
 
-export const enqueued = unnamed(() => ({ task: task(), position: count() }))
+export const enqueued = unnamed(() => ({ task: task(), position: count(), warnings: strings() }))
 export const retried = unnamed(() => ({ task: task(), position: orNull(count()) }))
 export const paused = unnamed(() => ({
   paused: yes(),

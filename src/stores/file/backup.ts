@@ -44,5 +44,7 @@ export async function backupFileStore(dir: string, to: string): Promise<Backup> 
 }
 
 function taken(to: string): Refusal {
-  return new Refusal('invalid', `${to} exists already`, { next: 'Give the backup a new name.' })
+  return new Refusal('invalid', `${to} exists already`, {
+    next: 'Name a new file; --yes writes over this one.',
+  })
 }

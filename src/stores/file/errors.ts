@@ -10,7 +10,7 @@ export function refusalFor(error: unknown, dir: string): Error {
     case 'ENOSYS':
     case 'EMLINK':
     case 'EXDEV':
-      return new Refusal('unavailable', `The file system of ${dir} refused: ${String(error)}`, {
+      return new Refusal('invalid', `The file system of ${dir} refused: ${String(error)}`, {
         next: 'A file store needs hard links: use another file system, or SQLite.',
       })
     default:

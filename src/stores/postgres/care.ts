@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Event } from '../../core/event.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
@@ -53,6 +54,7 @@ export async function checkPostgres(where: Where): Promise<CheckReport> {
       else report.problems.push(`schema ${found} instead of ${SCHEMA_VERSION}`)
     })
   } catch (error) {
+    if (error instanceof Refusal && error.code !== 'damaged') report.hindered = error
     report.problems.push((error as Error).message)
   }
   return { ...report, ok: report.problems.length === 0 }
@@ -77,8 +79,11 @@ async function inspect(
   }
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
-    report.isUnsafe = report.problems.length === 0
-    report.problems.push('the server runs with fsync = off: a power cut may lose what was answered')
+    const unsafe = new Refusal('unavailable', `${shown} runs with fsync = off`, {
+      next: 'A power cut may lose what was answered: set fsync = on, and restart that server.',
+    })
+    if (report.problems.length === 0) report.hindered = unsafe
+    report.problems.push(unsafe.message)
   }
 }
 

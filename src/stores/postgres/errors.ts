@@ -77,6 +77,8 @@ export function shut(shown: string, said: string): Refusal {
   })
 }
 
+const AWAY_NEXT = 'Check that this server runs and can be reached, then ask again.'
+
 /** What PostgreSQL said, as a typed refusal that says what to do. Bugs stay what they are. */
 export function refusalFor(error: unknown, shown: string): Error {
   if (error instanceof Refusal) return error
@@ -84,7 +86,7 @@ export function refusalFor(error: unknown, shown: string): Error {
   const state = sqlState(error) ?? ''
   if (isPooled(error)) return pooled(said)
   if (state === '53100') return diskFull(shown)
-  if (mayGoBetter(error) || state.startsWith('53')) return unanswered(shown, said)
+  if (mayGoBetter(error) || state.startsWith('53')) return unanswered(shown, said, AWAY_NEXT)
   if (state.startsWith('28') || state === '3D000' || state === '42501') return shut(shown, said)
   if (state === '22021' || state === '22P05') {
     return new Refusal('invalid', 'PostgreSQL cannot keep the character NUL in a text', {

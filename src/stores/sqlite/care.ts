@@ -28,7 +28,9 @@ import { sumHeadAnew } from './sums.ts'
  */
 export async function backupSqlite(path: string, to: string): Promise<CheckReport> {
   if (existsSync(to)) {
-    throw new Refusal('conflict', `${to} exists already`, { next: 'Name a new file.' })
+    throw new Refusal('conflict', `${to} exists already`, {
+      next: 'Name a new file; --yes writes over this one.',
+    })
   }
   const folder = dirname(to)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -4,7 +4,7 @@ import type { Ready, Task } from '../../core/rows.ts'
 import { chainFault, EMPTY_HEAD } from '../writer/chain.ts'
 import { DamageMark } from '../damage.ts'
 import { sha256 } from '../../machine/digest.ts'
-import { isRefusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { FENCES_PER_EPOCH } from '../writer/layer.ts'
 import type { CheckReport, Head } from '../port.ts'
 import { Witness } from '../witness.ts'
@@ -59,6 +59,7 @@ export function inspectSqlite(path: string): CheckReport & { isDamaged: boolean 
   } catch (error) {
     const refusal = refusalFor(error, path)
     isDamaged = report.problems.length > 0 || isRefusal(refusal, 'damaged')
+    if (!isDamaged && refusal instanceof Refusal) report.hindered = refusal
     report.problems.push(refusal.message)
   } finally {
     if (db) endReading(db)

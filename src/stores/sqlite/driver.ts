@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
+import { Refusal } from '../../core/refusal.ts'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 
 /**
@@ -14,14 +15,28 @@ export type SqliteValue = string | number | null | Uint8Array
 
 let loaded: Sqlite | undefined
 
-function sqlite(): Sqlite {
+/** Refuses (`internal`) where the module is not there, or was made for another machine. */
+export function loadSqlite(): Sqlite {
   if (loaded) return loaded
   const load = createRequire(import.meta.url)
   // Before 24.15 the built-in lacks something that the writer relies on, or prints a warning.
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const isComplete = major > 24 || (major === 24 && minor >= 15)
-  loaded = load(isComplete ? 'node:sqlite' : '@photostructure/sqlite') as Sqlite
+  try {
+    loaded = load(isComplete ? 'node:sqlite' : '@photostructure/sqlite') as Sqlite
+  } catch (error) {
+    throw notLoaded(error as Error)
+  }
   return loaded
+}
+
+function notLoaded({ message }: Error): Refusal {
+  const why = message.split('\n')[0]
+  return new Refusal('internal', `SQLite could not be loaded in Node ${process.version}: ${why}`, {
+    next:
+      'Install leasehold anew for this Node and machine. To do without SQLite, in a store of ' +
+      'plain files: LEASEHOLD_STORE=file:FOLDER, or file: where there is no database yet.',
+  })
 }
 
 /** `timeout_ms` blocks the event loop: for commands that do nothing else meanwhile. */
@@ -29,13 +44,13 @@ export function openDatabase(
   path: string,
   { readOnly, timeout_ms = 0 }: { readOnly: boolean; timeout_ms?: number },
 ): Database {
-  const { DatabaseSync } = sqlite()
+  const { DatabaseSync } = loadSqlite()
   return new DatabaseSync(path, { readOnly, timeout: timeout_ms })
 }
 
 /** Reads the file as it is, without locks or side files: only right while nobody can write it. */
 export function openUnchanging(path: string): Database {
-  const { DatabaseSync } = sqlite()
+  const { DatabaseSync } = loadSqlite()
   const address = pathToFileURL(path)
   address.search = '?immutable=1'
   return new DatabaseSync(address, { readOnly: true })
@@ -43,7 +58,7 @@ export function openUnchanging(path: string): Database {
 
 /** Copies a live database page by page, consistently, while others write. */
 export function copyDatabase(from: Database, to: string): Promise<number> {
-  return sqlite().backup(from, to)
+  return loadSqlite().backup(from, to)
 }
 
 /** SQLite's primary result code of an error that it threw; undefined for any other error. */

@@ -76,7 +76,7 @@ export function applyScripts(db: Database, from: number, to: number): void {
 function useWal(db: Database, path: string): void {
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
   if (mode === 'wal') return
-  throw new Refusal('unavailable', `${path} cannot be used in WAL mode, only in ${String(mode)}`, {
+  throw new Refusal('invalid', `${path} cannot be used in WAL mode, only in ${String(mode)}`, {
     next: 'Put the state on a local disk whose files can be shared between processes.',
   })
 }

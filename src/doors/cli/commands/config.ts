@@ -6,6 +6,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import { CONFIG_FILE, folderOf } from '../../../stores/open.ts'
 import type { Enter } from './operations.ts'
 import { type Context, refuseWithToken } from '../context.ts'
+import { isConfirmed, isTerminal } from '../confirm.ts'
 import { refuseAdmin } from '../family.ts'
 import { print } from '../show/show.ts'
 
@@ -26,8 +27,7 @@ export async function offerApproval(context: Context): Promise<void> {
   const { readConfig, waitingText } = await import('../../../daemon/main.ts')
   const { waiting } = readConfig(folderOf(context.place), context.env)
   if (waiting.length === 0) return
-  if (process.stdin.isTTY && process.stdout.isTTY && !context.json)
-    await approveHere(context, false)
+  if (isTerminal() && !context.json) await approveHere(context, false)
   else process.stderr.write(`leasehold: ${waitingText(waiting)}\n`)
 }
 
@@ -42,7 +42,8 @@ async function approveHere(context: Context, yes: boolean): Promise<void> {
   const lines = difference(linesOf(before), linesOf(after))
   if (lines.length === 0) return say(context, true, 'All programs in config.json are approved.')
   if (!context.json) print(lines.join('\n'))
-  if (!yes && !(await isConfirmed())) {
+  if (!yes && !process.stdin.isTTY) throw forPeople()
+  if (!yes && !(await isConfirmed('May Leasehold start these programs with your rights?'))) {
     return say(context, false, 'Nothing was approved.')
   }
   approve(folder, env, after)
@@ -53,16 +54,6 @@ async function approveHere(context: Context, yes: boolean): Promise<void> {
 
 function say({ json }: Context, approved: boolean, text: string): void {
   print(json ? JSON.stringify({ approved }) : text)
-}
-
-async function isConfirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) throw forPeople()
-  const { confirm } = await import('@clack/prompts')
-  const answer = await confirm({
-    message: 'May Leasehold start these programs with your rights?',
-    initialValue: false,
-  })
-  return answer === true
 }
 
 function forPeople(): Refusal {

@@ -1,3 +1,4 @@
+import { existsSync, renameSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
@@ -17,6 +18,7 @@ import { movedTo } from '../../../stores/copy/moved.ts'
 import { type Place, placeOf } from '../../../stores/open.ts'
 import type { CheckReport } from '../../../stores/port.ts'
 import type { Enter } from './operations.ts'
+import { isConfirmed, isTerminal } from '../confirm.ts'
 import { type Context, refuseWithToken } from '../context.ts'
 import { print } from '../show/show.ts'
 import { addPrune, sizesText } from './prune.ts'
@@ -59,9 +61,10 @@ export function addDatabase(db: Command, enterAny: Enter): void {
   db.command('backup')
     .description('Write a consistent copy while others keep working, and check it.')
     .argument('[file]', 'where to write it (default: backups/ in the state folder)')
-    .action(async (file: string | undefined, _, self: Command) => {
+    .option('--yes', 'write over a file that is there, without being asked')
+    .action(async (file: string | undefined, { yes }: Yes, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      const made = await backupStore(context.place, file, new Date())
+      const made = await backedUp(context, file, yes)
       const { head: _head, ...shown } = made
       say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
     })
@@ -71,10 +74,35 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
     .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
     .option('--take-back', 'reopen a store that db copy has closed; leases end, fences rise')
+    .option('--yes', 'on a terminal: do not ask first')
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      report(context, await restored(context, from, options))
+      if (await isGoing(options.yes, context.place.path))
+        report(context, await restored(context, from, options))
     })
+}
+
+interface Yes {
+  yes?: boolean
+}
+
+/** A person is asked before something is gone; a script has said so by calling this. */
+async function isGoing(yes: boolean | undefined, path: string): Promise<boolean> {
+  const question = `What ${path} holds is replaced, and all its leases end. Go on?`
+  if (yes || !isTerminal() || (await isConfirmed(question))) return true
+  print('Nothing was changed.')
+  return false
+}
+
+/** A file that is there is written over only if somebody says so. */
+async function backedUp({ place }: Context, file: string | undefined, yes = false) {
+  const isThere = file !== undefined && existsSync(file)
+  const isMeant = isThere && (yes || (isTerminal() && (await isConfirmed(`Write over ${file}?`))))
+  if (!isMeant) return backupStore(place, file, new Date())
+  const fresh = `${file}.${process.pid}.new`
+  const made = await backupStore(place, fresh, new Date())
+  renameSync(fresh, file)
+  return { ...made, backup: file }
 }
 
 function addCopy(db: Command, enter: Enter): void {
@@ -139,7 +167,7 @@ ${leftText(source)}
   set  LEASEHOLD_STORE=${shownAt(to)}`
 }
 
-interface RestoreOptions {
+interface RestoreOptions extends Yes {
   takeBack?: boolean
   lastGood?: boolean
   raiseEpoch?: boolean
@@ -160,7 +188,8 @@ function restored(
 }
 
 function report(context: Context, found: CheckReport, sizes?: StoreSizes): void {
-  const { head: _, ...shown } = found
+  const { head: _, hindered, ...shown } = found
+  if (hindered) throw hindered
   if (!found.ok) {
     throw new Refusal('damaged', `The store is damaged: ${found.problems.join('; ')}`, {
       next: 'Restore a backup: leasehold db restore BACKUP. Nothing was changed by this check.',

@@ -1,33 +1,32 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
 import * as queue from '../../../operations/queue.ts'
 import * as search from '../../../operations/search.ts'
 import * as stats from '../../../operations/stats.ts'
-import { checkStore } from '../../../stores/care.ts'
+import { checkStore, isUnused } from '../../../stores/care.ts'
 import { ELSEWHERE, fileSystemOf } from '../../../machine/file_system.ts'
 import { folderOf, storeExists } from '../../../stores/open.ts'
+import { refuseUnsafeFolder } from '../../../machine/place.ts'
 import { isTracked } from '../../../machine/privacy.ts'
 import { isStopped } from '../../../machine/process.ts'
-import { serverIn } from '../../../reach/server_file.ts'
+import { serverIn, serverName } from '../../../reach/server_file.ts'
+import { VERSION } from '../../../daemon/version.ts'
 import type { Enter } from './operations.ts'
 import type { Context } from '../context.ts'
+import { checkHooks, checkPrograms, type DoctorLook } from './doctor_programs.ts'
 import { print } from '../show/show.ts'
 import { disputeLine, isDisputed } from '../show/queue.ts'
 
-interface Finding {
+interface Finding extends DoctorLook {
   what: string
-  ok: boolean
-  says: string
-  next?: string
-  damaged?: boolean
 }
 
 const isDamage = ({ damaged }: Finding) => damaged === true
 
-type Looked = Omit<Finding, 'what'>
-type Check = (context: Context) => Promise<Looked> | Looked
+type Check = (context: Context) => Promise<DoctorLook> | DoctorLook
 
 export function addDoctor(root: Command, enter: Enter): void {
   root
@@ -38,7 +37,8 @@ export function addDoctor(root: Command, enter: Enter): void {
       const findings: Finding[] = []
       for (const [what, check] of CHECKS) findings.push(await guarded(what, check, context))
       const ok = findings.every((finding) => finding.ok)
-      print(context.json ? JSON.stringify({ ok, findings }) : findings.map(line).join('\n'))
+      const shown = () => findings.map((each, i) => line(each, findings.slice(0, i))).join('\n')
+      print(context.json ? JSON.stringify({ ok, findings }) : shown())
       if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
     })
 }
@@ -53,10 +53,27 @@ async function guarded(what: string, check: Check, context: Context): Promise<Fi
   }
 }
 
-function line({ what, ok, says, next }: Finding): string {
+function line({ what, ok, says, next }: Finding, before: Finding[]): string {
   const mark = ok ? pc.green('ok  ') : pc.red('FAIL')
+  const same = ok ? undefined : before.find((each) => each.says === says)
+  if (same) return `${mark} ${what.padEnd(8)} for the same reason as ${same.what}`
   const advice = !ok && next ? pc.dim(`\n     next: ${next}`) : ''
   return `${mark} ${what.padEnd(8)} ${says}${advice}`
+}
+
+/** What the system says when a file is made in a folder, or in the one that it would be made in. */
+function unwritable(folder: string): string | undefined {
+  let existing = folder
+  while (!existsSync(existing)) existing = dirname(existing)
+  const path = join(existing, `.leasehold-doctor-${process.pid}`)
+  try {
+    writeFileSync(path, 'x'.repeat(4096), { flag: 'wx', mode: 0o600 })
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    rmSync(path, { force: true })
+  }
 }
 
 const CHECKS: [what: string, check: Check][] = [
@@ -80,6 +97,12 @@ const CHECKS: [what: string, check: Check][] = [
     ({ place }) => {
       const folder = folderOf(place)
       const mode = statSync(folder, { throwIfNoEntry: false })?.mode
+      refuseUnsafeFolder(folder)
+      const refused = unwritable(folder)
+      if (refused !== undefined) {
+        const next = 'Make it writable for this login, or point LEASEHOLD_DIR elsewhere.'
+        return { ok: false, says: `${folder} cannot be written: ${refused}`, next }
+      }
       if (mode === undefined) {
         return { ok: true, says: `${folder} (made by the first write)` }
       }
@@ -118,6 +141,18 @@ const CHECKS: [what: string, check: Check][] = [
       return { ok: true, says: `${says} (${slots.max} slots)` }
     },
   ],
+  ['programs', checkPrograms],
+  ['hooks', checkHooks],
+  [
+    'store',
+    async ({ place }) => {
+      if (isUnused(place)) return { ok: true, says: 'nothing written yet' }
+      const { ok, problems, events, hindered } = await checkStore(place)
+      if (hindered) throw hindered
+      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
+      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
+    },
+  ],
   [
     'limits',
     async (context) => {
@@ -138,20 +173,13 @@ const CHECKS: [what: string, check: Check][] = [
     ({ place }) => {
       const server = serverIn(folderOf(place))
       if (!server) return { ok: true, says: 'none runs' }
-      const { pid, url } = server
-      const ok = !isStopped(pid)
-      const says = `${url} (PID: ${pid})${ok ? '' : ' is stopped'}`
-      return { ok, says, next: `Let it go on: kill -CONT ${pid}` }
-    },
-  ],
-  [
-    'store',
-    async ({ place }) => {
-      if (!storeExists(place)) return { ok: true, says: 'nothing written yet' }
-      const { ok, problems, events, isUnsafe = false } = await checkStore(place)
-      const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
-      if (isUnsafe) return { ok, says, next: 'Set fsync = on there, and restart that server.' }
-      return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
+      const { pid, url, version } = server
+      const says = `${serverName(folderOf(place))} at ${url} (PID: ${pid})`
+      if (isStopped(pid)) {
+        return { ok: false, says: `${says} is stopped`, next: `Let it go on: kill -CONT ${pid}` }
+      }
+      const next = 'leasehold down, then leasehold up'
+      return { ok: version === VERSION, says: `${says}, version ${version}`, next }
     },
   ],
   [

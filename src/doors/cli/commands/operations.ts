@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../../core/locks/lease.ts'
-import { Refusal, REFUSALS } from '../../../core/refusal.ts'
+import { REFUSALS } from '../../../core/refusal.ts'
 import type { Operation } from '../../../operations/operation.ts'
 import {
   type ByAnswer,
@@ -9,9 +9,11 @@ import {
   type RegisteredName,
 } from '../../../operations/registry.ts'
 import { damageOf } from '../../../stores/care.ts'
+import { folderOf } from '../../../stores/place.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
 import { EXAMPLES } from '../help/help.ts'
+import { unknownAgent, withHints } from '../hints.ts'
 import { show } from '../show/show.ts'
 import { valueOf } from '../values.ts'
 
@@ -85,23 +87,20 @@ function add(
     for (const [i, name] of fields.entries()) {
       const given = args[i]
       const isMissing = given === undefined || (Array.isArray(given) && given.length === 0)
-      if (!isMissing) input[name] = valueOf(given, `<${name}>`)
+      // One of a kind is asked for as one: its answer is not a list, and a fence may go with it.
+      const isOne = name === 'names' && Array.isArray(given) && given.length === 1
+      if (isOne) input['name'] = given[0]
+      else if (!isMissing) input[name] = valueOf(given, `<${name}>`)
     }
     for (const [name, flag] of flags) {
       const given = self.opts()[camel(flag)] as unknown
       if (given !== undefined) input[name] = valueOf(given, flag)
     }
     await answer(context, operation, input).catch((error: unknown) => {
-      throw context.json ? error : withHelp(error, words)
+      if (context.json) throw error
+      throw withHints(error, { command: words, operation, input, caller: context.caller })
     })
   })
-}
-
-/** A person who gave a wrong value is shown where the right ones are. */
-function withHelp(error: unknown, command: string): unknown {
-  if (!(error instanceof Refusal) || !('issues' in error.details)) return error
-  const { code, message, details } = error
-  return new Refusal(code, message, { next: `See: leasehold ${command} --help`, details })
 }
 
 /** Looked up when help is asked for: building schemas would slow down every start. */
@@ -143,12 +142,18 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const result = await context.call(operation, placed, { caller, signal })
     const name = operation.name as RegisteredName
     show(context, name, result as never)
+    if (name === 'queue.add' && !context.json) warnOfAgent(context, input)
     if (operation.effect === 'read') await warnOfDamage(context)
     const exit: ((answer: never) => number | undefined) | undefined = EXITS[name]
     process.exitCode ??= exit?.(result as never)
   } finally {
     process.off('SIGINT', stop)
   }
+}
+
+function warnOfAgent({ place }: Context, input: Record<string, unknown>): void {
+  const said = unknownAgent(folderOf(place), input)
+  if (said !== undefined) process.stderr.write(`warning: ${said}\n`)
 }
 
 /** A damaged store is read as far as it can be: something may lack, and the exit code says so. */

@@ -1,27 +1,37 @@
-import { openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
-import { Refusal } from '../../../core/refusal.ts'
-import { serverIn, type ServerFile } from '../../../reach/server_file.ts'
+import { Refusal, REFUSALS } from '../../../core/refusal.ts'
+import { sha256 } from '../../../machine/digest.ts'
+import { serverIn, type ServerFile, serverName, whoHas } from '../../../reach/server_file.ts'
 import { VERSION } from '../../../daemon/version.ts'
 import { folderOf } from '../../../stores/open.ts'
-import { isStopped } from '../../../machine/process.ts'
+import { host, isStopped, processFact } from '../../../machine/process.ts'
 import type { Enter } from './operations.ts'
 import { offerApproval } from './config.ts'
 import { type Context, refuseWithToken } from '../context.ts'
+import { refuseAdmin } from '../family.ts'
 import { linkHint, makeLink } from './dashboard.ts'
 import { print } from '../show/show.ts'
 
-const DEFAULT_PORT = '4747'
+const DEFAULT_PORT = 4747
+/** The first repository has the default port, each other one its own: the same every time. */
+const OTHER_PORTS = 1_000
 const START_MS = 15_000
 const LOOK_MS = 25
 const OTHERS_MS = 2_000
 const HEALTH_MS = 2_000
+const STOP_MS = 15_000
 
-const welcome = (path: string, url: string) =>
+const PORT_FLAG = [
+  '--port <n>',
+  `the port; 0 takes any that is free (default: ${DEFAULT_PORT}, else one of its own)`,
+] as const
+
+const welcome = (name: string, path: string, url: string) =>
   [
-    `${pc.green('serving')} ${path} at ${pc.bold(url)}`,
+    `${pc.green('serving')} ${name} (${path}) at ${pc.bold(url)}`,
     `  docs    ${url}/docs`,
     '  tokens  leasehold token create --role agent --agent builder-1',
     '  MCP     leasehold mcp, or this address with /mcp and a token',
@@ -33,24 +43,72 @@ export function addServing(root: Command, enter: Enter): void {
   root
     .command('serve')
     .description('Serve this store on 127.0.0.1 until stopped: HTTP, MCP and events.')
-    .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
-    .action(async ({ port }: { port: string }, self: Command) => {
+    .option(...PORT_FLAG)
+    .action(async ({ port }: { port?: string }, self: Command) => {
       await serveHere(enter(self.optsWithGlobals()), portOf(port))
     })
   root
     .command('up')
     .description('Start the server in the background, unless one is running.')
-    .option('--port <n>', 'the port; 0 takes any that is free', DEFAULT_PORT)
+    .option(...PORT_FLAG)
     .option('--viewer', 'print a link that lets someone look but change nothing')
-    .action(async ({ port, viewer }: { port: string; viewer?: boolean }, self: Command) => {
+    .action(async ({ port, viewer }: { port?: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       await offerApproval(context)
       const server = (await running(context)) ?? (await startBehind(context, portOf(port)))
       const { pid, url } = server
-      if (context.json) return print(JSON.stringify({ pid, url }))
-      print(`${pc.green('serving')} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
+      const name = serverName(folderOf(context.place))
+      if (context.json) return print(JSON.stringify({ pid, url, name }))
+      print(`${pc.green('serving')} ${name} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
+      if (port === undefined) tellOfPort(url)
       await printLink(context, viewer ? 'viewer' : 'admin')
     })
+  root
+    .command('down')
+    .description('Stop the server of this store. Agents that it has started go on.')
+    .action(async (_, self: Command) => stopHere(enter(self.optsWithGlobals())))
+}
+
+/** Why this server is not where people expect one. */
+function tellOfPort(url: string): void {
+  if (Number(new URL(url).port) === DEFAULT_PORT) return
+  print(pc.dim(`  port ${DEFAULT_PORT} is in use by ${whoHas(DEFAULT_PORT)}`))
+}
+
+async function stopHere(context: Context): Promise<void> {
+  refuseWithToken(context.env)
+  refuseAdmin(context.family(), 'down')
+  const folder = folderOf(context.place)
+  const server = serverIn(folder)
+  const [name, pid] = [serverName(folder), server?.pid]
+  if (server) {
+    // Its file goes first, and its store is closed last: it is down when it is no more.
+    const { start = -1, seat = '' } = server
+    const isUp = () => processFact({ host, seat, pid: server.pid, start }) === 'alive'
+    process.kill(server.pid, 'SIGTERM')
+    // One that was stopped has to go on in order to end.
+    process.kill(server.pid, 'SIGCONT')
+    await until(() => !isUp(), STOP_MS)
+    if (isUp()) {
+      throw new Refusal('unavailable', `The server of ${name} (PID: ${pid}) does not end`, {
+        next: `See what keeps it: ${logOf(folder)}. To end it at once: kill -9 ${pid}`,
+      })
+    }
+  }
+  if (context.json) print(JSON.stringify({ stopped: server !== undefined, pid: pid ?? null, name }))
+  else if (server) print(`${pc.green('stopped')} the server of ${name} (PID: ${pid})`)
+  else print(`No server of ${name} runs.`)
+}
+
+const logOf = (folder: string) => join(folder, 'server.log')
+
+async function until<T>(look: () => T | Promise<T>, most_ms: number): Promise<T> {
+  const last_ms = performance.now() + most_ms
+  for (;;) {
+    const found = await look()
+    if (found || performance.now() > last_ms) return found
+    await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
+  }
 }
 
 /**
@@ -63,23 +121,31 @@ async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<vo
   if (made) print(`  dashboard  ${pc.bold(made.link)}\n${pc.dim(linkHint(role))}`)
 }
 
-function portOf(text: string): number {
-  const port = Number(text)
-  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
+/** Undefined when nothing was said: then another port than the default will do. */
+function portOf(text: string | undefined): number | undefined {
+  const port = text === undefined ? undefined : Number(text)
+  if (port === undefined || (Number.isInteger(port) && port >= 0 && port < 65_536)) return port
   throw new Refusal('invalid', `--port is not a port: ${text}`, {
     next: 'Give a number, e.g. 4747.',
   })
 }
 
-async function serveHere(context: Context, port: number): Promise<void> {
+const ownPort = (folder: string) =>
+  DEFAULT_PORT + 1 + (Number.parseInt(sha256(folder).slice(0, 8), 16) % OTHER_PORTS)
+
+async function serveHere(context: Context, port: number | undefined): Promise<void> {
   refuseWithToken(context.env)
   const { outliveRejections, serve } = await import('../../../daemon/main.ts')
   outliveRejections()
-  const served = await serve(context.place, port, VERSION)
+  const folder = folderOf(context.place)
+  const ports = port ?? [DEFAULT_PORT, ownPort(folder), 0]
+  const served = await serve(context.place, ports, VERSION)
   const { url } = served
-  if (context.json) print(JSON.stringify({ pid: process.pid, url }))
+  const name = serverName(folder)
+  if (context.json) print(JSON.stringify({ pid: process.pid, url, name }))
   else {
-    print(welcome(context.place.path, url))
+    print(welcome(name, context.place.path, url))
+    if (port === undefined) tellOfPort(url)
     await printLink(context, 'admin')
   }
   const stopped = new Promise<undefined>((resolve) => {
@@ -117,27 +183,50 @@ function ownEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** Detached, so that it outlives this terminal; what it says goes into the state folder. */
-async function startBehind(context: Context, port: number): Promise<ServerFile> {
+async function startBehind(context: Context, port: number | undefined): Promise<ServerFile> {
   await context.store().write(() => undefined)
   const { spawn } = process.getBuiltinModule('node:child_process')
-  const log = openSync(join(folderOf(context.place), 'server.log'), 'a', 0o600)
-  const child = spawn(process.execPath, [process.argv[1]!, 'serve', '--port', String(port)], {
+  const path = logOf(folderOf(context.place))
+  const log = openSync(path, 'a+', 0o600)
+  const { size: before } = fstatSync(log)
+  const at = port === undefined ? [] : ['--port', String(port)]
+  const child = spawn(process.execPath, [process.argv[1]!, 'serve', ...at], {
     detached: true,
     env: ownEnvironment(context.env),
     stdio: ['ignore', log, log],
   })
-  let until = performance.now() + START_MS
-  // Somebody else's `up` may have been first: then ours ends, and theirs is about to answer.
-  child.once('exit', () => (until = Math.min(until, performance.now() + OTHERS_MS)))
-  while (performance.now() < until) {
-    const server = await running(context)
-    if (server) {
-      child.unref()
-      return server
-    }
-    await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
+  let exit: number | null | undefined
+  child.once('exit', (code) => (exit = code))
+  const said = () => textFrom(log, before)
+  const server = await until(async () => (await running(context)) ?? exit !== undefined, START_MS)
+  try {
+    // Somebody else's `up` may have been first: then ours ends, and theirs is about to answer.
+    const isLate = server === true && said().includes(ALREADY)
+    const found = isLate ? await until(() => running(context), OTHERS_MS) : server
+    if (typeof found !== 'object') throw notStarted(path, said(), exit)
+    child.unref()
+    return found
+  } finally {
+    closeSync(log)
   }
-  throw new Refusal('unavailable', 'The server did not start', {
-    next: `Its log says why: ${join(folderOf(context.place), 'server.log')}`,
+}
+
+const ALREADY = 'already running on this database'
+const SAID_MAX = 4_096
+
+function textFrom(file: number, start: number): string {
+  const buffer = Buffer.alloc(SAID_MAX)
+  return buffer.toString('utf8', 0, readSync(file, buffer, 0, SAID_MAX, start))
+}
+
+/** What the server itself said, and under its own code; its log has the rest. */
+function notStarted(log: string, said: string, exit: number | null | undefined): Refusal {
+  const [, why, advice] = /^error: (.+?)(?:\n {2}next: (.+))?$/m.exec(said) ?? []
+  const code = (['invalid', 'forbidden', 'damaged', 'internal'] as const).find(
+    (each) => REFUSALS[each].exit === exit,
+  )
+  return new Refusal(code ?? 'unavailable', why ?? 'The server did not start', {
+    next: advice ?? `Its log says why: ${log}`,
+    details: { log },
   })
 }

@@ -20,8 +20,8 @@ Every grant has a fence, a number that only rises. Send it with what you write u
 (--fence, or LEASEHOLD_FENCE under run): if the lease is no longer yours, the write is refused.
 
 State lives in LEASEHOLD_DIR, else the nearest .leasehold/ upward, else ~/.leasehold.
-Exit codes: 0 ok, 2 bad input, 3 not found, 4 not allowed, 5 held or stale, 75 try later,
-76 store damaged.`,
+Exit codes: 0 ok, 2 bad input, 3 not found, 4 not allowed, 5 held or stale, 6 nothing ready,
+75 try later, 76 store damaged.`,
 }
 
 export const NOUNS: Record<string, { about: string; examples: string }> = {

@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { homeFolder } from '../../../machine/login.ts'
 import { mainCheckout } from '../../../machine/place.ts'
+import { isOnPath } from './agents.ts'
 import { isInside } from './files.ts'
 
 /** Where we are: what is to be set up, and how its git hooks are run. */
@@ -32,7 +33,7 @@ export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): InitCheckout 
   const here = realpathSync(cwd)
   const top = git(here, ['rev-parse', '--show-toplevel'])
   const isGit = top !== undefined && top !== ''
-  if (!isGit) refuseOddGit(here)
+  if (!isGit) refuseOddGit(here, env)
   const root = isGit ? realpathSync(top) : here
   refuseHome(root, env)
   const main = mainCheckout(root) ?? root
@@ -49,7 +50,7 @@ export function findCheckout(cwd: string, env: NodeJS.ProcessEnv): InitCheckout 
 }
 
 /** No checkout, although git is at work here: better say so than set up the wrong folder. */
-function refuseOddGit(here: string): void {
+function refuseOddGit(here: string, env: NodeJS.ProcessEnv): void {
   if (git(here, ['rev-parse', '--git-dir']) !== undefined) {
     throw new Refusal('invalid', `${here} is inside a git folder, where there are no files`, {
       next: 'Go to a checkout of the repository, then: leasehold init',
@@ -57,12 +58,19 @@ function refuseOddGit(here: string): void {
   }
   for (let folder = here; ; folder = dirname(folder)) {
     if (existsSync(join(folder, '.git'))) {
-      throw new Refusal('unavailable', `git does not take ${folder} for a checkout`, {
-        next: 'See what it says: git status. Then run leasehold init again.',
+      if (!isOnPath('git', env)) throw noGit(folder)
+      throw new Refusal('forbidden', `git does not take ${folder} for a checkout`, {
+        next: 'See what it says: git status. Then try again.',
       })
     }
     if (folder === dirname(folder)) return
   }
+}
+
+function noGit(folder: string): Refusal {
+  return new Refusal('not_found', `${folder} is a git checkout, and git is not on the PATH`, {
+    next: 'Install git, or put it on the PATH; then try again.',
+  })
 }
 
 /** There the settings of agents are those of all projects, and the state is everybody's default. */

@@ -1,12 +1,17 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
 import { print } from '../show/show.ts'
 import { table } from '../show/table.ts'
-import { agentsNamed, FACTS } from './agents.ts'
+import { AGENTS, agentsNamed, FACTS } from './agents.ts'
 import { applyPlan } from './apply.ts'
 import { findCheckout } from './checkout.ts'
+import { GIT_HOOKS } from './git_hooks.ts'
 import { type PlannedChange, pendingIn, type Plan, planInit } from './plan.ts'
 import { applyUndo, planUndo, type UndoPlan } from './undo.ts'
+
+export { isOnPath } from './agents.ts'
 
 export interface InitOptions {
   yes?: boolean
@@ -16,6 +21,29 @@ export interface InitOptions {
   json?: boolean
   /** Here it names agents to set up, not who is asking. */
   agent?: string | undefined
+}
+
+interface InstalledHooks {
+  name: string
+  /** Folders that its lines add to the PATH. */
+  bin: string[]
+}
+
+/** The hooks in the checkout around `cwd` that call leasehold: agents' and git's. */
+export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
+  const { root, hooks } = findCheckout(cwd, env)
+  const files = AGENTS.map((agent) => ({ name: FACTS[agent].name, path: FACTS[agent].settings }))
+  const ofGit = hooks ? GIT_HOOKS.map((name) => ({ name, path: join(hooks.folder, name) })) : []
+  return [...files, ...ofGit].flatMap(({ name, path }) => {
+    const file = resolve(root, path)
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    if (!text.includes('leasehold hook ')) return []
+    const added = [...text.matchAll(/PATH=\\?"\$PATH:([^"\\]+)/g)].map(([, each]) => each!)
+    const full = added.map((each) =>
+      resolve(root, each.replace(/^\$\{CLAUDE_PROJECT_DIR:-\.\}/, '.')),
+    )
+    return [{ name, bin: [...new Set(full)] }]
+  })
 }
 
 /** Sets a repository up for its agents, or takes that back. Says what it does before it does it. */

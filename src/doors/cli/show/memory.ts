@@ -6,7 +6,7 @@ import type {
   ShownVersion,
 } from '../../../operations/memory_show.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { pageTable, span } from './table.ts'
+import { clock, pageTable, span } from './table.ts'
 
 /** How results about shared memory are shown to a person. Whatever notes say is spelled out. */
 export const MEMORY_PRINTERS: ByAnswer<string> = {
@@ -31,7 +31,7 @@ export const MEMORY_PRINTERS: ByAnswer<string> = {
       WHAT: ({ kind, strategy, kept }) =>
         `${kind}${strategy ? ` (${strategy})` : ''}${kept ? '' : ' -'}`,
       AUTHOR: 'author',
-      AT: 'created_at',
+      AT: ({ created_at }) => clock(created_at),
       BYTES: 'size',
     }),
   'memory.diff': ({ from, to, diff, added, removed }) =>
@@ -78,11 +78,11 @@ function noteSheet(note: ShownMemory): string {
 function versionSheet(shown: ShownVersion): string {
   const { version, author, created_at, confidence, tags, task_id, expires_at, content } = shown
   const facts = [
-    `version ${version} by ${author}, ${created_at}`,
+    `version ${version} by ${author}, ${clock(created_at)}`,
     confidence !== null && `confidence ${confidence}`,
     tags.length > 0 && `tags ${tags.join(' ')}`,
     task_id !== null && `for task ${task_id}`,
-    expires_at !== null && `until ${expires_at}`,
+    expires_at !== null && `until ${clock(expires_at)}`,
   ]
   const head = pc.dim(`  ${facts.filter(Boolean).join(', ')}`)
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'

@@ -2,12 +2,14 @@ import pc from 'picocolors'
 import type { SettingInForce } from '../../../core/queue/host_settings.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import type { ShownRun } from '../../../operations/runs.ts'
-import { factLines, pageTable, span } from './table.ts'
+import { clock, factLines, pageTable, span } from './table.ts'
 
-const placed = ({ task, position }: AnswerOf<'queue.add' | 'queue.retry'>) => {
+const placed = ({ task, position }: Omit<AnswerOf<'queue.add' | 'queue.retry'>, 'warnings'>) => {
   const place = position === null ? '' : `, number ${position} in the queue of ${task.user}`
   return `task ${pc.bold(task.id)} (${short(task.title)})${place}`
 }
+
+const warning = (sentence: string) => `${pc.yellow('warning')} ${sentence}`
 
 const what = ({ project, user }: AnswerOf<'queue.pause'>) =>
   [project && `project ${project}`, user && `user ${user}`].filter(Boolean).join(' and ') ||
@@ -23,17 +25,23 @@ function limitLine(set: AnswerOf<'queue.limit'>): string {
 }
 
 /** One that still runs has lost its lease, and is being stopped. */
-const settledLine = ({ id, status }: AnswerOf<'queue.cleanup'>['items'][number]) =>
-  status === 'running'
-    ? `${pc.yellow('stopping')} run ${id}`
-    : `${pc.yellow('settled')} run ${id} (${status})`
+function settledLine(run: AnswerOf<'queue.cleanup'>['items'][number]): string {
+  const { id, status, task_id, task_status } = run
+  if (status === 'running') {
+    return `${pc.yellow('stopping')} run ${id}; then task ${task_id} can be started again`
+  }
+  const after =
+    task_status === 'todo' ? 'waits and will be started again' : `is ${task_status}, and stays so`
+  return `${pc.yellow('settled')} run ${id} (${status}): task ${task_id} ${after}`
+}
 
 const NOTHING_WAITS =
   'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me'
 
 /** How results of the queue and of runs are shown to a person. */
 export const QUEUE_PRINTERS: ByAnswer<string> = {
-  'queue.add': (added) => `${pc.green('enqueued')} ${placed(added)}`,
+  'queue.add': (added) =>
+    [`${pc.green('enqueued')} ${placed(added)}`, ...added.warnings.map(warning)].join('\n'),
   'queue.retry': (retried) => `${pc.green('enqueued again')} ${placed(retried)}`,
   'queue.cancel': (task) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
   'queue.pause': (paused) => `${pc.yellow('paused')} ${what(paused)}`,
@@ -155,9 +163,9 @@ function runSheet(run: ShownRun): string {
     ['agent', run.agent],
     ['lock', `${run.lock_id}${run.lock_released ? ' (released)' : ''}`],
     ['process', run.pid === null ? null : `${run.pid} on ${run.host}`],
-    ['claimed', run.started_at],
-    ['started', run.begun_at],
-    ['ended', run.ended_at],
+    ['claimed', clock(run.started_at)],
+    ['started', clock(run.begun_at)],
+    ['ended', clock(run.ended_at)],
     ['exit code', run.exit_code],
     ['signal', run.signal],
   ])

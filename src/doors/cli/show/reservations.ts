@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { ShownCheck, ShownReservation } from '../../../operations/reservations.ts'
 import type { ByAnswer } from '../../../operations/registry.ts'
-import { pageTable, span } from './table.ts'
+import { clock, pageTable, span } from './table.ts'
 
 export const RESERVATION_PRINTERS: ByAnswer<string> = {
   'reserve.add': ({ items, warnings }) =>
@@ -28,7 +28,7 @@ export const RESERVATION_PRINTERS: ByAnswer<string> = {
 function reservedLine(each: ShownReservation): string {
   const how = pc.green(each.shared ? 'sharing' : 'reserved')
   const fence = pc.bold(String(each.fence))
-  const until = `until ${each.expires_at} (${span(each.expires_in_seconds)})`
+  const until = `until ${clock(each.expires_at)} (${span(each.expires_in_seconds)})`
   return `${how} ${each.path} for ${each.holder}, fence ${fence}, ${until}`
 }
 

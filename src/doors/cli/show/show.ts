@@ -9,7 +9,7 @@ import { QUEUE_PRINTERS } from './queue.ts'
 import { RESERVATION_PRINTERS } from './reservations.ts'
 import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
-import { factLines, pageTable, span } from './table.ts'
+import { clock, clocked, factLines, pageTable, span } from './table.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -39,7 +39,10 @@ const PRINTERS: ByAnswer<string> = {
   ...SEARCH_PRINTERS,
   'lock.acquire': (got) => ('items' in got ? got.items : [got]).map(leaseLine).join('\n'),
   'lock.renew': (lease) => `${pc.green('renewed')} ${lease.name} ${untilOf(lease)}`,
-  'lock.release': (was) => `${pc.green('released')} ${was.name}`,
+  'lock.release': (was) =>
+    ('items' in was ? was.items : [was])
+      .map((each) => `${pc.green('released')} ${each.name}`)
+      .join('\n'),
   'lock.force_release': (was) =>
     `${pc.yellow('force-released')} ${was.name}, which ${was.holder} held`,
   'lock.hand_off': (lease) =>
@@ -53,7 +56,7 @@ const PRINTERS: ByAnswer<string> = {
       PID: 'pid',
       'EXPIRES IN': ({ expires_in_seconds }) => span(expires_in_seconds),
     }),
-  'lock.explain': ({ sentence }) => sentence,
+  'lock.explain': explained,
   'task.create': (task) => `${pc.green('added')} task ${pc.bold(task.id)}: ${task.title}`,
   'task.get': taskSheet,
   'task.list': (page) =>
@@ -68,13 +71,13 @@ const PRINTERS: ByAnswer<string> = {
   'task.claim': claimLine,
   'task.status': claimLine,
   'task.update': (task) => `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
-  'task.explain': ({ sentence }) => sentence,
+  'task.explain': explained,
   'agent.list': (page) =>
     pageTable(page, 'No agent has been here yet.', {
       AGENT: 'id',
       KIND: 'kind',
       HOST: 'host',
-      'LAST SEEN': 'last_seen_at',
+      'LAST SEEN': ({ last_seen_at }) => clock(last_seen_at),
       HOLDS: 'holds',
     }),
   'lock.waiters': (page) =>
@@ -82,17 +85,21 @@ const PRINTERS: ByAnswer<string> = {
       AGENT: 'agent',
       'WAITS FOR': 'names',
       P: 'priority',
-      SINCE: 'asked_at',
+      SINCE: ({ asked_at }) => clock(asked_at),
     }),
   'event.list': (page) =>
     pageTable(page, 'Nothing has happened.', {
-      AT: 'at',
+      AT: ({ at }) => clock(at),
       EVENT: 'type',
       AGENT: 'agent',
       'LOCK OR TASK': ({ lock, task }) => lock ?? task,
     }),
   'agent.heartbeat': ({ items }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
+}
+
+function explained({ sentence, next }: { sentence: string; next: string }): string {
+  return clocked(sentence) + (next && pc.dim(`\n  next: ${next}`))
 }
 
 function leaseLine(lease: ShownLease): string {
@@ -102,7 +109,7 @@ function leaseLine(lease: ShownLease): string {
 }
 
 const untilOf = (lease: ShownLease) =>
-  `until ${lease.expires_at} (${span(lease.expires_in_seconds)})`
+  `until ${clock(lease.expires_at)} (${span(lease.expires_in_seconds)})`
 
 function lockStatus(status: ShownStatus): string {
   const pid = status.pid === undefined ? '' : ` (PID: ${status.pid})`
@@ -111,11 +118,11 @@ function lockStatus(status: ShownStatus): string {
   const lines = status.is_locked
     ? [
         `${status.name} is ${pc.yellow('held')} by ${status.lock_holder}${pid}${task}`,
-        `  fence ${status.fence}, expires in ${left} (${status.lock_expires_at})`,
+        `  fence ${status.fence}, expires in ${left} (${clock(status.lock_expires_at)})`,
       ]
     : [`${status.name} is ${pc.green('free')}`]
   for (const waiter of status.waiters) {
-    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${waiter.asked_at}`)
+    lines.push(`  ${waiter.position}. ${waiter.agent} waits since ${clock(waiter.asked_at)}`)
   }
   return lines.join('\n')
 }
@@ -156,11 +163,11 @@ function taskSheet(task: ShownTask): string {
     ['depends on', task.depends_on.join(', ')],
     ['assigned to', task.assigned_to],
     ['assignee', task.assignee],
-    ['lock until', task.lock_until],
+    ['lock until', clock(task.lock_until)],
     ['attempts', task.attempts],
     ...queueFacts(task.queue),
-    ['created', `${task.created_at} by ${task.created_by}`],
-    ['updated', task.updated_at],
+    ['created', `${clock(task.created_at)} by ${task.created_by}`],
+    ['updated', clock(task.updated_at)],
     ['metadata', Object.keys(task.metadata).length > 0 ? JSON.stringify(task.metadata) : null],
   ]
   const head = pc.bold(`${task.id}  ${task.title}`)
@@ -170,7 +177,7 @@ function taskSheet(task: ShownTask): string {
 function claimLine({ task, lease, run }: AnswerOf<'task.claim' | 'task.status'>): string {
   if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
   if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
-  const times = `fence ${pc.bold(String(lease.fence))}, until ${lease.expires_at}`
+  const times = `fence ${pc.bold(String(lease.fence))}, until ${clock(lease.expires_at)}`
   if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
   const what = `task ${pc.bold(task.id)} (${task.title})`
   return `${pc.green('claimed')} ${what} as run ${run.id}, ${times}`

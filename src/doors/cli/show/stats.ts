@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { ShownTimes, StatsReport } from '../../../core/stats/report.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { bytesText, pageTable, span, table } from './table.ts'
+import { bytesText, clock, pageTable, span, table } from './table.ts'
 
 export const STATS_PRINTERS: ByAnswer<string> = {
   'stats.get': statsSheet,
@@ -54,7 +54,7 @@ function statsSheet(report: AnswerOf<'stats.get'>): string {
     ['store', bytesText(report.store)],
   ]
   const parts = [
-    `${pc.bold('statistics')}  ${report.from} – ${report.to}`,
+    `${pc.bold('statistics')}  ${clock(report.from)} – ${clock(report.to)}`,
     facts.map(([name, said]) => `  ${pc.dim(name!.padEnd(9))} ${said}`).join('\n'),
     timesTable([
       { what: 'wait for a lock', ...report.wait },
@@ -96,7 +96,7 @@ function longestWaits({ longest_waits }: StatsReport): string[] {
   if (longest_waits.length === 0) return []
   const most = longest_waits[0]!.waited_seconds
   const rows = longest_waits.map(({ lock, agent, waited_seconds, at }) => {
-    return [lock, agent, time(waited_seconds), at, bar(waited_seconds, most)]
+    return [lock, agent, time(waited_seconds), clock(at), bar(waited_seconds, most)]
   })
   return [table(['LONGEST WAITS', 'AGENT', 'WAITED', 'UNTIL', ''], rows, '')]
 }

@@ -1,16 +1,27 @@
 import type { Bytes } from '../../../stores/port.ts'
-import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
+import { fit, widthOf } from './width.ts'
 
-/** Columns for a person. Text from tasks cannot colour or move the cursor: it is stripped. */
+const GAP = 2
+/** A column is not made narrower than this. */
+const LEAST = 6
+
+/**
+ * Columns for a person, within the terminal if there is one: the widest give way. Text from tasks
+ * cannot colour or move the cursor: it is stripped.
+ */
 export function table(head: string[], rows: string[][], empty: string): string {
   if (rows.length === 0) return pc.dim(empty)
   const all = [head, ...rows]
-  const widths = head.map((_, i) => Math.max(...all.map((row) => width(row[i] ?? ''))))
+  const wanted = head.map((_, i) => Math.max(...all.map((row) => widthOf(row[i] ?? ''))))
+  const widths = within(wanted, process.stdout.columns ?? Number.POSITIVE_INFINITY)
   const line = (row: string[]) =>
     row
-      .map((cell, i) => cell + ' '.repeat(Math.max(0, widths[i]! - width(cell))))
-      .join('  ')
+      .map((cell, i) => {
+        const space = widths[i]! - widthOf(cell)
+        return space < 0 ? fit(cell, widths[i]!) : cell + ' '.repeat(space)
+      })
+      .join(' '.repeat(GAP))
       .trimEnd()
   return [pc.dim(line(head)), ...rows.map(line)].join('\n')
 }
@@ -44,9 +55,36 @@ export const factLines = (facts: SheetFact[]) =>
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `  ${pc.dim(name.padEnd(11))} ${value}`)
 
-function width(cell: string): number {
-  return Array.from(stripVTControlCharacters(cell)).length
+function within(wanted: number[], columns: number): number[] {
+  const widths = [...wanted]
+  let over = wanted.reduce((sum, each) => sum + each + GAP, -GAP) - columns
+  while (over > 0 && Math.max(...widths) > LEAST) {
+    const widest = widths.indexOf(Math.max(...widths))
+    // Down to the next widest at most, so that several give way alike.
+    const next = Math.max(LEAST, ...widths.filter((_, i) => i !== widest))
+    const given = Math.min(over, Math.max(1, widths[widest]! - next))
+    widths[widest]! -= given
+    over -= given
+  }
+  return widths
 }
+
+const two = (part: number) => String(part).padStart(2, '0')
+const dayOf = (time: Date) =>
+  `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+
+/** A time as a clock here shows it, to the second; of another day, with its date. */
+export function clock(at: string | null): string {
+  if (at === null) return ''
+  const time = new Date(at)
+  const shown = `${two(time.getHours())}:${two(time.getMinutes())}`
+  const isToday = dayOf(time) === dayOf(new Date())
+  return isToday ? `${shown}:${two(time.getSeconds())}` : `${dayOf(time)} ${shown}`
+}
+
+/** Our own sentences, with such times. */
+export const clocked = (sentence: string) =>
+  sentence.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, clock)
 
 /** 125 → `2m 05s`: easier to judge at a glance than a time of day. */
 export function span(seconds: number): string {

@@ -1,8 +1,7 @@
-import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { oneLine } from '../../../core/one_line.ts'
 import type { Now } from '../../../core/stats/now.ts'
 import { span } from '../show/table.ts'
+import { clean, fit } from '../show/width.ts'
 
 /** What can be chosen: a running task, or a lock. */
 export type Choice =
@@ -207,41 +206,6 @@ function alertRows(look: Look): Row[] {
   return look.now.alerts.map(({ message, since: at }) => {
     return { key: '', line: pc.red(fit(`  ${message}, ${since(look, at)} ago`, look.width)) }
   })
-}
-
-/** Characters that take two columns: East Asian scripts and pictures. */
-const WIDE = new RegExp(
-  '[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff' +
-    '\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}]',
-  'u',
-)
-
-const cellsOf = (character: string) => (WIDE.test(character) ? 2 : 1)
-
-/** Text from anybody, on one line: without what would move the cursor, colour or beep. */
-export function clean(text: string): string {
-  const plain = oneLine(stripVTControlCharacters(text))
-  // Marks that turn the direction of what follows could make one thing look like another.
-  return plain.replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
-}
-
-/** Exactly `width` columns: cut with an ellipsis, or filled with spaces. */
-export function fit(text: string, width: number, side: 'left' | 'right' = 'left'): string {
-  if (width <= 0) return ''
-  const characters = Array.from(clean(text))
-  const cells = characters.reduce((sum, each) => sum + cellsOf(each), 0)
-  if (cells <= width) {
-    const space = ' '.repeat(width - cells)
-    return side === 'left' ? characters.join('') + space : space + characters.join('')
-  }
-  let kept = ''
-  let used = 0
-  for (const each of characters) {
-    if (used + cellsOf(each) > width - 1) break
-    kept += each
-    used += cellsOf(each)
-  }
-  return `${kept}…${' '.repeat(width - used - 1)}`
 }
 
 /** A bar of `width` columns, of which the part `value / max` is full. */

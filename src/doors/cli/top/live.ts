@@ -10,7 +10,9 @@ import { folderOf } from '../../../stores/open.ts'
 import { watchChanges } from './changes.ts'
 import { type Context, refuseWithToken } from '../context.ts'
 import { print, show } from '../show/show.ts'
-import { type Choice, choicesIn, clean, fit, frame, keyOfChoice } from './frame.ts'
+import { clock } from '../show/table.ts'
+import { clean, fit } from '../show/width.ts'
+import { type Choice, choicesIn, frame, keyOfChoice } from './frame.ts'
 import { Screen } from './screen.ts'
 
 const ROWS_MAX = 200
@@ -273,8 +275,11 @@ class Live {
     const status = await this.context.call(locks.lockStatus, { name })
     const { lock_holder, lock_expires_at, acquired_at, waiters } = status
     if (!status.is_locked) return { sentence: `${name} is free.` }
-    const held = `${name} is held by ${lock_holder} since ${acquired_at}, until ${lock_expires_at}`
-    const line = waiters.map(({ agent, asked_at }) => `${agent} (since ${asked_at})`).join(', ')
+    const times = `since ${clock(acquired_at)}, until ${clock(lock_expires_at)}`
+    const held = `${name} is held by ${lock_holder} ${times}`
+    const line = waiters
+      .map(({ agent, asked_at }) => `${agent} (since ${clock(asked_at)})`)
+      .join(', ')
     return { sentence: `${held}. ${line === '' ? 'Nobody waits.' : `In line: ${line}.`}` }
   }
 

@@ -1,0 +1,7 @@
+/** Whether a person has said yes. Asked on a terminal only. */
+export async function isConfirmed(message: string): Promise<boolean> {
+  const { confirm } = await import('@clack/prompts')
+  return (await confirm({ message, initialValue: false })) === true
+}
+
+export const isTerminal = () => process.stdin.isTTY && process.stdout.isTTY
