@@ -49,7 +49,7 @@ function install(context: Context, port: string): void {
   const server = serverIn(folder)
   if (server && !existsSync(service.file)) {
     throw new Refusal('held', `A server serves this store already (PID: ${server.pid})`, {
-      next: `Stop it, then install the service: kill ${server.pid}`,
+      next: 'Stop it, then install the service: leasehold down',
     })
   }
   const { LEASEHOLD_STORE } = context.env
