@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../support/processes.ts'
 import { overHttp, serving } from './mcp_agent.ts'
@@ -36,6 +38,16 @@ describe('/mcp', () => {
     }
     expect(await viewer.ok('list_tasks')).toEqual({ items: [], next: null })
     expect(await daemon.ok('lock.status', lock)).toMatchObject({ is_locked: false })
+  })
+
+  test('a store that is known to be damaged is read with a warning, and not written', async () => {
+    const { daemon, place } = await serving()
+    const agent = await overHttp(daemon.url, await daemon.token('agent', '--agent', 'ada'))
+    await agent.ok('create_task', { title: 'x' })
+    writeFileSync(join(place.state, 'leasehold.db.damage'), 'A page lacks')
+    const reply = await ask(daemon, 'list_tasks', {})
+    expect(reply.text).toContain('Warning: A page lacks')
+    await agent.refused('damaged', 'create_task', { title: 'y' })
   })
 
   test('an agent acts for itself and its subagents; only an admin names any other', async () => {

@@ -30,7 +30,8 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
       ({ authInfo }) => {
         const { bearer, request, wait } = authInfo!.extra as unknown as Sent
         const core = new URL(request.url).searchParams.get('tools') === 'core'
-        return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all')
+        const damage = async () => store.damage?.message
+        return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all', damage)
       },
       { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
     )

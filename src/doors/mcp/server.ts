@@ -25,6 +25,9 @@ export type ToolAsk = (
 
 export type ToolChoice = 'core' | 'all'
 
+/** What is wrong with the store, if that is known: it is read as far as it can be. */
+type SeeDamage = () => Promise<string | undefined>
+
 const READY = 'leasehold://tasks/ready'
 const TASK = /^leasehold:\/\/task\/([^/?#]+)$/
 
@@ -40,7 +43,12 @@ const LISTS = { ttlMs: 3_600_000, cacheScope: 'private' } as const
  * A server for one connection, or for one request: it keeps nothing, so making one is cheap. The
  * lists are made once for all of them.
  */
-export function mcpServer(ask: ToolAsk, version: string, choice: ToolChoice): Server {
+export function mcpServer(
+  ask: ToolAsk,
+  version: string,
+  choice: ToolChoice,
+  damage: SeeDamage,
+): Server {
   const server = new Server(
     { name: 'leasehold', version },
     {
@@ -59,7 +67,7 @@ export function mcpServer(ask: ToolAsk, version: string, choice: ToolChoice): Se
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const tool = tools.byName.get(params.name)
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `No tool ${params.name}`)
-    return callTool(tool, params.arguments ?? {}, ask, mcpReq.signal)
+    return callTool(tool, params.arguments ?? {}, ask, mcpReq.signal, damage)
   })
   server.setRequestHandler('resources/list', () => ({ resources: RESOURCES }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: TEMPLATES }))
@@ -94,14 +102,21 @@ async function callTool(
   given: Arguments,
   ask: ToolAsk,
   signal: AbortSignal,
+  damage: SeeDamage,
 ): Promise<CallToolResult> {
   try {
     const { operation, input, agent } = tool.read(given)
-    return answerOf(operation.name, await ask(operation, input, agent, signal))
+    const answer = answerOf(operation.name, await ask(operation, input, agent, signal))
+    const wrong = operation.effect === 'read' ? await damage() : undefined
+    if (wrong !== undefined) answer.content.push({ type: 'text', text: warningOf(wrong) })
+    return answer
   } catch (error) {
     return refusalAnswer(error)
   }
 }
+
+const warningOf = (wrong: string) =>
+  `Warning: ${wrong}\nThis answer may lack what was written last. Tell your user.`
 
 async function readResource(
   uri: string,

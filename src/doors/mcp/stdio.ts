@@ -20,6 +20,8 @@ interface Reach {
   /** Refuses (`forbidden`) a name that the agent which started us may not use. */
   refuseStranger(agent: string): void
   place: Place
+  /** What is wrong with the store, as far as that is known here. */
+  damage: () => Promise<string | undefined>
   call(
     operation: Operation,
     input: Record<string, unknown>,
@@ -81,7 +83,7 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
     process.stdin.once('close', resolve)
     process.stdout.once('error', () => resolve())
   })
-  const handle = serveStdio(() => mcpServer(ask, version, choice), { transport })
+  const handle = serveStdio(() => mcpServer(ask, version, choice, reach.damage), { transport })
   await closed
   // A renewal that is still to come would keep this process alive.
   await handle.close().finally(() => fences.close())

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
-import type { Enter } from './operations.ts'
+import { type Enter, knownDamage } from './operations.ts'
 import { refuseStranger } from '../family.ts'
 
 /** `leasehold mcp`: what an agent's program starts to reach leasehold through a pipe. */
@@ -15,7 +15,8 @@ export function addMcp(root: Command, enter: Enter): void {
       const context = enter(self.optsWithGlobals())
       const { serveMcp } = await import('../../mcp/main.ts')
       const refuse = (agent: string) => refuseStranger(context.family(), agent)
-      await serveMcp({ ...context, refuseStranger: refuse }, VERSION, tools)
+      const damage = () => knownDamage(context)
+      await serveMcp({ ...context, refuseStranger: refuse, damage }, VERSION, tools)
     })
 }
 

@@ -156,9 +156,13 @@ function warnOfAgent({ place }: Context, input: Record<string, unknown>): void {
   if (said !== undefined) process.stderr.write(`warning: ${said}\n`)
 }
 
+/** What is wrong with the store of this machine; of a server's, the server says it. */
+export const knownDamage = async ({ place, env }: Context): Promise<string | undefined> =>
+  env['LEASEHOLD_TOKEN'] ? undefined : damageOf(place)
+
 /** A damaged store is read as far as it can be: something may lack, and the exit code says so. */
-async function warnOfDamage({ place, env }: Context): Promise<void> {
-  const message = env['LEASEHOLD_TOKEN'] ? undefined : await damageOf(place)
+async function warnOfDamage(context: Context): Promise<void> {
+  const message = await knownDamage(context)
   if (message === undefined) return
   process.stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
   process.exitCode = REFUSALS.damaged.exit
