@@ -58,8 +58,8 @@ export interface Command {
 
 /**
  * Starts `argv` as it is, never through a shell: the fixed script above only passes it on. Refuses
- * as `unavailable` when not even that can be started; a program that turns out not to be one exits
- * with 126 or 127 (`whyNotStartable` tells beforehand).
+ * when not even that can be started: `invalid` where nobody could start it, else `unavailable`. A
+ * program that turns out not to be one exits with 126 or 127 (`whyNotStartable` tells beforehand).
  */
 export async function startCommand(ask: CommandAsk): Promise<Command> {
   const { lets_go, grace_ms = GRACE_MS_DEFAULT } = ask
@@ -126,10 +126,14 @@ function spawnGate({ argv, env, cwd, stdio }: CommandAsk, mark: string): ChildPr
   }
 }
 
-function notStarted(argv: string[], { message }: Error): Refusal {
+/** What no process can be given, or a folder that is not there, will not go better later. */
+const HOPELESS = new Set(['E2BIG', 'ENOENT', 'ENOTDIR', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
+
+function notStarted(argv: string[], { message, code = '' }: NodeJS.ErrnoException): Refusal {
   // A message may quote the arguments, which can be long and in any script.
   const why = message.split('Received')[0]!.trim()
-  return new Refusal('invalid', `The command could not be started: ${argv[0]}: ${why}`)
+  const refused = HOPELESS.has(code) ? 'invalid' : 'unavailable'
+  return new Refusal(refused, `The command could not be started: ${argv[0]}: ${why}`)
 }
 
 /**

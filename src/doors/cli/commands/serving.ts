@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import { attempt } from '../../../core/attempt.ts'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import { serverIn, type ServerFile, serverName, whoHas } from '../../../reach/server_file.ts'
@@ -85,9 +86,9 @@ async function stopHere(context: Context): Promise<void> {
     // Its file goes first, and its store is closed last: it is down when it is no more.
     const { start = -1, seat = '' } = server
     const isUp = () => processFact({ host, seat, pid: server.pid, start }) === 'alive'
-    process.kill(server.pid, 'SIGTERM')
-    // One that was stopped has to go on in order to end.
-    process.kill(server.pid, 'SIGCONT')
+    // One that was stopped has to go on in order to end; one that has just ended is no trouble.
+    for (const name of ['SIGTERM', 'SIGCONT'] as const)
+      attempt(() => process.kill(server.pid, name), false)
     await until(() => !isUp(), STOP_MS)
     if (isUp()) {
       throw new Refusal('unavailable', `The server of ${name} (PID: ${pid}) does not end`, {
