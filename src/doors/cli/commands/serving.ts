@@ -87,8 +87,8 @@ async function stopHere(context: Context): Promise<void> {
     const { start = -1, seat = '' } = server
     const isUp = () => processFact({ host, seat, pid: server.pid, start }) === 'alive'
     // One that was stopped has to go on in order to end; one that has just ended is no trouble.
-    for (const name of ['SIGTERM', 'SIGCONT'] as const)
-      attempt(() => process.kill(server.pid, name), false)
+    for (const each of ['SIGTERM', 'SIGCONT'] as const)
+      attempt(() => process.kill(server.pid, each), false)
     await until(() => !isUp(), STOP_MS)
     if (isUp()) {
       throw new Refusal('unavailable', `The server of ${name} (PID: ${pid}) does not end`, {
