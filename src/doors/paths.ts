@@ -11,6 +11,7 @@ type Input = Record<string, unknown>
 /** Those that take globs; the others take paths that mean themselves. */
 const OF_GLOBS: ReadonlySet<string> = new Set<RegisteredName>(['reserve.add', 'reserve.release'])
 const LIST: RegisteredName = 'reserve.list'
+const RELEASE: RegisteredName = 'reserve.release'
 
 /**
  * What an agent or a person says of paths, in the folder it works in, becomes what all of them call
@@ -24,6 +25,8 @@ export function placePaths({ name, input: fields }: Operation, said: Input, plac
   const at = checkoutAt(cwd, { folder: folderOf(place), isShared: place.kind === 'postgres' })
   const input: Input = { ...said, checkout: at.checkout }
   if ('repository' in fields) input['repository'] ??= at.repository
+  // What is released may have been reserved before the project had a name.
+  if (name !== RELEASE && at.project !== undefined) input['project'] ??= at.project
   const { paths } = said
   if (Array.isArray(paths)) {
     input['paths'] = paths.map((path) => {

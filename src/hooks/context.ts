@@ -36,6 +36,9 @@ export type Conflict = Extract<ShownCheck, { holder: string }>
 const NAMES_AT_ONCE = 100
 export const NAMES_MAX = 5_000
 
+/** Where paths are, as an ask says it. */
+export const placeIn = ({ checkout, project }: Checkout) => ({ checkout, project })
+
 /** Those of `names` that another agent has reserved for itself alone. */
 export async function conflictsIn(
   { asking, caller }: HookContext,
@@ -45,7 +48,7 @@ export async function conflictsIn(
   const found: Conflict[] = []
   for (let at = 0; at < Math.min(names.length, NAMES_MAX); at += NAMES_AT_ONCE) {
     const paths = names.slice(at, at + NAMES_AT_ONCE)
-    const input = { paths, checkout: checkout.checkout, process: caller.process }
+    const input = { paths, ...placeIn(checkout), process: caller.process }
     const { items } = await asking.ask('reserve.check', input, caller)
     for (const item of items) {
       if (item.state === 'held' && !item.shared) found.push(item)

@@ -2,7 +2,7 @@ import { Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../machine/checkout.ts'
 import type { InputOf } from '../operations/registry.ts'
 import { letPast } from './bypass.ts'
-import { conflictsIn, EDITING, type HookContext } from './context.ts'
+import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { otherNames } from './hard_links.ts'
@@ -95,7 +95,7 @@ const isNo = ({ code }: Refusal) =>
 
 async function touch(
   { asking, caller, settings }: HookContext,
-  { checkout, repository }: Checkout,
+  checkout: Checkout,
   paths: string[],
   { timeout_ms }: HookCall,
   mode: 'auto' | 'warn',
@@ -104,8 +104,8 @@ async function touch(
   const keep = timeout_ms === undefined ? 0 : Math.ceil(timeout_ms / 1000) + MARGIN_SECONDS
   const input: InputOf<'reserve.touch'> = {
     paths,
-    checkout,
-    repository,
+    ...placeIn(checkout),
+    repository: checkout.repository,
     mode: settings.mode === 'strict' ? 'strict' : mode,
     ttl_seconds,
     ...(keep > ttl_seconds && { keep_seconds: Math.min(keep, KEEP_SECONDS_MAX) }),

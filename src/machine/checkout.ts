@@ -18,6 +18,8 @@ export interface Checkout {
   checkout: string
   /** What it has in common with other worktrees of its repository; null without git. */
   repository: string | null
+  /** The project of `config.json` that is kept here, if one is: what is reserved for all of it counts. */
+  project: string | undefined
 }
 
 interface Options {
@@ -30,10 +32,29 @@ interface Options {
 /** The checkout around `cwd`: of git, else the folder with our state, else `cwd` itself. */
 export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout {
   const { top, common } = topOf(cwd, folder)
+  const { reservations, projects } = configIn(folder)
   const named = (path: string) => (isShared ? `${host}:${folded(path)}` : folded(path))
   const repository = common === null ? null : named(common)
-  const isWide = repository !== null && scopeIn(folder) === 'repository'
-  return { top, checkout: isWide ? repository : named(top), repository }
+  const isWide = repository !== null && reservations?.scope === 'repository'
+  const places = attempt(() => placesOf(projects, dirname(folder)), [])
+  const project = projectAt(realpathOf(resolve(cwd)), common, places)
+  return { top, checkout: isWide ? repository : named(top), repository, project }
+}
+
+type ProjectPlace = [name: string, path: string]
+
+const placesOf = (projects: Config['projects'], base: string): ProjectPlace[] =>
+  Object.entries(projects ?? {}).map(([name, { path }]) => {
+    const full = typeof path === 'string' ? path.replace(/^~(?=\/|$)/, home()) : '.'
+    return [name, realpathOf(resolve(base, full))]
+  })
+
+/** The project whose folder is the nearest around `here`, else one of another worktree. */
+function projectAt(here: string, common: string | null, places: ProjectPlace[]) {
+  const around = places.filter(([, path]) => isInside(path, here))
+  const [nearest] = around.toSorted(([, a], [, b]) => b.length - a.length)
+  const isBeside = ([, path]: ProjectPlace) => commonFolder(join(path, '.git')) === common
+  return (nearest ?? (common === null ? undefined : places.find(isBeside)))?.[0]
 }
 
 /**
@@ -69,17 +90,14 @@ function commonFolder(git: string): string | undefined {
 
 const textOf = (path: string) => attempt(() => readFileSync(path, 'utf8'), '')
 
-/** Only this of the configuration: what is wrong with the file is for others to say. */
-function scopeIn(folder: string): unknown {
-  try {
-    const config = JSON.parse(textOf(join(folder, CONFIG_FILE))) as {
-      reservations?: { scope?: unknown }
-    } | null
-    return config?.reservations?.scope
-  } catch {
-    return undefined
-  }
+interface Config {
+  reservations?: { scope?: unknown }
+  projects?: Record<string, { path?: unknown }>
 }
+
+/** Only this of the configuration: what is wrong with the file is for others to say. */
+const configIn = (folder: string): Config =>
+  attempt(() => (JSON.parse(textOf(join(folder, CONFIG_FILE))) as Config | null) ?? {}, {})
 
 /**
  * The name of `path`, absolute or relative to `cwd`, inside the checkout; undefined if it lies

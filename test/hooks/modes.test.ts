@@ -57,6 +57,19 @@ describe('modes', () => {
   })
 })
 
+test('what is reserved for a whole project counts in each of its checkouts', async () => {
+  const { place, repo, a } = repository()
+  const config = { projects: { web: { path: repo } } }
+  writeFileSync(join(place.state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
+  const whole = ['--project', 'web', '--checkout', '']
+  await place.ok(['--agent', 'carol', 'reserve', 'add', 'src/**', ...whole])
+  expect(expectDenied(await a.edit('src/a.ts'))).toContain('reserved by carol')
+  expectDenied(await a.bash('rm src/a.ts'))
+  expectSilent(await a.edit('docs/a.md'))
+  const check = ['reserve', 'check', 'src/a.ts']
+  expect((await place.cli(check, { cwd: repo })).code).toBe(5)
+})
+
 describe('what cannot be asked', () => {
   const damaged = (config?: object) => {
     const made = repository(config)
