@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Daemon, daemonOn } from '../support/daemons.ts'
+import { clientOf, type Daemon, daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
@@ -133,10 +133,19 @@ describe('hooks with a token', () => {
     onTestFinished(() => void listener.close())
     const url = `https://127.0.0.1:${(listener.address() as AddressInfo).port}`
     repo.a.env = given(repo, { url } as Daemon, 'lh_secret', { unreachable: 'closed' })
+    const expectTls = () => {
+      // A client's greeting in TLS begins with this byte.
+      expect(heard[0]).toBe(0x16)
+      expect(heard.includes('lh_secret')).toBe(false)
+      heard = Buffer.alloc(0)
+    }
     expect(expectDenied(await repo.a.edit('a.ts'))).toMatch(/No server answers at https/)
-    // A client's greeting in TLS begins with this byte.
-    expect(heard[0]).toBe(0x16)
-    expect(heard.includes('lh_secret')).toBe(false)
+    expectTls()
+    await repo.place.refused(['task', 'list'], 'unavailable', 75, { env: repo.a.env })
+    expectTls()
+    const client = await clientOf({ url, token: 'lh_secret', retry_seconds: 0 })
+    await expect(client.task.list()).rejects.toMatchObject({ code: 'unavailable' })
+    expectTls()
   })
 })
 
