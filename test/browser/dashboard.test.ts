@@ -115,8 +115,12 @@ test('a conflict of notes is shown side by side, and resolved with a text of bot
   const sides = page.getByRole('region', { name: 'Both sides' })
   await sides.getByText('It is 80.', { exact: true }).waitFor()
   await sides.getByText('It is 8080.', { exact: true }).waitFor()
+  const save = page.getByRole('button', { name: 'Resolve with this text' })
+  // The draft has both sides between its marks: nobody means those.
+  await expectSeen(page.getByText('write what should stay there'))
+  expect(await save.isDisabled()).toBe(true)
   await page.getByLabel('Or write what should stand').fill('It is 80 behind the proxy, else 8080.')
-  await page.getByRole('button', { name: 'Resolve with this text' }).click()
+  await save.click()
   await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click()
   await page.getByText('port is resolved').waitFor()
   await page.getByText('No notes disagree').waitFor()

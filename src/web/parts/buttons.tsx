@@ -7,13 +7,15 @@ interface ButtonProps {
   /** For those who do not see the row that it stands in. */
   label?: string
   pressed?: boolean
+  disabled?: boolean
   children: ComponentChildren
 }
 
-export function Button({ act, kind, label, pressed, children }: ButtonProps) {
+export function Button({ act, kind, label, pressed, disabled, children }: ButtonProps) {
   const look = kind ? `button is-${kind}` : 'button'
+  const state = { 'aria-label': label, 'aria-pressed': pressed, disabled }
   return (
-    <button type="button" class={look} aria-label={label} aria-pressed={pressed} onClick={act}>
+    <button type="button" class={look} {...state} onClick={act}>
       {children}
     </button>
   )

@@ -109,9 +109,13 @@ function choose(conflict: WholeConflict, name: 'ours' | 'theirs'): void {
   resolve(conflict, [note, 'The other side stays in its history.'], { choose: name })
 }
 
+/** The lines around what a draft could not merge. */
+const MARKS = /^(?:<{7}|>{7}) /m
+
 function Merge({ conflict }: { conflict: WholeConflict }) {
   const text = useSignal(conflict.draft ?? '')
   const says = ['The note says what you have written.', 'Both sides stay in its history.']
+  const isUnmerged = MARKS.test(text.value)
   return (
     <div class="merge">
       <label class="field">
@@ -122,8 +126,18 @@ function Merge({ conflict }: { conflict: WholeConflict }) {
           onInput={(event) => (text.value = event.currentTarget.value)}
         />
       </label>
+      {isUnmerged && (
+        <p class="dim" role="status">
+          Both sides stand between the lines of {'<<<<<<<'} and {'>>>>>>>'}: write what should stay
+          there, and take those lines away.
+        </p>
+      )}
       <div class="buttons">
-        <Button kind="primary" act={() => resolve(conflict, says, { content: text.value })}>
+        <Button
+          kind="primary"
+          disabled={isUnmerged}
+          act={() => resolve(conflict, says, { content: text.value })}
+        >
           Resolve with this text
         </Button>
       </div>
