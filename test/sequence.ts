@@ -20,6 +20,7 @@ const LONG = [
   'faults/crash.test.ts',
   'doors/mcp.test.ts',
   'docs/docs.test.ts',
+  'e2e/wrong_situations.test.ts',
   'e2e/dispatch_fair.test.ts',
 ]
 
