@@ -20,6 +20,8 @@ const LEAST_MS = 0.5
  * together, or are one: of a kind that was never timed, who knows.
  */
 const TOGETHER_MS = 20
+/** No more wait for that than may be connected: those who hang up and come again are refused. */
+const QUEUED_MAX = 2_000
 /** How slowly an estimate falls: one short ask among long ones tells little. */
 const KEEPS = 0.8
 
@@ -70,7 +72,7 @@ export class Pace {
     const ends_ms = begins_ms + expected_ms / SHARE
     if (!this.company.isBeside(this, now) || planted('R49')) {
       this.free_ms = Math.min(ends_ms, now + AHEAD_MS)
-    } else if (late_ms > LATE_MS) {
+    } else if (late_ms > LATE_MS || this.queued.length >= QUEUED_MAX) {
       await tellLate()
       return undefined
     } else {
