@@ -18,6 +18,7 @@ import { FENCES_PER_EPOCH } from '../../src/stores/writer/layer.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
 import { checkFileStore } from '../../src/stores/file/check.ts'
 import { backupFileStore } from '../../src/stores/file/backup.ts'
+import { LockFile } from '../../src/stores/file/lockfile.ts'
 import { restoreFileStore, restoreLastGood } from '../../src/stores/file/restore.ts'
 import { machine } from '../../src/machine/machine.ts'
 import { Store } from '../../src/stores/writer/store.ts'
@@ -124,6 +125,18 @@ describe('leftovers and the lock file', () => {
     mkdirSync(join(dir, 'write.lock'))
     await verbs.take('a', me)
     expect((await verbs.lease('a'))!.holder).toBe('me')
+  })
+
+  test('a lock file that cannot be removed is waited for once', async () => {
+    const { dir, verbs } = await filled()
+    const lock = new LockFile(dir)
+    mkdirSync(join(dir, 'write.lock'))
+    await verbs.take('a', me)
+    await lock.take()
+    const begun = performance.now()
+    for (let i = 0; i < 100; i += 1) await lock.take()
+    // As long as one that is corrupt is waited for, a hundred times, would be ten seconds.
+    expect(performance.now() - begun).toBeLessThan(5_000)
   })
 
   test('temporary files of dead processes are removed, those of the living stay', async () => {

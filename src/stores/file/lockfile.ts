@@ -25,6 +25,8 @@ export class LockFile {
   private readonly path: string
   private mine: string | undefined
   private contended = false
+  /** What stands in a file that cannot be removed, as on a disk that is read-only: nobody's. */
+  private immovable: string | undefined
 
   constructor(dir: string) {
     this.path = join(dir, 'write.lock')
@@ -37,6 +39,7 @@ export class LockFile {
     let since = performance.now()
     for (let pause_ms = PAUSE_MS_MIN; !this.tryTake();) {
       const text = this.read().trimEnd()
+      if (text === this.immovable) return
       if (text !== seen) {
         since = performance.now()
         this.mark()
@@ -44,6 +47,7 @@ export class LockFile {
       seen = text
       if (performance.now() - since >= patienceFor(text)) {
         if (this.remove()) continue
+        this.immovable = text
         return
       }
       await pause(pause_ms)
@@ -59,7 +63,7 @@ export class LockFile {
     if (this.mine === undefined) return
     const text = this.read()
     this.contended = text.length > this.mine.length
-    if (text.startsWith(this.mine)) this.remove()
+    if (text.startsWith(this.mine) && !this.remove()) this.immovable = text.trimEnd()
     this.mine = undefined
   }
 
