@@ -84,9 +84,9 @@ function isMine() {
 
 // npm runs this file after an install from git (`prepare`): it packs what is there then, and no more.
 if (require.main === module) {
-  const isBuilt = existsSync(path.join(root, 'dist', 'cli.cjs'))
+  const isThere = existsSync(path.join(root, 'dist', 'cli.cjs'))
   const canBuild = existsSync(path.join(root, 'node_modules', 'esbuild'))
-  if (!isBuilt && canBuild) {
+  if (!isThere && canBuild) {
     const args = [path.join(root, 'build.mjs'), '--types']
     process.exit(spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1)
   }
