@@ -82,7 +82,7 @@ function isMine() {
   }
 }
 
-// npm runs this file after an install from git (`prepare`): it packs what is there then, and no more.
+// npm runs this file after an install from git (`prepare`): it packs what is there then.
 if (require.main === module) {
   const isThere = existsSync(path.join(root, 'dist', 'cli.cjs'))
   const canBuild = existsSync(path.join(root, 'node_modules', 'esbuild'))

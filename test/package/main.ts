@@ -195,9 +195,9 @@ try {
   must(['npm', 'install', '--no-save', '--loglevel=error', '@types/node@20'], place)
   for (const version of OLD_NODES) {
     const bin = join(place, 'node_modules/leasehold/bin/leasehold')
-    const answer = run([nodeOf(version), bin, 'lock', 'list'], place)
-    const isTold = answer.code === 1 && /^error: .* needs Node 20\.19 or newer.*\n$/.test(answer.err)
-    tell(`Node ${version}`, [['refused', () => (isTold ? { ...answer, code: 0, err: '' } : answer)]])
+    const told = run([nodeOf(version), bin, 'lock', 'list'], place)
+    const isTold = told.code === 1 && /^error: .* needs Node 20\.19 or newer.*\n$/.test(told.err)
+    tell(`Node ${version}`, [['refused', () => (isTold ? { ...told, code: 0, err: '' } : told)]])
   }
   tell('TypeScript', typeChecks(place))
   // What was committed last, not what is in the folder; and not for each Node again.
