@@ -18,7 +18,7 @@ export interface Checkout {
   checkout: string
   /** What it has in common with other worktrees of its repository; null without git. */
   repository: string | null
-  /** The project of `config.json` that is kept here, if one is: what is reserved for all of it counts. */
+  /** The project of `config.json` that is kept here, if one is. */
   project: string | undefined
 }
 

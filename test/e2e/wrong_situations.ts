@@ -153,7 +153,9 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     wrong: 'A file stands where the state folder should be',
     run: 'task list',
     exit: 2,
-    says: 'error: … is not a folder\n  next: Move that file away, or point LEASEHOLD_DIR elsewhere.',
+    says:
+      'error: … is not a folder\n' +
+      '  next: Move that file away, or point LEASEHOLD_DIR elsewhere.',
     doctor: 'is not a folder',
     stage: (scene) => fs.writeFileSync(scene.state, ''),
   },
@@ -161,7 +163,9 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     wrong: 'The state folder is another login’s',
     run: 'task list',
     exit: 4,
-    says: 'error: … belongs to another login (uid 12345)\n  next: Use a state folder of your own: set LEASEHOLD_DIR.',
+    says:
+      'error: … belongs to another login (uid 12345)\n' +
+      '  next: Use a state folder of your own: set LEASEHOLD_DIR.',
     doctor: 'belongs to another login',
     root: true,
     stage: async (scene) => {
@@ -210,7 +214,8 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     exit: 0,
     says: 'set up for Claude Code: … files are as they should be',
     doctor:
-      'FAIL hooks    leasehold is not on the PATH: the hooks of Claude Code, pre-commit, pre-push do nothing…',
+      'FAIL hooks    leasehold is not on the PATH: the hooks of Claude Code, ' +
+      'pre-commit, pre-push do nothing…',
     stage: async (scene) => {
       scene.git('init')
       const options = { env: { LEASEHOLD_DIR: undefined } }

@@ -28,7 +28,9 @@ export const ELSEWHERE: Situation[] = [
     wrong: 'The port is taken',
     run: 'up --port PORT',
     exit: 75,
-    says: 'error: Port … is in use by node (PID: …)\n  next: Choose another: --port 0 takes any that is free.',
+    says:
+      'error: Port … is in use by node (PID: …)\n' +
+      '  next: Choose another: --port 0 takes any that is free.',
     doctor: 'ok',
     stage: async (scene) => ({ env: { PORT: String(await listening(scene)) } }),
   },
@@ -36,7 +38,9 @@ export const ELSEWHERE: Situation[] = [
     wrong: 'The port is below 1024, and this login is not root',
     run: 'up --port 81',
     exit: 4,
-    says: 'error: This login may not listen at port 81\n  next: Choose one from 1024 up, or leave --port out.',
+    says:
+      'error: This login may not listen at port 81\n' +
+      '  next: Choose one from 1024 up, or leave --port out.',
     doctor: 'ok',
     root: true,
     stage: (scene) => {
@@ -83,7 +87,9 @@ export const ELSEWHERE: Situation[] = [
     wrong: 'PostgreSQL does not answer',
     run: 'task list',
     exit: 75,
-    says: 'error: The store postgres://… did not answer: connect ECONNREFUSED …can be reached, then ask again.',
+    says:
+      'error: The store postgres://… did not answer: connect ECONNREFUSED …can be ' +
+      'reached, then ask again.',
     doctor: 'FAIL store    The store postgres://… did not answer…',
     stage: () => ({
       env: { LEASEHOLD_STORE: 'postgres://me@127.0.0.1:1/none', LEASEHOLD_BUSY_TIMEOUT_MS: '200' },
@@ -112,7 +118,9 @@ export const ELSEWHERE: Situation[] = [
     wrong: 'LEASEHOLD_TOKEN is set, and no server is known',
     run: 'task list',
     exit: 75,
-    says: 'error: LEASEHOLD_TOKEN is set, but no server is known\n  next: Set LEASEHOLD_URL, or start one: leasehold up',
+    says:
+      'error: LEASEHOLD_TOKEN is set, but no server is known\n' +
+      '  next: Set LEASEHOLD_URL, or start one: leasehold up',
     doctor: 'ok',
     stage: () => ({ env: { LEASEHOLD_TOKEN: 'lh_something' } }),
   },
