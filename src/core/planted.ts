@@ -19,6 +19,8 @@ export type Promised =
   | 'S7'
   | 'S8'
   | 'S9'
+  /** A whole file is written over what the agent has not seen. */
+  | 'S9 seen'
   | 'S10'
   | 'S11'
   | 'S12'

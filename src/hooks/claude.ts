@@ -37,6 +37,13 @@ const WRITING: Record<string, string> = {
   NotebookEdit: 'notebook_path',
 }
 
+/** Tools after which an agent knows a file as it is. */
+const SEEING: Record<string, string> = {
+  ...WRITING,
+  Read: 'file_path',
+  NotebookRead: 'notebook_path',
+}
+
 /** What the Bash tool gives a command that names no timeout, and the most it gives any. */
 const SHELL_MS = 120_000
 const SHELL_MS_MAX = 600_000
@@ -50,6 +57,7 @@ export const claude: Protocol = {
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
     const isEdit = meant === 'before' && Object.hasOwn(WRITING, tool)
+    const isDone = plainName(event) === 'posttooluse'
     const files = isEdit ? filesIn(given, WRITING[tool]!) : []
     return {
       event: meant,
@@ -58,6 +66,8 @@ export const claude: Protocol = {
       subagent: textIn(input, 'agent_id'),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
       files,
+      ...(isEdit && tool === 'Write' && { whole: files }),
+      ...(isDone && Object.hasOwn(SEEING, tool) && { saw: filesIn(given, SEEING[tool]!) }),
       ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
       ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
       busy: isBusy(input),

@@ -27,6 +27,8 @@ export const codex: Protocol = {
       subagent: textIn(input, 'agent_id'),
       cwd: textIn(input, 'cwd') ?? process.cwd(),
       files,
+      ...(plainName(event) === 'posttooluse' &&
+        tool === 'apply_patch' && { saw: pathsInEnvelope(command ?? '') }),
       ...(isPatch && files.length === 0 && { unread: 'this patch names no file' }),
       ...(meant === 'before' && tool === 'Bash' && command !== undefined && { command }),
     }

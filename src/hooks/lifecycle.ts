@@ -10,6 +10,7 @@ import { giveSign, guardTool } from './guard.ts'
 import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
+import { noteSeen, unseenChange } from './seen.ts'
 import { unreadText } from './wording.ts'
 
 const LISTED_MAX = 1_000
@@ -39,7 +40,7 @@ export async function handle(
   }
   switch (call.event) {
     case 'before':
-      return guardTool(context, call, effects)
+      return guardBefore(context, call, effects)
     case 'session_start':
       return beginSession(context)
     case 'subagent_start':
@@ -53,8 +54,22 @@ export async function handle(
     case 'stop':
       return call.busy ? giveSign(context, call, effects) : endTurn(context)
     case 'alive':
+      noteSeen(context, call)
       return giveSign(context, call, effects)
   }
+}
+
+/** What others have, and then what they have changed: an agent that was refused writes nothing. */
+async function guardBefore(
+  context: HookContext,
+  call: HookCall,
+  effects: Effects,
+): Promise<Verdict> {
+  const verdict = await guardTool(context, call, effects)
+  const unseen = verdict.deny === undefined ? unseenChange(context, call) : undefined
+  if (!unseen) return verdict
+  if (context.settings.mode !== 'warn') return letPast(context, unseen.text, [unseen.path])
+  return { ...verdict, context: [verdict.context, unseen.text].filter(Boolean).join('\n') }
 }
 
 const parentOf = (agent: string) => agent.slice(0, agent.lastIndexOf('/'))

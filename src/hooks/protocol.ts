@@ -9,6 +9,10 @@ export interface HookCall {
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
   files: string[]
+  /** Files that are about to be written whole, not edited. */
+  whole?: string[]
+  /** Files that a tool has just read or written. */
+  saw?: string[]
   /** Why nobody can say what the tool would write, although it would write something. */
   unread?: string | undefined
   /** A shell command that is about to run. */
