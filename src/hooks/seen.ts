@@ -11,8 +11,8 @@ import type { HookCall } from './protocol.ts'
 
 /**
  * What a conversation last saw of each file. A conversation that goes on after hours may write a
- * whole file from memory, over what others have written since: that is refused once. Kept beside the
- * sessions, past the end of the process: the conversation may be resumed.
+ * whole file from memory, over what others have written since: that is refused once. Kept beside
+ * the sessions, past the end of the process: the conversation may be resumed.
  */
 type Seen = Record<string, string>
 
@@ -46,8 +46,8 @@ export function unseenChange(
 }
 
 const changedText = (path: string) =>
-  `Leasehold: ${word(path)} was changed since you last read or wrote it, and this would write over ` +
-  'that. Next: Read it again, then write it with both changes.'
+  `Leasehold: ${word(path)} was changed since you last read or wrote it, and this would write ` +
+  'over that. Next: Read it again, then write it with both changes.'
 
 function contentsOf({ cwd }: HookCall, files: readonly string[]): Seen {
   const paths = files.map((file) => realpathOf(resolve(cwd, file)))
