@@ -50,13 +50,17 @@ class Plain {
   }
 
   text(text: string): string {
-    return text
-      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
-      .replaceAll(/ \(PID: \d+\)/g, '')
-      .replaceAll(/(fence |latest is |the lease |#)(\d+)/gi, (_, before: string, n) => {
-        return before + this.fence(Number(n))
-      })
-      .replaceAll(/[0-9a-f]{8}-?[0-9a-f]{4}[0-9a-f-]*/g, '<id>')
+    return (
+      text
+        .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+        // A server is a dispatcher, though it serves no project here.
+        .replaceAll(/waits (?:for a|because no) dispatcher.*/g, '<nobody serves it>')
+        .replaceAll(/ \(PID: \d+\)/g, '')
+        .replaceAll(/(fence |latest is |the lease |#)(\d+)/gi, (_, before: string, n) => {
+          return before + this.fence(Number(n))
+        })
+        .replaceAll(/[0-9a-f]{8}-?[0-9a-f]{4}[0-9a-f-]*/g, '<id>')
+    )
   }
 
   of(value: Json, key = ''): Json {

@@ -288,7 +288,7 @@ describe('leasehold init', () => {
     await done(repo, '--yes')
     expect(repo.has('.githooks/pre-push')).toBe(true)
     repo.write('.git/HEAD', 'broken')
-    expect(await repo.init(['--yes', '--json'])).toMatchObject({ code: 75 })
+    expect(await repo.init(['--yes', '--json'])).toMatchObject({ code: 4 })
   })
 
   test('depending on leasehold, a repository starts the one it brings', async () => {

@@ -38,7 +38,7 @@ export async function main(argv: string[]): Promise<number> {
     (context = contextOf(options, process.env, process.cwd()))
   try {
     // A flag may come first, and some ask about others: then every command is needed.
-    const [first = ''] = argv
+    const [first = '--help'] = argv
     const asked = first.startsWith('-') || ABOUT_ALL.has(first) ? undefined : first
     root = program(enter, asked)
     await root.parseAsync(argv, { from: 'user' })

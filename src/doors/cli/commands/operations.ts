@@ -87,9 +87,9 @@ function add(
     for (const [i, name] of fields.entries()) {
       const given = args[i]
       const isMissing = given === undefined || (Array.isArray(given) && given.length === 0)
-      // One of a kind is asked for as one: its answer is not a list, and a fence may go with it.
-      const isOne = name === 'names' && Array.isArray(given) && given.length === 1
-      if (isOne) input['name'] = given[0]
+      // A fence goes with one lock, which is asked for as one.
+      const isOne = Array.isArray(given) && given.length === 1
+      if (isOne && name === 'names' && 'fence' in operation.input) input['name'] = given[0]
       else if (!isMissing) input[name] = valueOf(given, `<${name}>`)
     }
     for (const [name, flag] of flags) {
