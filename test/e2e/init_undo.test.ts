@@ -60,7 +60,7 @@ describe('leasehold init refuses', () => {
     chmodSync(repo.root, 0o555)
     const plain = { uid: 65_534, env: { HOME: '/nonexistent' } }
     const { error } = await repo.init(['--yes', '--json'], plain)
-    expect(error).toMatchObject({ code: 'unavailable' })
+    expect(error).toMatchObject({ code: 'forbidden' })
     expect(Object.keys(repo.snapshot())).toEqual(['hooks/'])
   })
 })
