@@ -143,7 +143,7 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const rare = { labels: ['x'], metadata: { a: 1 }, retries: 2, time_limit_seconds: 60 }
     const more = { ...ask, ...rare, group: 'g', agent_command: 'codex', agent_id: 'ada/sub' }
     const said = await agent.text('enqueue_task', more)
-    const [, id] = /^Enqueued task (\d+), number 2 in the queue of alice$/.exec(said)!
+    const [, id] = /^Enqueued task (\d+), number 2 in the queue of alice$/m.exec(said)!
     expect(await agent.ok('get_task', { task_id: id })).toMatchObject({
       title: 'Mend',
       created_by: 'ada/sub',

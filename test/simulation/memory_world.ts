@@ -201,7 +201,8 @@ class MemoryWorld {
       const parent = look.get('memory_version', `${version.memory_id}\n${number}`)!
       const isOver = parent.expires_ms !== null && parent.expires_ms <= version.created_ms
       const isSame = parent.hash === version.hash
-      const isSeen = bases.has(number) || isSame || isOver || parent.kind === 'delete'
+      const isOwn = parent.author === version.author && parent.kind === 'put'
+      const isSeen = bases.has(number) || isSame || isOver || isOwn || parent.kind === 'delete'
       mustHold('S9', isSeen, () => {
         return `${JSON.stringify(version.id)} replaced version ${number} without having read it`
       })

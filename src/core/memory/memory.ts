@@ -76,7 +76,8 @@ function ownNewest(
 ): MemoryVersion | undefined {
   const [newest, ...others] = heads
   if (based_on !== undefined || others.length > 0) return undefined
-  return newest?.author === agent ? newest : undefined
+  // What was merged has words of others in it.
+  return newest?.author === agent && newest.kind === 'put' ? newest : undefined
 }
 
 interface Places {
