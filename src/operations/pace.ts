@@ -4,7 +4,7 @@ import { planted } from '../core/planted.ts'
 /** One token gets this share of the server's time while others ask too. */
 const SHARE = 0.25
 /** A token may be this far ahead of its share, so that one that asks seldom never waits. */
-const AHEAD_MS = 200
+const AHEAD_MS = 600
 /** A token that would wait longer is refused. */
 export const LATE_MS = 5_000
 /** And told so this late: most clients ask again as soon as they know. */
