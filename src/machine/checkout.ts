@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
-import { CONFIG_FILE } from './place.ts'
+import { CONFIG_FILE, projectFolder } from './place.ts'
 import { host } from './process.ts'
 
 /**
@@ -45,8 +45,8 @@ type ProjectPlace = [name: string, path: string]
 
 const placesOf = (projects: Config['projects'], base: string): ProjectPlace[] =>
   Object.entries(projects ?? {}).map(([name, { path }]) => {
-    const full = typeof path === 'string' ? path.replace(/^~(?=\/|$)/, home()) : '.'
-    return [name, realpathOf(resolve(base, full))]
+    const said = typeof path === 'string' ? path : '.'
+    return [name, realpathOf(projectFolder(base, said, home))]
   })
 
 /** The project whose folder is the nearest around `here`, else one of another worktree. */

@@ -45,6 +45,10 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
+/** Where `config.json`, whose state folder lies in `base`, keeps a project. */
+export const projectFolder = (base: string, path: string, home: () => string) =>
+  resolve(base, path.replace(/^~(?=\/|$)/, home))
+
 /** Refuses a folder that is not safe to keep state in. A folder that does not exist yet is fine. */
 export function refuseUnsafeFolder(folder: string): void {
   const { name, refused } = fileSystemOf(folder)

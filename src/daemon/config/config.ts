@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { projectFolder } from '../../machine/place.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { textFault } from '../../core/text.ts'
 import { homeFolder } from '../../machine/login.ts'
@@ -86,8 +87,7 @@ function configOf(said: FileConfig, base: string, home: () => string): Omit<Conf
   const names = [...new Set([...PRESETS.keys(), ...inFile])]
   const projects = Object.entries(said.projects).map(
     ([name, project]): [string, Config['projects'][string]] => {
-      const full = project.path.replace(/^~(?=\/|$)/, home)
-      const path = resolve(base, full)
+      const path = projectFolder(base, project.path, home)
       return [name, { ...project, path, agents: [...new Set([...inFile, project.agent])] }]
     },
   )
