@@ -21,46 +21,69 @@ export function runFolder(stateFolder: string, runId: string): string {
 /** A piece of what a run wrote. */
 export interface RunOutput {
   text: string
-  /** Where the next piece begins: the file by its number on disk, and an offset in it. */
+  /** Where this piece begins, and where the next one does: see `place`. */
+  begin: string
   next: string
   /** Whether something between the piece before and this one is gone. */
   skipped: boolean
+  /** Whether nothing is kept before it. */
+  is_first: boolean
+  /** Bytes that are kept in all. */
+  bytes_total: number
 }
 
-/** Of a run, behind a place, at most so many bytes. */
-export type ReadOutput = (
-  runId: string,
-  after: string | undefined,
-  bytes: number,
-) => RunOutput | undefined
+/** Which piece: behind a place, before a place, the first, or (none of these) the last. */
+export interface WhichOutput {
+  after?: string | undefined
+  before?: string | undefined
+  from?: 'first' | 'last' | undefined
+}
+
+/** Of a run, such a piece of at most so many bytes. */
+export type ReadOutput = (runId: string, which: WhichOutput, bytes: number) => RunOutput | undefined
 
 /**
- * At most `bytes` of what a run wrote: behind `after`, or without one the last of it. Two files
- * take turns: a reader goes on in the older one if its place was put aside meanwhile.
+ * At most `bytes` of what a run wrote. Two files take turns: a reader goes on in the older one if
+ * its place was put aside meanwhile.
  */
 export function readOutput(
   stateFolder: string,
   runId: string,
-  after: string | undefined,
+  { after, before, from }: WhichOutput,
   bytes: number,
 ): RunOutput | undefined {
   const folder = runFolder(stateFolder, runId)
   const files = [OUTPUT_OLDER, OUTPUT].flatMap((name) => openedAt(join(folder, name)))
   try {
-    const newest = files.at(-1)
-    if (!newest) return undefined
-    if (after === undefined) return lastOf(newest, bytes)
-    const [inode, offset] = after.split('-').map(Number)
-    const at = files.findIndex((file) => file.inode === inode)
-    const file = files[Math.max(at, 0)]!
-    const from = at === -1 ? 0 : Math.min(offset!, file.size)
-    const { text, end } = piece(file, from, bytes)
-    const following = end >= file.size ? files[Math.max(at, 0) + 1] : undefined
-    const next = following ? `${following.inode}-0` : `${file.inode}-${end}`
-    return { text, next, skipped: at === -1 }
+    if (files.length === 0) return undefined
+    if (after !== undefined) return behind(files, after, bytes)
+    if (before !== undefined) return ahead(files, before, bytes)
+    if (from === 'first') return { ...pieceOf(files, 0, 0, bytes), skipped: files.length > 1 }
+    const last = files.length - 1
+    return upTo(files, last, files[last]!.size, bytes)
   } finally {
     for (const { fd } of files) closeSync(fd)
   }
+}
+
+/** A place: the file by its number on disk, and an offset in it. */
+const place = ({ inode }: Opened, offset: number) => `${inode}-${offset}`
+
+function behind(files: Opened[], after: string, bytes: number): RunOutput {
+  const [inode, offset] = after.split('-').map(Number)
+  const at = files.findIndex((file) => file.inode === inode)
+  const file = Math.max(at, 0)
+  const from = at === -1 ? 0 : Math.min(offset!, files[file]!.size)
+  return { ...pieceOf(files, file, from, bytes), skipped: at === -1 }
+}
+
+/** What comes before a place; nothing, where that is gone. */
+function ahead(files: Opened[], before: string, bytes: number): RunOutput {
+  const [inode, offset = 0] = before.split('-').map(Number)
+  const at = files.findIndex((file) => file.inode === inode)
+  if (at === -1) return { ...pieceOf(files, 0, 0, 0), skipped: true }
+  if (offset > 0 || at === 0) return upTo(files, at, Math.min(offset, files[at]!.size), bytes)
+  return upTo(files, at - 1, files[at - 1]!.size, bytes)
 }
 
 interface Opened {
@@ -79,12 +102,33 @@ function openedAt(path: string): Opened[] {
   }
 }
 
-/** The end of a file, from the beginning of a line on where that is not too far. */
-function lastOf(file: Opened, bytes: number): RunOutput {
-  const from = Math.max(0, file.size - bytes)
+/** What ends at an offset, from the beginning of a line on where that is not too far. */
+function upTo(files: Opened[], at: number, end: number, bytes: number): RunOutput {
+  const from = Math.max(0, end - bytes)
+  const found = pieceOf(files, at, from, end - from)
+  const line = from === 0 ? 0 : found.text.indexOf('\n') + 1
+  const begin = from + Buffer.byteLength(found.text.slice(0, line))
+  return {
+    ...found,
+    text: found.text.slice(line),
+    begin: place(files[at]!, begin),
+    is_first: at === 0 && begin === 0,
+    skipped: from > 0,
+  }
+}
+
+function pieceOf(files: Opened[], at: number, from: number, bytes: number): RunOutput {
+  const file = files[at]!
   const { text, end } = piece(file, from, bytes)
-  const line = from === 0 ? 0 : text.indexOf('\n') + 1
-  return { text: text.slice(line), next: `${file.inode}-${end}`, skipped: from > 0 }
+  const following = end >= file.size ? files[at + 1] : undefined
+  return {
+    text,
+    begin: place(file, from),
+    next: following ? place(following, 0) : place(file, end),
+    skipped: false,
+    is_first: at === 0 && from === 0,
+    bytes_total: files.reduce((sum, { size }) => sum + size, 0),
+  }
 }
 
 /** Never ends within a character: what is left of it comes with the next piece. */

@@ -149,6 +149,8 @@ function samplesOf(user: string): Record<Name, object> {
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
     'now.get': {},
+    'stuck.get': {},
+    'span.list': { lock: `task:${user}-busy` },
     'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
   }
 }

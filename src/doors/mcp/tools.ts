@@ -204,16 +204,18 @@ function argumentsFor(fields: Fields, given: Arguments): { input: Arguments; age
   return { input: understood(fields, input), agent }
 }
 
-/** One tool for both whys: of a task, or of a lock that the agent waits for. */
+/** One tool for every why: of a task, of a lock that the agent waits for, or of all that is stuck. */
 function explainTool(tool: string, ofTask: Operation): Tool {
   const ofLock = registered('lock.explain')
-  const doc = `${ofTask.doc} With name: why you do not have a lock yet.`
+  const ofAll = registered('stuck.get')
+  const doc = `${ofTask.doc} With name: why you lack a lock. With neither: all that is stuck.`
   const shown = listed(tool, doc, ofTask, { ...ofTask.input, ...ofLock.input })
   const { required: _, ...schema } = shown.inputSchema
   return {
     listed: { ...shown, inputSchema: { ...schema, type: 'object' } },
     read: (given) => {
-      const operation = 'name' in given ? ofLock : ofTask
+      const isOfTask = 'task_id' in given || 'id' in given
+      const operation = 'name' in given ? ofLock : isOfTask ? ofTask : ofAll
       return { operation, ...argumentsFor(operation.input, given) }
     },
   }

@@ -46,7 +46,8 @@ const NARROW = 70
 export function frame(look: Look): string[] {
   const { now, height } = look
   const parts: Part[] = [
-    { head: alertHead(look), rows: alertRows(look), most: 4, more: 0 },
+    { head: stuckHead(look), rows: stuckRows(look), most: 5, more: now.more.stuck },
+    { head: alertHead(look), rows: alertRows(look), most: 3, more: now.more.alerts },
     { head: runningHead(look), rows: runningRows(look), more: now.more.running },
     { head: queueHead(look), rows: queueRows(look), most: 6, more: now.more.queue },
     { head: lockHead(look), rows: lockRows(look), more: now.more.locks },
@@ -200,10 +201,28 @@ function lockRows(look: Look): Row[] {
   })
 }
 
-const alertHead = (look: Look) => (look.now.alerts.length === 0 ? '' : '! ALERTS')
+const stuckHead = ({ now: { stuck, health } }: Look) => {
+  const isBad = health.state === 'degraded'
+  return stuck.length === 0 ? '' : `${isBad ? '! ' : '  '}STUCK`
+}
+
+function stuckRows({ now, width }: Look): Row[] {
+  return now.stuck.map(({ severity, what }) => {
+    const line = fit(`${severity === 'info' ? ' ' : '!'} ${what}`, width)
+    return { key: '', line: severity === 'bad' ? pc.red(line) : line }
+  })
+}
+
+/** What is stuck is told above; an alert says what happened besides. */
+function alertsIn({ alerts, stuck }: Now): Now['alerts'] {
+  const above = new Set(stuck.map(({ id }) => id))
+  return alerts.filter(({ id }) => !above.has(id))
+}
+
+const alertHead = ({ now }: Look) => (alertsIn(now).length === 0 ? '' : '! ALERTS')
 
 function alertRows(look: Look): Row[] {
-  return look.now.alerts.map(({ message, since: at }) => {
+  return alertsIn(look.now).map(({ message, since: at }) => {
     return { key: '', line: pc.red(fit(`  ${message}, ${since(look, at)} ago`, look.width)) }
   })
 }

@@ -20,6 +20,8 @@ const WIDTH_ELSEWHERE = 120
 /** Many things may happen at once; they are looked at together. */
 const REST_MS = 200
 const TICK_MS = 1_000
+/** What is stuck gets older without anything happening. */
+const STUCK_MS = 5_000
 const LAST_LINE_BYTES = 4 * 1024
 const LOG_BYTES = 64 * 1024
 
@@ -100,7 +102,7 @@ class Live {
     stdin.setRawMode(true).on('data', keys).resume()
     stdout.on('resize', resized)
     const stop = watchChanges(this.context, () => this.look())
-    const tick = setInterval(() => this.draw(), TICK_MS)
+    const tick = setInterval(() => this.tick(), TICK_MS)
     this.draw()
     try {
       await over
@@ -112,6 +114,12 @@ class Live {
       this.screen.leave()
       await this.looking
     }
+  }
+
+  private tick(): void {
+    const age_ms = Date.now() + this.ahead_ms - Date.parse(this.now.at)
+    if (this.now.stuck.length > 0 && age_ms >= STUCK_MS) this.look()
+    this.draw()
   }
 
   /** Looks anew; what happens meanwhile makes it look once more. */
@@ -324,6 +332,6 @@ function wrap(text: string, width: number): string[] {
 
 /** The end of what a run has printed, as lines; none if it runs elsewhere or was silent. */
 function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {
-  const output = readOutput(stateFolder, run_id, undefined, bytes)
+  const output = readOutput(stateFolder, run_id, {}, bytes)
   return output ? output.text.trimEnd().split(/\r?\n|\r/) : []
 }
