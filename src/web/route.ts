@@ -43,3 +43,25 @@ export function adjust(params: Record<string, string | null>): void {
   const { view, params: before } = route.value
   go(view, { ...Object.fromEntries(before), ...params })
 }
+
+/** The same without a step to go back to: for what is typed or chosen among many. */
+function replace(params: Record<string, string | null>): void {
+  const { view, params: before } = route.value
+  history.replaceState(null, '', hrefOf(view, { ...Object.fromEntries(before), ...params }))
+  route.value = routeIn(location.hash)
+}
+
+/** A part of the address, as a signal: what was chosen is kept by a reload, and by a link. */
+export function param<K extends string = string>(name: string, initial: NoInfer<K>): { value: K } {
+  return {
+    get value() {
+      return (route.value.params.get(name) as K | null) ?? initial
+    },
+    set value(to: K) {
+      replace({ [name]: to === initial ? null : to })
+    },
+  }
+}
+
+/** What is looked for in the view that is shown. */
+export const wanted = param('q', '')
