@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { adjust, go, route, VIEWS } from './route.ts'
+import { go, leave, VIEWS } from './route.ts'
 import { who } from './session.ts'
 import { toggleTheme } from './theme.ts'
 
@@ -57,11 +57,5 @@ function step(by: 1 | -1): void {
 function close(): void {
   helpOpen.value = false
   if (document.querySelector('dialog[open]')) return
-  const id = route.value.params.get('id')
-  if (id === null) return
-  adjust({ id: null, run: null, scope: null })
-  // Back to where the keyboard was before it was opened.
-  requestAnimationFrame(() => {
-    document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`)?.focus()
-  })
+  leave()
 }

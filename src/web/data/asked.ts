@@ -58,8 +58,8 @@ export function useCalm(text: string): string {
 }
 
 /**
- * Does something at once, but never twice at a time, and with calm in between. What a server that
- * is away could not answer is done again when it is back.
+ * Does something at once, but never twice at a time, and with calm in between. What a server could
+ * not answer is done again a little later.
  */
 export class Repeated {
   isOver = false
@@ -87,7 +87,9 @@ export class Repeated {
   }
 
   private failed(error: unknown): number {
-    if (!isAway(error)) {
+    // Whoever is signed out, or may not ask this, is told the same again.
+    const isFinal = isRefusal(error, 'unauthorized') || isRefusal(error, 'forbidden')
+    if (!(error instanceof Refusal) || isFinal) {
       console.error(error)
       return CALM_MS
     }

@@ -47,8 +47,10 @@ export const loadTasks = () => asking.soon()
 export function wantAll(): void {
   if (loading.value !== 'some') return
   loading.value = 'all'
-  loadTasks()
+  askingAll.soon()
 }
+
+const askingAll = new Repeated(loadAll)
 
 async function loadAll(): Promise<void> {
   loading.value = 'all'

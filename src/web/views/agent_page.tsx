@@ -8,7 +8,7 @@ import { Countdown } from '../parts/countdown.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { Page, Panel } from '../parts/frame.tsx'
 import { secondsSince, span } from '../parts/words.ts'
-import { adjust, hrefOf } from '../route.ts'
+import { hrefOf, leave } from '../route.ts'
 import { Past } from './past.tsx'
 import { ReleaseButton } from './release_button.tsx'
 import { TimelineOf } from './timeline.tsx'
@@ -23,7 +23,7 @@ export function AgentPage({ id }: { id: string }) {
       title={id}
       above={
         <p class="task-head">
-          <button type="button" class="back" onClick={() => adjust({ id: null })}>
+          <button type="button" class="back" onClick={leave}>
             ← Agents
           </button>
           <a href={hrefOf('events', { by: id })}>All its events</a>

@@ -180,6 +180,7 @@ function AgentRow({ row, isOpen, fold }: AgentRowProps) {
       <span class={`dot is-${row.standing}`} aria-hidden="true" />
       <div class="agent-what">
         <a
+          data-id={id}
           href={hrefOf('agents', { id })}
           onClick={(event) => {
             event.preventDefault()

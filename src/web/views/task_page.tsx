@@ -10,7 +10,7 @@ import { Page, Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Terminal } from '../parts/terminal.ts'
 import { secondsSince, span, withClocks } from '../parts/words.ts'
-import { adjust, param } from '../route.ts'
+import { leave, param } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { Log } from './log.tsx'
 import { Past } from './past.tsx'
@@ -87,7 +87,7 @@ interface AboveProps {
 function Above({ id, task, run }: AboveProps) {
   return (
     <p class="task-head">
-      <button type="button" class="back" onClick={() => adjust({ id: null, run: null })}>
+      <button type="button" class="back" onClick={leave}>
         ← Tasks
       </button>
       <span class="id">{id}</span>
