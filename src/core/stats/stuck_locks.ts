@@ -72,18 +72,23 @@ class Waiting {
     return [...this.found.values()]
   }
 
-  /** From a waiter to who holds what it waits for, as far as those wait themselves. */
-  private climb(ticket: Ticket, from: Ticket, seen: Set<string>): void {
-    if (seen.has(ticket.id)) return
+  /**
+   * From a waiter to who holds what it waits for, as far as those wait themselves. False if nobody
+   * is in its way: it is about to be called.
+   */
+  private climb(ticket: Ticket, from: Ticket, seen: Set<string>): boolean {
+    if (seen.has(ticket.id)) return false
     seen.add(ticket.id)
+    let isBlocked = false
     for (const name of ticket.names) {
       const lease = holdingLease(this.view, name) ?? busyLease(this.view, name)
       if (!lease) continue
-      const node = nodeOfLease(lease)
-      const next = (node === null ? undefined : this.byNode.get(node)) ?? []
-      if (next.length === 0) this.blame(lease, name, from)
-      for (const each of next) this.climb(each, from, seen)
+      isBlocked = true
+      const behind = this.byNode.get(nodeOfLease(lease) ?? '') ?? []
+      const isPassedOn = behind.map((each) => this.climb(each, from, seen)).includes(true)
+      if (!isPassedOn) this.blame(lease, name, from)
     }
+    return isBlocked
   }
 
   private blame(lease: Lease, name: string, waiter: Ticket): void {
