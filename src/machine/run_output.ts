@@ -1,10 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { sha256 } from './digest.ts'
 
 /** What a command writes: two files of bounded size, the newer and the one before it. */
 export const OUTPUT = 'output.log'
 export const OUTPUT_OLDER = 'output.log.1'
+/** It is there when a file before these two was thrown away. */
+export const OUTPUT_CUT = 'output.cut'
 
 /** Harmless as the name of a folder. Elsewhere than on Linux, `A` and `a` may be the same name. */
 const HARMLESS = new RegExp(
@@ -58,7 +60,9 @@ export function readOutput(
     if (files.length === 0) return undefined
     if (after !== undefined) return behind(files, after, bytes)
     if (before !== undefined) return ahead(files, before, bytes)
-    if (from === 'first') return { ...pieceOf(files, 0, 0, bytes), skipped: files.length > 1 }
+    if (from === 'first') {
+      return { ...pieceOf(files, 0, 0, bytes), skipped: existsSync(join(folder, OUTPUT_CUT)) }
+    }
     const last = files.length - 1
     return upTo(files, last, files[last]!.size, bytes)
   } finally {

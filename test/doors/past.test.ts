@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../../src/operations/call.ts'
 import * as events from '../../src/operations/events.ts'
+import { OutputLog } from '../../src/daemon/runner/output_log.ts'
 import { readOutput, runFolder, type WhichOutput } from '../../src/machine/run_output.ts'
 import { callerOf, MachineSim, openMemory, temporaryFolder, Verbs } from '../support/helpers.ts'
 
@@ -91,7 +92,11 @@ test('what a run wrote is read from its first line, and backwards from its last'
   const whole = lines.join('')
 
   let piece = read({ from: 'first' })
-  expect(piece).toMatchObject({ is_first: true, bytes_total: Buffer.byteLength(whole) })
+  expect(piece).toMatchObject({
+    is_first: true,
+    skipped: false,
+    bytes_total: Buffer.byteLength(whole),
+  })
   let forward = ''
   while (piece.text !== '') {
     forward += piece.text
@@ -107,4 +112,10 @@ test('what a run wrote is read from its first line, and backwards from its last'
     backward = piece.text + backward
   }
   expect(backward).toBe(whole)
+
+  // Three files' worth of output in two files: the first of them is gone, and that is said.
+  const log = new OutputLog(files, 200)
+  for (const line of lines.slice(0, 25)) log.write(Buffer.from(line))
+  log.close()
+  expect(read({ from: 'first' })).toMatchObject({ is_first: true, skipped: true })
 })
