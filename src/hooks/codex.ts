@@ -5,6 +5,8 @@ import { fieldsIn, type HookEvent, plainName, type Protocol, textIn } from './pr
 const EVENTS: Record<string, HookEvent> = {
   ...CLAUDE_EVENTS,
   postcompact: 'alive',
+  // A person has stopped the turn.
+  interrupt: 'stop',
   // `notify` in config.toml: a turn is over. It says so in its argument, not on a pipe.
   notify: 'stop',
 }

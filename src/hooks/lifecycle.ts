@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import type { ProcessRef } from '../core/rows.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
-import { dropSession, keepSession } from '../machine/sessions.ts'
+import { dropCall, dropCalls, dropSession, keepCall, keepSession } from '../machine/sessions.ts'
 import { briefFor } from './brief.ts'
 import { letPast } from './bypass.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
@@ -37,6 +38,7 @@ export async function handle(
     const agent = call.subagent === undefined ? caller.agent : parentOf(caller.agent)
     const isFork = call.event === 'session_start' && call.source === 'fork'
     keepSession(around.folder, caller.process, agent, isAlone && !isFork ? 'alone' : 'among')
+    if (call.asks) noteCall(around.folder, caller.process, caller.agent, call)
   }
   switch (call.event) {
     case 'before':
@@ -48,6 +50,7 @@ export async function handle(
     case 'subagent_stop':
       // Of a protocol that does not say which one ended, nothing is known to be over; nor of a
       // token, in whose name all of them have what they have.
+      if (caller.process) dropCalls(around.folder, caller.process, caller.agent)
       return call.subagent === undefined || !caller.given
         ? giveSign(context, call, effects)
         : releaseAll(context, false)
@@ -57,6 +60,17 @@ export async function handle(
       noteSeen(context, call)
       return giveSign(context, call, effects)
   }
+}
+
+/** A subagent's call that may reach us through another door, which cannot tell whose it is. */
+function noteCall(
+  folder: string,
+  process: ProcessRef,
+  agent: string,
+  { event, asks, command }: HookCall,
+): void {
+  if (event === 'before') keepCall(folder, process, { id: asks!, agent, text: command })
+  else dropCall(folder, process, asks!)
 }
 
 /** What others have, and then what they have changed: an agent that was refused writes nothing. */
@@ -89,7 +103,10 @@ async function beginSession(context: HookContext): Promise<Verdict> {
 /** All that the conversation had, its subagents' too. The process may begin another one. */
 function endSession(context: HookContext): Promise<Verdict> {
   const { caller, around } = context
-  if (caller.process) dropSession(around.folder, caller.process, caller.agent)
+  if (caller.process) {
+    dropSession(around.folder, caller.process, caller.agent)
+    dropCalls(around.folder, caller.process, caller.agent)
+  }
   return releaseAll(context, true)
 }
 

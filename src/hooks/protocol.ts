@@ -17,6 +17,8 @@ export interface HookCall {
   unread?: string | undefined
   /** A shell command that is about to run. */
   command?: string
+  /** The id of a subagent's call that may ask us through another door: a tool of ours, a shell. */
+  asks?: string | undefined
   /** How long that command may take. */
   timeout_ms?: number
   /** At the end of a turn: something of the agent goes on in the background. */

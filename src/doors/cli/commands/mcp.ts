@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
+import { agentProcess } from '../../../hooks/identity.ts'
 import { type Enter, knownDamage } from './operations.ts'
 import { refuseStranger } from '../family.ts'
 
@@ -16,7 +17,11 @@ export function addMcp(root: Command, enter: Enter): void {
       const { serveMcp } = await import('../../mcp/main.ts')
       const refuse = (agent: string) => refuseStranger(context.family(), agent)
       const damage = () => knownDamage(context)
-      await serveMcp({ ...context, refuseStranger: refuse, damage }, VERSION, tools)
+      // In a run it is the same as hooks name: what one reserves, the other may write.
+      const isRun = context.env['LEASEHOLD_RUN'] !== undefined
+      const clientProcess = () => (isRun ? agentProcess() : undefined) ?? null
+      const reach = { ...context, refuseStranger: refuse, damage, clientProcess }
+      await serveMcp(reach, VERSION, tools)
     })
 }
 
