@@ -69,6 +69,7 @@ export const claude: Protocol = {
       name,
       session: textIn(input, 'session_id'),
       subagent: textIn(input, 'agent_id'),
+      transcript: textIn(input, 'transcript_path'),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
       files,
       ...(isEdit && tool === 'Write' && { whole: files }),

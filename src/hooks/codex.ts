@@ -27,6 +27,7 @@ export const codex: Protocol = {
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id', 'thread-id'),
       subagent: textIn(input, 'agent_id'),
+      transcript: textIn(input, 'transcript_path'),
       cwd: textIn(input, 'cwd') ?? process.cwd(),
       files,
       ...(plainName(event) === 'posttooluse' &&

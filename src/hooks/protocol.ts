@@ -5,6 +5,8 @@ export interface HookCall {
   session: string | undefined
   /** Set where a subagent is meant. */
   subagent: string | undefined
+  /** Where the client writes down what happens in the conversation. */
+  transcript?: string | undefined
   /** Where relative paths begin. */
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */

@@ -27,6 +27,8 @@ interface SessionFile {
   agents: string[]
   /** The process has one conversation at a time, so that all it starts is that conversation's. */
   alone: boolean
+  /** Where the client writes down what happens in a conversation, by agent. */
+  transcripts?: Record<string, string>
 }
 
 /**
@@ -134,6 +136,15 @@ function nearestKnown(folder: string): Known | undefined {
   return undefined
 }
 
+/** The transcripts of the conversations that the nearest agent above us has. */
+export function transcriptsHere(folder: string) {
+  const { agents = [], transcripts = {}, process } = nearestKnown(folder) ?? {}
+  return agents.flatMap((agent) => {
+    const transcript = transcripts[agent]
+    return transcript === undefined ? [] : [{ agent, transcript, process }]
+  })
+}
+
 /** The subagent whose call this is: by its id, or by the command line of the shell above us. */
 function callerIn(folder: string, process: ProcessRef, id: string | undefined) {
   const calls = callsOf(folder, process).map(({ call }) => call)
@@ -190,16 +201,24 @@ export function keepSession(
   process: ProcessRef,
   agent: string,
   how: 'alone' | 'among',
+  transcript?: string,
 ): void {
-  const known = namesKept(folder, process)
-  if (known.includes(agent) && (how === 'among' || known.length === 1)) return
+  const { agents: known, transcripts = {} } = read(folder, process)
+  const isNew = transcript !== undefined && transcripts[agent] !== transcript
+  if (known.includes(agent) && (how === 'among' || known.length === 1) && !isNew) return
   const others = how === 'among' ? known.filter((each) => each !== agent) : []
   const agents = [...others.slice(1 - AGENTS_MAX), agent]
   // Only in a state folder that is there: with a token of a server elsewhere there may be none.
   if (!existsSync(folder)) return
   mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 })
   if (known.length === 0) removeStale(folder)
-  write(folder, process, { agents, alone: how === 'alone' })
+  const paths = { ...transcripts, ...(transcript !== undefined && { [agent]: transcript }) }
+  const kept = Object.entries(paths).filter(([each]) => agents.includes(each))
+  write(folder, process, {
+    agents,
+    alone: how === 'alone',
+    ...(kept.length > 0 && { transcripts: Object.fromEntries(kept) }),
+  })
 }
 
 /** The conversation is over; the process may go on with others. */

@@ -52,12 +52,13 @@ export function mcpServer(
   version: string,
   choice: ToolChoice,
   damage: SeeDamage,
+  warning = '',
 ): Server {
   const server = new Server(
     { name: 'leasehold', version },
     {
       capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions: INSTRUCTIONS,
+      instructions: `${warning}${INSTRUCTIONS}`,
       cacheHints: {
         'tools/list': LISTS,
         'prompts/list': LISTS,

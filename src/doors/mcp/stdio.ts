@@ -23,6 +23,8 @@ interface Reach {
   /** Refuses (`forbidden`) a name that the agent which started us may not use. */
   refuseStranger(agent: string): void
   place: Place
+  /** What the agent has to know before all else; empty: nothing. */
+  warning: string
   /** What is wrong with the store, as far as that is known here. */
   damage: () => Promise<string | undefined>
   call(
@@ -86,7 +88,8 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
     process.stdin.once('close', resolve)
     process.stdout.once('error', () => resolve())
   })
-  const handle = serveStdio(() => mcpServer(ask, version, choice, reach.damage), { transport })
+  const make = () => mcpServer(ask, version, choice, reach.damage, reach.warning)
+  const handle = serveStdio(make, { transport })
   await closed
   // A renewal that is still to come would keep this process alive.
   await handle.close().finally(() => fences.close())

@@ -25,7 +25,7 @@ interface AgentFacts {
 
 /** A hook that takes longer than this is in nobody's interest; the agents' own limit is minutes. */
 const TIMEOUT_SECONDS = 10
-/** Codex gives the hook of a session's end no more. */
+/** Codex gives the hooks of an end no more. */
 const CODEX_END_SECONDS = 3
 
 /** The events of Claude Code, which Codex took over. */
@@ -36,7 +36,7 @@ const eventsOf = (matcher: string, timeout: number, ...more: string[]): AgentFac
   { event: 'SubagentStart', ours: 'subagent-start' },
   { event: 'SubagentStop', ours: 'subagent-stop' },
   { event: 'Stop', ours: 'stop' },
-  ...more.map((event) => ({ event, ours: kebab(event) })),
+  ...more.map((event) => ({ event, ours: kebab(event), timeout })),
   { event: 'SessionEnd', ours: 'session-end', timeout },
 ]
 

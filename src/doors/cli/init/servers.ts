@@ -47,9 +47,10 @@ export function jsonServerPart(path: string, why: string, server: Server): InitP
 const THEIRS = /^\s*(?:\[\s*)?mcp_servers\s*(?:=|\.\s*["']?leasehold["']?\s*[\].=])/m
 
 /** By which a run finds its server; Codex gives a server no other variables than it names. */
-const PASSED = 'AGENT DIR FENCE LOCK RUN STORE TASK TOKEN URL'
-  .split(' ')
-  .map((name) => `LEASEHOLD_${name}`)
+const PASSED = [
+  ...'AGENT DIR FENCE LOCK RUN STORE TASK TOKEN URL'.split(' ').map((name) => `LEASEHOLD_${name}`),
+  'CODEX_HOME',
+]
 
 const listed = (texts: string[]) => `[${texts.map((each) => JSON.stringify(each)).join(', ')}]`
 
