@@ -1,10 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { sha256 } from './digest.ts'
 
 /** What a command writes: two files of bounded size, the newer and the one before it. */
 export const OUTPUT = 'output.log'
 export const OUTPUT_OLDER = 'output.log.1'
+/** It is there when a file before these two was thrown away. */
+export const OUTPUT_CUT = 'output.cut'
 
 /** Harmless as the name of a folder. Elsewhere than on Linux, `A` and `a` may be the same name. */
 const HARMLESS = new RegExp(
@@ -58,7 +60,9 @@ export function readOutput(
     if (files.length === 0) return undefined
     if (after !== undefined) return behind(files, after, bytes)
     if (before !== undefined) return ahead(files, before, bytes)
-    if (from === 'first') return { ...pieceOf(files, 0, 0, bytes), skipped: files.length > 1 }
+    if (from === 'first') {
+      return { ...pieceOf(files, 0, 0, bytes), skipped: existsSync(join(folder, OUTPUT_CUT)) }
+    }
     const last = files.length - 1
     return upTo(files, last, files[last]!.size, bytes)
   } finally {
@@ -105,24 +109,21 @@ function openedAt(path: string): Opened[] {
 /** What ends at an offset, from the beginning of a line on where that is not too far. */
 function upTo(files: Opened[], at: number, end: number, bytes: number): RunOutput {
   const from = Math.max(0, end - bytes)
-  const found = pieceOf(files, at, from, end - from)
-  const line = from === 0 ? 0 : found.text.indexOf('\n') + 1
-  const begin = from + Buffer.byteLength(found.text.slice(0, line))
-  return {
-    ...found,
-    text: found.text.slice(line),
-    begin: place(files[at]!, begin),
-    is_first: at === 0 && begin === 0,
-    skipped: from > 0,
-  }
+  // By bytes: what begins within a character has no text to count in.
+  const found = from === 0 ? 0 : bytesIn(files[at]!, from, end - from).indexOf('\n') + 1
+  const line = from + found === end ? 0 : found
+  return { ...pieceOf(files, at, from + line, end - from - line), skipped: from > 0 }
 }
 
 function pieceOf(files: Opened[], at: number, from: number, bytes: number): RunOutput {
   const file = files[at]!
-  const { text, end } = piece(file, from, bytes)
+  const found = bytesIn(file, from, bytes)
+  // Never ends within a character: what is left of it comes with the next piece.
+  const whole = from + found.length < file.size ? wholeCharacters(found) : found.length
+  const end = from + whole
   const following = end >= file.size ? files[at + 1] : undefined
   return {
-    text,
+    text: found.toString('utf8', 0, whole),
     begin: place(file, from),
     next: following ? place(following, 0) : place(file, end),
     skipped: false,
@@ -131,19 +132,16 @@ function pieceOf(files: Opened[], at: number, from: number, bytes: number): RunO
   }
 }
 
-/** Never ends within a character: what is left of it comes with the next piece. */
-function piece({ fd, size }: Opened, from: number, bytes: number): { text: string; end: number } {
+function bytesIn({ fd, size }: Opened, from: number, bytes: number): Buffer {
   const buffer = Buffer.alloc(Math.max(0, Math.min(bytes, size - from)))
-  const read = readSync(fd, buffer, 0, buffer.length, from)
-  const whole = from + read < size ? wholeCharacters(buffer, read) : read
-  return { text: buffer.toString('utf8', 0, whole), end: from + whole }
+  return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, from))
 }
 
-function wholeCharacters(buffer: Buffer, read: number): number {
-  for (let at = read - 1; at >= Math.max(0, read - 4); at -= 1) {
-    const byte = buffer[at]!
+function wholeCharacters(bytes: Buffer): number {
+  for (let at = bytes.length - 1; at >= Math.max(0, bytes.length - 4); at -= 1) {
+    const byte = bytes[at]!
     if (byte < 0x80) return at + 1
     if (byte >= 0xc0) return at
   }
-  return read
+  return bytes.length
 }

@@ -4,7 +4,7 @@ import { userOf } from '../core/queue/share.ts'
 import { Refusal } from '../core/refusal.ts'
 import { eventSeen } from '../core/sight.ts'
 import { isScoped } from '../core/token_scope.ts'
-import { type Span, spanOf } from '../core/stats/span.ts'
+import { type LockSpan, spanOf } from '../core/stats/span.ts'
 import type { View } from '../core/view.ts'
 import { type Event, factsOf, nounOf, type ShownEvent } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
@@ -95,7 +95,7 @@ export const spans = readOperation({
   doc: 'Who held or waited for which lock, from when to when, and how it ended; newest end first.',
   input: { lock: onlyLock, by: onlyBy, ...WINDOW },
   output: answers.spans,
-  lookup: (store, input, caller): Promise<EventsFound<Span>> => {
+  lookup: (store, input, caller): Promise<EventsFound<LockSpan>> => {
     // What has ended after `to` may have begun before it: the walk begins at the newest.
     const to = timeOf(input.to) ?? '~'
     return walkBack(store, { ...input, to: undefined }, caller, (event) => {
@@ -109,7 +109,7 @@ export const spans = readOperation({
     const to = timeOf(input.to) ?? view.at
     const shown = [...open.filter((span) => span.from <= to && isOf(span, input)), ...items]
     return {
-      items: shown.map((span) => withOwner(view, span)),
+      items: shown.map((span) => withWhose(view, span)),
       next,
       from: sinceOf(view.wall, input) || null,
       to,
@@ -118,14 +118,14 @@ export const spans = readOperation({
 })
 
 const isOf = (
-  { lock, agent }: Span,
+  { lock, agent }: LockSpan,
   wanted: { lock?: string | undefined; by?: string | undefined },
 ) =>
   !OWN.test(lock) &&
   (wanted.lock === undefined || lock === wanted.lock) &&
   (wanted.by === undefined || agent === wanted.by)
 
-function* openSpans(view: View): Generator<Span> {
+function* openSpans(view: View): Generator<LockSpan> {
   const lasts = { to: null, ending: 'open' as const }
   for (const lease of firstOf(view.scan('leases_by_expiry', ''), OPEN_MAX)) {
     const { name: lock, holder: agent, fence, acquired_at: from } = lease
@@ -138,7 +138,7 @@ function* openSpans(view: View): Generator<Span> {
   }
 }
 
-function withOwner(view: View, span: Span) {
+function withWhose(view: View, span: LockSpan) {
   const { task, lock } = span
   const row = task === null ? undefined : view.get('task', task)
   return { ...span, user: row?.user ?? userOf(lock) ?? null, project: row?.project ?? null }

@@ -59,6 +59,7 @@ export const stuck = readOperation({
     ),
   },
   output: answers.stuck,
+  tool: 'stuck',
   command: 'stuck',
   lookup: troubleOf,
   decide: (view, { limit }, caller, _ticket, trouble = []) => {

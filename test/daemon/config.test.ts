@@ -25,7 +25,13 @@ async function refused(said: unknown, env: NodeJS.ProcessEnv = {}): Promise<stri
   return problems
 }
 
-const RULES = { lock_expired: true, agent_lost: true, wait_seconds: 300, queue_age_seconds: 3600 }
+const RULES = {
+  lock_expired: true,
+  agent_lost: true,
+  deadlock: true,
+  wait_seconds: 300,
+  queue_age_seconds: 3600,
+}
 const BOUNDS = { store_trouble_seconds: 10, recover_seconds: 300 }
 const ALERTS = { webhook: null, command: null, rules: { ...RULES, ...BOUNDS } }
 
@@ -226,7 +232,10 @@ describe('agents', () => {
     expect(claude!.command.slice(0, 2)).toEqual(['claude', '-p'])
     expect(claude!.command).toContain('acceptEdits')
     expect(claude!.env).toMatchObject({ ANTHROPIC_API_KEY: true, CLAUDE_CODE_OAUTH_TOKEN: true })
-    expect(codex!.command).toEqual(['codex', 'exec', '--full-auto', '-'])
+    // Ours, or the run could not finish its task; but not all of leasehold, which can run anything.
+    expect(claude!.command.at(-1)).toMatch(/^mcp__leasehold,Bash\(leasehold task:\*\),/)
+    expect(claude!.command.at(-1)).not.toMatch(/leasehold (?:run|\*|:)/)
+    expect(codex!.command).toEqual(['codex', 'exec', '--sandbox', 'workspace-write', '-'])
     expect(codex!.env).toMatchObject({ OPENAI_API_KEY: true, CODEX_HOME: true })
     expect(shell).toMatchObject({ command: ['/bin/sh', '-s'], env: {} })
     for (const { prompt } of [claude!, codex!, shell!]) expect(prompt).toBe('stdin')

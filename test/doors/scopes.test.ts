@@ -209,6 +209,8 @@ describe.each([
       'duplicate.list',
       'conflict.list',
       'lock.waiters',
+      'stuck.get',
+      'span.list',
     ]) {
       const input = name === 'event.list' ? { limit: 1000 } : {}
       const { items } = await daemon.ok(name, input, { token: tokenOf() })

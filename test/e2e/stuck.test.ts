@@ -41,7 +41,11 @@ test('why nothing happens is told by its root, in the words of explain', async (
   await daemon.ok('queue.pause')
   await all.add('ada-1', 'ada')
   const paused = await caused(all, 'paused')
-  expect(paused).toMatchObject({ severity: 'bad', tasks: 1, about: [{ kind: 'user', id: 'ada' }] })
+  expect(paused).toMatchObject({ severity: 'bad', tasks: 1 })
+  expect(paused.about).toEqual([
+    { kind: 'user', id: 'ada' },
+    { kind: 'task', id: 'ada-1' },
+  ])
   expect(paused.what).toBe('The whole queue is paused: 1 task waits')
   await inWordsOfExplain(all, paused, 'ada-1')
   expect(await healthOf(all)).toEqual({ state: 'paused', why: paused.what })
@@ -57,6 +61,7 @@ test('why nothing happens is told by its root, in the words of explain', async (
   expect(busy.about).toEqual([
     { kind: 'task', id: 'ada-1' },
     { kind: 'user', id: 'ada' },
+    { kind: 'task', id: 'ada-2' },
   ])
   await inWordsOfExplain(all, busy, 'ada-2')
   expect(busy.actions.map((each: Json) => each.operation)).toEqual(['queue.cancel', 'queue.limit'])
@@ -98,7 +103,7 @@ test('why nothing happens is told by its root, in the words of explain', async (
   )
   const silent = await caused(all, 'holder_silent')
   expect(silent.what).toMatch(
-    /^docs-writer holds db and git:web, and was not heard of for \d+ s; 2 agents wait, the longest \d+ s$/,
+    /^docs-writer holds db and git:web, and was not heard of for \d+ s; 2 agents wait, the/,
   )
   expect(silent.why).toMatch(/git:web: docs-writer holds it until 2/)
   await Promise.all([

@@ -69,7 +69,9 @@ function uncall(view: View, ticket_id: string): void {
 export function leaveLines(view: View, ticket: Ticket): void {
   dropTicket(view, ticket)
   const queued = ticket.names.find((name) => /^(?:task|user):/.test(name))
-  const held = queued ?? ticket.names.find((name) => !isFree(view, name)) ?? ticket.names[0] ?? null
+  const { names } = ticket
+  const blocking = names.length > 1 ? names.find((name) => !isFree(view, name)) : undefined
+  const held = queued ?? blocking ?? names[0] ?? null
   const data = { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }
   view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
 }

@@ -76,13 +76,15 @@ const SAYS: Record<string, (view: View, alert: Alert) => Said> = {
     )
     if (!ticket || ticket.cycle) return undefined
     const { agent, names, asked_ms } = ticket
-    const message = `${word(agent)} has waited for ${names.map(word).join(', ')} for ${lasted(view.now - asked_ms)}`
+    const waited = lasted(view.now - asked_ms)
+    const message = `${word(agent)} has waited for ${names.map(word).join(', ')} for ${waited}`
     return { message, about: [...about('lock', names.slice(0, 3)), ...about('agent', [agent])] }
   },
   queue_age: (view, { subject }) => {
     const task = view.get('task', subject.replace('task ', ''))
     if (!task || !isPending(task)) return undefined
-    const message = `task ${task.id} is next in its queue and has waited for ${lasted(ageOf(view, task))}`
+    const age = lasted(ageOf(view, task))
+    const message = `task ${task.id} is next in its queue and has waited for ${age}`
     return { message, about: about('task', [task.id]) }
   },
 }

@@ -91,6 +91,7 @@ export function causeOf(said: Said): Cause {
   return { ...none, ...said, ...bounded }
 }
 
+/** Things of one kind, to be looked at. */
 export const about = (kind: About['kind'], ids: Iterable<string>): About[] =>
   [...ids].map((id) => ({ kind, id }))
 

@@ -21,7 +21,7 @@ export const SPAN_ENDINGS = [
 type SpanEnding = (typeof SPAN_ENDINGS)[number]
 
 /** Somebody held a lock, or waited for it, from one time to another. */
-export interface Span {
+export interface LockSpan {
   kind: 'held' | 'waited'
   lock: string
   agent: string
@@ -70,7 +70,7 @@ function endingOf(event: EventDraft): SpanEnding {
  * What an event ends. The event that ends a hold or a wait says how long that was, so that no other
  * has to be known; of several that tell of one end, only one says so.
  */
-export function spanOf(event: EventDraft & { at: string }): Span | undefined {
+export function spanOf(event: EventDraft & { at: string }): LockSpan | undefined {
   const { lock, at, type } = event
   const { held_ms, waited_ms, holder, from, fence, from_fence } = factsOf(event)
   const lasted_ms = held_ms ?? waited_ms

@@ -232,6 +232,7 @@ function addRuns(
 const longest = (waits: Counts['waits']) =>
   waits.toSorted((a, b) => b.waited_ms - a.waited_ms).slice(0, WAITS_MAX)
 
+/** Sums by name. */
 export function addAll(
   a: Record<string, number>,
   b: Record<string, number>,

@@ -72,7 +72,7 @@ function failedCause(
   at_least: boolean,
   caller: Caller,
 ): Cause {
-  const newest = group.toSorted((a, b) => endOf(b).localeCompare(endOf(a)))
+  const newest = group.toSorted((a, b) => (endOf(a) < endOf(b) ? 1 : -1))
   const { task, run } = newest[0]!
   const kind = kindOf(task, run)
   const ids = newest.map((each) => each.task.id)
@@ -149,13 +149,14 @@ function unclaimedCauses(view: View, caller: Caller): Cause[] {
   const [task] = old
   if (!task) return []
   const { sentence, next } = explainTask(view, task.id, caller.agent)
-  const are = old.length === 1 && !more ? 'task is' : 'tasks are'
+  const one = old.length === 1 && !more
+  const are = one ? '1 task is' : `${old.length}${more ? '+' : ''} tasks are`
   return [
     causeOf({
       id: 'unclaimed:',
       kind: 'unclaimed',
       severity: 'info',
-      what: `${old.length}${more ? '+' : ''} ${are} ready, but no agent has claimed ${old.length === 1 ? 'it' : 'them'} yet`,
+      what: `${are} ready, but no agent has claimed ${one ? 'it' : 'them'} yet`,
       why: sentence,
       next,
       since: old.map(({ updated_at }) => updated_at).toSorted()[0]!,

@@ -6,7 +6,16 @@ import { argument, word } from '../quote.ts'
 import { STRANGER } from '../sight.ts'
 import type { Lease, Ticket } from '../rows.ts'
 import type { View } from '../view.ts'
-import { about, type Cause, causeOf, firstRows, lasted, listed, type Remedy } from './cause.ts'
+import {
+  about,
+  type Cause,
+  causeOf,
+  firstRows,
+  lasted,
+  listed,
+  many,
+  type Remedy,
+} from './cause.ts'
 
 /** Waiters that are looked at, those who have waited longest first. */
 const TICKETS_MAX = 1_000
@@ -36,6 +45,7 @@ export function lockCauses(view: View): Cause[] {
   return [...held, ...broken]
 }
 
+/** Somebody was refused, or let go, because its wait would never have ended. */
 export const deadlockCause = (agent: string, why: string, since: string): Cause =>
   causeOf({
     id: `deadlock:${agent}`,
@@ -72,18 +82,23 @@ class Waiting {
     return [...this.found.values()]
   }
 
-  /** From a waiter to who holds what it waits for, as far as those wait themselves. */
-  private climb(ticket: Ticket, from: Ticket, seen: Set<string>): void {
-    if (seen.has(ticket.id)) return
+  /**
+   * From a waiter to who holds what it waits for, as far as those wait themselves. False if nobody
+   * is in its way: it is about to be called.
+   */
+  private climb(ticket: Ticket, from: Ticket, seen: Set<string>): boolean {
+    if (seen.has(ticket.id)) return false
     seen.add(ticket.id)
+    let isBlocked = false
     for (const name of ticket.names) {
       const lease = holdingLease(this.view, name) ?? busyLease(this.view, name)
       if (!lease) continue
-      const node = nodeOfLease(lease)
-      const next = (node === null ? undefined : this.byNode.get(node)) ?? []
-      if (next.length === 0) this.blame(lease, name, from)
-      for (const each of next) this.climb(each, from, seen)
+      isBlocked = true
+      const behind = this.byNode.get(nodeOfLease(lease) ?? '') ?? []
+      const isPassedOn = behind.map((each) => this.climb(each, from, seen)).includes(true)
+      if (!isPassedOn) this.blame(lease, name, from)
     }
+    return isBlocked
   }
 
   private blame(lease: Lease, name: string, waiter: Ticket): void {
@@ -103,20 +118,20 @@ function heldCause(view: View, { lease, locks, waiters }: Root, at_least: boolea
   const silent_ms = silentFor(view, lease)
   const isStranger = lease.holder === STRANGER
   const holder = isStranger ? lease.holder : word(lease.holder)
-  const n = waiters.size
-  const waits = `${n}${at_least ? '+' : ''} ${n === 1 ? 'agent waits' : 'agents wait'}`
+  const longest = lasted(longest_ms)
+  const waits = `${many(agents.size, 'agent', 'wait', at_least)}, the longest ${longest}`
   const tasks = names.flatMap((name) => taskOf(busyWith(view, name) ?? name) ?? [])
   const heard = silent_ms === undefined ? '' : `, and was not heard of for ${lasted(silent_ms)}`
   return causeOf({
     id: `held:${nodeOfLease(lease) ?? names[0]!}`,
     kind: silent_ms === undefined ? 'held' : 'holder_silent',
     severity: silent_ms !== undefined || longest_ms >= LONG_MS ? 'warn' : 'info',
-    what: `${holder} holds ${listed(names.map(word))}${heard}; ${waits}, the longest ${lasted(longest_ms)}`,
+    what: `${holder} holds ${listed(names.map(word))}${heard}; ${waits}`,
     why: names
       .slice(0, 3)
       .map((name) => `${word(name)}: ${whoHolds(view, name)}`)
       .join('; '),
-    next: `Ask ${holder}, wait until its lease ends, or: leasehold lock force-release ${argument(names[0]!)}`,
+    next: `Ask ${holder}, or free it: leasehold lock force-release ${argument(names[0]!)}`,
     since: first.asked_at,
     agents: agents.size,
     at_least,

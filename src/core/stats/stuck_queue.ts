@@ -19,7 +19,7 @@ import {
 } from './cause.ts'
 
 /** Users whose queues are looked at, and lanes of each: a bound on what one look costs. */
-const USERS_MAX = 300
+const USERS_MAX = 100
 const LANES_MAX = 50
 const LIMITS_MAX = 1_000
 
@@ -142,11 +142,14 @@ function causeFor(view: View, heap: Heap, queues: Queues, caller: Caller): Cause
   const said = task && explainTask(view, task.id, caller.agent)
   const at_least = queues.at_least
   const words = { why: said?.sentence ?? '', next: said?.next ?? '' }
-  const named = [...about('task', head ? [head.task] : []), ...about('user', heap.users)]
   const since = task?.updated_at ?? null
   const common = { id: `${kind}:${key}`, kind, tasks, at_least, since, ...words }
   const rest = WORDS[kind]!(view, heap, queues, many(tasks, 'task', 'wait', at_least))
-  return causeOf({ ...common, about: named, ...rest, next: rest.next ?? words.next })
+  const things = [
+    ...(rest.about ?? about('user', heap.users)),
+    ...about('task', task ? [task.id] : []),
+  ]
+  return causeOf({ ...common, ...rest, about: things, next: rest.next ?? words.next })
 }
 
 type Words = Pick<Cause, 'severity' | 'what'> & Partial<Cause>

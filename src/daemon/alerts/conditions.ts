@@ -24,7 +24,7 @@ const deadlockKey = (agent: string) => `deadlock:${named(agent)}`
 export const waitKey = (ticket: string) => `long_wait:${named(ticket)}`
 export const QUEUE_KEY = 'queue_age'
 
-/** What events by themselves say: a lock expired, an agent was lost or in a deadlock, or is back. */
+/** What events say: a lock expired, an agent was lost or in a deadlock, or either is back. */
 export function conditionsIn(events: Event[], rules: Rules): Seen {
   const seen: Seen = { raised: [], cleared: [] }
   // Counted from the commit that writes it.

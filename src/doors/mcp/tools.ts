@@ -204,18 +204,16 @@ function argumentsFor(fields: Fields, given: Arguments): { input: Arguments; age
   return { input: understood(fields, input), agent }
 }
 
-/** One tool for every why: of a task, of a lock that the agent waits for, or of all that is stuck. */
+/** One tool for both whys: of a task, or of a lock that the agent waits for. */
 function explainTool(tool: string, ofTask: Operation): Tool {
   const ofLock = registered('lock.explain')
-  const ofAll = registered('stuck.get')
-  const doc = `${ofTask.doc} With name: why you lack a lock. With neither: all that is stuck.`
+  const doc = `${ofTask.doc} With name: why you do not have a lock yet.`
   const shown = listed(tool, doc, ofTask, { ...ofTask.input, ...ofLock.input })
   const { required: _, ...schema } = shown.inputSchema
   return {
     listed: { ...shown, inputSchema: { ...schema, type: 'object' } },
     read: (given) => {
-      const isOfTask = 'task_id' in given || 'id' in given
-      const operation = 'name' in given ? ofLock : isOfTask ? ofTask : ofAll
+      const operation = 'name' in given ? ofLock : ofTask
       return { operation, ...argumentsFor(operation.input, given) }
     },
   }

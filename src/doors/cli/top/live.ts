@@ -26,6 +26,7 @@ const LAST_LINE_BYTES = 4 * 1024
 const LOG_BYTES = 64 * 1024
 
 const KEYS = '↑↓ select   c cancel   r release   e explain   f follow   ? keys   q quit'
+const KEYS_SHORT = '↑↓  c cancel  r release  e explain  f follow  ? q'
 const HELP = [
   '↑ ↓ or k j     choose a running task or a lock',
   'c              cancel the chosen task: its command is stopped, then its lock is free',
@@ -153,7 +154,8 @@ class Live {
     const { mode } = this
     const said =
       mode.name === 'confirm' ? pc.yellow(fit(`${mode.question}  y/n`, width)) : this.message
-    const keys = mode.name === 'list' || mode.name === 'confirm' ? KEYS : 'q back'
+    const all = KEYS.length > width ? KEYS_SHORT : KEYS
+    const keys = mode.name === 'list' || mode.name === 'confirm' ? all : 'q back'
     this.screen.draw([...body.slice(0, height - 2), said, pc.dim(fit(keys, width))])
   }
 
