@@ -24,7 +24,7 @@ interface ChartProps<P extends Point> {
 }
 
 const HEIGHT = 190
-const PAD = { left: 52, right: 14, top: 12, bottom: 24 }
+const PAD = { left: 56, right: 24, top: 12, bottom: 24 }
 const DAY_MS = 86_400_000
 
 export function Chart<P extends Point>({ title, points, lines, says = String }: ChartProps<P>) {

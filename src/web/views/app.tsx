@@ -83,6 +83,11 @@ function PageTitle({ title }: { title: string }) {
 }
 
 function Menu({ view }: { view: ViewName }) {
+  useEffect(() => {
+    // On a phone the menu is wider than the screen.
+    const link = document.querySelector<HTMLElement>('.menu [aria-current]')
+    link?.parentElement!.scrollTo({ left: link.offsetLeft - link.parentElement!.clientWidth / 2 })
+  }, [view])
   return (
     <header class="menu">
       <a class="brand" href="#/now" aria-label="Leasehold">

@@ -14,6 +14,7 @@ const LOOK_MS = 1_000
 const AWAY_MS = 2_000
 const PIECE_BYTES = 256 * 1024
 const ROW = 18
+const HEIGHT_MAX = 440
 
 type Output = AnswerOf<'run.output'>
 
@@ -118,7 +119,12 @@ export function Log({ id }: { id: string }) {
         </Button>
         <span class="dim number">{saysLog(lines.length, state.value)}</span>
       </div>
-      <div class="log" role="group" aria-label={`Output of run ${id}`}>
+      <div
+        class="log"
+        role="group"
+        aria-label={`Output of run ${id}`}
+        style={{ height: `${Math.min(HEIGHT_MAX, Math.max(8, lines.length + 1) * ROW)}px` }}
+      >
         {lines.length === 0 ? (
           <p class="log-none">
             {state.value.isKept ? 'No output yet.' : 'Nothing of its output is kept here.'}

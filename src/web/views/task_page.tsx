@@ -148,7 +148,7 @@ function Why({ task }: { task: WholeTask }) {
   const why = useAsked(`${id} ${version}`, () => ask('task.explain', { id }), {
     every_ms: LOOK_MS,
   })
-  if (status === 'done' || status === 'cancelled') return null
+  if (status === 'done' || status === 'cancelled' || status === 'failed') return null
   return why.value.value ? <p class="explain">{withClocks(why.value.value.sentence)}</p> : null
 }
 

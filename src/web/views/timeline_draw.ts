@@ -19,7 +19,8 @@ export interface TimelineLane {
 }
 
 const HEAD = 28
-export const NAMES = 190
+/** A phone has more need of the time than of long names. */
+export const NAMES = innerWidth < 600 ? 110 : 190
 const BAR = 16
 const THIN = 4
 const GAP = 3
