@@ -34,6 +34,8 @@ export type Promised =
   | 'R48'
   /** Programs count without a person's approval, and hooks let edits of state folders pass. */
   | 'R50'
+  /** What clients carry is not looked at: only processes tell who asks. */
+  | 'R51'
   | 'R53'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'

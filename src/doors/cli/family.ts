@@ -1,7 +1,7 @@
 import { admits } from '../../core/caller.ts'
 import { word } from '../../core/quote.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Family } from '../../machine/sessions.ts'
+import type { Family } from '../../machine/family.ts'
 
 /**
  * Whether a command speaks for an agent that hooks know, and so for that one only. In an editor
