@@ -94,7 +94,7 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   lane: when(({ user, project }, _view, { scope }) => {
     return hasUser(scope, user) && hasProject(scope, project)
   }),
-  parking: never,
+  parking: when(({ user }, _view, { scope }) => hasUser(scope, user)),
   limit: when((limit, _view, caller) => limitSeen(limit, caller)),
   queue: always,
   dispatcher: always,

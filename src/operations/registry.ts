@@ -81,6 +81,8 @@ export const registry = [
   duplicates.resolve,
   hooks.bypass,
   stats.now,
+  stats.stuck,
+  events.spans,
 ] as const
 
 export type Registered = (typeof registry)[number]

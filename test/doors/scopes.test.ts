@@ -149,6 +149,8 @@ function samplesOf(user: string): Record<Name, object> {
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
     'now.get': {},
+    'stuck.get': {},
+    'span.list': { lock: `task:${user}-busy` },
     'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
   }
 }
@@ -207,6 +209,8 @@ describe.each([
       'duplicate.list',
       'conflict.list',
       'lock.waiters',
+      'stuck.get',
+      'span.list',
     ]) {
       const input = name === 'event.list' ? { limit: 1000 } : {}
       const { items } = await daemon.ok(name, input, { token: tokenOf() })

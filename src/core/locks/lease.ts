@@ -1,4 +1,4 @@
-import type { Ending } from '../event.ts'
+import type { Ending, Held } from '../event.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { family } from './family.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
@@ -103,10 +103,15 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
   if (how === 'expired') noticeLoss(view, lease)
 }
 
-/** How long a lease was held, and for which user it ran. An event that says so ends a hold. */
-export function heldFor(view: View, { acquired_ms, terms }: Lease) {
-  const user = terms?.limits.map(userOf).find((each) => each !== undefined)
-  return { held_ms: view.now - acquired_ms, ...(user !== undefined && { user }) }
+/** How long a lease was held, and for whom it ran. An event that says so ends a hold. */
+export function heldFor(view: View, { acquired_ms, terms }: Lease): Held {
+  const held: Held = { held_ms: view.now - acquired_ms }
+  for (const key of terms?.limits ?? []) {
+    const user = userOf(key)
+    if (user !== undefined) held.user = user
+    else if (key.startsWith('project:')) held.project = key.slice(8)
+  }
+  return held
 }
 
 /** The same without an event of its own, for a change whose event says it all. */

@@ -166,6 +166,13 @@ Examples:
   leasehold stats                                 the last 24 hours
   leasehold stats --since 15m --limit 5
   leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
+  'stuck.get': `
+Root causes, the worst first: who holds what others wait for, which limits are full, what is paused,
+failed or served by nobody; each with what can be done about it.
+
+Examples:
+  leasehold stuck
+  leasehold stuck --json`,
   'alert.list': `
 The daemon raises alerts. config.json has their bounds, and where they are sent (docs/observe.md).`,
   'memory.put': `
