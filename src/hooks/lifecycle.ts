@@ -1,5 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { admits } from '../core/caller.ts'
+import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { dropSession, keepSession } from '../machine/sessions.ts'
@@ -10,6 +12,7 @@ import { giveSign, guardTool } from './guard.ts'
 import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
+import { endGuard } from './net.ts'
 import { noteSeen, unseenChange } from './seen.ts'
 import { unreadText } from './wording.ts'
 
@@ -89,6 +92,7 @@ async function beginSession(context: HookContext): Promise<Verdict> {
 /** All that the conversation had, its subagents' too. The process may begin another one. */
 function endSession(context: HookContext): Promise<Verdict> {
   const { caller, around } = context
+  endGuard(context, ({ holder }) => admits(caller.agent, holder))
   if (caller.process) dropSession(around.folder, caller.process, caller.agent)
   return releaseAll(context, true)
 }
@@ -102,7 +106,8 @@ async function releaseAll({ asking, caller }: HookContext, nested: boolean): Pro
  * Between two turns an agent may wait for a person for hours: what its edits reserved is given
  * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
  */
-async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
+async function endTurn(context: HookContext): Promise<Verdict> {
+  const { asking, caller } = context
   const items = await listed(asking, caller)
   const places = new Map<string, ShownReservation[]>()
   for (const item of items) {
@@ -121,6 +126,11 @@ async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
       }
       await asking.ask('reserve.release', input, caller).catch(ignoreLost)
     }
+    const { checkout } = first!
+    endGuard(context, (each) => {
+      const isTheirs = each.holder === caller.agent || !caller.given
+      return isTheirs && each.checkout === checkout && paths.includes(literalGlob(each.name))
+    })
   }
   return {}
 }

@@ -52,6 +52,7 @@ export const registry = [
   reservations.list,
   reservations.check,
   reservations.touch,
+  reservations.ask,
   agents.listAgents,
   agents.beat,
   tokens.create,
@@ -80,6 +81,7 @@ export const registry = [
   duplicates.list,
   duplicates.resolve,
   hooks.bypass,
+  hooks.notice,
   stats.now,
 ] as const
 

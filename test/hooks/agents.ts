@@ -113,6 +113,12 @@ export class Claude extends AgentProcess {
     return this.before('Bash', call, more)
   }
 
+  /** A tool call is over: what the model hears. */
+  async after(tool_name = 'Bash', tool_use_id = 'toolu_01ABC'): Promise<string> {
+    const done = { tool_name, tool_input: {}, tool_response: {}, tool_use_id }
+    return heard(await this.fire('PostToolUse', done))
+  }
+
   stop(more: Fields = {}): Promise<Said> {
     const rest = { stop_hook_active: false, last_assistant_message: 'Done.', session_crons: [] }
     return this.fire('Stop', { ...rest, background_tasks: [], ...more })
@@ -126,6 +132,15 @@ export class Claude extends AgentProcess {
   static sub(agent_id: string): Fields {
     return { agent_id, agent_type: 'general-purpose' }
   }
+}
+
+/** What a hook says to the model. */
+export function heard({ out }: Said): string {
+  if (out === '') return ''
+  const { hookSpecificOutput: said } = JSON.parse(out) as {
+    hookSpecificOutput?: { additionalContext?: string }
+  }
+  return said?.additionalContext ?? ''
 }
 
 export function expectSilent(said: Said): void {

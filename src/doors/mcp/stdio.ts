@@ -8,6 +8,7 @@ import { registered } from '../../operations/registry.ts'
 import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
+import { keepReserved } from '../guard.ts'
 import { placePaths } from '../paths.ts'
 import { ToolFences } from './fences.ts'
 import { type ToolAsk, type ToolChoice, mcpServer } from './server.ts'
@@ -70,6 +71,7 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
       .call(operation, asked, { caller, signal })
       .then((result) => {
         fences.learn(caller.agent, operation, asked, result)
+        keepReserved(operation.name, result, reach.place)
         return result
       })
       .finally(end)
