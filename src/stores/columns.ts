@@ -283,8 +283,4 @@ export const EVENT_COLUMNS: ColumnsOf<Event> = {
 }
 
 /** Tables of long values: nobody remembers their rows from one batch to the next. */
-export const TEXTS: ReadonlySet<TableName> = new Set([
-  'task_text',
-  'memory_text',
-  'vector',
-])
+export const TEXTS: ReadonlySet<TableName> = new Set(['task_text', 'memory_text', 'vector'])

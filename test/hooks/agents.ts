@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import { openStore, placeOf } from '../../src/stores/open.ts'
 import { BIN, type Running, type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
 
 /** Runs each line's command in a shell, as agents run their hooks, and says what came of it. */
@@ -190,6 +191,14 @@ export function repository(config?: object): Repo {
   git('commit', '-q', '-m', 'Begin')
   const agent = (session: string) => new Claude(place, repo, session)
   return { place, repo, git, a: agent(SESSIONS.a), b: agent(SESSIONS.b) }
+}
+
+/** The events of a type that the store of a sandbox has. */
+export async function recorded({ state }: Sandbox, wanted: string) {
+  const store = openStore(placeOf({ LEASEHOLD_DIR: state }, '/'))
+  const events = await store.events(0, 1000)
+  await store.close()
+  return events.filter(({ type }) => type === wanted)
 }
 
 /** How an MCP client of 2025 begins. */

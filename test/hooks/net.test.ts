@@ -1,8 +1,15 @@
-import { chmodSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../src/core/event.ts'
-import { expectDenied, expectSilent, heard, repository, TEST_LEASEHOLD } from './agents.ts'
+import {
+  expectDenied,
+  expectSilent,
+  heard,
+  recorded,
+  repository,
+  TEST_LEASEHOLD,
+} from './agents.ts'
 import { UNSEEN } from './ways.ts'
 
 /** Two agents; `a` has reserved a.ts in its shell, and is between two calls. */
@@ -17,14 +24,6 @@ async function scene() {
   return { ...made, path, text: () => readFileSync(path('a.ts'), 'utf8') }
 }
 
-async function eventsOf(state: string) {
-  const { openStore, placeOf } = await import('../../src/stores/open.ts')
-  const store = openStore(placeOf({ LEASEHOLD_DIR: state }, '/'))
-  const events = await store.events(0, 1000)
-  await store.close()
-  return events
-}
-
 describe('a write that got past the hooks', () => {
   test('is told to both agents once, recorded, and can be taken back', async () => {
     const { a, b, place, path, text } = await scene()
@@ -37,7 +36,7 @@ describe('a write that got past the hooks', () => {
       'Leasehold: a.ts was changed while claude:bbbbbbbb worked, not by you',
     )
     expect(await a.after()).toBe('')
-    const noticed = (await eventsOf(place.state)).filter(({ type }) => type === 'hook.noticed')
+    const noticed = await recorded(place, 'hook.noticed')
     expect(
       noticed.map((event) => [event.agent, factsOf(event).path, factsOf(event).holder]),
     ).toEqual([[b.id, 'a.ts', a.id]])
@@ -130,10 +129,10 @@ describe('what cannot be seen is not', () => {
     const { a, b, path } = await scene()
     const large = path('large.bin')
     writeFileSync(large, Buffer.alloc(5_000_000))
+    utimesSync(large, 1, 1)
     expect(await a.leasehold('reserve add large.bin')).toMatchObject({ code: 0 })
-    const { atime, mtime } = statSync(large)
     writeFileSync(large, Buffer.alloc(5_000_000, 1))
-    utimesSync(large, atime, mtime)
+    utimesSync(large, 1, 1)
     expect(await b.after()).toBe('')
     writeFileSync(large, Buffer.alloc(5_000_001, 1))
     expect(await b.after()).toContain('large.bin, reserved by')
