@@ -28,6 +28,8 @@ export const CLAUDE_EVENTS: Record<string, HookEvent> = {
   userpromptsubmit: 'alive',
   precompact: 'alive',
   stop: 'stop',
+  // An error of the model's server, or its limit, has ended the turn.
+  stopfailure: 'stop',
 }
 
 /** Tools after which an agent knows a file as it is, and the fields that name it. */
@@ -36,6 +38,9 @@ const SEEN = ['file_path', 'notebook_path', 'filePath']
 
 /** Events whose `additionalContext` the model reads. */
 export const HEARD = /^(?:pretooluse|posttooluse|posttoolusefailure|userpromptsubmit)$/
+
+/** Tools that may lead back to us. Only the hook is told which subagent calls them. */
+const ASKING = /^(?:Bash$|mcp__.*leasehold)/
 
 /** What the Bash tool gives a command that names no timeout, and the most it gives any. */
 const SHELL_MS = 120_000
@@ -58,11 +63,13 @@ export const claude: Protocol = {
       session: textIn(input, 'session_id', 'sessionId'),
       subagent: textIn(input, 'agent_id'),
       tool_call: textIn(input, 'tool_use_id'),
+      transcript: textIn(input, 'transcript_path'),
       hears: HEARD.test(plainName(event)),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
       ...asked,
       ...(isDone && SEEING.test(tool) && { saw: filesIn(given, ...SEEN) }),
       ...(command !== undefined && { command, timeout_ms: shellTimeout(given, env) }),
+      ...(textIn(input, 'agent_id') && ASKING.test(tool) && { asks: textIn(input, 'tool_use_id') }),
       busy: isBusy(input),
       source: textIn(input, 'source') ?? '',
     }

@@ -6,7 +6,8 @@ import { codex } from './codex.ts'
 import type { HookContext } from './context.ts'
 import { cursor } from './cursor.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
-import { agentId, agentProcess, callerFor } from './identity.ts'
+import { agentId } from '../machine/conversation.ts'
+import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
 import {
@@ -57,7 +58,9 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
     const work = async (): Promise<Verdict> => {
       if (!input)
         throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-      const agent = agentId(who, call.session, call.subagent, env)
+      const { session, subagent } = call
+      const isInner = env['LEASEHOLD_RUN'] !== undefined && hasAgentAbove(scene.around.folder, own)
+      const agent = agentId({ kind: who, session, subagent }, env, { isInner })
       const caller = callerFor(agent, own, env)
       return handle({ env, caller, ...scene }, call, effects, asker.isAlone)
     }

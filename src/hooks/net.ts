@@ -188,8 +188,7 @@ const restoring = (path: string, lost: string | undefined) =>
   lost === undefined ? '' : ` (leasehold reserve guard ${argument(path)} --restore)`
 
 /** What the agent had is free again: nobody is told of its changes any more. */
-export function endGuard(context: HookContext, isOver: (record: Guarded) => boolean): void {
-  const { folder } = context.around
+export function endGuard(folder: string, isOver: (record: Guarded) => boolean): void {
   for (const record of guardedIn(folder)) {
     if (record.holder !== '' && isOver(record)) dropGuarded(folder, record)
   }

@@ -59,17 +59,18 @@ function rulesPart({ root }: InitCheckout): InitPart {
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
-  const { name, settings, shape, root: fields } = FACTS[agent]
+  const { name, settings, shape, root: fields, allow = [] } = FACTS[agent]
   const server = serverFor(isDependency)
-  const tools = `Leasehold as tools for ${name}`
+  const tools = `Leasehold as tools for ${name}${agent === 'codex' ? ', to be used unasked' : ''}`
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
   const hooks = hookPart({
     path: join(root, settings),
-    why: `${name} asks before it edits, and is seen to work`,
+    why: `${name} asks before it edits${allow.length > 0 ? ', and may use our tools unasked' : ''}`,
     shape,
     root: fields,
     events,
+    allow,
   })
   if (agent === 'codex') {
     return [tomlServerPart(join(root, '.codex/config.toml'), tools, server), hooks]
