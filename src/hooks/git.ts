@@ -43,7 +43,7 @@ export async function guardHistory(
     conflicts.length > 0 ? refusalText(verb, conflicts) : undefined,
   ]
   const denial = text.filter(Boolean).join('\n')
-  const strange = await noticed(context)
+  const strange = await noticed(context).catch(() => [])
   const said = [
     ...(names.length > NAMES_MAX ? [`Leasehold looked at the first ${NAMES_MAX} paths only`] : []),
     ...strange.map((each) => `Leasehold: ${each}`),

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { literalGlob } from '../core/paths/glob.ts'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../machine/checkout.ts'
 import { keepGuarded, type Owned } from '../machine/guarded.ts'
 import type { InputOf } from '../operations/registry.ts'
@@ -45,7 +45,8 @@ const spoken = (lines: (string | undefined)[], notice?: string): Verdict => {
 
 /** What the second net holds, for an agent that will read it. */
 async function strangeChanges(context: HookContext, { hears }: HookCall) {
-  const said = hears ? await noticed(context) : []
+  // A change that nobody can be asked about now is noticed again at the next call.
+  const said = hears ? await noticed(context).catch(() => []) : []
   return said.length === 0 ? undefined : `Leasehold: ${said.join('. ')}.`
 }
 
@@ -168,9 +169,15 @@ async function touch(
     ...(hears && { hears }),
     process: caller.process,
   }
-  const { warnings, words, reserved: got } = await asking.ask('reserve.touch', input, caller)
-  told.push(...warnings, ...words)
-  reserved.push(...got)
+  const said = await asking.ask('reserve.touch', input, caller).catch((error: unknown) => {
+    // A daemon that runs since before an upgrade does not know the word: it guards all the same.
+    if (!isRefusal(error, 'invalid') || !error.message.includes('hears: no such')) throw error
+    const { hears: _, ...known } = input
+    return asking.ask('reserve.touch', known, caller)
+  })
+  const words = said.words as string[] | undefined
+  told.push(...said.warnings, ...(words ?? []))
+  reserved.push(...said.reserved)
 }
 
 /** What git would commit, push or throw away, against what others have reserved. */

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../src/core/event.ts'
@@ -122,6 +122,20 @@ describe('what cannot be seen is not', () => {
     writeFileSync(path('a.ts'), 'whose\n')
     expect(await b.after()).toBe('')
     expect(await a.after('Bash', 'make')).toBe('')
+  })
+
+  test('a file behind the first 200 of a glob', async () => {
+    shows('A file of a reserved glob')
+    const { a, b, path, git } = await scene()
+    const nameOf = (i: number) => `many/${String(i).padStart(3, '0')}.ts`
+    mkdirSync(path('many'))
+    for (let i = 0; i <= 200; i += 1) writeFileSync(path(nameOf(i)), 'x\n')
+    git('add', '.')
+    expect(await a.leasehold("reserve add 'many/**'")).toMatchObject({ code: 0 })
+    writeFileSync(path(nameOf(200)), 'lost\n')
+    expect(await b.after()).toBe('')
+    writeFileSync(path(nameOf(0)), 'lost\n')
+    expect(await b.after()).toContain(`${nameOf(0)}, reserved by`)
   })
 
   test('a large file whose size and time are put back', async () => {
