@@ -1,5 +1,5 @@
 import { answerLikeClaude, CLAUDE_EVENTS } from './claude.ts'
-import { pathsInEnvelope } from './patches.ts'
+import { pathsAdded, pathsInEnvelope } from './patches.ts'
 import { fieldsIn, type HookEvent, plainName, type Protocol, textIn } from './protocol.ts'
 
 const EVENTS: Record<string, HookEvent> = {
@@ -29,6 +29,7 @@ export const codex: Protocol = {
       files,
       ...(plainName(event) === 'posttooluse' &&
         tool === 'apply_patch' && { saw: pathsInEnvelope(command ?? '') }),
+      ...(isPatch && { whole: pathsAdded(command ?? '') }),
       ...(isPatch && files.length === 0 && { unread: 'this patch names no file' }),
       ...(meant === 'before' && tool === 'Bash' && command !== undefined && { command }),
     }

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { type Caller, leaseUnder } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { type Ancestor, ancestors } from '../machine/process.ts'
+import { KINDS } from './protocol.ts'
 
 /** What may stand between an agent and its hook: a shell, or what starts programs for it. */
 const WRAPPERS = new Set(
@@ -54,7 +55,7 @@ function shortId(id: string): string {
   return id.replaceAll(/[^\w.-]/g, '-').slice(0, ID_MAX)
 }
 
-const OURS = /^(?:claude|codex|cursor):/
+const OURS = new RegExp(`^(?:${KINDS.join('|')}):`)
 
 /**
  * Who the agent is: `claude:1a2b3c4d`, and a subagent of it `claude:1a2b3c4d/AGENT`. An id that a
