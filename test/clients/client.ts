@@ -44,5 +44,7 @@ export interface Client {
   resume: (prompt: string) => string[]
   /** Arguments for a terminal. */
   typed: (prompt: string) => string[]
+  /** Installs our plugin from the folder of our package, where a client has plugins. */
+  plug?: (folder: string) => string
   words: (world: Place) => Words
 }

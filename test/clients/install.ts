@@ -14,6 +14,8 @@ export const usualFolder = () =>
 export interface Installed {
   /** A folder with the programs of all clients that are there, and ours. */
   bin: string
+  /** Of our package, as it was installed. */
+  own: string
   clients: Client[]
   /** Those that could not be installed or do not start, and why. */
   missing: Map<string, string>
@@ -38,7 +40,7 @@ export function install(folder: string, trial: string, wanted: Client[]): Instal
   const prefix = join(trial, 'prefix')
   runner.must(['npm', 'install', '-g', '--loglevel=error', '--prefix', prefix, tarball], trial)
   symlinkSync(join(prefix, 'bin/leasehold'), join(bin, 'leasehold'))
-  return { bin, clients, missing }
+  return { bin, own: join(prefix, 'lib/node_modules/leasehold'), clients, missing }
 }
 
 /** Installs one client unless it is there, and links its program. Returns what is wrong with it. */

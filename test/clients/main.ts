@@ -6,7 +6,7 @@ import { clientsNamed, install, usualFolder } from './install.ts'
 import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
 import { tryPairs, tryResume } from './together.ts'
-import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryWrites } from './trials.ts'
+import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryPlugin, tryWrites } from './trials.ts'
 
 const HELP = `npm run clients -- [--dir FOLDER] [--client KIND]… [--only TRIAL]… [--rounds N]
                    [--keep] [--dry]
@@ -17,7 +17,7 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, own, kill, ends, pairs, resume; all unless named
+  --only     writes, own, kill, ends, plugin, pairs, resume; all unless named
   --rounds   of resume (3)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
@@ -35,7 +35,10 @@ const { values } = parseArgs({
 })
 
 /** Trials that give cells of a client's column. */
-const TRIALS = { writes: tryWrites, own: tryOwn, kill: tryKill, ends: tryEnds }
+const TRIALS = {
+  ...{ writes: tryWrites, own: tryOwn, kill: tryKill },
+  ...{ ends: tryEnds, plugin: tryPlugin },
+}
 /** For these the rounds of resuming are kept. */
 const RESUMING = new Set(['claude', 'codex'])
 
@@ -100,9 +103,9 @@ const folder = mkdtempSync(join(tmpdir(), 'leasehold-clients-'))
 try {
   const dir = values.dir === undefined ? usualFolder() : resolve(values.dir)
   mkdirSync(dir, { recursive: true })
-  const { bin, clients, missing } = install(dir, folder, clientsNamed(values.client))
+  const { bin, own, clients, missing } = install(dir, folder, clientsNamed(values.client))
   for (const [kind, why] of missing) console.log(`${kind} is left out: ${why}`)
-  const bench = { folder, bin, keepsRecordings: !values.dry }
+  const bench = { folder, bin, plugins: own, keepsRecordings: !values.dry }
   for (const client of clients) await tryClient(bench, client)
   await tryTogether(bench, clients)
 } finally {

@@ -94,11 +94,17 @@ export class ScriptedModel {
   }
 }
 
+/** What Codex says on a terminal to a model that answers before it is ready: ask again. */
+const NOT_READY = /^No usable execution environment/
+
 /** The script that a conversation plays, by the last prompt that names one, and its next step. */
 function place(all: Said[]): { script: string | undefined; step: number; said: Said[] } {
   const at = all.findLastIndex(({ kind, text }) => kind === 'user' && PLAY.test(text))
   const script = [...(all[at]?.text ?? '').matchAll(new RegExp(PLAY, 'g'))].at(-1)?.[1]
   const said = all.slice(at + 1)
   const steps = said.flatMap(({ kind, id }) => (kind === 'call' ? (stepIn(id) ?? []) : []))
-  return { script, step: Math.max(-1, ...steps) + 1, said }
+  const last = Math.max(-1, ...steps)
+  const results = said.filter(({ kind, id }) => kind === 'result' && stepIn(id) === last)
+  const isEarly = NOT_READY.test(results.at(-1)?.text ?? '')
+  return { script, step: isEarly ? last : last + 1, said }
 }

@@ -42,6 +42,8 @@ const claude: Client = {
   usual: (prompt) => ['-p', prompt, '--permission-mode', 'acceptEdits'],
   resume: (prompt) => ['-p', prompt, '--continue', CLAUDE_FREE],
   typed: (prompt) => [prompt, CLAUDE_FREE],
+  plug: (folder) =>
+    `claude plugin marketplace add ${folder} && claude plugin install leasehold@leasehold`,
   words: ({ repo }) => ({
     read: (path) => ({ tool: 'Read', input: { file_path: join(repo, path) } }),
     edit: (path, old_string, new_string) => ({
@@ -104,6 +106,8 @@ trust_level = "trusted"
   usual: (prompt) => ['exec', '--sandbox', 'workspace-write', CODEX_TRUST, prompt],
   resume: (prompt) => ['exec', 'resume', '--last', ...CODEX_FREE, prompt],
   typed: (prompt) => [...CODEX_FREE, prompt],
+  plug: (folder) =>
+    `codex plugin marketplace add ${folder} && codex plugin add leasehold@leasehold`,
   words: () => ({
     read: (path) => ({ tool: 'exec_command', input: { cmd: `cat ${path}` } }),
     edit: (path, from, to) => patch(`*** Update File: ${path}`, '@@', `-${from}`, `+${to}`),
@@ -146,6 +150,7 @@ const gemini: Client = {
     ...[...GEMINI_MODEL, '--approval-mode', 'yolo', '--resume', 'latest', '-p', prompt],
   ],
   typed: (prompt) => [...GEMINI_MODEL, '--approval-mode', 'yolo', '-i', prompt],
+  plug: (folder) => `yes | gemini extensions install ${folder}/plugins/gemini --consent`,
   words: ({ repo }) => ({
     read: (path) => ({ tool: 'read_file', input: { file_path: join(repo, path) } }),
     edit: (path, old_string, new_string) => ({
@@ -215,4 +220,41 @@ const opencode: Client = {
   }),
 }
 
-export const CLIENTS: Client[] = [claude, codex, gemini, opencode]
+const COPILOT_FREE = ['--allow-all-tools', '--allow-all-paths', '--no-auto-update']
+
+const copilot: Client = {
+  kind: 'copilot',
+  name: 'Copilot CLI',
+  npm: '@github/copilot',
+  version: '1.0.102',
+  program: `@github/copilot-${MACHINE}/copilot`,
+  env: (world) => ({
+    COPILOT_PROVIDER_BASE_URL: `${urlOf(world)}/v1`,
+    COPILOT_PROVIDER_API_KEY: KEY,
+    COPILOT_MODEL: 'gpt-4.1',
+    COPILOT_OFFLINE: 'true',
+  }),
+  prepare: ({ home, repo }) => {
+    put(join(home, '.copilot/config.json'), { trusted_folders: [repo], banner: 'never' })
+  },
+  once: (prompt) => ['-p', prompt, ...COPILOT_FREE],
+  usual: (prompt) => ['-p', prompt, '--allow-tool', 'write', '--no-auto-update'],
+  resume: (prompt) => ['-p', prompt, '--continue', ...COPILOT_FREE],
+  typed: (prompt) => ['-i', prompt, ...COPILOT_FREE],
+  words: ({ repo }) => ({
+    read: (path) => ({ tool: 'view', input: { path: join(repo, path) } }),
+    edit: (path, old_str, new_str) => ({
+      tool: 'edit',
+      input: { path: join(repo, path), old_str, new_str },
+    }),
+    write: (path, file_text) => ({ tool: 'create', input: { path: join(repo, path), file_text } }),
+    shell: (command) => ({ tool: 'bash', input: { command, description: 'scripted' } }),
+    mcp: (tool, input) => ({ tool: `leasehold-${tool}`, input }),
+    subagent: (script) => {
+      const task = { name: 'sub', description: 'scripted', prompt: `[play ${script}] go` }
+      return [{ calls: [{ tool: 'task', input: { ...task, agent_type: 'general-purpose' } }] }]
+    },
+  }),
+}
+
+export const CLIENTS: Client[] = [claude, codex, gemini, opencode, copilot]

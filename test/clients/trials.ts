@@ -25,6 +25,7 @@ export const COLUMNS = {
   mcp: 'MCP tool',
   own_shell: 'own, by shell',
   own_mcp: 'own, by MCP',
+  plugin: 'as a plugin',
 } as const
 export type Column = keyof typeof COLUMNS
 
@@ -37,6 +38,8 @@ export interface Bench {
   /** A folder that is thrown away afterwards. */
   folder: string
   bin: string
+  /** The folder of our package, with the plugins in it. */
+  plugins: string
   /** Whether what clients tell hooks becomes fixtures of tests. */
   keepsRecordings: boolean
 }
@@ -140,6 +143,31 @@ export async function tryOwn({ folder, bin }: Bench, client: Client, cells: Cell
 
 const freed = (seconds: number | undefined) =>
   seconds === undefined ? 'not freed in 20 s' : `freed in ${Math.max(seconds, 0.1).toFixed(1)} s`
+
+/** The client has our hooks, tools and skill by a plugin, and `init` wrote none. */
+export async function tryPlugin(bench: Bench, client: Client, cells: Cells): Promise<void> {
+  cells.plugin = 'has none'
+  if (!client.plug) return
+  const root = join(bench.folder, `plugin-${client.kind}`)
+  const files = filesNamed('a')
+  const world = await World.make(root, bench.bin, [client], files, bench.plugins)
+  try {
+    world.run('leasehold', 'reserve', 'add', 'a.txt', '--agent', 'holder')
+    const words = client.words(world)
+    const calls = [
+      words.read('a.txt'),
+      words.edit('a.txt', 'two', 'B'),
+      words.mcp('list_locks', {}),
+    ]
+    const out = await world.play(client, 'plugin', [...stepsOf(calls), { text: 'Done.' }])
+    const isRefused = REASON.test(world.model.result('plugin', 1) ?? '')
+    if (!isRefused || world.read('a.txt') !== TEXT) throw new Error(`not refused: ${out}`)
+    const hasTools = /a\.txt/.test(world.model.result('plugin', 2) ?? '')
+    cells.plugin = `refused${hasTools ? '' : ', no MCP tools'}`
+  } finally {
+    await world.end()
+  }
+}
 
 /** All processes of a client die at once while it has a file. */
 export async function tryKill({ folder, bin }: Bench, client: Client, cells: Cells): Promise<void> {

@@ -104,6 +104,7 @@ export class World {
     bin: string,
     clients: Client[],
     files: Record<string, string>,
+    plugins?: string,
   ): Promise<World> {
     rmSync(root, { recursive: true, force: true })
     const world = new World(root, bin)
@@ -115,11 +116,14 @@ export class World {
     world.run('git', 'config', 'user.name', 'Ada')
     world.run('git', 'config', 'user.email', 'ada@example.org')
     for (const [path, text] of Object.entries(files)) world.write(path, text)
+    for (const client of clients) {
+      await client.prepare(world)
+      if (plugins !== undefined) world.run('sh', '-c', client.plug!(plugins))
+    }
     const kinds = clients.map(({ kind }) => kind).join(',')
     world.run('leasehold', 'init', '--yes', '--agent', kinds)
     world.run('git', 'add', '-A')
     world.run('git', 'commit', '-qm', 'Begin')
-    for (const client of clients) await client.prepare(world)
     return world
   }
 

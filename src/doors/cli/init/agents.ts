@@ -18,7 +18,7 @@ interface AgentFacts {
   /** A plugin is a program of ours that asks, where an agent has no hooks. */
   shape: HookShape | 'plugin'
   /** Where its MCP servers are named. */
-  servers: { path: string; shape: ServerShape }
+  servers: { path: string; shape: ServerShape }[]
   root: Record<string, unknown>
   /** The agent's events, each with ours, and which tools it is about. */
   events: { event: string; ours: string; matcher?: string; timeout?: number }[]
@@ -51,7 +51,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['claude'],
     settings: '.claude/settings.json',
     shape: 'groups',
-    servers: { path: '.mcp.json', shape: 'mcpServers' },
+    servers: [{ path: '.mcp.json', shape: 'mcpServers' }],
     root: {},
     events: eventsOf('Edit|Write|MultiEdit|NotebookEdit|Bash', TIMEOUT_SECONDS),
   },
@@ -61,7 +61,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['codex'],
     settings: '.codex/hooks.json',
     shape: 'groups',
-    servers: { path: '.codex/config.toml', shape: 'toml' },
+    servers: [{ path: '.codex/config.toml', shape: 'toml' }],
     root: {},
     events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS),
   },
@@ -71,7 +71,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['cursor', 'cursor-agent'],
     settings: '.cursor/hooks.json',
     shape: 'plain',
-    servers: { path: '.cursor/mcp.json', shape: 'mcpServers' },
+    servers: [{ path: '.cursor/mcp.json', shape: 'mcpServers' }],
     root: { version: 1 },
     events: [
       { event: 'sessionStart', ours: 'session-start' },
@@ -93,7 +93,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     settings: '.gemini/settings.json',
     shape: 'groups',
     // Trusted, or every tool of ours waits for a person.
-    servers: { path: '.gemini/settings.json', shape: 'trusted' },
+    servers: [{ path: '.gemini/settings.json', shape: 'trusted' }],
     root: {},
     events: [
       { event: 'SessionStart', ours: 'session-start', timeout: GEMINI_MS },
@@ -109,7 +109,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['opencode'],
     settings: '.opencode/plugin/leasehold.js',
     shape: 'plugin',
-    servers: { path: 'opencode.json', shape: 'mcp' },
+    servers: [{ path: 'opencode.json', shape: 'mcp' }],
     root: {},
     events: [],
   },
@@ -119,7 +119,10 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['copilot'],
     settings: '.github/hooks/leasehold.json',
     shape: 'typed',
-    servers: { path: '.vscode/mcp.json', shape: 'servers' },
+    servers: [
+      { path: '.mcp.json', shape: 'mcpServers' },
+      { path: '.vscode/mcp.json', shape: 'servers' },
+    ],
     root: { version: 1 },
     events: eventsOf(undefined, TIMEOUT_SECONDS),
   },

@@ -63,19 +63,21 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { name, settings, shape, servers, root: fields } = FACTS[agent]
   const tools = `Leasehold as tools for ${name}`
   const server = serverFor(isDependency)
-  const serving = serverPart(join(root, servers.path), tools, server, servers.shape)
+  const serving = servers.map((each) =>
+    serverPart(join(root, each.path), tools, server, each.shape),
+  )
   const path = join(root, settings)
   const why = `${name} asks before it edits, and is seen to work`
-  if (shape === 'plugin') return [serving, wholePart(path, why, OPENCODE_PLUGIN)]
+  if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
   const hooks = hookPart({ path, why, shape, root: fields, events })
-  if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), serving, hooks]
-  if (agent !== 'claude') return [serving, hooks]
+  if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
+  if (agent !== 'claude') return [...serving, hooks]
   const skill = join(root, '.claude/skills/leasehold/SKILL.md')
   return [
     ...importParts(root, name, 'CLAUDE.md'),
-    serving,
+    ...serving,
     hooks,
     wholePart(skill, 'the working rules in full, when they are needed', SKILL),
   ]
