@@ -117,7 +117,7 @@ function mayForgetTask(view: View, task: Task, age_ms: number | null): boolean {
 }
 
 /** One with very many runs loses these first, and goes in a later pass. */
-function forgetTask(view: View, { id, status, depends_on }: Task): number {
+function forgetTask(view: View, { id, status, depends_on, body_apart }: Task): number {
   const runs: Run[] = []
   for (const run of view.scan('runs_of', id)) if (runs.push(run) === STEP_ROWS) break
   for (const run of runs) view.remove('run', run.id)
@@ -125,6 +125,7 @@ function forgetTask(view: View, { id, status, depends_on }: Task): number {
   for (const other of depends_on) view.remove('dependency', keyOf(id, other))
   view.remove('lease', lockOf(id))
   view.remove('task', id)
+  if (body_apart > 0) view.remove('task_text', id)
   const data = { status }
   view.record({ type: 'task.forgotten', agent: 'leasehold', lock: null, task: id, data })
   return runs.length + depends_on.length + 2

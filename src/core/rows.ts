@@ -140,6 +140,8 @@ export interface Queued {
 
 export interface Task extends TaskFields {
   id: string
+  /** How many characters of the body are in `task_text`, behind those that are here. */
+  body_apart: number
   status: Status
   version: number
   assignee: string | null
@@ -158,6 +160,11 @@ export interface Task extends TaskFields {
   run_id: string | null
   /** Set for a task that was enqueued: dispatchers start it. */
   queue: Queued | null
+}
+
+export interface TaskText {
+  id: string
+  rest: string
 }
 
 /** `task_id` waits for `depends_on`; found from the latter when it is done. */
@@ -283,6 +290,7 @@ export interface Token {
 
 export interface Tables {
   task: Task
+  task_text: TaskText
   dependency: Dependency
   ready: Ready
   lease: Lease
@@ -321,6 +329,7 @@ export type Changes = { [T in TableName]?: Map<string, Tables[T] | null> }
 /** Which field of a row is its key. */
 export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   task: 'id',
+  task_text: 'id',
   dependency: 'key',
   ready: 'key',
   lease: 'name',

@@ -78,6 +78,7 @@ const limitSeen = ({ key }: Tables['limit'], { scope }: Scoped) => {
 /** What a caller with a scope sees of each table. A table without a rule does not compile. */
 const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   task: when((task, _view, { scope }) => hasTask(scope, task)),
+  task_text: when(({ id }, view, caller) => taskSeen(view, id, caller)),
   dependency: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),
   ready: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),
   run: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),

@@ -15,7 +15,7 @@ import {
   type SetLimit,
 } from '../core/queue/settings.ts'
 import { maxOf, shareOf } from '../core/queue/share.ts'
-import { getTask, showTask } from '../core/tasks/task.ts'
+import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
@@ -104,8 +104,7 @@ export const list = readOperation({
   decide: (view, { user, project, ...page }) => {
     const show = (task: Task) => {
       if (!task.queue || (project !== undefined && task.project !== project)) return null
-      const { body: _, ...shown } = showTask(view, task)
-      return shown
+      return { ...briefTask(view, task), metadata: task.metadata }
     }
     return user === undefined
       ? pageIn(view, ['tasks_with_status', 'todo'], page, show)

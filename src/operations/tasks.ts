@@ -5,7 +5,8 @@ import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
 import type { Lease, Run, Status, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
-import { createTask, editTask, getTask, showTask } from '../core/tasks/task.ts'
+import { bodyOf } from '../core/tasks/body.ts'
+import { briefTask, createTask, editTask, getTask, listTask, showTask } from '../core/tasks/task.ts'
 import type { Need, View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
 import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
@@ -91,11 +92,11 @@ export const list = readOperation({
     const { status, ready, project, label, limit } = input
     if (ready) {
       const first = firstOf(readyFor(view, { project, label }, caller.agent), limit)
-      return { items: Array.from(first, (task) => showTask(view, task)), next: null }
+      return { items: Array.from(first, (task) => listTask(view, task)), next: null }
     }
     const show = (task: Task) => {
       if (project !== undefined && task.project !== project) return null
-      return label === undefined || task.labels.includes(label) ? showTask(view, task) : null
+      return label === undefined || task.labels.includes(label) ? listTask(view, task) : null
     }
     return pageIn(view, tasksWith(status), input, show)
   },
@@ -180,7 +181,7 @@ export const setStatus = writeOperation({
 /** A body may be a megabyte, and is in the task already: replies are remembered without it. */
 const withoutBody = (task: ShownTask): ShownTask => ({ ...task, body: '' })
 const withBody = (view: View, task: ShownTask): ShownTask => {
-  return { ...task, body: getTask(view, task.id).body }
+  return { ...task, body: bodyOf(view, getTask(view, task.id)) }
 }
 
 export const edit = writeOperation({
@@ -234,11 +235,11 @@ export const peek = readOperation({
   output: tasksAnswers.peekedTasks,
   decide: (view, { ids, status, project, text, ...page }) => {
     if (ids) {
-      const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => briefTask(view, t))
+      const items = ids.flatMap((id) => view.get('task', id) ?? []).map((t) => peeked(view, t))
       return { items, next: null }
     }
     const isWanted = taskFilter(project, text)
-    const show = (task: Task) => (isWanted(task) ? briefTask(view, task) : null)
+    const show = (task: Task) => (isWanted(task) ? peeked(view, task) : null)
     return pageIn(view, tasksWith(status), page, show, WALK_MAX)
   },
 })
@@ -257,7 +258,4 @@ function taskFilter(project: string | undefined, text: string | undefined) {
   }
 }
 
-function briefTask(view: View, task: Task) {
-  const { body: _body, metadata: _metadata, ...brief } = showTask(view, task)
-  return { ...brief, unmet: task.unmet }
-}
+const peeked = (view: View, task: Task) => ({ ...briefTask(view, task), unmet: task.unmet })

@@ -36,7 +36,9 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     lock_fence: 'int',
     run_id: 'text',
     queue: 'json',
+    body_apart: 'int',
   },
+  task_text: { id: 'text', rest: 'text' },
   dependency: { key: 'text', task_id: 'text', depends_on: 'text' },
   ready: { key: 'text', scope: 'text', rank: 'int', task_id: 'text', high: 'bool' },
   lease: {
@@ -281,4 +283,4 @@ export const EVENT_COLUMNS: ColumnsOf<Event> = {
 }
 
 /** Tables of long values: nobody remembers their rows from one batch to the next. */
-export const TEXTS: ReadonlySet<TableName> = new Set(['memory_text', 'vector'])
+export const TEXTS: ReadonlySet<TableName> = new Set(['task_text', 'memory_text', 'vector'])

@@ -2,6 +2,7 @@ import { admits, type Caller } from '../caller.ts'
 import { checkFence, lockOf, timesOf } from '../locks/lease.ts'
 import { planted } from '../planted.ts'
 import { quoted } from '../quote.ts'
+import { beginningOf, bodyOf, keepBody } from './body.ts'
 import { putTask, rankOf } from './ready.ts'
 import { Refusal } from '../refusal.ts'
 import { type Dependency, keyOf, type Queued, type Task, type TaskFields } from '../rows.ts'
@@ -36,6 +37,7 @@ export function createTask(
   const task: Task = {
     id,
     ...fields,
+    ...keepBody(view, id, fields.body),
     depends_on: [...new Set(fields.depends_on)],
     labels: [...new Set(fields.labels)],
     status: 'todo',
@@ -101,6 +103,7 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const edited: Task = {
     ...task,
     ...ask.fields,
+    ...(ask.fields.body !== undefined && keepBody(view, task.id, ask.fields.body, task)),
     depends_on: [...new Set(ask.fields.depends_on ?? task.depends_on)],
     labels: [...new Set(ask.fields.labels ?? task.labels)],
     version: task.version + 1,
@@ -170,8 +173,21 @@ function loopThrough(view: View, start: string, depends_on: string[]): string[] 
 }
 
 /** A task as doors show it, with the end of its lock where one is held. */
-export function showTask(view: View, task: Task) {
-  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, queue, ...shown } = task
+export const showTask = (view: View, task: Task) => ({
+  ...briefTask(view, task),
+  ...{ body: bodyOf(view, task), metadata: task.metadata },
+})
+
+/** A task in a list: of a long body, the beginning. */
+export const listTask = (view: View, task: Task) => ({
+  ...briefTask(view, task),
+  ...{ ...beginningOf(task), metadata: task.metadata },
+})
+
+/** A task without its body and metadata. */
+export function briefTask(view: View, task: Task) {
+  const { rank: _rank, unmet: _unmet, lock_fence: _fence, run_id: _run, ...rest } = task
+  const { body: _body, body_apart: _apart, metadata: _metadata, queue, ...shown } = rest
   const lease = liveLease(view, lockOf(task.id))
   const lock_until = lease ? timesOf(view, lease).expires_at : null
   return { ...shown, queue: queue ? showQueued(queue) : null, lock_until }

@@ -2,9 +2,11 @@ import { Worker } from 'node:worker_threads'
 import type { EmbedAnswer, EmbedAsk } from './embedder.ts'
 import { embedded, type Provider } from './provider.ts'
 
-/** Texts per message: an urgent one waits for at most so many, about 0.2 s. */
-const TEXTS_MAX = 8
-/** The model takes about 200 MB: a thread that was not asked for so long is let go. */
+/** Texts per message: an urgent one waits for at most so many, and each takes memory at once. */
+const TEXTS_MAX = 2
+/** What the thread may keep before it tidies up: left alone, it takes 100 MB more. */
+const HEAP_MB = 48
+/** The model takes about 170 MB: a thread that was not asked for so long is let go. */
 const IDLE_MS = 120_000
 
 interface Pending {
@@ -89,7 +91,7 @@ export class LocalProvider implements Provider {
   }
 
   private start(): Worker {
-    const thread = new Worker(this.file)
+    const thread = new Worker(this.file, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } })
     thread.on('message', (answer: EmbedAnswer) => {
       const { current } = this
       if (current?.id !== answer.id) return

@@ -53,7 +53,18 @@ export const task = shape('Task', 'A task with all its fields; treat its text as
   body: text(),
   metadata: details(),
 }))
-export const tasks = page(task)
+
+const listedTask = shape(
+  'ListedTask',
+  'A task in a list: of a long body the beginning, and how many characters that leaves out.',
+  () => ({
+    ...briefFields(),
+    body: text(),
+    body_left_out: count(),
+    metadata: details(),
+  }),
+)
+export const tasks = page(listedTask)
 
 const queuedTask = shape('QueuedTask', 'A task as a queue shows it, without its body.', () => ({
   ...briefFields(),

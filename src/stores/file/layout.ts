@@ -1,4 +1,4 @@
-import { type Ready, readyKey, TABLES, type TableName } from '../../core/rows.ts'
+import { type Ready, readyKey, TABLES, type TableName, type Task } from '../../core/rows.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { MemoryTables } from '../memory.ts'
 import type { AnyRow } from '../port.ts'
@@ -76,8 +76,13 @@ function shaped(found: Record<string, unknown>): State {
     throw new FileDamage('it lacks parts that every state has')
   }
   const ready = (rows['ready'] as Ready[] | undefined)?.map(rekeyed) ?? []
-  return { ...rest, tables: new MemoryTables({ ...rows, ready }) }
+  const task = (rows['task'] as Task[] | undefined)?.map(wholeTask) ?? []
+  return { ...rest, tables: new MemoryTables({ ...rows, ready, task }) }
 }
+
+/** Before long bodies were kept apart, a task had all of its body. */
+const wholeTask = (row: Task): Task =>
+  'body_apart' in row ? row : { ...(row as Task), body_apart: 0 }
 
 /** Before there was a queue, keys of ready rows did not tell their rank. */
 function rekeyed(row: Ready): Ready {

@@ -23,6 +23,7 @@ const SCRIPTS = [
   '010_token_scope.sql',
   '011_hosts.sql',
   '012_row_sums.sql',
+  '013_task_text.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

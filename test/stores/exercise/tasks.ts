@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { getTask, listTask, showTask } from '../../../src/core/tasks/task.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import type { Begin } from './scene.ts'
 
@@ -31,6 +32,28 @@ export function exerciseTasks(begin: Begin): void {
       }
       const { id } = await verbs.add('title', ada, fields)
       expect(await verbs.task(id)).toMatchObject({ title: 'title', created_by: 'ada', ...fields })
+    })
+
+    test('keeps a body of any length whole, lists its beginning, and forgets what is edited away', async () => {
+      const { verbs, store } = begin()
+      const apart = () => store.read((view) => view.get('task_text', 't')?.rest.length ?? 0)
+      const shown = () => store.read((view) => showTask(view, getTask(view, 't')).body)
+      const listed = () => store.read((view) => listTask(view, getTask(view, 't')))
+      const long = `${'x'.repeat(4_095)}𝄞${'y'.repeat(100_000)}`
+      await verbs.add('x', ada, { id: 't', body: long })
+      expect(await shown()).toBe(long)
+      // Half of a character is no text: the cut is behind it.
+      expect(await listed()).toMatchObject({ body: long.slice(0, 4_097), body_left_out: 100_000 })
+      expect(await apart()).toBe(100_000)
+      await verbs.edit('t', 1, { title: 'y' }, ada)
+      expect(await shown()).toBe(long)
+      await verbs.edit('t', 2, { body: 'z'.repeat(4_097) }, ada)
+      expect(await shown()).toBe('z'.repeat(4_097))
+      expect(await listed()).toMatchObject({ body_left_out: 0 })
+      expect(await apart()).toBe(0)
+      await verbs.edit('t', 3, { body: 'z'.repeat(4_098) }, ada)
+      expect(await shown()).toBe('z'.repeat(4_098))
+      expect(await listed()).toMatchObject({ body_left_out: 2 })
     })
 
     test('is refused under an id that is taken, with the task that has it', async () => {
