@@ -1,6 +1,6 @@
 import { answerLikeClaude, CLAUDE_EVENTS } from './claude.ts'
 import { pathsInEnvelope } from './patches.ts'
-import { fieldsIn, filesIn, plainName, type Protocol, textIn } from './protocol.ts'
+import { fieldsIn, filesIn, type HookEvent, plainName, type Protocol, textIn } from './protocol.ts'
 
 /** Tools of VS Code that write files, and those of Copilot CLI under Claude Code's names. */
 const WRITING = new Set(
@@ -11,12 +11,15 @@ const WHOLE = new Set(['create', 'write', 'create_file'])
 const SHELLS = new Set(['bash', 'powershell', 'run_in_terminal', 'runterminalcommand'])
 const PATHS = ['path', 'filePath', 'file_path']
 
+/** An error ends the turn, and Copilot CLI has no event of Claude Code's for that. */
+const EVENTS: Record<string, HookEvent> = { ...CLAUDE_EVENTS, erroroccurred: 'stop' }
+
 /** GitHub Copilot, on the command line and in VS Code: Claude Code's events with other fields. */
 export const copilot: Protocol = {
   // One editor, many conversations.
   isAlone: false,
   read(event, input) {
-    const meant = CLAUDE_EVENTS[plainName(event)]
+    const meant = EVENTS[plainName(event)]
     if (!meant) return undefined
     const tool = (textIn(input, 'tool_name') ?? '').toLowerCase()
     const given = fieldsIn(input['tool_input'])
@@ -37,7 +40,7 @@ export const copilot: Protocol = {
       event: meant === 'stop' && subagent !== undefined ? 'subagent_stop' : meant,
       name: textIn(input, 'hook_event_name') ?? event,
       // On the command line a subagent is a conversation of its own that names its parent.
-      session: textIn(input, 'parent_agent_id', 'session_id'),
+      session: textIn(input, 'parent_agent_id', 'session_id', 'sessionId'),
       subagent,
       cwd: textIn(input, 'cwd') ?? process.cwd(),
       files,
@@ -47,5 +50,13 @@ export const copilot: Protocol = {
       ...(meant === 'before' && command !== undefined && { command }),
     }
   },
-  answer: answerLikeClaude,
+  /** VS Code reads what is in `hookSpecificOutput`, the command line what is beside it. */
+  answer(call, verdict) {
+    const { out, ...rest } = answerLikeClaude(call, verdict)
+    if (out === '') return { ...rest, out }
+    const said = JSON.parse(out) as { hookSpecificOutput?: object }
+    const both = { ...said.hookSpecificOutput, ...said }
+    // Not exit 2: with that the command line tells its model the number, and not the reason.
+    return { ...rest, out: `${JSON.stringify(both)}\n`, code: 0 }
+  },
 }

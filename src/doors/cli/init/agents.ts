@@ -124,7 +124,10 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
       { path: '.vscode/mcp.json', shape: 'servers' },
     ],
     root: { version: 1 },
-    events: eventsOf(undefined, TIMEOUT_SECONDS),
+    events: [
+      ...eventsOf(undefined, TIMEOUT_SECONDS),
+      { event: 'errorOccurred', ours: 'error-occurred' },
+    ],
   },
 }
 
