@@ -26,6 +26,8 @@ export type Promised =
   | 'S12'
   /** A process group is signalled without a look for its mark. */
   | 'R8'
+  /** What the agent of a run reserved outlives the run. */
+  | 'R23'
   | 'R27'
   | 'L3'
   /** What a write touches is not held to the scope of its token. */

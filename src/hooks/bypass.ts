@@ -1,6 +1,7 @@
 import { shortLine } from '../core/one_line.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { carries } from '../machine/proc.ts'
+import { seat } from '../machine/process.ts'
 import { familyHere } from '../machine/sessions.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
@@ -13,6 +14,7 @@ const PATHS_MAX = 100
 export const bypassReason = ({ LEASEHOLD_BYPASS: said }: NodeJS.ProcessEnv) =>
   said === undefined ? undefined : shortLine(said.trim(), REASON_MAX)
 
+const NOBODY = { agents: [], process: null }
 const LENIENT = ['LEASEHOLD_BYPASS', 'LEASEHOLD_HOOKS'] as const
 
 /**
@@ -21,9 +23,11 @@ const LENIENT = ['LEASEHOLD_BYPASS', 'LEASEHOLD_HOOKS'] as const
  */
 export function saidByPerson(folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const set = LENIENT.filter((name) => env[name] !== undefined)
-  const agent = set.length > 0 ? familyHere(folder).process : null
-  if (!agent) return env
-  const own = (name: string) => carries(agent.pid, name, env[name]!) === 'alive'
+  const { agents, process } = set.length > 0 ? familyHere(folder, env) : NOBODY
+  if (agents.length === 0) return env
+  // Of an agent outside of a sandbox nobody inside can say what it was started with.
+  const isSeen = process?.seat === seat
+  const own = (name: string) => isSeen && carries(process.pid, name, env[name]!) === 'alive'
   const dropped = set.filter((name) => !own(name)).map((name) => [name, undefined])
   return { ...env, ...Object.fromEntries(dropped) }
 }

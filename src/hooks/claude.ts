@@ -27,6 +27,8 @@ export const CLAUDE_EVENTS: Record<string, HookEvent> = {
   userpromptsubmit: 'alive',
   precompact: 'alive',
   stop: 'stop',
+  // An error of the model's server, or its limit, has ended the turn.
+  stopfailure: 'stop',
 }
 
 /** Tools that write one file, and the field that names it. */
@@ -43,6 +45,9 @@ const SEEING: Record<string, string> = {
   Read: 'file_path',
   NotebookRead: 'notebook_path',
 }
+
+/** Tools that may lead back to us. Only the hook is told which subagent calls them. */
+const ASKING = /^(?:Bash$|mcp__.*leasehold)/
 
 /** What the Bash tool gives a command that names no timeout, and the most it gives any. */
 const SHELL_MS = 120_000
@@ -64,12 +69,14 @@ export const claude: Protocol = {
       name,
       session: textIn(input, 'session_id'),
       subagent: textIn(input, 'agent_id'),
+      transcript: textIn(input, 'transcript_path'),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
       files,
       ...(isEdit && tool === 'Write' && { whole: files }),
       ...(isDone && Object.hasOwn(SEEING, tool) && { saw: filesIn(given, SEEING[tool]!) }),
       ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
       ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
+      ...(textIn(input, 'agent_id') && ASKING.test(tool) && { asks: textIn(input, 'tool_use_id') }),
       busy: isBusy(input),
       source: textIn(input, 'source') ?? '',
     }

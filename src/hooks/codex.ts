@@ -5,6 +5,8 @@ import { fieldsIn, type HookEvent, plainName, type Protocol, textIn } from './pr
 const EVENTS: Record<string, HookEvent> = {
   ...CLAUDE_EVENTS,
   postcompact: 'alive',
+  // A person has stopped the turn.
+  interrupt: 'stop',
   // `notify` in config.toml: a turn is over. It says so in its argument, not on a pipe.
   notify: 'stop',
 }
@@ -25,6 +27,7 @@ export const codex: Protocol = {
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id', 'thread-id'),
       subagent: textIn(input, 'agent_id'),
+      transcript: textIn(input, 'transcript_path'),
       cwd: textIn(input, 'cwd') ?? process.cwd(),
       files,
       ...(plainName(event) === 'posttooluse' &&

@@ -3,7 +3,7 @@ import { leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../machine/checkout.ts'
 import { loginName } from '../machine/login.ts'
 import { host } from '../machine/process.ts'
-import { sessionHere } from '../machine/sessions.ts'
+import { namedAgent, sessionHere } from '../machine/sessions.ts'
 import { letPast } from './bypass.ts'
 import { isState } from './kept.ts'
 import { type Conflict, conflictsIn, type HookContext, NAMES_MAX } from './context.ts'
@@ -16,11 +16,11 @@ const EVENTS: Record<string, string> = { precommit: 'commit', prepush: 'push' }
 /** The verb that git is about to do; undefined when the hook is none of ours. */
 export const gitVerb = (event: string) => EVENTS[plainName(event)]
 
-/** Who runs git: as a hook or a person said, the agent among our ancestors, or the login. */
+/** Who runs git: as a hook, the environment or a person said; the agent above us, or the login. */
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
-  const session = env['LEASEHOLD_AGENT'] ? undefined : sessionHere(folder)
-  const agent = env['LEASEHOLD_AGENT'] || session?.agent
-  return { agent: agent ?? `cli:${loginName()}@${host}`, process: session?.process }
+  const session = sessionHere(folder, env)
+  const agent = namedAgent(env['LEASEHOLD_AGENT'] || undefined, session)
+  return { agent: agent ?? `cli:${loginName()}@${host}`, process: session?.process ?? undefined }
 }
 
 /** `pre-commit` and `pre-push`: what goes into history must not be another agent's. */

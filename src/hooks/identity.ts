@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { type Caller, leaseUnder } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { type Ancestor, ancestors } from '../machine/process.ts'
-import { KINDS } from './protocol.ts'
+import { namesKept } from '../machine/sessions.ts'
 
 /** What may stand between an agent and its hook: a shell, or what starts programs for it. */
 const WRAPPERS = new Set(
@@ -43,36 +43,14 @@ function scriptOf(pid: number): string {
   }
 }
 
-const UUID = /^[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-([\da-f]{12})$/i
-const ID_MAX = 40
-
-/** Short enough to read, long enough to be the only one. */
-function shortId(id: string): string {
-  const [, version, tail] = UUID.exec(id) ?? []
-  // The first half of a version 7 is the time: two that start together begin alike.
-  if (version === '7') return tail!.slice(-8).toLowerCase()
-  if (version !== undefined) return id.slice(0, 8).toLowerCase()
-  return id.replaceAll(/[^\w.-]/g, '-').slice(0, ID_MAX)
-}
-
-const OURS = new RegExp(`^(?:${KINDS.join('|')}):`)
-
-/**
- * Who the agent is: `claude:1a2b3c4d`, and a subagent of it `claude:1a2b3c4d/AGENT`. An id that a
- * person or a runner gave (`LEASEHOLD_AGENT`) is kept. One that a hook gave to another agent is
- * that of the agent which started this one: so this one is nested under it.
- */
-export function agentId(
-  kind: string,
-  session: string | undefined,
-  subagent: string | undefined,
-  env: NodeJS.ProcessEnv,
-): string {
-  const own = `${kind}:${shortId(session ?? 'unknown')}`
-  const given = env['LEASEHOLD_AGENT']
-  const isOther = given && OURS.test(given) && given !== own && !given.startsWith(`${own}/`)
-  const base = isOther ? `${given}/${own.replace(':', '-')}` : given || own
-  return subagent === undefined ? base : `${base}/${shortId(subagent)}`
+/** Whether `process` runs inside another process that hooks know: another agent has started it. */
+export function hasAgentAbove(folder: string, process: ProcessRef | undefined): boolean {
+  let isAbove = false
+  for (const { ref } of ancestors()) {
+    if (isAbove && namesKept(folder, ref).length > 0) return true
+    isAbove ||= ref.pid === process?.pid
+  }
+  return false
 }
 
 export function callerFor(

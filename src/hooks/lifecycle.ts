@@ -1,21 +1,17 @@
 import { appendFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
-import { Refusal } from '../core/refusal.ts'
-import type { ShownReservation } from '../operations/reservations.ts'
-import { dropSession, keepSession } from '../machine/sessions.ts'
+import type { ProcessRef } from '../core/rows.ts'
+import { dropCall, dropCalls, dropSession, keepCall, keepSession } from '../machine/sessions.ts'
 import { briefFor } from './brief.ts'
 import { letPast } from './bypass.ts'
-import { EDITING, type HookContext, isOwn } from './context.ts'
+import type { HookContext } from './context.ts'
 import { giveSign, guardTool } from './guard.ts'
 import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
 import { noteSeen, unseenChange } from './seen.ts'
+import { endTurn } from './turn_end.ts'
 import { unreadText } from './wording.ts'
-
-const LISTED_MAX = 1_000
-const PAGES_MAX = 10
-const PATHS_AT_ONCE = 100
 
 /** What a hook does about an event of its agent. */
 export async function handle(
@@ -36,7 +32,9 @@ export async function handle(
     // A subagent's commands cannot be told from its parent's: the process is the parent.
     const agent = call.subagent === undefined ? caller.agent : parentOf(caller.agent)
     const isFork = call.event === 'session_start' && call.source === 'fork'
-    keepSession(around.folder, caller.process, agent, isAlone && !isFork ? 'alone' : 'among')
+    const how = isAlone && !isFork ? 'alone' : 'among'
+    keepSession(around.folder, caller.process, agent, how, call.transcript)
+    if (call.asks) noteCall(around.folder, caller.process, caller.agent, call)
   }
   switch (call.event) {
     case 'before':
@@ -48,6 +46,7 @@ export async function handle(
     case 'subagent_stop':
       // Of a protocol that does not say which one ended, nothing is known to be over; nor of a
       // token, in whose name all of them have what they have.
+      if (caller.process) dropCalls(around.folder, caller.process, caller.agent)
       return call.subagent === undefined || !caller.given
         ? giveSign(context, call, effects)
         : releaseAll(context, false)
@@ -57,6 +56,17 @@ export async function handle(
       noteSeen(context, call)
       return giveSign(context, call, effects)
   }
+}
+
+/** A subagent's call that may reach us through another door, which cannot tell whose it is. */
+function noteCall(
+  folder: string,
+  process: ProcessRef,
+  agent: string,
+  { event, asks, command }: HookCall,
+): void {
+  if (event === 'before') keepCall(folder, process, { id: asks!, agent, text: command })
+  else dropCall(folder, process, asks!)
 }
 
 /** What others have, and then what they have changed: an agent that was refused writes nothing. */
@@ -89,60 +99,14 @@ async function beginSession(context: HookContext): Promise<Verdict> {
 /** All that the conversation had, its subagents' too. The process may begin another one. */
 function endSession(context: HookContext): Promise<Verdict> {
   const { caller, around } = context
-  if (caller.process) dropSession(around.folder, caller.process, caller.agent)
+  if (caller.process) {
+    dropSession(around.folder, caller.process, caller.agent)
+    dropCalls(around.folder, caller.process, caller.agent)
+  }
   return releaseAll(context, true)
 }
 
 async function releaseAll({ asking, caller }: HookContext, nested: boolean): Promise<Verdict> {
   await asking.ask('reserve.release', { nested, process: caller.process }, caller)
   return {}
-}
-
-/**
- * Between two turns an agent may wait for a person for hours: what its edits reserved is given
- * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
- */
-async function endTurn({ asking, caller }: HookContext): Promise<Verdict> {
-  const items = await listed(asking, caller)
-  const places = new Map<string, ShownReservation[]>()
-  for (const item of items) {
-    if (!isOwn(caller, item) || item.reason !== EDITING) continue
-    const key = JSON.stringify([item.checkout, item.project])
-    places.set(key, [...(places.get(key) ?? []), item])
-  }
-  for (const [first, ...rest] of places.values()) {
-    const paths = [first!, ...rest].map(({ path }) => path)
-    for (let at = 0; at < paths.length; at += PATHS_AT_ONCE) {
-      const input = {
-        paths: paths.slice(at, at + PATHS_AT_ONCE),
-        checkout: first!.checkout,
-        ...(first!.project !== null && { project: first!.project }),
-        process: caller.process,
-      }
-      await asking.ask('reserve.release', input, caller).catch(ignoreLost)
-    }
-  }
-  return {}
-}
-
-/** Every reservation there is, page by page, within reason. */
-async function listed(
-  asking: HookContext['asking'],
-  caller: HookContext['caller'],
-): Promise<ShownReservation[]> {
-  const found: ShownReservation[] = []
-  let after: string | undefined
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const input = { limit: LISTED_MAX, ...(after !== undefined && { after }) }
-    const { items, next } = await asking.ask('reserve.list', input, caller)
-    found.push(...items)
-    if (next === null) break
-    after = next
-  }
-  return found
-}
-
-/** Over since it was listed, or of another process with our id: then it is not ours to release. */
-function ignoreLost(error: unknown): void {
-  if (!(error instanceof Refusal) || error.code === 'unavailable') throw error
 }

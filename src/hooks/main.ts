@@ -8,7 +8,8 @@ import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
 import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
-import { agentId, agentProcess, callerFor } from './identity.ts'
+import { agentId } from '../machine/conversation.ts'
+import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
 import { opencode } from './opencode.ts'
@@ -66,7 +67,9 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
     const work = async (): Promise<Verdict> => {
       if (!input)
         throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-      const agent = agentId(who, call.session, call.subagent, env)
+      const { session, subagent } = call
+      const isInner = env['LEASEHOLD_RUN'] !== undefined && hasAgentAbove(scene.around.folder, own)
+      const agent = agentId({ kind: who, session, subagent }, env, { isInner })
       const caller = callerFor(agent, own, env)
       return handle({ env, caller, ...scene }, call, effects, asker.isAlone)
     }

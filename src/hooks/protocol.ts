@@ -9,6 +9,8 @@ export interface HookCall {
   session: string | undefined
   /** Set where a subagent is meant. */
   subagent: string | undefined
+  /** Where the client writes down what happens in the conversation. */
+  transcript?: string | undefined
   /** Where relative paths begin. */
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
@@ -21,6 +23,8 @@ export interface HookCall {
   unread?: string | undefined
   /** A shell command that is about to run. */
   command?: string
+  /** The id of a subagent's call that may ask us through another door: a tool of ours, a shell. */
+  asks?: string | undefined
   /** How long that command may take. */
   timeout_ms?: number
   /** At the end of a turn: something of the agent goes on in the background. */

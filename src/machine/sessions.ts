@@ -1,6 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../core/attempt.ts'
+import { admits } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
+import {
+  agentId,
+  carriedHere,
+  commandsBelow,
+  type Conversation,
+  isOf,
+  subagentOf,
+} from './conversation.ts'
+import { sha256 } from './digest.ts'
 import { fileRefusal, systemCode } from './errors.ts'
 import { writePrivate } from './private_file.ts'
 import { ancestors, host, processFact, seat } from './process.ts'
@@ -16,12 +27,26 @@ interface SessionFile {
   agents: string[]
   /** The process has one conversation at a time, so that all it starts is that conversation's. */
   alone: boolean
+  /** Where the client writes down what happens in a conversation, by agent. */
+  transcripts?: Record<string, string>
+}
+
+/**
+ * A tool of ours, or a command of a shell, that a subagent has called and that is under way: one
+ * small file each, because subagents work at the same time.
+ */
+interface SubagentCall {
+  /** As the client calls it, in hooks and in `_meta`. */
+  id: string
+  agent: string
+  /** The command. */
+  text?: string | undefined
 }
 
 export interface Session {
   agent: string
-  /** The agent's own process, which what it holds dies with. */
-  process: ProcessRef
+  /** The agent's own process, which what it holds dies with; null where it is not known. */
+  process: ProcessRef | null
 }
 
 const FOLDER = 'sessions'
@@ -37,28 +62,32 @@ const NOBODY: Omit<SessionFile, 'seat'> = { agents: [], alone: false }
 
 /** What is kept of a process. Refuses (`unavailable`) a file that is there and cannot be read. */
 function read(folder: string, process: ProcessRef): Omit<SessionFile, 'seat'> {
-  const path = fileOf(folder, process)
+  const file = readFile(fileOf(folder, process))
+  return file?.seat === seat ? file : NOBODY
+}
+
+function readFile(path: string): SessionFile | undefined {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return NOBODY
+    if (systemCode(error) === 'ENOENT') return undefined
     throw fileRefusal(error, path)
   }
   try {
-    const file = JSON.parse(text) as Omit<SessionFile, 'alone'> & { alone?: boolean }
-    if (file.seat !== seat || !Array.isArray(file.agents)) return NOBODY
+    const file = JSON.parse(text) as SessionFile
+    if (!Array.isArray(file.agents)) return undefined
     const agents = file.agents.filter((agent) => typeof agent === 'string')
-    return { agents, alone: file.alone ?? false }
+    return { ...file, agents, alone: file.alone ?? false }
   } catch {
-    return NOBODY
+    return undefined
   }
 }
 
 /** The names that are kept of a process. */
 export const namesKept = (folder: string, process: ProcessRef) => read(folder, process).agents
 
-/** Whose child this process is, as far as hooks have said: the nearest ancestor that they know. */
+/** Whose child this process is, as far as hooks or the environment say. */
 export interface Family {
   /** None: of nobody that is known. Several: of one of these. */
   agents: string[]
@@ -66,23 +95,101 @@ export interface Family {
   process: ProcessRef | null
 }
 
-export function familyHere(folder: string): Family {
-  if (existsSync(join(folder, FOLDER))) {
-    for (const { ref } of ancestors()) {
-      const { agents, alone } = read(folder, ref)
-      if (agents.length > 0) return { agents, alone, process: ref }
-    }
-  }
-  return { ...NOBODY, process: null }
+/** What an MCP call says of itself, besides what the environment says. */
+export interface Asked {
+  conversation?: Conversation | undefined
+  /** The id of the call. */
+  call?: string | undefined
 }
 
-/** The agent that this process was started by, if one of its ancestors is known to be one. */
-export function sessionHere(folder: string): Session | undefined {
-  return sessionOf(familyHere(folder))
+type Known = Omit<SessionFile, 'seat'> & { process: ProcessRef }
+
+/**
+ * The nearest ancestor that hooks know, and of its conversations the one that the client names
+ * (`carriedHere`). A name counts only among those: nobody can act as an agent of another process.
+ */
+export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: Asked = {}): Family {
+  const known = nearestKnown(folder)
+  const { conversation } = asked
+  const carried = conversation ? [conversation] : carriedHere(env, known?.process ?? null)
+  if (!known) return elsewhere(folder, env, carried)
+  const { agents, alone, process } = known
+  const said = carried.find((each) => agents.some((agent) => isOf(agent, each)))
+  const agent = said
+    ? agents.find((each) => isOf(each, said))
+    : agents.length === 1
+      ? agents[0]
+      : undefined
+  if (agent === undefined) return { agents, alone, process }
+  const one = said ?? carried.find(({ subagent }) => subagent !== undefined)
+  const own = one ? subagentOf(agent, one) : agent
+  const called = own === agent ? callerIn(folder, process, asked.call) : undefined
+  return { agents: [called ?? own], alone, process }
+}
+
+function nearestKnown(folder: string): Known | undefined {
+  if (!existsSync(join(folder, FOLDER))) return undefined
+  for (const { ref } of ancestors()) {
+    const known = read(folder, ref)
+    if (known.agents.length > 0) return { ...known, process: ref }
+  }
+  return undefined
+}
+
+/** The transcripts of the conversations that the nearest agent above us has. */
+export function transcriptsHere(folder: string) {
+  const { agents = [], transcripts = {}, process } = nearestKnown(folder) ?? {}
+  return agents.flatMap((agent) => {
+    const transcript = transcripts[agent]
+    return transcript === undefined ? [] : [{ agent, transcript, process }]
+  })
+}
+
+/** The subagent whose call this is: by its id, or by the command line of the shell above us. */
+function callerIn(folder: string, process: ProcessRef, id: string | undefined) {
+  const calls = callsOf(folder, process).map(({ call }) => call)
+  if (calls.length === 0) return undefined
+  if (id !== undefined) return calls.find((call) => call.id === id)?.agent
+  const lines = commandsBelow(process).map(bare)
+  const running = calls.filter(({ text }) => {
+    return text !== undefined && lines.some((line) => line.includes(bare(text)))
+  })
+  const agents = new Set(running.map(({ agent }) => agent))
+  return agents.size === 1 ? [...agents][0] : undefined
+}
+
+/** Clients wrap a command in quotes of their own. */
+const bare = (text: string) => text.replaceAll(/['"\\\s\0]/g, '')
+
+/**
+ * No ancestor is known: none that hooks have seen can be seen from here. In a sandbox with
+ * processes of its own the environment tells whose command this is, and the hooks of that agent,
+ * which run outside, have noted its process. Anywhere else there is no process to be had for it.
+ */
+function elsewhere(folder: string, env: NodeJS.ProcessEnv, carried: Conversation[]): Family {
+  const [said] = carried
+  if (!said) return { ...NOBODY, process: null }
+  const base = agentId({ ...said, subagent: undefined }, env, { carried })
+  const noted = sessionFiles(folder).find(({ ref, file }) => {
+    return ref.seat !== seat && file.agents.includes(base)
+  })
+  return { agents: [subagentOf(base, said)], alone: true, process: noted?.ref ?? null }
+}
+
+/**
+ * Who asks where the environment says `said` (`LEASEHOLD_AGENT`): that agent, unless the one that we
+ * descend from is nested under it, and has only inherited the name.
+ */
+export const namedAgent = (said: string | undefined, session: Session | undefined) =>
+  session && (said === undefined || admits(said, session.agent)) ? session.agent : said
+
+/** The agent that this process was started by, as far as that is known. */
+export function sessionHere(folder: string, env: NodeJS.ProcessEnv): Session | undefined {
+  return sessionOf(familyHere(folder, env))
 }
 
 export function sessionOf({ agents, process }: Family): Session | undefined {
-  return process && agents.length === 1 ? { agent: agents[0]!, process } : undefined
+  return agents.length === 1 ? { agent: agents[0]!, process } : undefined
 }
 
 /**
@@ -94,16 +201,24 @@ export function keepSession(
   process: ProcessRef,
   agent: string,
   how: 'alone' | 'among',
+  transcript?: string,
 ): void {
-  const known = namesKept(folder, process)
-  if (known.includes(agent) && (how === 'among' || known.length === 1)) return
+  const { agents: known, transcripts = {} } = read(folder, process)
+  const isNew = transcript !== undefined && transcripts[agent] !== transcript
+  if (known.includes(agent) && (how === 'among' || known.length === 1) && !isNew) return
   const others = how === 'among' ? known.filter((each) => each !== agent) : []
   const agents = [...others.slice(1 - AGENTS_MAX), agent]
   // Only in a state folder that is there: with a token of a server elsewhere there may be none.
   if (!existsSync(folder)) return
   mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 })
   if (known.length === 0) removeStale(folder)
-  write(folder, process, { agents, alone: how === 'alone' })
+  const paths = { ...transcripts, ...(transcript !== undefined && { [agent]: transcript }) }
+  const kept = Object.entries(paths).filter(([each]) => agents.includes(each))
+  write(folder, process, {
+    agents,
+    alone: how === 'alone',
+    ...(kept.length > 0 && { transcripts: Object.fromEntries(kept) }),
+  })
 }
 
 /** The conversation is over; the process may go on with others. */
@@ -115,6 +230,41 @@ export function dropSession(folder: string, process: ProcessRef, agent: string):
   else rmSync(fileOf(folder, process), { force: true })
 }
 
+const TEXT_MAX = 2_000
+
+const callName = ({ pid, start }: ProcessRef, id: string) =>
+  `${pid}-${start}.${sha256(id).slice(0, 16)}.json`
+
+/** Notes that a subagent of `process` has called something. */
+export function keepCall(folder: string, process: ProcessRef, call: SubagentCall): void {
+  // Where no session is kept, nobody would look for it.
+  if (namesKept(folder, process).length === 0) return
+  const noted = { ...call, text: call.text?.slice(0, TEXT_MAX) }
+  writePrivate(join(folder, FOLDER), callName(process, call.id), `${JSON.stringify(noted)}\n`)
+}
+
+/** The call is over. */
+export function dropCall(folder: string, process: ProcessRef, id: string): void {
+  rmSync(join(folder, FOLDER, callName(process, id)), { force: true })
+}
+
+/** Those of an agent whose end nobody told are over with the agent. */
+export function dropCalls(folder: string, process: ProcessRef, agent: string): void {
+  for (const { call, path } of callsOf(folder, process)) {
+    if (admits(agent, call.agent)) rmSync(path, { force: true })
+  }
+}
+
+function callsOf(folder: string, { pid, start }: ProcessRef) {
+  return fileNames(folder)
+    .filter((file) => file.isCall && file.pid === pid && file.start === start)
+    .flatMap(({ name }) => {
+      const path = join(folder, FOLDER, name)
+      const call = attempt(() => JSON.parse(readFileSync(path, 'utf8')) as SubagentCall, undefined)
+      return call ? [{ call, path }] : []
+    })
+}
+
 function write(folder: string, { pid, start }: ProcessRef, known: Omit<SessionFile, 'seat'>): void {
   const file: SessionFile = { seat, ...known }
   writePrivate(join(folder, FOLDER), `${pid}-${start}.json`, `${JSON.stringify(file)}\n`)
@@ -122,10 +272,24 @@ function write(folder: string, { pid, start }: ProcessRef, known: Omit<SessionFi
 
 /** Files of processes that are gone. One that did not end well could not take its own away. */
 function removeStale(folder: string): void {
-  for (const name of readdirSync(join(folder, FOLDER)).slice(0, FILES_MAX)) {
-    const [, pid, start] = /^(\d+)-(\d+)\.json$/.exec(name) ?? []
-    if (pid === undefined) continue
-    const ref = { host, seat, pid: Number(pid), start: Number(start) }
-    if (processFact(ref) === 'dead') rmSync(join(folder, FOLDER, name), { force: true })
+  for (const { name, pid, start } of fileNames(folder)) {
+    if (processFact({ host, seat, pid, start }) !== 'dead') continue
+    rmSync(join(folder, FOLDER, name), { force: true })
   }
 }
+
+function fileNames(folder: string) {
+  const names = existsSync(join(folder, FOLDER)) ? readdirSync(join(folder, FOLDER)) : []
+  return names.slice(0, FILES_MAX).flatMap((name) => {
+    const [, pid, start, call] = /^(\d+)-(\d+)(\.[\da-f]{16})?\.json$/.exec(name) ?? []
+    if (pid === undefined) return []
+    return [{ name, pid: Number(pid), start: Number(start), isCall: call !== undefined }]
+  })
+}
+
+/** Every process that is noted, whichever namespace it is in. */
+const sessionFiles = (folder: string) =>
+  fileNames(folder).flatMap(({ name, pid, start, isCall }) => {
+    const file = isCall ? undefined : readFile(join(folder, FOLDER, name))
+    return file ? [{ file, ref: { host, seat: file.seat, pid, start } }] : []
+  })

@@ -226,7 +226,10 @@ describe('agents', () => {
     expect(claude!.command.slice(0, 2)).toEqual(['claude', '-p'])
     expect(claude!.command).toContain('acceptEdits')
     expect(claude!.env).toMatchObject({ ANTHROPIC_API_KEY: true, CLAUDE_CODE_OAUTH_TOKEN: true })
-    expect(codex!.command).toEqual(['codex', 'exec', '--full-auto', '-'])
+    // Ours, or the run could not finish its task; but not all of leasehold, which can run anything.
+    expect(claude!.command.at(-1)).toMatch(/^mcp__leasehold,Bash\(leasehold task:\*\),/)
+    expect(claude!.command.at(-1)).not.toMatch(/leasehold (?:run|\*|:)/)
+    expect(codex!.command).toEqual(['codex', 'exec', '--sandbox', 'workspace-write', '-'])
     expect(codex!.env).toMatchObject({ OPENAI_API_KEY: true, CODEX_HOME: true })
     expect(shell).toMatchObject({ command: ['/bin/sh', '-s'], env: {} })
     for (const { prompt } of [claude!, codex!, shell!]) expect(prompt).toBe('stdin')

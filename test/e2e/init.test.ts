@@ -66,7 +66,7 @@ describe('leasehold init', () => {
     const commands = ['.claude/settings.json', '.codex/hooks.json', '.cursor/hooks.json'].flatMap(
       (name) => Array.from(repo.read(name).matchAll(/"command": ("command -v.*"),?$/gm)),
     )
-    expect(commands).toHaveLength(20)
+    expect(commands).toHaveLength(25)
     const runs = (command: string) =>
       spawnSync('sh', ['-c', command], {
         cwd: repo.root,
@@ -142,7 +142,7 @@ describe('leasehold init', () => {
     expect(Object.keys(value)).toEqual(['permissions', 'hooks', 'model'])
     expect(value.hooks.PreToolUse[0]).toEqual(claude.hooks.PreToolUse[0])
     expect(value.hooks.PreToolUse[1]!.hooks[0]!.command).toContain('hook claude pre-tool-use')
-    expect(Object.keys(value.hooks)).toHaveLength(6)
+    expect(Object.keys(value.hooks)).toHaveLength(9)
     expect(Object.keys(parse(repo.read('.mcp.json')).mcpServers)).toEqual(['other', 'leasehold'])
     expect(merged.endsWith('\n')).toBe(text.endsWith('\n'))
     if (how === 'CRLF') expect(merged.replaceAll('\r\n', '')).not.toContain('\n')

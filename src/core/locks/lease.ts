@@ -1,5 +1,6 @@
 import type { Ending } from '../event.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
+import { family } from './family.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { LOST_MAX } from '../bounds.ts'
 import { argument, word } from '../quote.ts'
@@ -114,9 +115,25 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   const task = tieTask(view, lease.name, null)
   if (task?.status === 'in_progress') returnTask(view, task, how)
   else if (task?.run_id) endRun(view, task, how)
+  releaseRun(view, lease)
   returnLimits(view, lease)
   const user = userOf(lease.name)
   if (user !== undefined) returnUser(view, user, lease.name)
+}
+
+/**
+ * What the agent of a dispatched run holds besides, and those nested under it, ends with the run:
+ * nobody is left to give it back. A command that runs under a lease of its own ends that one.
+ */
+function releaseRun(view: View, { name, terms }: Lease): void {
+  const agent = terms?.token_hash && view.get('token', terms.token_hash)?.agent
+  if (!agent || planted('R23')) return
+  for (const holder of [...family(view, agent)]) {
+    for (const lease of [...view.scan('leases_held_by', holder)]) {
+      if (lease.name === name || lease.group !== null) continue
+      endLease(view, lease, 'released', agent, 'its run has ended')
+    }
+  }
 }
 
 /** The task was moved while its command still ran; now that the command is gone, the run ends. */

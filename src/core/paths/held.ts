@@ -1,4 +1,5 @@
 import { admits } from '../caller.ts'
+import { family } from '../locks/family.ts'
 import { isPattern } from './glob_syntax.ts'
 import type { Cursor, View } from '../view.ts'
 
@@ -20,15 +21,6 @@ export function leasesHeld(view: View, agent: string): Pick<HeldCounts, 'leases'
     }
   }
   return held
-}
-
-/** `agent`, and every agent nested under it that was seen here: an agent that holds was seen. */
-function* family(view: View, agent: string): Generator<string> {
-  yield agent
-  for (const { id } of view.scan('agents', '', { order: `${agent}/`, key: '' })) {
-    if (!admits(agent, id)) return
-    yield id
-  }
 }
 
 /** How many tasks are looked at in one step: others are answered between two steps. */

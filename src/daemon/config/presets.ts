@@ -1,4 +1,5 @@
 import { hintOf } from '../../core/hint.ts'
+import { OWN_TOOLS } from './own_tools.ts'
 import { placeOf } from './schema.ts'
 
 /** How an agent is started for a run, and how long it may take. */
@@ -34,13 +35,16 @@ const passing = (names: string): Record<string, true> =>
 const KNOWN: Record<string, AgentConfig> = {
   claude: {
     ...DEFAULTS,
-    command: ['claude', '-p', '--output-format', 'text', '--permission-mode', 'acceptEdits'],
+    command: [
+      ...['claude', '-p', '--output-format', 'text', '--permission-mode', 'acceptEdits'],
+      ...['--allowedTools', OWN_TOOLS.join(',')],
+    ],
     env: passing(`ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL ANTHROPIC_MODEL
       CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CONFIG_DIR`),
   },
   codex: {
     ...DEFAULTS,
-    command: ['codex', 'exec', '--full-auto', '-'],
+    command: ['codex', 'exec', '--sandbox', 'workspace-write', '-'],
     env: passing('CODEX_ACCESS_TOKEN CODEX_API_KEY CODEX_HOME OPENAI_API_KEY OPENAI_BASE_URL'),
   },
   // The prompt is the script: for trials, and only where the file names it.

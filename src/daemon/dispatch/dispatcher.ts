@@ -21,12 +21,13 @@ import type { Store } from '../../stores/writer/store.ts'
 import { waitingText } from '../config/approval.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { watchConfig } from '../config/watch.ts'
-import { agentNameFor, dispatcherId } from './launch.ts'
+import { agentNameFor, dispatcherId, planOf } from './launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
 import { memorySettingsOf, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
+import { TrustWatch } from './trust.ts'
 import { step } from '../steps.ts'
 
 export interface DispatcherOptions {
@@ -53,6 +54,7 @@ const FILL_AGAIN_MS_MAX = 2_000
 export class Dispatcher {
   private readonly elected: Elected
   private readonly folder: string
+  private readonly trust: TrustWatch
   private config: Config
   private stopWatching = () => {}
   private forget: (() => void)[] = []
@@ -70,6 +72,7 @@ export class Dispatcher {
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, role, duty, options.say)
     this.folder = folderOf(options.place)
+    this.trust = new TrustWatch(options.env, options.say)
     this.config = readConfig(this.folder, options.env)
   }
 
@@ -213,6 +216,8 @@ export class Dispatcher {
       const { place, env, url } = this.options
       const runner = startRunner({ claim, config: this.config, place, env, url: url(), secret })
       this.watch(claim, runner)
+      const { agent, cwd } = planOf(this.config, claim.task)
+      this.trust.look(agent, cwd)
     } catch (error) {
       if (isRefusal(error, 'unavailable')) {
         await this.abandon(claim, false)

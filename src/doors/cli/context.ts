@@ -13,7 +13,13 @@ import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { askHttp } from '../../reach/http.ts'
 import { nobodyAnswers, Reach } from '../../reach/reach.ts'
 import { findDaemon } from '../../reach/server_file.ts'
-import { type Family, familyHere, sessionOf } from '../../machine/sessions.ts'
+import {
+  type Asked,
+  type Family,
+  familyHere,
+  namedAgent,
+  sessionOf,
+} from '../../machine/sessions.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { refuseAdmin, refuseStranger } from './family.ts'
@@ -38,8 +44,8 @@ export interface Context {
   env: NodeJS.ProcessEnv
   json: boolean
   caller: Caller
-  /** The same, found anew: the hooks of our agent may have said who it is since. */
-  callerNow(): Caller
+  /** The same, found anew for a call: the hooks of our agent may have said who it is since. */
+  callerNow(asked?: Asked): Caller
   /** The agents that this command may speak for, as far as hooks have said. */
   family(): Family
   place: Place
@@ -66,8 +72,10 @@ const WRITES_NOTES: ReadonlySet<string> = new Set<RegisteredName>(['memory.put',
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
-  const family = () => (env['LEASEHOLD_TOKEN'] ? NONE : familyHere(folderOf(place)))
-  const caller = callerOf(options, env, family())
+  const familyNow = (asked?: Asked) => familyHere(folderOf(place), env, asked)
+  const family = () => (env['LEASEHOLD_TOKEN'] ? NONE : familyNow())
+  const callerNow = (asked?: Asked) => callerOf(options, env, familyNow(asked))
+  const caller = callerNow()
   let opened: Store | undefined
   const store = () => {
     refuseWithToken(env)
@@ -93,7 +101,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
     env,
     json: options.json ?? false,
     caller,
-    callerNow: () => callerOf(options, env, family()),
+    callerNow,
     family,
     place,
     call: <F extends Fields, O>(
@@ -157,24 +165,27 @@ function noteOnce({ message, next }: Unanswered): void {
 const NONE: Family = { agents: [], alone: false, process: null }
 
 /**
- * `--agent`, else what a person or runner set, else the agent whose hooks said that we descend from
- * it, else an id that every terminal shares.
+ * `--agent`, else what a person or runner set, else the agent that we descend from as its hooks or
+ * its client say, else an id that every terminal shares. With a token it is not ours to say.
  */
 function callerOf(options: GlobalOptions, env: NodeJS.ProcessEnv, family: Family): Caller {
-  const said = options.agent ?? env['LEASEHOLD_AGENT']
+  const { LEASEHOLD_AGENT: set, LEASEHOLD_TOKEN: token } = env
+  const session = sessionOf(family)
+  const named = token && set === undefined ? undefined : namedAgent(set, session)
+  const said = options.agent ?? named
   if (said !== undefined) {
     parseInput({ agent: agentId }, { agent: said })
-    refuseStranger(family, said)
+    if (!token) refuseStranger(family, said)
   }
-  const session = sessionOf(family)
-  const isOurs = session && (said === undefined || admits(session.agent, said))
-  const agent = said ?? session?.agent
+  const isOurs = session && (token || said === undefined || admits(session.agent, said))
   return {
-    agent: agent ?? `cli:${loginName()}@${host}`,
-    given: agent !== undefined,
+    agent: said ?? `cli:${loginName()}@${host}`,
+    given: said !== undefined,
     // What an agent with hooks holds is held by its own process, not by ours; but a place in a line
     // is ours, and goes with us.
-    ...(isOurs ? { process: session.process, waiter: ownProcess() } : { process: ownProcess() }),
+    ...(isOurs && session.process
+      ? { process: session.process, waiter: ownProcess() }
+      : { process: ownProcess() }),
     // The files are this login's own, so it could do anything; it does so only when it says so.
     admin: options.force ?? false,
     under: leaseUnder(env),

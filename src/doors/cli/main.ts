@@ -134,13 +134,26 @@ function misspelt(error: CommanderError, root: Command | undefined, argv: string
 /** What happened, why, what to do next; and the exit code that the table gives it. */
 function fail(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : REFUSALS.invalid.exit
-  const refusal = error instanceof Refusal ? error : internal(error)
+  const refusal = outOfSandbox(error instanceof Refusal ? error : internal(error))
   const text = json
     ? safeJson(refusal)
     : visible(`error: ${clocked(refusal.message)}${refusal.next && `\n  next: ${refusal.next}`}`)
   process.stderr.write(`${text}\n`)
   return REFUSALS[refusal.code].exit
 }
+
+/** Codex runs commands without network, and lets them write in few folders. */
+function outOfSandbox(refusal: Refusal): Refusal {
+  const { code, message, details } = refusal
+  if (code !== 'unavailable' || !process.env['CODEX_SANDBOX_NETWORK_DISABLED']) return refusal
+  return new Refusal(code, message, { next: SANDBOX_NEXT, details })
+}
+
+const SANDBOX_NEXT =
+  'The sandbox of Codex is in the way: use the tools of the MCP server leasehold, which runs ' +
+  'outside of it. For the shell, a person can name the state folder in config.toml of Codex, ' +
+  'under [sandbox_workspace_write]: writable_roots = ["…/.leasehold"]; a token needs ' +
+  'network_access = true there.'
 
 function internal(error: unknown): Refusal {
   const said = error instanceof Error ? (error.stack ?? error.message) : String(error)

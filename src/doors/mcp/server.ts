@@ -15,12 +15,16 @@ import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
 
+/** What a client says of a call besides its arguments. */
+export type CallMeta = Readonly<Record<string, unknown>>
+
 /** Calls an operation for an agent; undefined: for the agent that the door found. */
 export type ToolAsk = (
   operation: Operation,
   input: Arguments,
   agent: unknown,
   signal: AbortSignal,
+  meta?: CallMeta,
 ) => Promise<unknown>
 
 export type ToolChoice = 'core' | 'all'
@@ -48,12 +52,13 @@ export function mcpServer(
   version: string,
   choice: ToolChoice,
   damage: SeeDamage,
+  warning = '',
 ): Server {
   const server = new Server(
     { name: 'leasehold', version },
     {
       capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions: INSTRUCTIONS,
+      instructions: `${warning}${INSTRUCTIONS}`,
       cacheHints: {
         'tools/list': LISTS,
         'prompts/list': LISTS,
@@ -67,7 +72,10 @@ export function mcpServer(
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const tool = tools.byName.get(params.name)
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `No tool ${params.name}`)
-    return callTool(tool, params.arguments ?? {}, ask, mcpReq.signal, damage)
+    const { _meta: meta = {} } = mcpReq
+    const asking: ToolAsk = (operation, input, agent, signal) =>
+      ask(operation, input, agent, signal, meta)
+    return callTool(tool, params.arguments ?? {}, asking, mcpReq.signal, damage)
   })
   server.setRequestHandler('resources/list', () => ({ resources: RESOURCES }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: TEMPLATES }))

@@ -1,5 +1,5 @@
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { admits, type Caller } from '../../core/caller.ts'
+import { admits, type Caller, sameProcess } from '../../core/caller.ts'
 import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
@@ -8,18 +8,23 @@ import { registered } from '../../operations/registry.ts'
 import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
+import type { Asked } from '../../machine/sessions.ts'
 import { placePaths } from '../paths.ts'
 import { ToolFences } from './fences.ts'
-import { type ToolAsk, type ToolChoice, mcpServer } from './server.ts'
+import { type CallMeta, type ToolAsk, type ToolChoice, mcpServer } from './server.ts'
 
 /** What the command line knows: who asks, and how to reach the daemon or the store. */
 interface Reach {
   env: NodeJS.ProcessEnv
   /** Asked for every call: we are started before the first hook of our agent runs. */
-  callerNow(): Caller
+  callerNow(asked?: Asked): Caller
+  /** The process of the client that started us, where what we hold is to be the client's. */
+  clientProcess(): Caller['process']
   /** Refuses (`forbidden`) a name that the agent which started us may not use. */
   refuseStranger(agent: string): void
   place: Place
+  /** What the agent has to know before all else; empty: nothing. */
+  warning: string
   /** What is wrong with the store, as far as that is known here. */
   damage: () => Promise<string | undefined>
   call(
@@ -58,8 +63,8 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
       ) as Promise<ShownLease>,
   })
   const under = new Set<Promise<unknown>>()
-  const ask: ToolAsk = (operation, input, agent, signal) => {
-    const own = callerOf(reach)
+  const ask: ToolAsk = (operation, input, agent, signal, meta = {}) => {
+    const own = callerOf(reach, meta)
     const caller = agent === undefined ? own : { ...own, agent: agentIn(agent), given: true }
     if (caller.agent !== own.agent && !admits(own.agent, caller.agent)) {
       reach.refuseStranger(caller.agent)
@@ -83,7 +88,8 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
     process.stdin.once('close', resolve)
     process.stdout.once('error', () => resolve())
   })
-  const handle = serveStdio(() => mcpServer(ask, version, choice, reach.damage), { transport })
+  const make = () => mcpServer(ask, version, choice, reach.damage, reach.warning)
+  const handle = serveStdio(make, { transport })
   await closed
   // A renewal that is still to come would keep this process alive.
   await handle.close().finally(() => fences.close())
@@ -92,12 +98,27 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
 }
 
 /** An id of its own, so that two agents on one machine are two, unless somebody gave it one. */
-function callerOf(reach: Reach): Caller {
-  const caller = reach.callerNow()
+function callerOf(reach: Reach, meta: CallMeta = {}): Caller {
+  const caller = reach.callerNow(askedIn(meta))
+  const isOwn = sameProcess(caller.process, ownProcess())
+  const process = (isOwn && reach.clientProcess()) || caller.process
   // A token stands for its own agent, and may not name another.
-  if (caller.given || reach.env['LEASEHOLD_TOKEN']) return caller
-  const agent = `mcp:${loginName()}@${host}:${process.pid}`
+  if (caller.given || reach.env['LEASEHOLD_TOKEN']) return { ...caller, process }
+  const agent = `mcp:${loginName()}@${host}:${ownProcess().pid}`
   return { ...caller, agent, given: true }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** Whose call this is, in the words of Codex (`threadId`, `sessionId`) and of Claude Code. */
+function askedIn(meta: CallMeta): Asked {
+  const thread = textOf(meta['threadId'])
+  const session = textOf(meta['sessionId']) ?? thread
+  const subagent = thread === session ? undefined : thread
+  return {
+    conversation: session === undefined ? undefined : { kind: 'codex', session, subagent },
+    call: textOf(meta['claudecode/toolUseId']),
+  }
 }
 
 function agentIn(named: unknown): string {

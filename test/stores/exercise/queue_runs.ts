@@ -1,7 +1,10 @@
 import { describe, expect } from 'vitest'
+import { seeAgent } from '../../../src/core/locks/agent.ts'
+import { plant } from '../../../src/core/planted.ts'
 import type { Run } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
-import { type QueueScene, queueTests } from './queue_scene.ts'
+import { PathVerbs } from '../../support/path_verbs.ts'
+import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 
 const byAgent = ({ agent }: Run) => callerOf(agent)
@@ -101,6 +104,42 @@ export function exerciseQueueRuns(begin: Begin): void {
       machine.advance(60_000)
       const more = { process: machine.spawn(), group: machine.spawnGroup() }
       await expectRefusal(verbs.startRun(run, more), 'lease_expired')
+    })
+
+    test('takes all that its agent holds with it, however it ends', async (scene) => {
+      const { verbs, store } = scene
+      const paths = new PathVerbs(store)
+      const hold = async (id: string) => {
+        const begun = await scene.begun(id)
+        const own = byAgent(begun.run)
+        const sub = callerOf(`${own.agent}/sub`)
+        await store.write((view) => seeAgent(view, sub))
+        await paths.one('a.ts', own)
+        await paths.one('b.ts', sub)
+        await verbs.take('deploy', own)
+        return begun
+      }
+      const left = async () => [
+        await verbs.lease('deploy').then((lease) => lease?.reason),
+        await paths.check('a.ts', ada),
+        await paths.check('b.ts', ada),
+        await paths.check('c.ts', ada),
+      ]
+      await paths.one('c.ts', bob)
+      for (const id of ['a', 'b']) await verbs.enqueue({ id })
+      await hold('a')
+      await scene.end('a')
+      expect(await left()).toEqual(['released', 'free', 'free', 'bob'])
+      await lose(scene, await hold('b'))
+      expect(await left()).toEqual(['released', 'free', 'free', 'bob'])
+      plant('R23')
+      try {
+        const { run } = await hold('b')
+        await scene.end('b')
+        expect((await left()).slice(1, 3)).toEqual([run.agent, `${run.agent}/sub`])
+      } finally {
+        plant(undefined)
+      }
     })
 
     test('that exits with 0 is completed, and its task done', async (scene) => {

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { word } from '../../../core/quote.ts'
 import { isRefusal } from '../../../core/refusal.ts'
+import { codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../machine/codex_trust.ts'
 import { folderOf } from '../../../stores/open.ts'
 import type { Context } from '../context.ts'
 
@@ -27,7 +28,12 @@ export async function checkHooks({ env }: Context): Promise<DoctorLook> {
     return !isOnPath('leasehold', { PATH })
   })
   const names = (all: typeof hooks) => all.map(({ name }) => name).join(', ')
-  if (lost.length === 0) return { ok: true, says: names(hooks) }
+  if (lost.length === 0) {
+    const codex = hooks.find(({ agent }) => agent === 'codex')
+    const isIdle = codex && (await codexTrust(codex.root, env)) === 'untrusted'
+    if (isIdle) return { ok: false, says: `${names(hooks)}, but ${UNTRUSTED}`, next: TRUST_NEXT }
+    return { ok: true, says: names(hooks) }
+  }
   const says = `leasehold is not on the PATH: the hooks of ${names(lost)} do nothing`
   return {
     ok: false,

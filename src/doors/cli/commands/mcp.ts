@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
 import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
+import { isEverTrusted, UNTRUSTED } from '../../../machine/codex_trust.ts'
+import { ancestors } from '../../../machine/process.ts'
+import { agentProcess } from '../../../hooks/identity.ts'
+import { folderOf } from '../../../stores/place.ts'
 import { type Enter, knownDamage } from './operations.ts'
 import { refuseStranger } from '../family.ts'
 
@@ -16,9 +20,23 @@ export function addMcp(root: Command, enter: Enter): void {
       const { serveMcp } = await import('../../mcp/main.ts')
       const refuse = (agent: string) => refuseStranger(context.family(), agent)
       const damage = () => knownDamage(context)
-      await serveMcp({ ...context, refuseStranger: refuse, damage }, VERSION, tools)
+      // In a run it is the same as hooks name: what one reserves, the other may write.
+      const isRun = context.env['LEASEHOLD_RUN'] !== undefined
+      const clientProcess = () => (isRun ? agentProcess() : undefined) ?? null
+      const isCodex = [...ancestors()].some(({ name }) => name === 'codex')
+      const isGuarded = !isCodex || isEverTrusted(process.cwd(), context.env)
+      const warning = isGuarded ? '' : UNGUARDED
+      const reach = { ...context, refuseStranger: refuse, damage, clientProcess, warning }
+      const { watchTurns } = await import('../../../hooks/turns.ts')
+      const unwatch = watchTurns(folderOf(context.place), context.env, process.cwd())
+      await serveMcp(reach, VERSION, tools).finally(unwatch)
     })
 }
+
+/** For an agent of Codex, which no hook has told. */
+const UNGUARDED =
+  `${UNTRUSTED}, so nothing keeps you from writing what others have reserved. Reserve before you ` +
+  `edit (reserve_paths), and tell your user: in codex, type /hooks and trust those of leasehold. `
 
 function noChoice(tools: string): Refusal {
   return new Refusal('invalid', `--tools is neither core nor all: ${tools}`, {

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { delimiter, join } from 'node:path'
 import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
+import { OWN_TOOLS } from '../../../daemon/config/own_tools.ts'
 import { type AgentKind, KINDS as AGENTS } from '../../../hooks/protocol.ts'
 import type { HookEntry, HookShape } from './hook_settings.ts'
 import type { ServerShape } from './servers.ts'
@@ -22,26 +23,39 @@ interface AgentFacts {
   root: Record<string, unknown>
   /** The agent's events, each with ours, and which tools it is about. */
   events: { event: string; ours: string; matcher?: string; timeout?: number }[]
+  /** What it may use without asking a person. */
+  allow?: string[]
 }
 
 /** A hook that takes longer than this is in nobody's interest; the agents' own limit is minutes. */
 const TIMEOUT_SECONDS = 10
-/** Codex gives the hook of a session's end no more. */
+/** Codex gives the hooks of an end no more. */
 const CODEX_END_SECONDS = 3
 
 /** The events of Claude Code, which Codex took over. */
-const eventsOf = (matcher: string | undefined, timeout: number): AgentFacts['events'] => [
+const eventsOf = (
+  matcher: string | undefined,
+  timeout: number,
+  ...more: string[]
+): AgentFacts['events'] => [
   { event: 'SessionStart', ours: 'session-start' },
   { event: 'PreToolUse', ours: 'pre-tool-use', ...(matcher !== undefined && { matcher }) },
   { event: 'PostToolUse', ours: 'post-tool-use' },
+  { event: 'SubagentStart', ours: 'subagent-start' },
   { event: 'SubagentStop', ours: 'subagent-stop' },
   { event: 'Stop', ours: 'stop' },
+  ...more.map((event) => ({ event, ours: kebab(event), timeout })),
   { event: 'SessionEnd', ours: 'session-end', timeout },
 ]
 
 /** Gemini CLI counts in milliseconds. */
 const GEMINI_MS = TIMEOUT_SECONDS * 1000
 const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command'
+const kebab = (event: string) => event.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase()
+
+/** Which subagent calls a tool of ours, only the hook is told. */
+const CLAUDE_TOOLS = 'Edit|Write|MultiEdit|NotebookEdit|Bash|mcp__.*leasehold.*'
+
 const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
 
 export const FACTS: Record<AgentKind, AgentFacts> = {
@@ -53,7 +67,8 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     shape: 'groups',
     servers: [{ path: '.mcp.json', shape: 'mcpServers' }],
     root: {},
-    events: eventsOf('Edit|Write|MultiEdit|NotebookEdit|Bash', TIMEOUT_SECONDS),
+    events: eventsOf(CLAUDE_TOOLS, TIMEOUT_SECONDS, 'PostToolUseFailure', 'StopFailure'),
+    allow: OWN_TOOLS,
   },
   codex: {
     name: 'Codex',
@@ -63,7 +78,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     shape: 'groups',
     servers: [{ path: '.codex/config.toml', shape: 'toml' }],
     root: {},
-    events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS),
+    events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS, 'Interrupt'),
   },
   cursor: {
     name: 'Cursor',
@@ -138,7 +153,8 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
 function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
   // Codex wants JSON when something stops, also from a hook that has nothing to say.
-  const pass = agent === 'codex' && event.endsWith('stop') ? '{ echo {}; exit 0; }' : 'exit 0'
+  const wantsJson = agent === 'codex' && /stop$|^interrupt$/.test(event)
+  const pass = wantsJson ? '{ echo {}; exit 0; }' : 'exit 0'
   const look = `command -v leasehold >/dev/null 2>&1 || ${pass}`
   return `${path}${look}; exec leasehold hook ${agent} ${event}`
 }

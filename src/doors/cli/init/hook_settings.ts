@@ -24,6 +24,8 @@ interface HookSettings {
   /** Fields that the file must have beside its hooks. */
   root: Record<string, unknown>
   events: HookEntry[]
+  /** What the agent may use without asking a person, in the words of its `permissions.allow`. */
+  allow?: string[]
 }
 
 const OURS = /\bleasehold hook [a-z]+ [a-z-]+/
@@ -31,7 +33,8 @@ const isOurs = (handler: unknown) =>
   isObject(handler) && typeof handler['command'] === 'string' && OURS.test(handler['command'])
 
 /** Hooks merged into an agent's settings; those of others stay where they are, in their order. */
-export function hookPart({ path, why, shape, root, events }: HookSettings): InitPart {
+export function hookPart(settings: HookSettings): InitPart {
+  const { path, why, shape, root, events, allow = [] } = settings
   return textPart({
     path,
     why,
@@ -44,6 +47,11 @@ export function hookPart({ path, why, shape, root, events }: HookSettings): Init
         if (!events.some(({ event }) => event === name)) takeEvent(json, name)
       }
       for (const event of events) putEvent(json, event, shape)
+      for (const rule of allow) {
+        const rules = rulesIn(json)
+        if (!rules) json.set(['permissions', 'allow'], [rule])
+        else if (!rules.includes(rule)) json.append(['permissions', 'allow'], rule)
+      }
       return json.toString()
     },
     take: (now) => {
@@ -51,11 +59,29 @@ export function hookPart({ path, why, shape, root, events }: HookSettings): Init
       for (const name of Object.keys(json.object(['hooks']) ?? {})) takeEvent(json, name)
       const { hooks } = json.value
       if (isObject(hooks) && Object.keys(hooks).length === 0) json.remove(['hooks'])
+      takeRules(json, allow)
       const left = Object.entries(json.value)
       const isEmpty = left.every(([key, value]) => root[key] === value)
       return isEmpty ? undefined : json.toString()
     },
   })
+}
+
+function rulesIn(json: JsonText): unknown[] | undefined {
+  const list = json.object(['permissions'])?.['allow']
+  if (list === undefined || Array.isArray(list)) return list
+  throw json.misfit(['permissions', 'allow'], 'a list')
+}
+
+/** Takes our rules out; a list, and an object around it, that held nothing else go too. */
+function takeRules(json: JsonText, allow: string[]): void {
+  const rules = rulesIn(json) ?? []
+  const ours = rules.flatMap((rule, i) => (allow.some((each) => each === rule) ? [i] : []))
+  if (ours.length === 0) return
+  for (const i of ours.toReversed()) json.remove(['permissions', 'allow', i])
+  if (ours.length < rules.length) return
+  json.remove(['permissions', 'allow'])
+  if (Object.keys(json.object(['permissions']) ?? {}).length === 0) json.remove(['permissions'])
 }
 
 function putEvent(json: JsonText, wanted: HookEntry, shape: HookShape): void {

@@ -2,9 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
+import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../machine/codex_trust.ts'
 import { print } from '../show/show.ts'
 import { table } from '../show/table.ts'
-import { AGENTS, agentsNamed, FACTS } from './agents.ts'
+import { type AgentKind, AGENTS, agentsNamed, FACTS } from './agents.ts'
 import { applyPlan } from './apply.ts'
 import { findCheckout } from './checkout.ts'
 import { GIT_HOOKS } from './git_hooks.ts'
@@ -25,6 +26,10 @@ export interface InitOptions {
 
 interface InstalledHooks {
   name: string
+  /** Undefined for those of git. */
+  agent: AgentKind | undefined
+  /** The top of the checkout. */
+  root: string
   /** Folders that its lines add to the PATH. */
   bin: string[]
 }
@@ -32,9 +37,13 @@ interface InstalledHooks {
 /** The hooks in the checkout around `cwd` that call leasehold: agents' and git's. */
 export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
   const { root, hooks } = findCheckout(cwd, env)
-  const files = AGENTS.map((agent) => ({ name: FACTS[agent].name, path: FACTS[agent].settings }))
-  const ofGit = hooks ? GIT_HOOKS.map((name) => ({ name, path: join(hooks.folder, name) })) : []
-  return [...files, ...ofGit].flatMap(({ name, path }) => {
+  const files = AGENTS.map((agent) => {
+    return { agent, name: FACTS[agent].name, path: FACTS[agent].settings }
+  })
+  const ofGit = (hooks ? GIT_HOOKS : []).map((name) => {
+    return { agent: undefined, name, path: join(hooks!.folder, name) }
+  })
+  return [...files, ...ofGit].flatMap(({ agent, name, path }) => {
     const file = resolve(root, path)
     const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
     if (!text.includes('leasehold hook ')) return []
@@ -42,7 +51,7 @@ export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
     const full = added.map((each) =>
       resolve(root, each.replace(/^\$\{CLAUDE_PROJECT_DIR:-\.\}/, '.')),
     )
-    return [{ name, bin: [...new Set(full)] }]
+    return [{ name, agent, root, bin: [...new Set(full)] }]
   })
 }
 
@@ -62,7 +71,7 @@ export async function init(options: InitOptions): Promise<void> {
   }
   const said = options.agent === undefined ? undefined : agentsNamed(options.agent)
   const plan = planInit(checkout, said, env, cwd)
-  if (options.check) check(plan, options)
+  if (options.check) await check(plan, options)
   else await setUp(plan, options)
 }
 
@@ -73,8 +82,12 @@ const shown = ({ checkout, agents, changes, notes }: Plan) => ({
   notes,
 })
 
-/** In CI only what is committed counts: git hooks and the state are each checkout's own. */
-function check(plan: Plan, { json }: InitOptions): void {
+/** Only Codex itself can tell, and only when what it is to trust has been written. */
+const trustOf = ({ agents, checkout }: Plan): Promise<CodexTrust> =>
+  agents.includes('codex') ? codexTrust(checkout.root, process.env) : Promise.resolve('unknown')
+
+/** In CI only what is committed counts: git hooks, the state and trust are each checkout's own. */
+async function check(plan: Plan, { json }: InitOptions): Promise<void> {
   const isOwn = !process.env['CI']
   const wrong = pendingIn(plan.changes).filter(({ part }) => isOwn || !part.isLocal)
   if (wrong.length > 0) {
@@ -83,6 +96,9 @@ function check(plan: Plan, { json }: InitOptions): void {
       next: 'Run leasehold init, and commit what it writes.',
       details: shown({ ...plan, changes: wrong }),
     })
+  }
+  if (isOwn && (await trustOf(plan)) === 'untrusted') {
+    throw new Refusal('conflict', UNTRUSTED, { next: TRUST_NEXT, details: shown(plan) })
   }
   const names = plan.agents.map((agent) => FACTS[agent].name).join(', ')
   if (json) print(JSON.stringify({ ok: true, ...shown(plan) }))
@@ -93,13 +109,18 @@ function check(plan: Plan, { json }: InitOptions): void {
 async function setUp(plan: Plan, options: InitOptions): Promise<void> {
   const pending = pendingIn(plan.changes)
   if (!options.json) print(planText(plan, pending))
-  if (options.dryRun || pending.length === 0) {
-    if (options.json) print(JSON.stringify({ written: false, ...shown(plan) }))
-    return
+  const written = !options.dryRun && pending.length > 0
+  if (written) {
+    if (!(await isAgreed(options, `Write these ${pending.length} files?`))) return
+    applyPlan(plan)
   }
-  if (!(await isAgreed(options, `Write these ${pending.length} files?`))) return
-  applyPlan(plan)
-  print(options.json ? JSON.stringify({ written: true, ...shown(plan) }) : doneText(plan, pending))
+  const codex_hooks = options.dryRun ? 'unknown' : await trustOf(plan)
+  if (options.json) print(JSON.stringify({ written, codex_hooks, ...shown(plan) }))
+  else if (written) print(doneText(plan, pending))
+  if (options.json || options.dryRun || codex_hooks === 'trusted') return
+  const said =
+    codex_hooks === 'untrusted' ? UNTRUSTED : 'Codex runs hooks only once they are trusted'
+  if (plan.agents.includes('codex')) print(`${pc.yellow(said)}. ${TRUST_NEXT}`)
 }
 
 function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedChange[]): string {
@@ -116,12 +137,11 @@ function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedCh
   return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows, ''), ...rest, ''].join('\n')
 }
 
-function doneText({ checkout, agents, changes }: Plan, pending: PlannedChange[]): string {
+function doneText({ checkout, changes }: Plan, pending: PlannedChange[]): string {
   const isCommitted = checkout.isGit && changes.some(({ part }) => !part.isLocal)
   const steps = [
     ...(isCommitted ? ['Commit these files, so that every clone of the repository has them.'] : []),
     'Start your agents anew: they read their settings when they start.',
-    ...(agents.includes('codex') ? ['Codex asks once whether to trust these hooks: /hooks'] : []),
     'Give them something to do: leasehold task add "Fix the login test"',
     'See who does what: leasehold task list, leasehold agent list, leasehold reserve list',
     'Take all of this back: leasehold init --undo',

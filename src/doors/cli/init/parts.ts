@@ -60,18 +60,18 @@ function rulesPart({ root }: InitCheckout): InitPart {
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
-  const { name, settings, shape, servers, root: fields } = FACTS[agent]
-  const tools = `Leasehold as tools for ${name}`
+  const { name, settings, shape, servers, root: fields, allow = [] } = FACTS[agent]
+  const tools = `Leasehold as tools for ${name}${agent === 'codex' ? ', to be used unasked' : ''}`
   const server = serverFor(isDependency)
   const serving = servers.map((each) =>
     serverPart(join(root, each.path), tools, server, each.shape),
   )
   const path = join(root, settings)
-  const why = `${name} asks before it edits, and is seen to work`
+  const why = `${name} asks before it edits${allow.length > 0 ? ', and may use our tools unasked' : ''}`
   if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
-  const hooks = hookPart({ path, why, shape, root: fields, events })
+  const hooks = hookPart({ path, why, shape, root: fields, events, allow })
   if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
   if (agent !== 'claude') return [...serving, hooks]
   const skill = join(root, '.claude/skills/leasehold/SKILL.md')

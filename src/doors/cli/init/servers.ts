@@ -65,10 +65,21 @@ function jsonServerPart(path: string, why: string, server: Server, shape: Server
 
 const THEIRS = /^\s*(?:\[\s*)?mcp_servers\s*(?:=|\.\s*["']?leasehold["']?\s*[\].=])/m
 
+/** By which a run finds its server; Codex gives a server no other variables than it names. */
+const PASSED = [
+  ...'AGENT DIR FENCE LOCK RUN STORE TASK TOKEN URL'.split(' ').map((name) => `LEASEHOLD_${name}`),
+  'CODEX_HOME',
+]
+
+const listed = (texts: string[]) => `[${texts.map((each) => JSON.stringify(each)).join(', ')}]`
+
 /** `.codex/config.toml`: a table at the end, between markers. One that people wrote is theirs. */
 function tomlServerPart(path: string, why: string, { command, args }: Server): InitPart {
   const body = `[mcp_servers.${NAME}]
 command = ${JSON.stringify(command)}
-args = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]`
+args = ${listed(args)}
+env_vars = ${listed(PASSED)}
+# Where nobody can be asked, a tool that asks is refused: leave this out to be asked.
+default_tools_approval_mode = "approve"`
   return blockPart({ path, why, body, marks: HASHES, isTheirs: (others) => THEIRS.test(others) })
 }
