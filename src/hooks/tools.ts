@@ -1,4 +1,4 @@
-import { pathsInEnvelope } from './patches.ts'
+import { pathsAdded, pathsInEnvelope } from './patches.ts'
 import { fieldsIn, type HookCall, type HookFields, textIn } from './protocol.ts'
 
 /**
@@ -77,8 +77,10 @@ export function readTool(tool: string, given: HookFields): ToolCall {
     return command === undefined ? { files: [] } : { files: [], command }
   }
   if (PATCHES.test(tool)) {
-    const files = pathsInEnvelope(textIn(given, ...PATCH_FIELDS) ?? '')
-    return files.length > 0 ? { files } : { files, unread: 'this patch names no file' }
+    const patch = textIn(given, ...PATCH_FIELDS) ?? ''
+    const files = pathsInEnvelope(patch)
+    if (files.length === 0) return { files, unread: 'this patch names no file' }
+    return { files, whole: pathsAdded(patch) }
   }
   const isWriter = WRITERS.has(lower)
   const server = SERVER.exec(tool)?.[1]
