@@ -1,0 +1,68 @@
+import { resolve } from 'node:path'
+import {
+  fieldsIn,
+  filesIn,
+  type HookEvent,
+  plainName,
+  type Protocol,
+  SILENT,
+  textIn,
+} from './protocol.ts'
+import { readTool } from './tools.ts'
+
+const EVENTS: Record<string, HookEvent> = {
+  sessionstart: 'session_start',
+  sessionend: 'session_end',
+  beforetool: 'before',
+  aftertool: 'alive',
+  beforeagent: 'alive',
+  afteragent: 'stop',
+  precompress: 'alive',
+}
+
+const SEEING = /^(?:read_file|write_file|replace|edit)$/
+const SEEN = ['file_path', 'absolute_path']
+/** Events whose `additionalContext` the model reads. */
+const HEARD = /^(?:beforeagent|aftertool)$/
+
+export const gemini: Protocol = {
+  isAlone: true,
+  read(event, input) {
+    const meant = EVENTS[plainName(event)]
+    if (!meant) return undefined
+    const tool = textIn(input, 'tool_name') ?? ''
+    const given = fieldsIn(input['tool_input'])
+    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
+    const cwd = textIn(input, 'cwd') ?? process.cwd()
+    return {
+      event: meant,
+      name: textIn(input, 'hook_event_name') ?? event,
+      session: textIn(input, 'session_id'),
+      subagent: undefined,
+      cwd: resolve(
+        cwd,
+        command === undefined ? '' : (textIn(given, 'dir_path', 'directory') ?? ''),
+      ),
+      ...asked,
+      ...(plainName(event) === 'aftertool' &&
+        SEEING.test(tool) && { saw: filesIn(given, ...SEEN) }),
+      ...(command !== undefined && { command }),
+      hears: HEARD.test(plainName(event)),
+      source: textIn(input, 'source') ?? '',
+    }
+  },
+  /** It reads JSON before it looks at the exit code, so the JSON says all. */
+  answer({ event, name }, { deny, context, notice }) {
+    const output = {
+      ...(event === 'before' && deny !== undefined && { decision: 'deny', reason: deny }),
+      ...(deny === undefined &&
+        context !== undefined && {
+          hookSpecificOutput: { hookEventName: name, additionalContext: context },
+        }),
+      ...(notice !== undefined && { systemMessage: notice }),
+    }
+    return Object.keys(output).length === 0
+      ? SILENT
+      : { ...SILENT, out: `${JSON.stringify(output)}\n` }
+  },
+}
