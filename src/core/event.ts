@@ -80,6 +80,8 @@ export interface EventData {
   'duplicate.resolved': { id: string; action: string }
   /** A person let an edit past a hook. */
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
+  /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
+  'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
   /** An agent took a lock, or reserved a path. */
   'lease.granted': {
     fence: number

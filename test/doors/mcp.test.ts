@@ -11,6 +11,7 @@ import { toolCost } from './tool_cost.ts'
 const ALL = [
   ...['acquire_lock', 'release_lock', 'create_task', 'claim_task', 'update_task_status', 'explain'],
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
+  'ask_for_paths',
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat', 'stuck'],
   ...['enqueue_task', 'queue_status', 'cancel_task', 'reserve_paths', 'release_paths'],
   ...['memory_put', 'memory_get', 'conflicts_list', 'conflict_resolve'],

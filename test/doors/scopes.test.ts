@@ -124,6 +124,8 @@ function samplesOf(user: string): Record<Name, object> {
     'reserve.touch': { paths: ['x/y'], project, mode: 'auto' },
     'reserve.check': { paths: [`${user}/x`], project },
     'reserve.list': { project },
+    'reserve.ask': { paths: [`${user}/x`], project, reason: 'x' },
+    'hook.notice': { paths: [`${user}/x`], project },
     'reserve.release': { project },
     'agent.list': {},
     'agent.heartbeat': {},

@@ -273,7 +273,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
-      : `Wait for it, or take other work. An admin can free it: ${freeing(lease)}`,
+      : `Wait for it, or take other work. ${freeing(lease, caller)}`,
     details: {
       name: lease.name,
       holder: lease.holder,
@@ -286,7 +286,17 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   })
 }
 
-const freeing = (lease: Lease) => `leasehold lock force-release ${argument(lease.name)}`
+/**
+ * Who can free what another holds, and how. An agent may not, and would try a command that it was
+ * told: only a person who typed this without an agent's name, or an admin, reads it.
+ */
+export function freeing(
+  { name }: Lease,
+  { admin, given }: Pick<Caller, 'admin' | 'given'>,
+): string {
+  if (given && !admin) return 'Only a person can free it: ask your user.'
+  return `An admin can free it: leasehold lock force-release ${argument(name)}`
+}
 
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
@@ -323,7 +333,7 @@ export function refuseForeign(view: View, group: GroupRef): void {
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
   throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
-    next: `The lock is free when the command ends. An admin can stop it: ${freeing(lease)}`,
+    next: 'The lock is free when the command ends. A person can stop it, by a force-release.',
     details: { name: lease.name, pid: lease.group?.pid },
   })
 }

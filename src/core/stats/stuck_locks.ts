@@ -1,9 +1,9 @@
+import { STRANGER } from '../caller.ts'
 import { busyWith } from '../queue/share.ts'
 import { taskOf } from '../locks/lease.ts'
 import { whoHolds } from '../tasks/explain.ts'
 import { busyLease, holdingLease, nodeOfLease } from '../locks/standing.ts'
 import { argument, word } from '../quote.ts'
-import { STRANGER } from '../sight.ts'
 import type { Lease, Ticket } from '../rows.ts'
 import type { View } from '../view.ts'
 import {

@@ -141,6 +141,14 @@ const WORDS: ByAnswer<string> = {
       ...items.map(({ path, expires_at }) => `Reserved ${word(path)} until ${expires_at}`),
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
+  'reserve.ask': ({ items }) =>
+    items
+      .map((each) => {
+        const { path, state, told } = each
+        if (told && state !== 'free') return `Asked ${word(each.holder)} for ${word(path)}`
+        return `${word(path)} is ${state}: nobody was asked`
+      })
+      .join('\n'),
   'reserve.release': ({ items }) =>
     lines(
       items.map(({ path }) => `Released ${word(path ?? '')}`),

@@ -99,8 +99,22 @@ export const reservations = page(reservation)
 export const touched = unnamed(() => ({
   renewed: count(),
   warnings: strings(),
+  words: strings(),
   reserved: list(reservation()),
 }))
+/** `told`: the holder will read of it. */
+export const toldPaths = all(() =>
+  z.union([
+    z.strictObject({ path: text(), told: yes(), state: z.literal('free') }),
+    z.strictObject({
+      path: text(),
+      told: yes(),
+      state: z.enum(['held', 'mine']),
+      holder: text(),
+      expires_at: time(),
+    }),
+  ]),
+)
 export const unreserved = all(() => ({
   name: text(),
   fence: count(),

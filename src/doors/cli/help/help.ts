@@ -76,6 +76,7 @@ Examples:
   leasehold reserve add "src/parser/**" --agent a1 --reason "new grammar"
   leasehold reserve add docs --shared             others may share it, nobody can have it alone
   leasehold reserve check src/parser/lexer.ts     0: free or mine, 5: held by another
+  leasehold reserve ask src/parser/lexer.ts --reason "the fix of 42 waits for it"
   leasehold reserve list
   leasehold reserve release --agent a1            all of a1's in this checkout`,
   },
