@@ -8,6 +8,7 @@ import {
   SILENT,
   textIn,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 const EVENTS: Record<string, HookEvent> = {
   sessionstart: 'session_start',
@@ -19,8 +20,10 @@ const EVENTS: Record<string, HookEvent> = {
   precompress: 'alive',
 }
 
-const WRITING = /^(?:write_file|replace|edit)$/
 const SEEING = /^(?:read_file|write_file|replace|edit)$/
+const SEEN = ['file_path', 'absolute_path']
+/** Events whose `additionalContext` the model reads. */
+const HEARD = /^(?:beforeagent|aftertool)$/
 
 export const gemini: Protocol = {
   isAlone: true,
@@ -29,10 +32,7 @@ export const gemini: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const isEdit = meant === 'before' && WRITING.test(tool)
-    const named = filesIn(given, 'file_path', 'absolute_path')
-    const files = isEdit ? named : []
-    const command = tool === 'run_shell_command' ? textIn(given, 'command') : undefined
+    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
     const cwd = textIn(input, 'cwd') ?? process.cwd()
     return {
       event: meant,
@@ -43,11 +43,11 @@ export const gemini: Protocol = {
         cwd,
         command === undefined ? '' : (textIn(given, 'dir_path', 'directory') ?? ''),
       ),
-      files,
-      ...(isEdit && tool === 'write_file' && { whole: files }),
-      ...(plainName(event) === 'aftertool' && SEEING.test(tool) && { saw: named }),
-      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
-      ...(meant === 'before' && command !== undefined && { command }),
+      ...asked,
+      ...(plainName(event) === 'aftertool' &&
+        SEEING.test(tool) && { saw: filesIn(given, ...SEEN) }),
+      ...(command !== undefined && { command }),
+      hears: HEARD.test(plainName(event)),
       source: textIn(input, 'source') ?? '',
     }
   },

@@ -1,4 +1,3 @@
-import { pathsInEnvelope } from './patches.ts'
 import {
   fieldsIn,
   filesIn,
@@ -9,6 +8,7 @@ import {
   SILENT,
   textIn,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 /** opencode's own names; the plugin that `init` writes passes them on. */
 const EVENTS: Record<string, HookEvent> = {
@@ -19,7 +19,6 @@ const EVENTS: Record<string, HookEvent> = {
   sessionidle: 'stop',
 }
 
-const WRITING = /^(?:edit|write|multiedit|patch|apply_patch)$/
 const SEEING = /^(?:read|edit|write|multiedit)$/
 /** What its shell gives a command that names no timeout. */
 const SHELL_MS = 120_000
@@ -31,10 +30,7 @@ export const opencode: Protocol = {
     const [meant, tool] = [EVENTS[plainName(event)], textIn(input, 'tool') ?? '']
     if (!meant) return undefined
     const given = fieldsIn(input['args'])
-    const isEdit = meant === 'before' && WRITING.test(tool)
-    const named = filesIn(given, 'filePath', 'path')
-    const files = isEdit ? [...named, ...pathsInEnvelope(textIn(given, 'patchText') ?? '')] : []
-    const command = meant === 'before' && tool === 'bash' ? textIn(given, 'command') : undefined
+    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
     const timeout_ms = numberIn(given, 'timeout') ?? SHELL_MS
     // A subagent is a conversation of its own that names its parent.
     const [own, parent] = [textIn(input, 'session_id'), textIn(input, 'parent_id')]
@@ -44,10 +40,9 @@ export const opencode: Protocol = {
       session: parent ?? own,
       subagent: parent === undefined ? undefined : own,
       cwd: (command && textIn(given, 'workdir')) ?? textIn(input, 'cwd') ?? process.cwd(),
-      files,
-      ...(isEdit && tool === 'write' && { whole: files }),
-      ...(plainName(event) === 'toolexecuteafter' && SEEING.test(tool) && { saw: named }),
-      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
+      ...asked,
+      ...(plainName(event) === 'toolexecuteafter' &&
+        SEEING.test(tool) && { saw: filesIn(given, 'filePath', 'path') }),
       ...(command !== undefined && { command, timeout_ms }),
     }
   },
