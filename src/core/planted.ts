@@ -30,6 +30,8 @@ export type Promised =
   | 'R23'
   | 'R27'
   | 'L3'
+  /** A write that got past the hooks is noticed by nobody. */
+  | 'R52 net'
   /** What a write touches is not held to the scope of its token. */
   | 'R48'
   /** Programs count without a person's approval, and hooks let edits of state folders pass. */

@@ -4,16 +4,21 @@ import { bypassReason, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
 import type { HookContext } from './context.ts'
+import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
+import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
 import { agentId } from '../machine/conversation.ts'
 import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
+import { opencode } from './opencode.ts'
 import {
+  type AgentKind,
   type Answer,
   type HookFields,
   fieldsIn,
+  KINDS,
   type Protocol,
   SILENT,
   type Verdict,
@@ -22,7 +27,11 @@ import { isInUse, rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { type HookSettings, readSettings } from './settings.ts'
 import { unreachableText } from './wording.ts'
 
-const AGENTS: Record<string, Protocol> = { claude, codex, cursor }
+const AGENTS: Record<AgentKind, Protocol> = {
+  ...{ claude, codex, cursor },
+  ...{ gemini, opencode, copilot },
+}
+const isKind = (kind: string): kind is AgentKind => Object.hasOwn(AGENTS, kind)
 
 /**
  * Since the start: however long git, the daemon or the disk take, by then there is an answer. Told
@@ -39,12 +48,12 @@ const INPUT_MS = 2_000
 async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const [kind = '', event = '', ...rest] = argv
   if (kind === 'git') return hookGit(event, env)
-  const protocol = Object.hasOwn(AGENTS, kind) ? AGENTS[kind] : undefined
-  if (!protocol) return wrong(`There is no agent ${kind}: say claude, codex, cursor or git`)
+  if (!isKind(kind)) return wrong(`There is no agent ${kind}: say ${KINDS.join(', ')} or git`)
+  const protocol = AGENTS[kind]
   const said = rest[0]?.startsWith('{') ? rest[0] : await readInput(INPUT_MS)
   const input = said === undefined ? undefined : parse(said)
-  const who = isCursor(kind, input) ? 'cursor' : kind
-  const asker = AGENTS[who]!
+  const who = otherEditor(kind, input) ?? kind
+  const asker = AGENTS[who]
   const call = asker.read(event, input ?? {}, env)
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
@@ -87,11 +96,16 @@ function together(verdicts: readonly Verdict[]): Verdict {
 }
 
 /**
- * Cursor runs the hooks of Claude Code too, beside its own: it is one agent all the same, and must
- * not be refused what it has reserved itself.
+ * Cursor and VS Code run the hooks of Claude Code too, beside their own: each is one agent all the
+ * same, and must not be refused what it has reserved itself. Of these three only Claude Code says
+ * which permissions it has, and only VS Code when it asked.
  */
-const isCursor = (kind: string, input: HookFields | undefined) =>
-  kind === 'claude' && input?.['cursor_version'] !== undefined
+function otherEditor(kind: AgentKind, input: HookFields = {}): AgentKind | undefined {
+  if (kind !== 'claude') return undefined
+  if (input['cursor_version'] !== undefined) return 'cursor'
+  const isVsCode = input['timestamp'] !== undefined && input['permission_mode'] === undefined
+  return isVsCode ? 'copilot' : undefined
+}
 
 async function hookGit(event: string, given: NodeJS.ProcessEnv): Promise<Answer> {
   const verb = gitVerb(event)

@@ -26,6 +26,17 @@ export function pathsInEnvelope(text: string): string[] {
   return [...found].filter((path) => path.replaceAll(ENDS, '') !== '')
 }
 
+const ADDED = new RegExp(`^${BLANK}*\\*{3}${BLANK}*add${BLANK}+file${BLANK}*:`, 'i')
+
+/** The files that such a patch writes whole, over what may be there. */
+export const pathsAdded = (text: string) =>
+  pathsInEnvelope(
+    text
+      .split('\n')
+      .filter((line) => ADDED.test(line))
+      .join('\n'),
+  )
+
 const NONE = '/dev/null'
 const HEADER = /^(?:---|\+\+\+) (.+?)(?:\t.*)?$/
 const MOVE = /^(?:rename|copy) (?:from|to) (.+)$/

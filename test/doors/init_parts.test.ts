@@ -6,7 +6,7 @@ import { HASHES, withBlock, withHeadBlock, withoutBlock } from '../../src/doors/
 import type { FileState } from '../../src/doors/cli/init/files.ts'
 import { hookPart } from '../../src/doors/cli/init/hook_settings.ts'
 import { fileOf } from '../../src/doors/cli/init/part.ts'
-import { jsonServerPart, serverFor, tomlServerPart } from '../../src/doors/cli/init/servers.ts'
+import { serverFor, serverPart } from '../../src/doors/cli/init/servers.ts'
 
 const lines = fc.array(fc.constantFrom('', 'a', '# b', '  c', '[d]'), { maxLength: 6 })
 const ends = fc.constantFrom('\n', '\r\n')
@@ -86,11 +86,11 @@ describe('our part of a file', () => {
   })
 
   test('a server that people have set up their own way stays theirs', () => {
-    const json = jsonServerPart('f', '', serverFor(false))
+    const json = serverPart('f', '', serverFor(false), 'mcpServers')
     const own = fileOf('{"mcpServers": {"leasehold": {"command": "/opt/lh"}}}', 0o644)
     expect(told(json.put(own))).toBe(told(own))
     expect(told(json.take(own))).toBe(told(own))
-    const toml = tomlServerPart('f', '', serverFor(false))
+    const toml = serverPart('f', '', serverFor(false), 'toml')
     for (const text of ['[mcp_servers.leasehold]\ncommand = "x"\n', 'mcp_servers = {}\n']) {
       expect(told(toml.put(fileOf(text, 0o644)))).toBe(text)
     }

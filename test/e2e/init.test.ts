@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
+import { KINDS } from '../../src/hooks/protocol.ts'
 import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
-const ALL = ['--yes', '--agent', 'claude,codex,cursor']
+const ALL = ['--yes', '--agent', KINDS.join(',')]
 
 async function done(checkout: Checkout, ...args: string[]): Promise<void> {
   expect(await checkout.init(args), args.join(' ')).toMatchObject({ code: 0, err: '' })
@@ -26,12 +27,18 @@ describe('leasehold init', () => {
         '.codex/hooks.json',
         '.cursor/hooks.json',
         '.cursor/mcp.json',
+        '.gemini/settings.json',
+        '.github/hooks/leasehold.json',
         '.gitignore',
         '.mcp.json',
+        '.opencode/plugin/leasehold.js',
+        '.vscode/mcp.json',
         'AGENTS.md',
         'CLAUDE.md',
+        'GEMINI.md',
         'hooks/pre-commit',
         'hooks/pre-push',
+        'opencode.json',
       ]),
     )
     expect(once['.leasehold/']).toBe('700')
@@ -42,7 +49,7 @@ describe('leasehold init', () => {
     })
     await done(repo, '--check')
     const again = await repo.init(['--yes', '--json'])
-    expect(again.json).toMatchObject({ written: false, agents: ['claude', 'codex', 'cursor'] })
+    expect(again.json).toMatchObject({ written: false, agents: KINDS })
     expect(repo.snapshot()).toEqual(once)
 
     await done(repo, '--undo', '--yes')

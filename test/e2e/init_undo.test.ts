@@ -2,10 +2,11 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
+import { KINDS } from '../../src/hooks/protocol.ts'
 import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
-const ALL = ['--yes', '--agent', 'claude,codex,cursor']
+const ALL = ['--yes', '--agent', KINDS.join(',')]
 
 async function done(checkout: Checkout, ...args: string[]): Promise<void> {
   expect(await checkout.init(args), args.join(' ')).toMatchObject({ code: 0, err: '' })

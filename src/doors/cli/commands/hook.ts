@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { KINDS } from '../../../hooks/protocol.ts'
 
 const EXAMPLES = `
 Agents and git run this before and after what they do; \`leasehold init\` writes it into their
@@ -7,6 +8,9 @@ settings. It reads what the agent says on standard input and answers as the agen
   leasehold hook claude pre-tool-use | post-tool-use | session-start | session-end | stop | …
   leasehold hook codex pre-tool-use | post-tool-use | session-start | session-end | stop | …
   leasehold hook cursor preToolUse | postToolUse | afterFileEdit | stop | …
+  leasehold hook gemini before-tool | after-tool | after-agent | session-start | …
+  leasehold hook opencode tool.execute.before | tool.execute.after | session.idle | …
+  leasehold hook copilot pre-tool-use | post-tool-use | session-start | stop | …
   leasehold hook git pre-commit | pre-push
 
 An edit of a file that another agent has reserved is refused, with who has it and until when. A
@@ -21,7 +25,7 @@ More: docs/hooks.md`
 export function addHook(root: Command): void {
   root
     .command('hook')
-    .argument('<agent>', 'claude, codex, cursor or git')
+    .argument('<agent>', `${KINDS.join(', ')} or git`)
     .argument('<event>', 'as that agent calls it: pre-tool-use, PreToolUse, preToolUse')
     .argument('[more...]', 'more arguments that the agent passes')
     .description('Answer an agent or git that asks before an edit, a commit or a push.')

@@ -18,10 +18,11 @@ export function addInit(root: Command): void {
 }
 
 const HELP = `
-It finds the agents that are used here (Claude Code, Codex, Cursor; or name them with --agent), the
-git checkout and its hooks (husky and core.hooksPath included), shows every file it would write, and
-asks once. Files that exist are merged: comments, order and other people's hooks stay. Running it
-again changes nothing. On a machine without leasehold, the hooks do nothing.
+It finds the agents that are used here (Claude Code, Codex, Cursor, Gemini CLI, opencode, GitHub
+Copilot; or name them with --agent), the git checkout and its hooks (husky and core.hooksPath
+included), shows every file it would write, and asks once. Files that exist are merged: comments,
+order and other people's hooks stay. Running it again changes nothing. On a machine without
+leasehold, the hooks do nothing.
 
 Examples:
   leasehold init                                  look, ask, write

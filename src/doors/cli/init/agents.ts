@@ -3,10 +3,11 @@ import { delimiter, join } from 'node:path'
 import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { OWN_TOOLS } from '../../../daemon/config/own_tools.ts'
+import { type AgentKind, KINDS as AGENTS } from '../../../hooks/protocol.ts'
 import type { HookEntry, HookShape } from './hook_settings.ts'
+import type { ServerShape } from './servers.ts'
 
-export const AGENTS = ['claude', 'codex', 'cursor'] as const
-export type AgentKind = (typeof AGENTS)[number]
+export { type AgentKind, KINDS as AGENTS } from '../../../hooks/protocol.ts'
 
 interface AgentFacts {
   name: string
@@ -15,7 +16,10 @@ interface AgentFacts {
   programs: string[]
   /** Where its hooks are kept, and in which shape. */
   settings: string
-  shape: HookShape
+  /** A plugin is a program of ours that asks, where an agent has no hooks. */
+  shape: HookShape | 'plugin'
+  /** Where its MCP servers are named. */
+  servers: { path: string; shape: ServerShape }[]
   root: Record<string, unknown>
   /** The agent's events, each with ours, and which tools it is about. */
   events: { event: string; ours: string; matcher?: string; timeout?: number }[]
@@ -29,9 +33,13 @@ const TIMEOUT_SECONDS = 10
 const CODEX_END_SECONDS = 3
 
 /** The events of Claude Code, which Codex took over. */
-const eventsOf = (matcher: string, timeout: number, ...more: string[]): AgentFacts['events'] => [
+const eventsOf = (
+  matcher: string | undefined,
+  timeout: number,
+  ...more: string[]
+): AgentFacts['events'] => [
   { event: 'SessionStart', ours: 'session-start' },
-  { event: 'PreToolUse', ours: 'pre-tool-use', matcher },
+  { event: 'PreToolUse', ours: 'pre-tool-use', ...(matcher !== undefined && { matcher }) },
   { event: 'PostToolUse', ours: 'post-tool-use' },
   { event: 'SubagentStart', ours: 'subagent-start' },
   { event: 'SubagentStop', ours: 'subagent-stop' },
@@ -40,10 +48,20 @@ const eventsOf = (matcher: string, timeout: number, ...more: string[]): AgentFac
   { event: 'SessionEnd', ours: 'session-end', timeout },
 ]
 
+/** Gemini CLI counts in milliseconds. */
+const GEMINI_MS = TIMEOUT_SECONDS * 1000
+const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command'
 const kebab = (event: string) => event.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase()
 
-/** Which subagent calls a tool of ours, only the hook is told. */
-const CLAUDE_TOOLS = 'Edit|Write|MultiEdit|NotebookEdit|Bash|mcp__.*leasehold.*'
+/**
+ * All tools but those that are known to write no file, which would pay for a hook at every call: a
+ * tool that came with the last release may write. Which subagent calls a tool of ours, only the
+ * hook is told.
+ */
+const CLAUDE_READS =
+  'Read|NotebookRead|Glob|Grep|LS|LSP|WebFetch|WebSearch|TodoWrite|Task|Agent|Skill|ToolSearch|' +
+  'Task[A-Z][a-z]+|BashOutput|KillShell|AskUserQuestion|EnterPlanMode|ExitPlanMode|SendMessage'
+const CLAUDE_TOOLS = `^(?!(?:${CLAUDE_READS})$).+$`
 
 const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
 
@@ -54,6 +72,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['claude'],
     settings: '.claude/settings.json',
     shape: 'groups',
+    servers: [{ path: '.mcp.json', shape: 'mcpServers' }],
     root: {},
     events: eventsOf(CLAUDE_TOOLS, TIMEOUT_SECONDS, 'PostToolUseFailure', 'StopFailure'),
     allow: OWN_TOOLS,
@@ -64,8 +83,13 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['codex'],
     settings: '.codex/hooks.json',
     shape: 'groups',
+    servers: [{ path: '.codex/config.toml', shape: 'toml' }],
     root: {},
-    events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS, 'Interrupt'),
+    events: eventsOf(
+      'Bash|apply_patch|Edit|Write|write_stdin|mcp__.*',
+      CODEX_END_SECONDS,
+      'Interrupt',
+    ),
   },
   cursor: {
     name: 'Cursor',
@@ -73,6 +97,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     programs: ['cursor', 'cursor-agent'],
     settings: '.cursor/hooks.json',
     shape: 'plain',
+    servers: [{ path: '.cursor/mcp.json', shape: 'mcpServers' }],
     root: { version: 1 },
     events: [
       { event: 'sessionStart', ours: 'session-start' },
@@ -85,6 +110,49 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
       { event: 'subagentStop', ours: 'subagent-stop' },
       { event: 'stop', ours: 'stop' },
       { event: 'sessionEnd', ours: 'session-end' },
+    ],
+  },
+  gemini: {
+    name: 'Gemini CLI',
+    traces: ['.gemini', 'GEMINI.md'],
+    programs: ['gemini'],
+    settings: '.gemini/settings.json',
+    shape: 'groups',
+    // Trusted, or every tool of ours waits for a person.
+    servers: [{ path: '.gemini/settings.json', shape: 'trusted' }],
+    root: {},
+    events: [
+      { event: 'SessionStart', ours: 'session-start', timeout: GEMINI_MS },
+      { event: 'BeforeTool', ours: 'before-tool', matcher: GEMINI_WRITES, timeout: GEMINI_MS },
+      { event: 'AfterTool', ours: 'after-tool', timeout: GEMINI_MS },
+      { event: 'AfterAgent', ours: 'after-agent', timeout: GEMINI_MS },
+      { event: 'SessionEnd', ours: 'session-end', timeout: GEMINI_MS },
+    ],
+  },
+  opencode: {
+    name: 'opencode',
+    traces: ['.opencode', 'opencode.json', 'opencode.jsonc'],
+    programs: ['opencode'],
+    settings: '.opencode/plugin/leasehold.js',
+    shape: 'plugin',
+    servers: [{ path: 'opencode.json', shape: 'mcp' }],
+    root: {},
+    events: [],
+  },
+  copilot: {
+    name: 'GitHub Copilot',
+    traces: ['.github/hooks', '.github/copilot-instructions.md'],
+    programs: ['copilot'],
+    settings: '.github/hooks/leasehold.json',
+    shape: 'typed',
+    servers: [
+      { path: '.mcp.json', shape: 'mcpServers' },
+      { path: '.vscode/mcp.json', shape: 'servers' },
+    ],
+    root: { version: 1 },
+    events: [
+      ...eventsOf(undefined, TIMEOUT_SECONDS),
+      { event: 'errorOccurred', ours: 'error-occurred' },
     ],
   },
 }
@@ -140,11 +208,38 @@ interface Found {
 /** Who is used here: by what lies in the checkout, else by what this machine can start. */
 export function findAgents(root: string, env: NodeJS.ProcessEnv): Found[] {
   return AGENTS.flatMap((agent) => {
-    const { traces, programs } = FACTS[agent]
-    const trace = traces.find((name) => existsSync(join(root, name)))
-    const program = programs.find((name) => isOnPath(name, env))
-    const by = trace ?? (program && `${program} on the PATH`)
+    const by = signOf(FACTS[agent], root, env)
     return by === undefined ? [] : [{ agent, by }]
+  })
+}
+
+function signOf(
+  { traces, programs }: Pick<AgentFacts, 'traces' | 'programs'>,
+  root: string,
+  env: NodeJS.ProcessEnv,
+): string | undefined {
+  const trace = traces.find((name) => existsSync(join(root, name)))
+  const program = programs.find((name) => isOnPath(name, env))
+  return trace ?? (program && `${program} on the PATH`)
+}
+
+/** Agents that have no hooks, or none that we know: their traces, and their programs. */
+const UNGUARDED: Record<string, Pick<AgentFacts, 'traces' | 'programs'>> = {
+  Aider: { traces: ['.aider.conf.yml'], programs: ['aider'] },
+  Amp: { traces: ['.amp'], programs: ['amp'] },
+  Cline: { traces: ['.clinerules'], programs: ['cline'] },
+  Goose: { traces: ['.goosehints'], programs: ['goose'] },
+  Kiro: { traces: ['.kiro'], programs: ['kiro-cli'] },
+  'Qwen Code': { traces: ['.qwen'], programs: ['qwen'] },
+  'Roo Code': { traces: ['.roo', '.roorules'], programs: [] },
+  Windsurf: { traces: ['.windsurf', '.windsurfrules'], programs: ['windsurf'] },
+}
+
+/** Who is used here and asks nobody before an edit: a person should know. */
+export function findUnguarded(root: string, env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(UNGUARDED).flatMap(([name, facts]) => {
+    const by = signOf(facts, root, env)
+    return by === undefined ? [] : [`${name} (${by})`]
   })
 }
 

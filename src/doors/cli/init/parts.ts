@@ -6,7 +6,8 @@ import type { InitCheckout } from './checkout.ts'
 import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
 import { hookPart } from './hook_settings.ts'
 import { blockPart, type InitPart, wholePart } from './part.ts'
-import { jsonServerPart, serverFor, tomlServerPart } from './servers.ts'
+import { OPENCODE_PLUGIN } from './opencode.ts'
+import { serverFor, serverPart } from './servers.ts'
 import { RULES, SKILL } from './teaching.ts'
 
 const STATE = '.leasehold'
@@ -59,45 +60,41 @@ function rulesPart({ root }: InitCheckout): InitPart {
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
-  const { name, settings, shape, root: fields, allow = [] } = FACTS[agent]
-  const server = serverFor(isDependency)
+  const { name, settings, shape, servers, root: fields, allow = [] } = FACTS[agent]
   const tools = `Leasehold as tools for ${name}${agent === 'codex' ? ', to be used unasked' : ''}`
+  const server = serverFor(isDependency)
+  const serving = servers.map((each) =>
+    serverPart(join(root, each.path), tools, server, each.shape),
+  )
+  const path = join(root, settings)
+  const why = `${name} asks before it edits${allow.length > 0 ? ', and may use our tools unasked' : ''}`
+  if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
-  const hooks = hookPart({
-    path: join(root, settings),
-    why: `${name} asks before it edits${allow.length > 0 ? ', and may use our tools unasked' : ''}`,
-    shape,
-    root: fields,
-    events,
-    allow,
-  })
-  if (agent === 'codex') {
-    return [tomlServerPart(join(root, '.codex/config.toml'), tools, server), hooks]
-  }
-  if (agent === 'cursor')
-    return [jsonServerPart(join(root, '.cursor/mcp.json'), tools, server), hooks]
+  const hooks = hookPart({ path, why, shape, root: fields, events, allow })
+  if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
+  if (agent !== 'claude') return [...serving, hooks]
   const skill = join(root, '.claude/skills/leasehold/SKILL.md')
   return [
-    ...importParts(root),
-    jsonServerPart(join(root, '.mcp.json'), tools, server),
+    ...importParts(root, name, 'CLAUDE.md'),
+    ...serving,
     hooks,
     wholePart(skill, 'the working rules in full, when they are needed', SKILL),
   ]
 }
 
-/** Claude Code does not read AGENTS.md by itself. One that is a link to the other needs nothing. */
-function importParts(root: string): InitPart[] {
+/** Some do not read AGENTS.md by themselves. One that is a link to the other needs nothing. */
+function importParts(root: string, name: string, own: string): InitPart[] {
   const rules = join(root, 'AGENTS.md')
-  const inner = join(root, '.claude/CLAUDE.md')
-  const outer = join(root, 'CLAUDE.md')
+  const inner = join(root, '.claude', own)
+  const outer = join(root, own)
   const path = existsSync(inner) && !existsSync(outer) ? inner : outer
   if (existsSync(path) && existsSync(rules) && realpathSync(path) === realpathSync(rules)) return []
   const line = path === inner ? '@../AGENTS.md' : '@AGENTS.md'
   return [
     blockPart({
       path,
-      why: 'Claude Code reads AGENTS.md through this import',
+      why: `${name} reads AGENTS.md through this import`,
       body: line,
       marks: MARKDOWN,
       isTheirs: (others) => others.split(/\r?\n/).some((each) => each.trim() === line),

@@ -3,11 +3,19 @@ import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../../core/refusal.ts'
 import { refuseUnsafeFolder, stateFolder } from '../../../machine/place.ts'
 import { refuseTracked } from '../../../machine/privacy.ts'
-import { type AgentKind, agentsSetUp, FACTS, findAgents, isOnPath } from './agents.ts'
+import {
+  type AgentKind,
+  agentsSetUp,
+  FACTS,
+  findAgents,
+  findUnguarded,
+  isOnPath,
+} from './agents.ts'
 import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, insidePath, isSame, lookAt } from './files.ts'
 import type { InitPart } from './part.ts'
 import { partsOf, stateOf } from './parts.ts'
+import { agentsPluggedIn } from './plugin.ts'
 
 type Action = 'create' | 'merge' | 'chain' | 'replace' | 'keep'
 
@@ -43,7 +51,14 @@ export function planInit(
   // Where another store is named, only the manifest is kept here.
   if (!env['LEASEHOLD_DIR'] && !env['LEASEHOLD_STORE']) refuseUnsafeFolder(state)
   if (existsSync(state)) refuseTracked(state)
-  const changes = changesFor(checkout, partsOf(checkout, agents))
+  const known = agentsSetUp(checkout.root)
+  const plugged = new Set(agentsPluggedIn(checkout.root, env))
+  for (const agent of known) plugged.delete(agent)
+  for (const agent of agents.filter((each) => plugged.has(each))) {
+    notes.push(`${FACTS[agent].name} has Leasehold as a plugin: its hooks are not written again.`)
+  }
+  const written = agents.filter((agent) => !plugged.has(agent))
+  const changes = changesFor(checkout, partsOf(checkout, written))
   return { checkout, state, agents, changes, notes: [...notes, ...notesOn(checkout, env, cwd)] }
 }
 
@@ -55,8 +70,14 @@ function chooseAgents(
 ): { agents: AgentKind[]; notes: string[] } {
   const known = agentsSetUp(root)
   if (said) return { agents: [...new Set([...known, ...said])], notes: [] }
-  if (known.length > 0) return { agents: known, notes: [] }
   const found = findAgents(root, env)
+  if (known.length > 0) {
+    const others = found.filter(({ agent }) => !known.includes(agent))
+    const notes = others.map(({ agent, by }) => {
+      return `${FACTS[agent].name} was found (${by}) and is not set up: init --agent ${agent}`
+    })
+    return { agents: known, notes }
+  }
   if (found.length === 0) {
     const note = 'No agent was found here, so this is for Claude Code. Others: --agent codex,cursor'
     return { agents: ['claude'], notes: [note] }
@@ -78,6 +99,13 @@ function notesOn(checkout: InitCheckout, env: NodeJS.ProcessEnv, cwd: string): s
     notes.push(
       'leasehold is not on the PATH: hooks pass and tools are missing until it is. From its own ' +
         'folder: npm install -g .',
+    )
+  }
+  const unguarded = findUnguarded(root, env)
+  if (unguarded.length > 0) {
+    notes.push(
+      `Not guarded: ${unguarded.join(', ')}. Its edits ask nobody, and reserve nothing: only git ` +
+        'hooks see what it commits.',
     )
   }
   const used = stateFolder(env, cwd)

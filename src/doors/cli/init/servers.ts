@@ -17,28 +17,47 @@ const DEPENDENCY: Server = { command: 'npx', args: ['--no-install', 'leasehold',
 /** How any machine with this repository starts the server: no path of this one is in it. */
 export const serverFor = (isDependency: boolean) => (isDependency ? DEPENDENCY : INSTALLED)
 
-const isOurs = (server: unknown) =>
-  isDeepStrictEqual(server, INSTALLED) || isDeepStrictEqual(server, DEPENDENCY)
+/** How an agent's settings name servers: under which key of a JSON file, or in TOML. */
+export type ServerShape = 'mcpServers' | 'trusted' | 'servers' | 'mcp' | 'toml'
 
-/** `.mcp.json` and `.cursor/mcp.json`. A server of that name that people changed is theirs. */
-export function jsonServerPart(path: string, why: string, server: Server): InitPart {
+function spelled({ command, args }: Server, shape: ServerShape): object {
+  if (shape === 'mcp') return { type: 'local', command: [command, ...args] }
+  return { command, args, ...(shape === 'trusted' && { trust: true }) }
+}
+
+export function serverPart(
+  path: string,
+  why: string,
+  server: Server,
+  shape: ServerShape,
+): InitPart {
+  const part = shape === 'toml' ? tomlServerPart : jsonServerPart
+  return part(path, why, server, shape)
+}
+
+/** A server of that name that people changed is theirs. */
+function jsonServerPart(path: string, why: string, server: Server, shape: ServerShape): InitPart {
+  const key = shape === 'trusted' ? 'mcpServers' : shape
+  const isOurs = (there: unknown) =>
+    [INSTALLED, DEPENDENCY].some((each) => isDeepStrictEqual(there, spelled(each, shape)))
   return textPart({
     path,
     why,
     put: (before) => {
       const json = new JsonText(before, path)
-      const there = json.object(['mcpServers'])?.[NAME]
-      if (there === undefined || (isOurs(there) && !isDeepStrictEqual(there, server))) {
-        json.set(['mcpServers', NAME], server)
+      const there = json.object([key])?.[NAME]
+      const wanted = spelled(server, shape)
+      if (there === undefined || (isOurs(there) && !isDeepStrictEqual(there, wanted))) {
+        json.set([key, NAME], wanted)
       }
       return json.toString()
     },
     take: (now) => {
       const json = new JsonText(now, path)
-      if (!isOurs(json.object(['mcpServers'])?.[NAME])) return now
-      json.remove(['mcpServers', NAME])
-      const { mcpServers } = json.value
-      if (isObject(mcpServers) && Object.keys(mcpServers).length === 0) json.remove(['mcpServers'])
+      if (!isOurs(json.object([key])?.[NAME])) return now
+      json.remove([key, NAME])
+      const servers = json.value[key]
+      if (isObject(servers) && Object.keys(servers).length === 0) json.remove([key])
       return Object.keys(json.value).length === 0 ? undefined : json.toString()
     },
   })
@@ -55,7 +74,7 @@ const PASSED = [
 const listed = (texts: string[]) => `[${texts.map((each) => JSON.stringify(each)).join(', ')}]`
 
 /** `.codex/config.toml`: a table at the end, between markers. One that people wrote is theirs. */
-export function tomlServerPart(path: string, why: string, { command, args }: Server): InitPart {
+function tomlServerPart(path: string, why: string, { command, args }: Server): InitPart {
   const body = `[mcp_servers.${NAME}]
 command = ${JSON.stringify(command)}
 args = ${listed(args)}

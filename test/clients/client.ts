@@ -1,0 +1,50 @@
+import type { Step } from './model.ts'
+import type { Call } from './wires.ts'
+
+/** Where a client works in a trial. */
+export interface Place {
+  repo: string
+  home: string
+  /** Of the scripted model. */
+  port: number
+}
+
+type Env = Record<string, string>
+
+/** What a model asks for, in the words of one client's tools. */
+interface Words {
+  read: (path: string) => Call
+  edit: (path: string, from: string, to: string) => Call
+  /** Writes a whole file, new or not. */
+  write: (path: string, text: string) => Call
+  shell: (command: string) => Call
+  remove?: (path: string) => Call
+  move?: (from: string, to: string) => Call
+  mcp: (tool: string, input: object) => Call
+  /** Has a subagent play a script; the steps that it takes. */
+  subagent?: (script: string) => Step[]
+}
+
+/** One program that people run, as npm has it. */
+export interface Client {
+  kind: string
+  name: string
+  npm: string
+  version: string
+  /** Below node_modules. */
+  program: string
+  env: (world: Place) => Env
+  /** Settings of its own that a person makes when they first use it. */
+  prepare: (world: Place) => void | Promise<void>
+  /** Arguments for one turn without a terminal, all permitted. */
+  once: (prompt: string) => string[]
+  /** The same as people have it who permit edits, and no more. */
+  usual: (prompt: string) => string[]
+  /** The last conversation goes on. */
+  resume: (prompt: string) => string[]
+  /** Arguments for a terminal. */
+  typed: (prompt: string) => string[]
+  /** Installs our plugin from the folder of our package, where a client has plugins. */
+  plug?: (folder: string) => string
+  words: (world: Place) => Words
+}

@@ -1,0 +1,50 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { sandbox } from '../support/processes.ts'
+import { Checkout } from './checkouts.ts'
+
+describe('leasehold init and the agents that it finds', () => {
+  test('names an agent that asks nobody before an edit', async () => {
+    const repo = new Checkout(sandbox())
+    mkdirSync(join(repo.root, '.kiro'))
+    const said = await repo.init(['--dry-run', '--agent', 'claude'])
+    expect(said.out).toContain('Not guarded: Kiro (.kiro).')
+  })
+
+  test('names an agent that came after the repository was set up', async () => {
+    const repo = new Checkout(sandbox())
+    await repo.init(['--yes', '--agent', 'claude'])
+    mkdirSync(join(repo.root, '.gemini'))
+    const said = await repo.init(['--dry-run'])
+    expect(said.out).toContain('Gemini CLI was found (.gemini) and is not set up')
+  })
+
+  test.each([
+    ['claude', '.claude/settings.json', '{ "enabledPlugins": { "leasehold@leasehold": true } }'],
+    ['codex', '.codex/config.toml', '[plugins."leasehold@leasehold"]\nenabled = true\n'],
+    ['gemini', '.gemini/extensions/leasehold/gemini-extension.json', '{}'],
+  ])('does not write hooks for %s where a plugin has them', async (agent, path, text) => {
+    const repo = new Checkout(sandbox())
+    const file = join(repo.place.home, path)
+    mkdirSync(join(file, '..'), { recursive: true })
+    writeFileSync(file, text)
+    const { json } = await repo.init(['--yes', '--json', '--agent', agent])
+    expect(json.notes.join('\n')).toContain('has Leasehold as a plugin')
+    const paths = json.changes.map(({ path: each }: { path: string }) => each)
+    expect(paths.filter((each: string) => each.startsWith(`.${agent}`))).toEqual([])
+    expect(paths).toContain('AGENTS.md')
+  })
+
+  test('writes hooks where the plugin is switched off', async () => {
+    const repo = new Checkout(sandbox())
+    const folder = join(repo.place.home, '.claude')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(
+      join(folder, 'settings.json'),
+      '{ "enabledPlugins": { "leasehold@leasehold": false } }',
+    )
+    const { json } = await repo.init(['--yes', '--json', '--agent', 'claude'])
+    expect(JSON.stringify(json.changes)).toContain('.claude/settings.json')
+  })
+})
