@@ -26,6 +26,9 @@ export function admits(holder: string, agent: string): boolean {
   return agent === holder || agent.startsWith(`${holder}/`)
 }
 
+/** Who is behind a lease that others may contend for is not told. */
+export const STRANGER = 'another agent'
+
 export function sameProcess(a: ProcessRef | null, b: ProcessRef | null): boolean {
   if (a === null || b === null) return false
   return a.host === b.host && a.seat === b.seat && a.pid === b.pid && a.start === b.start

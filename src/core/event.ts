@@ -1,10 +1,11 @@
 import type { Retained } from './retention.ts'
 import type { RunStatus, Status } from './rows.ts'
 
-/** How long a lease was held, and for which user. An event that says so ends a hold. */
+/** How long a lease was held, and for which user and project. Who says so ends a hold. */
 export interface Held {
   held_ms: number
   user?: string
+  project?: string
 }
 
 /** A lease has ended, in one of several ways. */
@@ -79,11 +80,13 @@ export interface EventData {
   'duplicate.resolved': { id: string; action: string }
   /** A person let an edit past a hook. */
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
+  /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
+  'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
   /** An agent took a lock, or reserved a path. */
   'lease.granted': {
     fence: number
     ttl_seconds: number
-    /** After a wait. */
+    /** After a wait; of several locks, the one that was held last says how long. */
     ticket?: string
     waited_ms?: number
     /** Of a reservation. */
@@ -186,11 +189,16 @@ export interface EventData {
   /** A task whose runs were lost too often was set to `failed`. */
   'task.quarantined': { lost: number; run: string | null }
   /** A waiter was chosen to leave its lines, to break a deadlock. */
-  'ticket.broken': { ticket: string; cycle: string[] }
+  'ticket.broken': { ticket: string; cycle: string[]; waited_ms: number }
   /** It is this waiter's turn: it has 2 s to take the lock. */
   'ticket.called': { ticket: string }
   /** An agent joined the lines of these locks. */
-  'ticket.joined': { ticket: string; names: string[] }
+  'ticket.joined': {
+    ticket: string
+    names: string[]
+    /** Of several: the first that was not free. */
+    held?: string
+  }
   /** A waiter is gone without what it waited for. */
   'ticket.left': { ticket: string; waited_ms: number }
   /** A token was made. */

@@ -30,10 +30,14 @@ export type Promised =
   | 'R23'
   | 'R27'
   | 'L3'
+  /** A write that got past the hooks is noticed by nobody. */
+  | 'R52 net'
   /** What a write touches is not held to the scope of its token. */
   | 'R48'
   /** Programs count without a person's approval, and hooks let edits of state folders pass. */
   | 'R50'
+  /** What clients carry is not looked at: only processes tell who asks. */
+  | 'R51'
   | 'R53'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'

@@ -84,6 +84,15 @@ export interface PathTerms {
   family: string | null
   /** Leading folders of the glob without magic. */
   base: string
+  /** What others have left for the holder to read. */
+  waiting?: ForHolder[]
+}
+
+/** A word to a holder: why another asks for a path, or (null) that the path was changed. */
+export interface ForHolder {
+  by: string
+  path: string
+  reason: string | null
 }
 
 /** The latest lease of a lock. An ended one stays, as the memory of the lock's last fence. */

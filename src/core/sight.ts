@@ -1,4 +1,4 @@
-import { admits, type Caller } from './caller.ts'
+import { admits, type Caller, STRANGER } from './caller.ts'
 import { taskOf } from './locks/lease.ts'
 import type { Lease, Share, TableName, Tables } from './rows.ts'
 import { userOf } from './queue/share.ts'
@@ -47,9 +47,6 @@ const notesOf = (id: string) => id.slice(0, id.indexOf('\n'))
 const byNotes = <Row>(idOf: (row: Row) => string) =>
   when<Row>((row, view, caller) => notesSeen(view, notesOf(idOf(row)), caller))
 
-/** Who is behind a lease that others may contend for is not told. */
-export const STRANGER = 'another agent'
-
 function lookAtLease(lease: Lease, view: View, caller: Scoped): Lease | undefined {
   if (admits(caller.agent, lease.holder) || admits(lease.holder, caller.agent)) return lease
   const { path } = lease
@@ -94,7 +91,7 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   lane: when(({ user, project }, _view, { scope }) => {
     return hasUser(scope, user) && hasProject(scope, project)
   }),
-  parking: never,
+  parking: when(({ user }, _view, { scope }) => hasUser(scope, user)),
   limit: when((limit, _view, caller) => limitSeen(limit, caller)),
   queue: always,
   dispatcher: always,

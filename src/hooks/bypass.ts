@@ -2,7 +2,7 @@ import { shortLine } from '../core/one_line.ts'
 import { uniqueId } from '../machine/digest.ts'
 import { carries } from '../machine/proc.ts'
 import { seat } from '../machine/process.ts'
-import { familyHere } from '../machine/sessions.ts'
+import { familyHere } from '../machine/family.ts'
 import type { HookContext } from './context.ts'
 import type { Verdict } from './protocol.ts'
 

@@ -12,6 +12,7 @@ import {
   textIn,
   type Verdict,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 /** Claude Code's events, by their names without case and dashes. */
 export const CLAUDE_EVENTS: Record<string, HookEvent> = {
@@ -31,20 +32,12 @@ export const CLAUDE_EVENTS: Record<string, HookEvent> = {
   stopfailure: 'stop',
 }
 
-/** Tools that write one file, and the field that names it. */
-const WRITING: Record<string, string> = {
-  Edit: 'file_path',
-  Write: 'file_path',
-  MultiEdit: 'file_path',
-  NotebookEdit: 'notebook_path',
-}
+/** Tools after which an agent knows a file as it is, and the fields that name it. */
+const SEEING = /^(?:Read|NotebookRead|Edit|Write|MultiEdit|NotebookEdit|read_file|create_file)$/
+const SEEN = ['file_path', 'notebook_path', 'filePath']
 
-/** Tools after which an agent knows a file as it is. */
-const SEEING: Record<string, string> = {
-  ...WRITING,
-  Read: 'file_path',
-  NotebookRead: 'notebook_path',
-}
+/** Events whose `additionalContext` the model reads. */
+export const HEARD = /^(?:pretooluse|posttooluse|posttoolusefailure|userpromptsubmit)$/
 
 /** Tools that may lead back to us. Only the hook is told which subagent calls them. */
 const ASKING = /^(?:Bash$|mcp__.*leasehold)/
@@ -56,26 +49,26 @@ const SHELL_MS_MAX = 600_000
 export const claude: Protocol = {
   isAlone: true,
   read(event, input, env) {
-    const name = textIn(input, 'hook_event_name') ?? event
+    const name = textIn(input, 'hook_event_name', 'hookEventName') ?? event
     const meant = CLAUDE_EVENTS[plainName(event)]
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const isEdit = meant === 'before' && Object.hasOwn(WRITING, tool)
     const isDone = plainName(event) === 'posttooluse'
-    const files = isEdit ? filesIn(given, WRITING[tool]!) : []
+    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
     return {
       event: meant,
       name,
-      session: textIn(input, 'session_id'),
+      // VS Code runs these hooks too, and spells the fields of its own another way.
+      session: textIn(input, 'session_id', 'sessionId'),
       subagent: textIn(input, 'agent_id'),
+      tool_call: textIn(input, 'tool_use_id'),
       transcript: textIn(input, 'transcript_path'),
+      hears: HEARD.test(plainName(event)),
       cwd: textIn(input, 'cwd') ?? env['CLAUDE_PROJECT_DIR'] ?? process.cwd(),
-      files,
-      ...(isEdit && tool === 'Write' && { whole: files }),
-      ...(isDone && Object.hasOwn(SEEING, tool) && { saw: filesIn(given, SEEING[tool]!) }),
-      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
-      ...(meant === 'before' && tool === 'Bash' && shellCall(given, env)),
+      ...asked,
+      ...(isDone && SEEING.test(tool) && { saw: filesIn(given, ...SEEN) }),
+      ...(command !== undefined && { command, timeout_ms: shellTimeout(given, env) }),
       ...(textIn(input, 'agent_id') && ASKING.test(tool) && { asks: textIn(input, 'tool_use_id') }),
       busy: isBusy(input),
       source: textIn(input, 'source') ?? '',
@@ -84,15 +77,10 @@ export const claude: Protocol = {
   answer: answerLikeClaude,
 }
 
-function shellCall(
-  given: HookFields,
-  env: NodeJS.ProcessEnv,
-): Pick<HookCall, 'command' | 'timeout_ms'> {
-  const command = textIn(given, 'command')
+function shellTimeout(given: HookFields, env: NodeJS.ProcessEnv): number {
   const usual_ms = Number(env['BASH_DEFAULT_TIMEOUT_MS']) || SHELL_MS
   const most_ms = Math.max(Number(env['BASH_MAX_TIMEOUT_MS']) || SHELL_MS_MAX, usual_ms)
-  const timeout_ms = Math.min(numberIn(given, 'timeout') ?? usual_ms, most_ms)
-  return command === undefined ? {} : { command, timeout_ms }
+  return Math.min(numberIn(given, 'timeout') ?? usual_ms, most_ms)
 }
 
 /** Shells and subagents in the background outlive the turn that started them. */
@@ -107,11 +95,11 @@ function isBusy(input: HookFields): boolean {
  * newer ones, so that they show a denial and not a failure. `allow` is never said: it would skip
  * the permissions of the person at the keyboard.
  */
-export function answerLikeClaude({ event, name }: HookCall, verdict: Verdict): Answer {
+export function answerLikeClaude({ event, name, hears }: HookCall, verdict: Verdict): Answer {
   const { deny, context, notice } = verdict
   const denial = { permissionDecision: 'deny', permissionDecisionReason: deny }
   const asked = event === 'before'
-  const speaks = asked || event === 'session_start' || event === 'subagent_start'
+  const speaks = asked || hears || event === 'session_start' || event === 'subagent_start'
   const specific = {
     hookEventName: name,
     ...(asked && deny !== undefined && denial),

@@ -1,6 +1,7 @@
-import { answerLikeClaude, CLAUDE_EVENTS } from './claude.ts'
-import { pathsAdded, pathsInEnvelope } from './patches.ts'
+import { answerLikeClaude, CLAUDE_EVENTS, HEARD } from './claude.ts'
+import { pathsInEnvelope } from './patches.ts'
 import { fieldsIn, type HookEvent, plainName, type Protocol, textIn } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 const EVENTS: Record<string, HookEvent> = {
   ...CLAUDE_EVENTS,
@@ -19,9 +20,8 @@ export const codex: Protocol = {
     const meant = EVENTS[plainName(event)]
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
-    const command = textIn(fieldsIn(input['tool_input']), 'command', 'input', 'patch')
-    const isPatch = meant === 'before' && tool === 'apply_patch'
-    const files = isPatch ? pathsInEnvelope(command ?? '') : []
+    const given = fieldsIn(input['tool_input'])
+    const isDone = plainName(event) === 'posttooluse' && tool === 'apply_patch'
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
@@ -29,12 +29,10 @@ export const codex: Protocol = {
       subagent: textIn(input, 'agent_id'),
       transcript: textIn(input, 'transcript_path'),
       cwd: textIn(input, 'cwd') ?? process.cwd(),
-      files,
-      ...(plainName(event) === 'posttooluse' &&
-        tool === 'apply_patch' && { saw: pathsInEnvelope(command ?? '') }),
-      ...(isPatch && { whole: pathsAdded(command ?? '') }),
-      ...(isPatch && files.length === 0 && { unread: 'this patch names no file' }),
-      ...(meant === 'before' && tool === 'Bash' && command !== undefined && { command }),
+      hears: HEARD.test(plainName(event)),
+      tool_call: textIn(input, 'tool_use_id'),
+      ...(meant === 'before' ? readTool(tool, given) : { files: [] }),
+      ...(isDone && { saw: pathsInEnvelope(textIn(given, 'command', 'input', 'patch') ?? '') }),
     }
   },
   answer(call, verdict) {

@@ -1,4 +1,3 @@
-import { pathsInEnvelope } from './patches.ts'
 import {
   type Answer,
   type HookFields,
@@ -10,6 +9,7 @@ import {
   SILENT,
   textIn,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 const EVENTS: Record<string, HookEvent> = {
   sessionstart: 'session_start',
@@ -30,11 +30,6 @@ const EVENTS: Record<string, HookEvent> = {
   stop: 'stop',
 }
 
-/** Tools that write; the documentation shows no input but the shell's, so every name is tried. */
-const WRITING = /^(?:Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite)$/
-const PATHS = ['file_path', 'path', 'target_file', 'filePath', 'notebook_path', 'target_notebook']
-const PATCHES = ['patch', 'input', 'command', 'diff']
-
 export const cursor: Protocol = {
   // One editor, many conversations.
   isAlone: false,
@@ -43,19 +38,26 @@ export const cursor: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const command =
-      textIn(input, 'command') ?? (tool === 'Shell' ? textIn(given, 'command') : undefined)
+    const isAsked = plainName(event) === 'pretooluse'
+    const { unread, ...asked } = isAsked
+      ? readTool(tool, given)
+      : { files: editedIn(plainName(event), input), unread: undefined }
+    // The event of the shell says it outside of any tool.
+    const command = textIn(input, 'command') ?? asked.command
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'conversation_id', 'session_id'),
       subagent: undefined,
       cwd: cwdOf(input, given, env),
-      files: filesOf(plainName(event), tool, input, given),
+      hears: plainName(event) === 'posttooluse',
+      ...asked,
+      // Its documentation shows the input of no tool but the shell's.
+      ...(unread !== undefined && { unknown: tool }),
       ...(meant === 'before' && command !== undefined && { command }),
     }
   },
-  answer({ event, name }, { deny, context, notice, env }): Answer {
+  answer({ event, name, hears }, { deny, context, notice, env }): Answer {
     const asked = event === 'before'
     if (asked && deny !== undefined) {
       return says({ permission: 'deny', user_message: deny, agent_message: deny })
@@ -64,19 +66,17 @@ export const cursor: Protocol = {
     if (event === 'session_start') return { ...says({ additional_context: context, env }), err }
     // A prompt goes on unless it is refused; in the other events an empty object is no opinion.
     if (plainName(name) === 'beforesubmitprompt') return { ...says({ continue: true }), err }
-    return { ...says({}), err }
+    return { ...says(hears && context !== undefined ? { additional_context: context } : {}), err }
   },
 }
 
 /** JSON, always: with `failClosed` an answer that is none blocks. */
 const says = (output: object): Answer => ({ ...SILENT, out: `${JSON.stringify(output)}\n` })
 
-function filesOf(event: string, tool: string, input: HookFields, given: HookFields): string[] {
-  const isEdited = event === 'afterfileedit' || event === 'aftertabfileedit'
-  const file = isEdited ? textIn(input, 'file_path') : undefined
-  if (file !== undefined) return [file]
-  if (event !== 'pretooluse' || !WRITING.test(tool)) return []
-  return [...filesIn(given, ...PATHS), ...pathsInEnvelope(textIn(given, ...PATCHES) ?? '')]
+/** After the fact, an edit says so itself. */
+function editedIn(event: string, input: HookFields): string[] {
+  if (event !== 'afterfileedit' && event !== 'aftertabfileedit') return []
+  return filesIn(input, 'file_path')
 }
 
 function cwdOf(input: HookFields, given: HookFields, env: NodeJS.ProcessEnv): string {

@@ -7,7 +7,16 @@ import { openDirectly } from '../reach/direct.ts'
 const { touch, check, list, release } = reservations
 
 /** All that a hook ever asks. */
-const ASKED = [touch, check, list, release, locks.lockStatus, tasks.list, hooks.bypass]
+const ASKED = [
+  touch,
+  check,
+  list,
+  release,
+  locks.lockStatus,
+  tasks.list,
+  hooks.bypass,
+  hooks.notice,
+]
 
 /** In a bundle of its own: it takes long to load. */
 export function openDirect(env: NodeJS.ProcessEnv, cwd: string) {

@@ -3,10 +3,11 @@ import { leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../machine/checkout.ts'
 import { loginName } from '../machine/login.ts'
 import { host } from '../machine/process.ts'
-import { namedAgent, sessionHere } from '../machine/sessions.ts'
+import { namedAgent, sessionHere } from '../machine/family.ts'
 import { letPast } from './bypass.ts'
 import { isState } from './kept.ts'
 import { type Conflict, conflictsIn, type HookContext, NAMES_MAX } from './context.ts'
+import { noticed } from './net.ts'
 import { keptPaths, stagedPaths, unpushedPaths } from './git_facts.ts'
 import { type Answer, plainName, SILENT, type Verdict } from './protocol.ts'
 import { conflictText } from './wording.ts'
@@ -42,11 +43,16 @@ export async function guardHistory(
     conflicts.length > 0 ? refusalText(verb, conflicts) : undefined,
   ]
   const denial = text.filter(Boolean).join('\n')
-  const notice =
-    names.length > NAMES_MAX ? `Leasehold looked at the first ${NAMES_MAX} paths only` : undefined
+  const strange = await noticed(context).catch(() => [])
+  const said = [
+    ...(names.length > NAMES_MAX ? [`Leasehold looked at the first ${NAMES_MAX} paths only`] : []),
+    ...strange.map((each) => `Leasehold: ${each}`),
+  ]
+  const notice = said.length > 0 ? said.join('\n') : undefined
   if (denial === '') return notice === undefined ? {} : { notice }
-  if (context.settings.mode === 'warn' && state.length === 0) return { notice: denial }
-  return letPast(context, denial, [...state, ...conflicts.map(({ path }) => path)])
+  const full = [denial, notice].filter(Boolean).join('\n')
+  if (context.settings.mode === 'warn' && state.length === 0) return { notice: full }
+  return letPast(context, full, [...state, ...conflicts.map(({ path }) => path)])
 }
 
 /** A state folder is not shared: to unpack one would be to run the programs that it names. */

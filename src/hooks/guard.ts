@@ -1,14 +1,19 @@
-import { Refusal } from '../core/refusal.ts'
+import { join } from 'node:path'
+import { literalGlob } from '../core/paths/glob.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { type Checkout, checkoutAt } from '../machine/checkout.ts'
+import { keepGuarded, type Owned } from '../machine/guarded.ts'
 import type { InputOf } from '../operations/registry.ts'
+import type { ShownReservation } from '../operations/reservations.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { otherNames } from './hard_links.ts'
+import { beginCall, endCall, noticed } from './net.ts'
 import type { Effects } from './shell/effects.ts'
 import { type Named, namedTargets } from './targets.ts'
-import { conflictText, denialOf, nameText } from './wording.ts'
+import { conflictText, denialOf, nameText, unknownText } from './wording.ts'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
 const MARGIN_SECONDS = 60
@@ -21,50 +26,100 @@ export async function guardTool(
   call: HookCall,
   effects: Effects,
 ): Promise<Verdict> {
+  const { mode } = context.settings
+  const unknown = call.unknown === undefined ? undefined : unknownText(call.unknown)
+  if (unknown !== undefined && mode === 'strict') return letPast(context, unknown, [call.cwd])
   const blocked = await guardGit(context, effects)
-  if (blocked && context.settings.mode !== 'warn') {
-    return letPast(context, blocked.text, blocked.names)
-  }
+  if (blocked && mode !== 'warn') return letPast(context, blocked.text, blocked.names)
   const touched = await touchAll(context, namedTargets(effects.writes, context.around), call)
-  if (!blocked || touched.deny !== undefined) return touched
-  return { ...touched, context: [blocked.text, touched.context].filter(Boolean).join('\n') }
+  if (touched.deny !== undefined) return touched
+  const strange = await strangeChanges(context, call)
+  beginCall(context, call, touched.owned)
+  return spoken([blocked?.text, touched.context, unknown, strange], touched.notice)
+}
+
+const spoken = (lines: (string | undefined)[], notice?: string): Verdict => {
+  const context = lines.filter(Boolean).join('\n')
+  return { ...(context !== '' && { context }), ...(notice !== undefined && { notice }) }
+}
+
+/** What the second net holds, for an agent that will read it. */
+async function strangeChanges(context: HookContext, { hears }: HookCall) {
+  // A change that nobody can be asked about now is noticed again at the next call.
+  const said = hears ? await noticed(context).catch(() => []) : []
+  return said.length === 0 ? undefined : `Leasehold: ${said.join('. ')}.`
 }
 
 /** A sign of life: all that the agent holds lives on. Says what is in the way of none. */
-export function giveSign(
+export async function giveSign(
   context: HookContext,
   call: HookCall,
   { writes }: Effects,
 ): Promise<Verdict> {
-  return touchAll(context, namedTargets(writes, context.around), call)
+  endCall(context, call)
+  const touched = await touchAll(context, namedTargets(writes, context.around), call)
+  if (touched.deny !== undefined) return touched
+  // Of an edit that is told of afterwards only: its agent has the file now, as it is.
+  for (const each of touched.owned) keepGuarded(context.around.folder, each, Date.now())
+  return spoken([touched.context, await strangeChanges(context, call)], touched.notice)
 }
 
-async function touchAll(context: HookContext, named: Named[], call: HookCall): Promise<Verdict> {
+/** What came of a touch, and the files that are the caller's to write now. */
+interface Touched extends Verdict {
+  owned: Owned[]
+}
+
+async function touchAll(context: HookContext, named: Named[], call: HookCall): Promise<Touched> {
   const { settings, around } = context
   const here = { checkout: checkoutAt(around.cwd, around), names: [] }
   const told: string[] = []
+  const reserved: ShownReservation[] = []
   for (const { checkout, names } of named.length > 0 ? named : [here]) {
     for (let at = 0; at === 0 || at < names.length; at += NAMES_AT_ONCE) {
       const some = names.slice(at, at + NAMES_AT_ONCE)
-      const no = await touchSome(context, checkout, some, call, told)
+      const no = await touchSome(context, checkout, some, call, { told, reserved })
       if (no === undefined) continue
-      if (settings.mode !== 'warn') return letPast(context, no, some)
+      if (settings.mode !== 'warn') return { ...(await letPast(context, no, some)), owned: [] }
       told.push(no)
     }
   }
-  return told.length === 0 ? {} : { context: `Leasehold: ${told.join('; ')}` }
+  const owned = named.flatMap((each) => ownedIn(context, each, reserved))
+  return { owned, ...(told.length > 0 && { context: `Leasehold: ${told.join('; ')}` }) }
 }
 
-/** Why `names` must not be written, if so. Adds to `told` what the agent should know. */
+/** Files among `names`. Where edits are only warned about, those that were free. */
+function ownedIn(
+  { caller, settings }: HookContext,
+  { checkout, names }: Named,
+  reserved: readonly ShownReservation[],
+): Owned[] {
+  const { top, checkout: place, project = null } = checkout
+  const found = new Map(reserved.map((each) => [each.path, each]))
+  return names.flatMap((name) => {
+    const mine = found.get(literalGlob(name))
+    if (name.endsWith('/') || (settings.mode === 'warn' && !mine)) return []
+    const holder = mine?.holder ?? reserved[0]?.holder ?? caller.agent
+    const pid = caller.process?.pid ?? null
+    return [{ path: join(top, name), name, checkout: place, project, holder, pid }]
+  })
+}
+
+/** What touches have said so far. */
+interface Heard {
+  told: string[]
+  reserved: ShownReservation[]
+}
+
+/** Why `names` must not be written, if so. Adds to `heard` what the agent should know. */
 async function touchSome(
   context: HookContext,
   checkout: Checkout,
   names: string[],
   call: HookCall,
-  told: string[],
+  heard: Heard,
 ): Promise<string | undefined> {
   try {
-    told.push(...(await touch(context, checkout, names, call, 'auto')))
+    await touch(context, checkout, names, call, 'auto', heard)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     // One name that cannot be reserved must not leave the others without a guard.
@@ -72,17 +127,17 @@ async function touchSome(
       if (names.length === 1) return nameText(names[0]!, error)
       const found: (string | undefined)[] = []
       for (const name of names) {
-        found.push(await touchSome(context, checkout, [name], call, told))
+        found.push(await touchSome(context, checkout, [name], call, heard))
       }
       return found.find((each) => each !== undefined)
     }
     if (!isNo(error)) throw error
     if (context.settings.mode !== 'warn') return denialOf(error)
-    told.push(...(await touch(context, checkout, names, call, 'warn')))
+    await touch(context, checkout, names, call, 'warn', heard)
   }
   // After the touch: of two agents that come at once, one at least sees the other.
   const { held, note } = await otherNames(context, checkout, names)
-  if (note !== undefined) told.push(note)
+  if (note !== undefined) heard.told.push(note)
   return held
 }
 
@@ -97,9 +152,10 @@ async function touch(
   { asking, caller, settings }: HookContext,
   checkout: Checkout,
   paths: string[],
-  { timeout_ms }: HookCall,
+  { timeout_ms, hears }: HookCall,
   mode: 'auto' | 'warn',
-): Promise<string[]> {
+  { told, reserved }: Heard,
+): Promise<void> {
   const { ttl_seconds } = settings
   const keep = timeout_ms === undefined ? 0 : Math.ceil(timeout_ms / 1000) + MARGIN_SECONDS
   const input: InputOf<'reserve.touch'> = {
@@ -110,10 +166,18 @@ async function touch(
     ttl_seconds,
     ...(keep > ttl_seconds && { keep_seconds: Math.min(keep, KEEP_SECONDS_MAX) }),
     reason: EDITING,
+    ...(hears && { hears }),
     process: caller.process,
   }
-  const { warnings } = await asking.ask('reserve.touch', input, caller)
-  return warnings
+  const said = await asking.ask('reserve.touch', input, caller).catch((error: unknown) => {
+    // A daemon that runs since before an upgrade does not know the word: it guards all the same.
+    if (!isRefusal(error, 'invalid') || !error.message.includes('hears: no such')) throw error
+    const { hears: _, ...known } = input
+    return asking.ask('reserve.touch', known, caller)
+  })
+  const words = said.words as string[] | undefined
+  told.push(...said.warnings, ...(words ?? []))
+  reserved.push(...said.reserved)
 }
 
 /** What git would commit, push or throw away, against what others have reserved. */

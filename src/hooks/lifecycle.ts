@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { admits } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { dropCall, dropCalls, dropSession, keepCall, keepSession } from '../machine/sessions.ts'
 import { briefFor } from './brief.ts'
@@ -9,6 +10,7 @@ import { giveSign, guardTool } from './guard.ts'
 import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
+import { endGuard } from './net.ts'
 import { noteSeen, unseenChange } from './seen.ts'
 import { endTurn } from './turn_end.ts'
 import { unreadText } from './wording.ts'
@@ -99,6 +101,7 @@ async function beginSession(context: HookContext): Promise<Verdict> {
 /** All that the conversation had, its subagents' too. The process may begin another one. */
 function endSession(context: HookContext): Promise<Verdict> {
   const { caller, around } = context
+  endGuard(around.folder, ({ holder }) => admits(caller.agent, holder))
   if (caller.process) {
     dropSession(around.folder, caller.process, caller.agent)
     dropCalls(around.folder, caller.process, caller.agent)

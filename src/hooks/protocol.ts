@@ -21,6 +21,10 @@ export interface HookCall {
   saw?: string[]
   /** Why nobody can say what the tool would write, although it would write something. */
   unread?: string | undefined
+  /** A tool that we do not know, and that sounds as if it wrote files: nobody can say which. */
+  unknown?: string | undefined
+  /** The id of this use of a tool, the same before and after it. */
+  tool_call?: string | undefined
   /** A shell command that is about to run. */
   command?: string
   /** The id of a subagent's call that may ask us through another door: a tool of ours, a shell. */
@@ -31,6 +35,8 @@ export interface HookCall {
   busy?: boolean
   /** At the start of a conversation: whether it is new, goes on, or is the copy of another. */
   source?: string
+  /** The agent reads what is said of this event. */
+  hears?: boolean
   /** The event as the agent's own protocol spells it, for the answer. */
   name: string
 }

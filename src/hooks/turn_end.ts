@@ -1,6 +1,8 @@
+import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
+import { endGuard } from './net.ts'
 import type { Verdict } from './protocol.ts'
 
 const LISTED_MAX = 1_000
@@ -33,6 +35,11 @@ export async function endTurn({
       }
       await asking.ask('reserve.release', input, caller).catch(ignoreLost)
     }
+    const { checkout } = first!
+    endGuard(asking.folder, (each) => {
+      const isTheirs = each.holder === caller.agent || !caller.given
+      return isTheirs && each.checkout === checkout && paths.includes(literalGlob(each.name))
+    })
   }
   return {}
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { attempt } from '../core/attempt.ts'
-import { transcriptsHere } from '../machine/sessions.ts'
+import { transcriptsHere } from '../machine/family.ts'
 import { Asking } from './asking.ts'
 import { callerFor } from './identity.ts'
 import { endTurn } from './turn_end.ts'

@@ -13,12 +13,14 @@ export const INSTEAD =
 export function denialOf(refusal: Refusal): string {
   if (refusal.code !== 'held') return `Leasehold: ${refusal.message}. Next: ${refusal.next}`
   const { path } = refusal.details
-  const look = typeof path === 'string' ? ` To see whether it is free: ${checking(path)}` : ''
+  const look = typeof path === 'string' ? ` ${askingText(path)}` : ''
   const next = refusal.details['by_you'] === true ? refusal.next : `${INSTEAD}${look}`
   return `Leasehold: ${refusal.message}. Next: ${next}`
 }
 
-const checking = (path: string) => `leasehold reserve check ${argument(path)}`
+const askingText = (path: string) =>
+  `To see whether it is free: leasehold reserve check ${argument(path)}. ` +
+  `To ask its holder for it: leasehold reserve ask ${argument(path)} --reason WHY`
 
 /** Why a command must not run that would touch what others have. */
 export function conflictText(what: string, conflicts: readonly Conflict[]): string {
@@ -38,6 +40,12 @@ export const nameText = (name: string, { message }: Refusal) =>
 export const unreadText = (why: string) =>
   `Leasehold: ${why} that could be looked up, so nobody can say whether it is free. ` +
   'Next: Write it in the form that the tool documents, with the name of the file on its own line.'
+
+/** What is said of a tool that we do not know. */
+export const unknownText = (tool: string) =>
+  `Leasehold does not know the tool ${word(tool)}, and nobody can say which files it writes. ` +
+  'Next: Edit files with the tools that name them, or reserve first what it will write: ' +
+  'leasehold reserve add GLOB'
 
 export const unreachableText = (error: unknown) => {
   const why = error instanceof Error ? error.message : String(error)

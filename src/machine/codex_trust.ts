@@ -30,23 +30,25 @@ interface Reply {
   result?: { data?: { hooks?: ListedHook[] }[] }
 }
 
+/** A program of the system, where it has it; no package brings it. */
+const [CODEX] = ['codex'] as const
 const LOOK_MS = 15_000
 const HOOKS = '.codex/hooks.json'
 const OURS = /\bleasehold hook codex\b/
 
 /** Asks Codex itself, which takes a second. `unknown` where it is not installed or does not say. */
 export function codexTrust(root: string, env: NodeJS.ProcessEnv): Promise<CodexTrust> {
-  const codex = spawn('codex', ['app-server'], {
+  const codex = spawn(CODEX, ['app-server'], {
     cwd: root,
     env,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const say = (message: object) => codex.stdin.write(`${JSON.stringify(message)}\n`)
-  const answer = new Promise<CodexTrust>((resolve) => {
-    const late = setTimeout(() => resolve('unknown'), LOOK_MS)
+  const answer = new Promise<CodexTrust>((tell) => {
+    const late = setTimeout(() => tell('unknown'), LOOK_MS)
     const end = (trust: CodexTrust) => {
       clearTimeout(late)
-      resolve(trust)
+      tell(trust)
     }
     codex.on('error', () => end('unknown'))
     codex.on('exit', () => end('unknown'))
@@ -56,7 +58,7 @@ export function codexTrust(root: string, env: NodeJS.ProcessEnv): Promise<CodexT
       const lines = (text + chunk.toString()).split('\n')
       text = lines.pop()!
       for (const line of lines) {
-        const { id, result } = attempt(() => JSON.parse(line) as Reply, {} as Reply)
+        const { id, result }: Reply = attempt(() => JSON.parse(line) as Reply, {})
         if (id === 1) {
           say({ method: 'initialized' })
           say({ id: 2, method: 'hooks/list', params: { cwds: [root] } })

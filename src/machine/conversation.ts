@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { attempt } from '../core/attempt.ts'
+import { planted } from '../core/planted.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { ancestors } from './process.ts'
 
@@ -69,6 +70,7 @@ function outerOf({ kind, session }: Conversation, carried: Conversation[]): stri
 
 /** The conversations that an environment names; of several, each but one is around another. */
 function carriedIn(env: Env): Conversation[] {
+  if (planted('R51')) return []
   const { CODEX_THREAD_ID: thread, CODEX_SESSION_ID: root = thread } = env
   const subagent = thread === root ? undefined : thread
   const claude = env['CLAUDE_CODE_SESSION_ID']

@@ -3,24 +3,16 @@ import { join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { admits } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
-import {
-  agentId,
-  carriedHere,
-  commandsBelow,
-  type Conversation,
-  isOf,
-  subagentOf,
-} from './conversation.ts'
 import { sha256 } from './digest.ts'
 import { fileRefusal, systemCode } from './errors.ts'
 import { writePrivate } from './private_file.ts'
-import { ancestors, host, processFact, seat } from './process.ts'
+import { host, processFact, seat } from './process.ts'
 
 /**
  * Which agent a process is, as its hooks said: one small file per process. Whatever that process
  * starts (a shell, `leasehold mcp`, git) finds it among its ancestors, and is the same agent.
  */
-interface SessionFile {
+export interface SessionFile {
   /** Of this boot and pid namespace; a file that was left by another says nothing. */
   seat: string
   /** Several where one process has many conversations: then nobody can tell whose child asks. */
@@ -43,16 +35,13 @@ interface SubagentCall {
   text?: string | undefined
 }
 
-export interface Session {
-  agent: string
-  /** The agent's own process, which what it holds dies with; null where it is not known. */
-  process: ProcessRef | null
-}
-
 const FOLDER = 'sessions'
 const AGENTS_MAX = 32
 /** Looked through when a new file is written: there are few. */
 const FILES_MAX = 1000
+
+/** Most folders have none, and then nobody has to look. */
+export const hasSessions = (folder: string) => existsSync(join(folder, FOLDER))
 
 /** Numbers only: no id that somebody chose becomes part of a file's name. */
 const fileOf = (folder: string, { pid, start }: ProcessRef) =>
@@ -61,7 +50,7 @@ const fileOf = (folder: string, { pid, start }: ProcessRef) =>
 const NOBODY: Omit<SessionFile, 'seat'> = { agents: [], alone: false }
 
 /** What is kept of a process. Refuses (`unavailable`) a file that is there and cannot be read. */
-function read(folder: string, process: ProcessRef): Omit<SessionFile, 'seat'> {
+export function readSession(folder: string, process: ProcessRef): Omit<SessionFile, 'seat'> {
   const file = readFile(fileOf(folder, process))
   return file?.seat === seat ? file : NOBODY
 }
@@ -85,112 +74,8 @@ function readFile(path: string): SessionFile | undefined {
 }
 
 /** The names that are kept of a process. */
-export const namesKept = (folder: string, process: ProcessRef) => read(folder, process).agents
-
-/** Whose child this process is, as far as hooks or the environment say. */
-export interface Family {
-  /** None: of nobody that is known. Several: of one of these. */
-  agents: string[]
-  alone: boolean
-  process: ProcessRef | null
-}
-
-/** What an MCP call says of itself, besides what the environment says. */
-export interface Asked {
-  conversation?: Conversation | undefined
-  /** The id of the call. */
-  call?: string | undefined
-}
-
-type Known = Omit<SessionFile, 'seat'> & { process: ProcessRef }
-
-/**
- * The nearest ancestor that hooks know, and of its conversations the one that the client names
- * (`carriedHere`). A name counts only among those: nobody can act as an agent of another process.
- */
-export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: Asked = {}): Family {
-  const known = nearestKnown(folder)
-  const { conversation } = asked
-  const carried = conversation ? [conversation] : carriedHere(env, known?.process ?? null)
-  if (!known) return elsewhere(folder, env, carried)
-  const { agents, alone, process } = known
-  const said = carried.find((each) => agents.some((agent) => isOf(agent, each)))
-  const agent = said
-    ? agents.find((each) => isOf(each, said))
-    : agents.length === 1
-      ? agents[0]
-      : undefined
-  if (agent === undefined) return { agents, alone, process }
-  const one = said ?? carried.find(({ subagent }) => subagent !== undefined)
-  const own = one ? subagentOf(agent, one) : agent
-  const called = own === agent ? callerIn(folder, process, asked.call) : undefined
-  return { agents: [called ?? own], alone, process }
-}
-
-function nearestKnown(folder: string): Known | undefined {
-  if (!existsSync(join(folder, FOLDER))) return undefined
-  for (const { ref } of ancestors()) {
-    const known = read(folder, ref)
-    if (known.agents.length > 0) return { ...known, process: ref }
-  }
-  return undefined
-}
-
-/** The transcripts of the conversations that the nearest agent above us has. */
-export function transcriptsHere(folder: string) {
-  const { agents = [], transcripts = {}, process } = nearestKnown(folder) ?? {}
-  return agents.flatMap((agent) => {
-    const transcript = transcripts[agent]
-    return transcript === undefined ? [] : [{ agent, transcript, process }]
-  })
-}
-
-/** The subagent whose call this is: by its id, or by the command line of the shell above us. */
-function callerIn(folder: string, process: ProcessRef, id: string | undefined) {
-  const calls = callsOf(folder, process).map(({ call }) => call)
-  if (calls.length === 0) return undefined
-  if (id !== undefined) return calls.find((call) => call.id === id)?.agent
-  const lines = commandsBelow(process).map(bare)
-  const running = calls.filter(({ text }) => {
-    return text !== undefined && lines.some((line) => line.includes(bare(text)))
-  })
-  const agents = new Set(running.map(({ agent }) => agent))
-  return agents.size === 1 ? [...agents][0] : undefined
-}
-
-/** Clients wrap a command in quotes of their own. */
-const bare = (text: string) => text.replaceAll(/['"\\\s\0]/g, '')
-
-/**
- * No ancestor is known: none that hooks have seen can be seen from here. In a sandbox with
- * processes of its own the environment tells whose command this is, and the hooks of that agent,
- * which run outside, have noted its process. Anywhere else there is no process to be had for it.
- */
-function elsewhere(folder: string, env: NodeJS.ProcessEnv, carried: Conversation[]): Family {
-  const [said] = carried
-  if (!said) return { ...NOBODY, process: null }
-  const base = agentId({ ...said, subagent: undefined }, env, { carried })
-  const noted = sessionFiles(folder).find(({ ref, file }) => {
-    return ref.seat !== seat && file.agents.includes(base)
-  })
-  return { agents: [subagentOf(base, said)], alone: true, process: noted?.ref ?? null }
-}
-
-/**
- * Who asks where the environment says `said` (`LEASEHOLD_AGENT`): that agent, unless the one that we
- * descend from is nested under it, and has only inherited the name.
- */
-export const namedAgent = (said: string | undefined, session: Session | undefined) =>
-  session && (said === undefined || admits(said, session.agent)) ? session.agent : said
-
-/** The agent that this process was started by, as far as that is known. */
-export function sessionHere(folder: string, env: NodeJS.ProcessEnv): Session | undefined {
-  return sessionOf(familyHere(folder, env))
-}
-
-export function sessionOf({ agents, process }: Family): Session | undefined {
-  return agents.length === 1 ? { agent: agents[0]!, process } : undefined
-}
+export const namesKept = (folder: string, process: ProcessRef) =>
+  readSession(folder, process).agents
 
 /**
  * Notes that `process` is `agent`: alone, or, where one process has many conversations, among
@@ -203,7 +88,7 @@ export function keepSession(
   how: 'alone' | 'among',
   transcript?: string,
 ): void {
-  const { agents: known, transcripts = {} } = read(folder, process)
+  const { agents: known, transcripts = {} } = readSession(folder, process)
   const isNew = transcript !== undefined && transcripts[agent] !== transcript
   if (known.includes(agent) && (how === 'among' || known.length === 1) && !isNew) return
   const others = how === 'among' ? known.filter((each) => each !== agent) : []
@@ -223,7 +108,7 @@ export function keepSession(
 
 /** The conversation is over; the process may go on with others. */
 export function dropSession(folder: string, process: ProcessRef, agent: string): void {
-  const known = read(folder, process)
+  const known = readSession(folder, process)
   const agents = known.agents.filter((each) => each !== agent)
   if (agents.length === known.agents.length) return
   if (agents.length > 0) write(folder, process, { ...known, agents })
@@ -255,7 +140,7 @@ export function dropCalls(folder: string, process: ProcessRef, agent: string): v
   }
 }
 
-function callsOf(folder: string, { pid, start }: ProcessRef) {
+export function callsOf(folder: string, { pid, start }: ProcessRef) {
   return fileNames(folder)
     .filter((file) => file.isCall && file.pid === pid && file.start === start)
     .flatMap(({ name }) => {
@@ -279,7 +164,7 @@ function removeStale(folder: string): void {
 }
 
 function fileNames(folder: string) {
-  const names = existsSync(join(folder, FOLDER)) ? readdirSync(join(folder, FOLDER)) : []
+  const names = hasSessions(folder) ? readdirSync(join(folder, FOLDER)) : []
   return names.slice(0, FILES_MAX).flatMap((name) => {
     const [, pid, start, call] = /^(\d+)-(\d+)(\.[\da-f]{16})?\.json$/.exec(name) ?? []
     if (pid === undefined) return []
@@ -288,7 +173,7 @@ function fileNames(folder: string) {
 }
 
 /** Every process that is noted, whichever namespace it is in. */
-const sessionFiles = (folder: string) =>
+export const sessionFiles = (folder: string) =>
   fileNames(folder).flatMap(({ name, pid, start, isCall }) => {
     const file = isCall ? undefined : readFile(join(folder, FOLDER, name))
     return file ? [{ file, ref: { host, seat: file.seat, pid, start } }] : []

@@ -1,8 +1,10 @@
 import { recordBypass } from '../core/paths/bypass.ts'
+import { noticeWrites } from '../core/paths/word.ts'
 import * as answers from './answers/locks.ts'
 import { field, writeOperation } from './operation.ts'
 import * as f from './fields.ts'
 import * as p from './path_fields.ts'
+import { shownTold, whereOf } from './reservations.ts'
 import * as s from './schemas.ts'
 
 /** Kept so that it can be asked later who went past a refusal, and why. */
@@ -20,4 +22,22 @@ export const bypass = writeOperation({
   output: answers.bypassed,
   decide: (view, { paths, reason, refusal = null }, caller) =>
     recordBypass(view, { paths, reason, refusal }, caller),
+})
+
+/** A write that no hook could refuse is told to both agents, and to people who watch. */
+export const notice = writeOperation({
+  name: 'hook.notice',
+  touches: ({ project }) => (project ? [{ project }] : []),
+  refuses: ['invalid', 'too_large'],
+  doc: 'Record that reserved files were changed, and not by a tool call of their holder.',
+  input: {
+    paths: p.touchedPaths,
+    project: p.project,
+    checkout: p.checkout,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  output: answers.toldPaths,
+  decide: (view, { paths, process, ...input }, caller) =>
+    shownTold(view, noticeWrites(view, { ...whereOf(input), paths, process }, caller), caller),
 })

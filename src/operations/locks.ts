@@ -196,7 +196,7 @@ export const handOffLock = writeOperation({
   doc: 'Pass a lock to another agent, with no moment in which anyone else could take it.',
   tool: 'hand_off_lock',
   input: {
-    name: f.lockNameAlone,
+    name: f.anyLockNameAlone,
     task_id: f.lockedTask,
     fence: f.fence,
     to: f.toAgent,

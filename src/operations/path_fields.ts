@@ -56,6 +56,17 @@ export const why = field(
   'The reason, shown to agents that are refused.',
   '--reason <text>',
 )
+/** About 25 tokens: the holder pays for reading it. */
+const ASKED_MAX = 100
+export const asked = field(
+  () => s.plain(ASKED_MAX),
+  'Why you need them, for the holder to read.',
+  '--reason <text>',
+)
+export const hears = field(
+  s.flag,
+  'The agent will read the answer: tell what others have left for it.',
+)
 export const mode = field(
   s.mode,
   'auto: reserve free paths; strict: refuse paths that you have not reserved; warn: only warn.',

@@ -52,6 +52,7 @@ export const registry = [
   reservations.list,
   reservations.check,
   reservations.touch,
+  reservations.ask,
   agents.listAgents,
   agents.beat,
   tokens.create,
@@ -80,7 +81,10 @@ export const registry = [
   duplicates.list,
   duplicates.resolve,
   hooks.bypass,
+  hooks.notice,
   stats.now,
+  stats.stuck,
+  events.spans,
 ] as const
 
 export type Registered = (typeof registry)[number]

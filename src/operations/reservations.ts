@@ -1,4 +1,4 @@
-import type { Caller } from '../core/caller.ts'
+import { type Caller, STRANGER } from '../core/caller.ts'
 import { showLease } from '../core/locks/lease.ts'
 import { isPattern } from '../core/paths/glob_syntax.ts'
 import { askerOf, isReservation, nothingLooked, type Reservation } from '../core/paths/overlap.ts'
@@ -6,6 +6,8 @@ import { scopeOf, type Where } from '../core/paths/path_terms.ts'
 import { releaseAll, releasePaths, reservePaths } from '../core/paths/reservation.ts'
 import type { Lease } from '../core/rows.ts'
 import { judgePath, touchPaths, type PathVerdict } from '../core/paths/touch.ts'
+import { askHolders, type ToldPath } from '../core/paths/word.ts'
+import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
@@ -35,7 +37,7 @@ interface Placed {
   repository?: string | null | undefined
 }
 
-const whereOf = ({ project, checkout, repository }: Placed): Where => ({
+export const whereOf = ({ project, checkout, repository }: Placed): Where => ({
   project: project ?? '',
   checkout: checkout || null,
   repository: repository ?? null,
@@ -181,6 +183,41 @@ function shownVerdict(view: View, verdict: PathVerdict, asker: Caller) {
   }
 }
 
+/** What became of each path, in the same words; who is not the caller's to know is not named. */
+export function shownTold(view: View, told: readonly ToldPath[], caller: Caller) {
+  const sight = sightOf(view, caller, true)
+  const items = told.map(({ path, verdict, told: isTold }) => {
+    if (verdict.state === 'free') return { path, state: verdict.state, told: isTold }
+    const holder = sight.get('lease', verdict.lease.name)?.holder ?? STRANGER
+    const { expires_at } = showLease(view, verdict.lease)
+    return { path, state: verdict.state, told: isTold, holder, expires_at }
+  })
+  return { items, next: null }
+}
+
+/** What a refused agent can do besides waiting. */
+export const ask = writeOperation({
+  name: 'reserve.ask',
+  touches: ({ project }) => (project ? [{ project }] : []),
+  refuses: ['invalid', 'too_large'],
+  doc: 'Leave a reason for those who hold paths that you need; each reads it once.',
+  tool: 'ask_for_paths',
+  input: {
+    paths: p.paths,
+    project: p.project,
+    checkout: p.checkout,
+    reason: p.asked,
+    process: f.holderProcess,
+    request_id: f.requestId,
+  },
+  output: answers.toldPaths,
+  command: 'reserve ask paths…',
+  decide: (view, { paths, process, reason, ...input }, caller) => {
+    const told = askHolders(view, { ...whereOf(input), paths, process, reason }, caller)
+    return shownTold(view, told, caller)
+  },
+})
+
 export type ShownCheck = ReturnType<typeof check.decide>['items'][number]
 
 /** What a hook asks before an edit, and as a sign of life after it: one round trip. */
@@ -198,15 +235,16 @@ export const touch = writeOperation({
     ttl_seconds: p.ttlSeconds,
     keep_seconds: p.keepSeconds,
     reason: p.why,
+    hears: p.hears,
     process: f.holderProcess,
     request_id: f.requestId,
   },
   output: answers.touched,
   spends: ({ paths }) => ({ leases: paths.length }),
-  decide: (view, { paths, mode, process, reason = null, ...input }, caller) => {
+  decide: (view, { paths, mode, process, hears, reason = null, ...input }, caller) => {
     const keep_ms = (input.keep_seconds ?? 0) * 1000
-    const ask = { paths, mode, process, reason, keep_ms, ttl_ms: input.ttl_seconds * 1000 }
-    const touched = touchPaths(view, { ...whereOf(input), ...ask }, caller)
+    const how = { paths, mode, process, hears, reason, keep_ms, ttl_ms: input.ttl_seconds * 1000 }
+    const touched = touchPaths(view, { ...whereOf(input), ...how }, caller)
     const reserved = touched.reserved.map((lease) => showReservation(view, lease))
     return { ...touched, reserved }
   },

@@ -2,6 +2,7 @@ import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
 import { lockOf } from '../core/locks/lease.ts'
 import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
+import type { RunOutput } from '../machine/run_output.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
@@ -120,7 +121,7 @@ const OUTPUT_MAX = 256 * 1024
 export const output = readOperation({
   name: 'run.output',
   refuses: ['invalid', 'not_found'],
-  doc: 'Output of a run, as far as this machine has it: the end of it, or what came since.',
+  doc: 'Output of a run, as far as this machine has it: the end, the beginning, or piece by piece.',
   input: {
     id: f.runId,
     bytes: field(
@@ -133,14 +134,34 @@ export const output = readOperation({
       'Continue after the last piece: the `next` that it returned.',
       '--after <next>',
     ),
+    before: field(
+      () => s.optional(s.outputPlace()),
+      'The piece before one: the `begin` that it returned.',
+      '--before <begin>',
+    ),
+    from: field(
+      () => s.optional(s.outputEnd()),
+      'Begin with the first piece instead of the last.',
+      '--from <end>',
+    ),
   },
   output: answers.output,
-  lookup: async (store, { id, bytes, after }) => store.output?.(id, after, bytes),
+  lookup: async (store, { id, bytes, ...which }) => store.output?.(id, which, bytes),
   decide: (view, { id }, _caller, _ticket, found) => {
     const run = getRun(view, id)
-    const { text, next, skipped } = found ?? NOTHING
-    return { id, text, next, skipped, is_kept: found !== undefined, ended_at: run.ended_at }
+    const shown: Shown = found ?? NOTHING
+    return { id, ...shown, is_kept: found !== undefined, ended_at: run.ended_at }
   },
 })
 
-const NOTHING = { text: '', next: null, skipped: false }
+/** There are no places in what is not kept. */
+type Shown = Omit<RunOutput, 'begin' | 'next'> & Record<'begin' | 'next', string | null>
+
+const NOTHING: Shown = {
+  text: '',
+  begin: null,
+  next: null,
+  skipped: false,
+  is_first: true,
+  bytes_total: 0,
+}

@@ -77,6 +77,7 @@ export const runId = () =>
 
 export const outputPlace = () =>
   z.string('must be text').check(z.regex(/^\d{1,20}-\d{1,15}$/, 'must be the `next` of a piece'))
+export const outputEnd = () => z.enum(['first', 'last'], 'must be first or last')
 
 export const runStatus = () => z.enum(RUN_STATUSES, `must be one of ${RUN_STATUSES.join(', ')}`)
 

@@ -1,13 +1,15 @@
-import { activeAlerts, showAlert } from '../core/stats/alert.ts'
+import { alertOf, alertsNow, type ShownAlert } from '../core/stats/alert.ts'
 import { lookNow } from '../core/stats/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stats/report.ts'
+import { healthOf, lookStuck } from '../core/stats/stuck.ts'
 import type { Damage } from '../stores/damage.ts'
 import type { Trouble } from '../stores/writer/meter.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
-import { readOperation } from './operation.ts'
+import { field, readOperation } from './operation.ts'
+import * as s from './schemas.ts'
 
 export const get = readOperation({
   name: 'stats.get',
@@ -33,14 +35,37 @@ export const listAlerts = readOperation({
   name: 'alert.list',
   touches: 'whole',
   refuses: [],
-  doc: 'Active alerts: store trouble, expired locks, lost agents, long waits, an old queue.',
+  doc: 'Active alerts: store trouble, expired locks, lost agents, long waits, what needs a person.',
   input: {},
   output: answers.alerts,
   command: 'alert list',
   lookup: troubleOf,
-  decide: (view, _input, _caller, _ticket, trouble) => {
-    const kept = [...activeAlerts(view)].map(showAlert)
-    return { items: [...(trouble ?? []), ...kept], next: null }
+  decide: (view, _input, caller, _ticket, trouble = []) => {
+    const bad = lookStuck(view, caller, []).filter(({ severity }) => severity === 'bad')
+    const standing = bad.map((cause) => alertOf(cause, view.at))
+    return { items: [...trouble, ...alertsNow(view), ...standing], next: null }
+  },
+})
+
+export const stuck = readOperation({
+  name: 'stuck.get',
+  refuses: [],
+  doc: 'What is stuck and why, by root cause, with what can be done; and how the whole is.',
+  input: {
+    limit: field(
+      () => s.or(s.whole(1, 200), 20),
+      'Maximum number of causes (default 20).',
+      '--limit <n>',
+    ),
+  },
+  output: answers.stuck,
+  tool: 'stuck',
+  command: 'stuck',
+  lookup: troubleOf,
+  decide: (view, { limit }, caller, _ticket, trouble = []) => {
+    const causes = lookStuck(view, caller, trouble)
+    const items = causes.slice(0, limit)
+    return { at: view.at, health: healthOf(causes), items, more: causes.length - items.length }
   },
 })
 
@@ -63,15 +88,15 @@ function showDamage({ message, since }: Damage): ShownAlert {
     since,
     told: false,
     undelivered: [],
+    about: [],
   }
 }
 
 export function showTrouble({ message, since, told }: Trouble): ShownAlert {
   const id = `store_trouble@${since}`
-  return { id, rule: 'store_trouble', subject: 'the store', message, since, told, undelivered: [] }
+  const subject = 'the store'
+  return { id, rule: 'store_trouble', subject, message, since, told, undelivered: [], about: [] }
 }
-
-export type ShownAlert = ReturnType<typeof showAlert>
 
 export const now = readOperation({
   name: 'now.get',
@@ -81,8 +106,5 @@ export const now = readOperation({
   input: { limit: f.limit },
   output: answers.now,
   lookup: troubleOf,
-  decide: (view, { limit }, _caller, _ticket, trouble) => {
-    const { alerts, ...look } = lookNow(view, limit)
-    return { ...look, alerts: [...(trouble ?? []), ...alerts] }
-  },
+  decide: (view, { limit }, caller, _ticket, trouble = []) => lookNow(view, limit, caller, trouble),
 })

@@ -25,7 +25,13 @@ async function refused(said: unknown, env: NodeJS.ProcessEnv = {}): Promise<stri
   return problems
 }
 
-const RULES = { lock_expired: true, agent_lost: true, wait_seconds: 300, queue_age_seconds: 3600 }
+const RULES = {
+  lock_expired: true,
+  agent_lost: true,
+  deadlock: true,
+  wait_seconds: 300,
+  queue_age_seconds: 3600,
+}
 const BOUNDS = { store_trouble_seconds: 10, recover_seconds: 300 }
 const ALERTS = { webhook: null, command: null, rules: { ...RULES, ...BOUNDS } }
 

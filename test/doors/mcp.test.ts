@@ -11,7 +11,8 @@ import { toolCost } from './tool_cost.ts'
 const ALL = [
   ...['acquire_lock', 'release_lock', 'create_task', 'claim_task', 'update_task_status', 'explain'],
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
-  ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat'],
+  'ask_for_paths',
+  ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat', 'stuck'],
   ...['enqueue_task', 'queue_status', 'cancel_task', 'reserve_paths', 'release_paths'],
   ...['memory_put', 'memory_get', 'conflicts_list', 'conflict_resolve'],
   ...['memory_search', 'memory_context', 'duplicates_list', 'duplicate_resolve'],

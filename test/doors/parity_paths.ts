@@ -57,6 +57,14 @@ async function touches(p: Player): Promise<void> {
   await p.ask('reserve.touch', 'eli', { ...auto, paths: ['lib/x'], mode: 'warn' })
   await p.ask('reserve.touch', 'eli', { ...auto, paths: ['/etc/passwd'] })
   await p.ask('reserve.touch', 'eli', { ...auto, paths: ['x'.repeat(1025)] })
+  const asked = { ...REPO, paths: ['lib/x', 'free/c'], reason: 'the fix waits for it' }
+  await p.ask('reserve.ask', 'eli', asked)
+  await p.ask('reserve.ask', 'eli', { ...asked, reason: 'x'.repeat(101) })
+  await p.ask('reserve.ask', 'eli', { ...asked, paths: ['../up'] })
+  await p.ask('reserve.touch', 'dot', { ...auto, paths: [], hears: true })
+  await p.ask('hook.notice', 'eli', { ...REPO, paths: ['lib/x', 'free/b', 'free/c'] })
+  await p.ask('hook.notice', 'eli', { ...REPO, paths: ['x'.repeat(1025)] })
+  await p.ask('hook.notice', 'eli', { ...REPO, paths: ['../up'] })
   const past = { reason: 'hotfix', paths: ['lib/x'], refusal: 'lib/x is reserved by dot' }
   await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })
   await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })

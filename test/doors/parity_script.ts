@@ -38,6 +38,8 @@ async function locks(p: Player): Promise<void> {
   const x = await p.ask('lock.acquire', 'ada', { names: ['x'], ttl_seconds: 600 })
   await p.ask('alert.list', 'ada')
   await p.ask('now.get', 'ada')
+  await p.ask('stuck.get', 'ada')
+  await p.ask('span.list', 'ada', { lock: 'x' })
   await p.ask('lock.acquire', 'bob', { names: ['x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'x'] })
   await p.ask('lock.acquire', 'bob', { names: ['y', 'z'], ttl_seconds: 1200.5 })

@@ -139,7 +139,11 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
     'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
+    'hook.notice': { paths: ['a.ts'] },
+    'reserve.ask': { paths: ['a.ts'], reason: 'sample' },
     'now.get': { limit: 5 },
+    'stuck.get': { limit: 5 },
+    'span.list': { since_seconds: 60 },
   } satisfies Record<Name, object>
   return new Map(Object.entries(samples)) as Map<Name, object>
 }

@@ -124,6 +124,8 @@ function samplesOf(user: string): Record<Name, object> {
     'reserve.touch': { paths: ['x/y'], project, mode: 'auto' },
     'reserve.check': { paths: [`${user}/x`], project },
     'reserve.list': { project },
+    'reserve.ask': { paths: [`${user}/x`], project, reason: 'x' },
+    'hook.notice': { paths: [`${user}/x`], project },
     'reserve.release': { project },
     'agent.list': {},
     'agent.heartbeat': {},
@@ -149,6 +151,8 @@ function samplesOf(user: string): Record<Name, object> {
     'stats.get': { since_seconds: 60 },
     'alert.list': {},
     'now.get': {},
+    'stuck.get': {},
+    'span.list': { lock: `task:${user}-busy` },
     'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
   }
 }
@@ -207,6 +211,8 @@ describe.each([
       'duplicate.list',
       'conflict.list',
       'lock.waiters',
+      'stuck.get',
+      'span.list',
     ]) {
       const input = name === 'event.list' ? { limit: 1000 } : {}
       const { items } = await daemon.ok(name, input, { token: tokenOf() })

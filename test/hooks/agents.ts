@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import { openStore, placeOf } from '../../src/stores/open.ts'
 import { BIN, type Running, type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
 
 /** Runs each line's command in a shell, as agents run their hooks, and says what came of it. */
@@ -113,6 +114,12 @@ export class Claude extends AgentProcess {
     return this.before('Bash', call, more)
   }
 
+  /** A tool call is over: what the model hears. */
+  async after(tool_name = 'Bash', tool_use_id = 'toolu_01ABC'): Promise<string> {
+    const done = { tool_name, tool_input: {}, tool_response: {}, tool_use_id }
+    return heard(await this.fire('PostToolUse', done))
+  }
+
   stop(more: Fields = {}): Promise<Said> {
     const rest = { stop_hook_active: false, last_assistant_message: 'Done.', session_crons: [] }
     return this.fire('Stop', { ...rest, background_tasks: [], ...more })
@@ -126,6 +133,15 @@ export class Claude extends AgentProcess {
   static sub(agent_id: string): Fields {
     return { agent_id, agent_type: 'general-purpose' }
   }
+}
+
+/** What a hook says to the model. */
+export function heard({ out }: Said): string {
+  if (out === '') return ''
+  const { hookSpecificOutput: said } = JSON.parse(out) as {
+    hookSpecificOutput?: { additionalContext?: string }
+  }
+  return said?.additionalContext ?? ''
 }
 
 export function expectSilent(said: Said): void {
@@ -175,6 +191,14 @@ export function repository(config?: object): Repo {
   git('commit', '-q', '-m', 'Begin')
   const agent = (session: string) => new Claude(place, repo, session)
   return { place, repo, git, a: agent(SESSIONS.a), b: agent(SESSIONS.b) }
+}
+
+/** The events of a type that the store of a sandbox has. */
+export async function recorded({ state }: Sandbox, wanted: string) {
+  const store = openStore(placeOf({ LEASEHOLD_DIR: state }, '/'))
+  const events = await store.events(0, 1000)
+  await store.close()
+  return events.filter(({ type }) => type === wanted)
 }
 
 /** How an MCP client of 2025 begins. */

@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { BIN } from '../support/processes.ts'
-import { AgentProcess, LEASEHOLD, MCP_HELLO, type Repo, repository, type Said } from './agents.ts'
+import {
+  AgentProcess,
+  LEASEHOLD,
+  MCP_HELLO,
+  type Repo,
+  repository,
+  type Said,
+  TEST_LEASEHOLD,
+} from './agents.ts'
 
 /** What the real programs sent: see test/fixtures/clients. */
 interface Recorded {
@@ -199,7 +207,13 @@ describe('one conversation of codex is one agent', () => {
     const one = new Conversing(repo, new AgentProcess(repo.place, repo.repo), codex)
     await one.process.sh(RESERVE('a.ts'), '', one.from.shell)
     await one.process.sh(RESERVE('b.ts'), '', one.from.subagent_shell)
-    expect(await holders(repo)).toEqual([`a.ts ${codex.id}`, `b.ts ${codex.id}/${codex.sub}`])
+    const plant = { ...one.from.shell, LEASEHOLD_PLANT: 'R51' }
+    await one.process.sh(`${TEST_LEASEHOLD} reserve add c.ts`, '', plant)
+    expect(await holders(repo)).toEqual([
+      `a.ts ${codex.id}`,
+      `b.ts ${codex.id}/${codex.sub}`,
+      expect.stringMatching(/^c\.ts cli:/),
+    ])
   })
 })
 
@@ -212,4 +226,31 @@ test('a client that runs inside another is nested under it, through every door',
   await inner.shell(RESERVE('b.ts'))
   const own = `${CLIENTS[0].id}/codex-${codex.id.slice(6)}`
   expect(await holders(repo)).toEqual([`a.ts ${own}`, `b.ts ${own}`])
+})
+
+/** A program that an agent starts, and that is an agent itself: it runs the hook below itself. */
+const INNER = (hook: string) => {
+  const start = `spawnSync('sh', ['-c', '${hook}; exit'], { stdio: 'inherit' })`
+  return `"${process.execPath}" -e "require('node:child_process').${start}"`
+}
+
+test('a run is one agent, and one that the run starts is nested under it', async () => {
+  const repo = repository()
+  const [claude] = CLIENTS
+  const env = { LEASEHOLD_AGENT: 'claude:1.1', LEASEHOLD_RUN: '1.1' }
+  const run = new Conversing(repo, new AgentProcess(repo.place, repo.repo, env), claude)
+  await run.hook('SessionStart', 'session-start')
+  await run.shell(RESERVE('a.ts'))
+  await run.tool('reserve_paths', { paths: ['b.ts'] })
+  for (const file of ['a.ts', 'b.ts']) expect(await run.edit(file)).toMatchObject({ code: 0 })
+  expect(await holders(repo)).toEqual(['a.ts claude:1.1', 'b.ts claude:1.1'])
+  const input = { ...run.from.hooks['PreToolUse_edit'], cwd: repo.repo, session_id: 'inner' }
+  const file = { tool_input: { file_path: `${repo.repo}/src/c.ts` }, agent_id: undefined }
+  const hook = `${LEASEHOLD} hook claude pre-tool-use`.replaceAll("'", '')
+  const inner = await run.process.sh(INNER(hook), JSON.stringify({ ...input, ...file }))
+  expect(inner).toMatchObject({ code: 0, out: '', err: '' })
+  // It has ended, and what it had reserved with it.
+  const { items } = await repo.place.ok(['agent', 'list'])
+  const ids = items.map((agent: { id: string }) => agent.id)
+  expect(ids).toContain('claude:1.1/claude-inner')
 })

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN } from '../support/processes.ts'
-import { Claude, expectSilent, type Repo, repository } from './agents.ts'
+import { Claude, expectSilent, type Repo, recorded, repository } from './agents.ts'
 
 /** Puts our hooks into the repository, as `init` does. */
 function install({ repo }: Repo): void {
@@ -59,6 +59,8 @@ describe('git', () => {
     const past = person(['commit', '-qam', 'Hot'], { LEASEHOLD_BYPASS: 'hotfix' })
     expect(past.code).toBe(0)
     expect(past.err).toContain('bypassed (LEASEHOLD_BYPASS: hotfix); it is on record')
+    const kept = await recorded(made.place, 'hook.bypassed')
+    expect(kept.map(({ data }) => data)).toMatchObject([{ paths: ['a.ts'], reason: 'hotfix' }])
   })
 
   test('a subagent’s files may be committed by its family', async () => {

@@ -2,7 +2,15 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN } from '../support/processes.ts'
-import { Claude, expectDenied, expectSilent, repository, type Said, SESSIONS } from './agents.ts'
+import {
+  Claude,
+  expectDenied,
+  expectSilent,
+  recorded,
+  repository,
+  type Said,
+  SESSIONS,
+} from './agents.ts'
 
 const spoken = (said: Said) =>
   JSON.parse(said.out) as {
@@ -46,11 +54,7 @@ describe('modes', () => {
       /bypassed \(LEASEHOLD_BYPASS: the site is down\); it is on record/,
     )
     expectSilent(await b.edit('b.ts'))
-    const { openStore, placeOf } = await import('../../src/stores/open.ts')
-    const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, '/'))
-    const events = await store.events(0, 100)
-    await store.close()
-    const bypasses = events.filter(({ type }) => type === 'hook.bypassed')
+    const bypasses = await recorded(place, 'hook.bypassed')
     const refusal = expect.stringContaining('is reserved by claude:aaaaaaaa') as string
     const data = { paths: ['a.ts'], reason: 'the site is down', refusal }
     expect(bypasses).toMatchObject([{ agent: b.id, data }])

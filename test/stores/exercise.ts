@@ -26,6 +26,7 @@ import { exerciseQueueSettling } from './exercise/queue_settle.ts'
 import { exerciseReservations } from './exercise/reservations.ts'
 import { exerciseRetention } from './exercise/retention.ts'
 import { exerciseStats } from './exercise/stats.ts'
+import { exerciseStuck } from './exercise/stuck.ts'
 import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
@@ -77,6 +78,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueExplain(begin)
     exerciseReservations(begin)
     exerciseStats(begin)
+    exerciseStuck(begin)
     exerciseRetention(begin)
     exerciseWriter(begin)
     exerciseMemory(begin)

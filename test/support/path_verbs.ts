@@ -4,6 +4,7 @@ import { releaseAll, releasePaths, reservePaths } from '../../src/core/paths/res
 import type { ProcessRef } from '../../src/core/rows.ts'
 import { nothingLooked } from '../../src/core/paths/overlap.ts'
 import { judgePath, type Mode, touchPaths } from '../../src/core/paths/touch.ts'
+import { askHolders, noticeWrites } from '../../src/core/paths/word.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 
 interface Options extends Partial<Where> {
@@ -46,11 +47,24 @@ export class PathVerbs {
   touch(
     paths: string | string[],
     caller: Caller,
-    options: Options & { mode?: Mode; keep_ms?: number } = {},
+    options: Options & { mode?: Mode; keep_ms?: number; hears?: boolean } = {},
   ) {
     const { mode = 'auto', ttl_ms = TTL_MS, process = null, reason = null, ...where } = options
     const ask = { paths: [paths].flat(), mode, ttl_ms, process, reason, ...HERE, ...where }
     return this.store.write((view) => touchPaths(view, ask, caller))
+  }
+
+  /** Leaves a reason for who holds these paths; says of which its holder will read. */
+  async ask(paths: string | string[], caller: Caller, reason: string): Promise<boolean[]> {
+    const ask = { paths: [paths].flat(), process: null, reason, ...HERE }
+    return (await this.store.write((view) => askHolders(view, ask, caller))).map(({ told }) => told)
+  }
+
+  /** These paths were changed by nobody knows whom. */
+  async notice(paths: string | string[], caller: Caller): Promise<string[]> {
+    const ask = { paths: [paths].flat(), process: null, ...HERE }
+    const told = await this.store.write((view) => noticeWrites(view, ask, caller))
+    return told.map(({ verdict }) => verdict.state)
   }
 
   /** `free`, `mine`, or who holds it. */

@@ -24,7 +24,9 @@ export function handOff(view: View, ask: HandOff, caller: Caller): Lease {
   refuseSecondUser(view, [ask.name], ask.to)
   const receiver: Caller = { agent: ask.to, given: true, process: null, admin: false, under: null }
   const ttl_ms = ask.ttl_ms ?? old.ttl_ms
-  const lease = grantLease(view, ask.name, receiver, { ttl_ms, process: null })
+  // A reservation stays one: without its paths it would keep nobody out.
+  const paths = old.path && { path: old.path }
+  const lease = grantLease(view, ask.name, receiver, { ttl_ms, process: null, ...paths })
   const id = taskOf(ask.name)
   const task = id === undefined ? undefined : view.get('task', id)
   if (task?.status === 'in_progress') {

@@ -1,4 +1,4 @@
-import type { Ending } from '../event.ts'
+import type { Ending, Held } from '../event.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { family } from './family.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
@@ -103,10 +103,15 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
   if (how === 'expired') noticeLoss(view, lease)
 }
 
-/** How long a lease was held, and for which user it ran. An event that says so ends a hold. */
-export function heldFor(view: View, { acquired_ms, terms }: Lease) {
-  const user = terms?.limits.map(userOf).find((each) => each !== undefined)
-  return { held_ms: view.now - acquired_ms, ...(user !== undefined && { user }) }
+/** How long a lease was held, and for whom it ran. An event that says so ends a hold. */
+export function heldFor(view: View, { acquired_ms, terms }: Lease): Held {
+  const held: Held = { held_ms: view.now - acquired_ms }
+  for (const key of terms?.limits ?? []) {
+    const user = userOf(key)
+    if (user !== undefined) held.user = user
+    else if (key.startsWith('project:')) held.project = key.slice(8)
+  }
+  return held
 }
 
 /** The same without an event of its own, for a change whose event says it all. */
@@ -268,7 +273,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
-      : `Wait for it, or take other work. An admin can free it: ${freeing(lease)}`,
+      : `Wait for it, or take other work. ${freeing(lease, caller)}`,
     details: {
       name: lease.name,
       holder: lease.holder,
@@ -281,7 +286,17 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   })
 }
 
-const freeing = (lease: Lease) => `leasehold lock force-release ${argument(lease.name)}`
+/**
+ * Who can free what another holds, and how. An agent may not, and would try a command that it was
+ * told: only a person who typed this without an agent's name, or an admin, reads it.
+ */
+export function freeing(
+  { name }: Lease,
+  { admin, given }: Pick<Caller, 'admin' | 'given'>,
+): string {
+  if (given && !admin) return 'Only a person can free it: ask your user.'
+  return `An admin can free it: leasehold lock force-release ${argument(name)}`
+}
 
 /** Whether the command started under this lease may still run. */
 export function isRunning(view: View, lease: Lease): boolean {
@@ -318,7 +333,7 @@ export function refuseForeign(view: View, group: GroupRef): void {
 export function refuseWhileRunning(view: View, lease: Lease): void {
   if (!isRunning(view, lease)) return
   throw new Refusal('illegal_move', `A command still runs under ${word(lease.name)}`, {
-    next: `The lock is free when the command ends. An admin can stop it: ${freeing(lease)}`,
+    next: 'The lock is free when the command ends. A person can stop it, by a force-release.',
     details: { name: lease.name, pid: lease.group?.pid },
   })
 }

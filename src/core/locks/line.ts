@@ -69,7 +69,9 @@ function uncall(view: View, ticket_id: string): void {
 export function leaveLines(view: View, ticket: Ticket): void {
   dropTicket(view, ticket)
   const queued = ticket.names.find((name) => /^(?:task|user):/.test(name))
-  const held = queued ?? ticket.names[0] ?? null
+  const { names } = ticket
+  const blocking = names.length > 1 ? names.find((name) => !isFree(view, name)) : undefined
+  const held = queued ?? blocking ?? names[0] ?? null
   const data = { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }
   view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
 }
@@ -87,8 +89,9 @@ function dropPlaces(view: View, ticket: Ticket): void {
 export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
   dropPlaces(view, ticket)
   putTicket(view, { ...ticket, cycle, seen_ms: view.now })
-  const data = { ticket: ticket.id, cycle }
-  view.record({ type: 'ticket.broken', agent: ticket.agent, lock: null, task: null, data })
+  const data = { ticket: ticket.id, cycle, waited_ms: view.now - ticket.asked_ms }
+  const lock = ticket.names[0] ?? null
+  view.record({ type: 'ticket.broken', agent: ticket.agent, lock, task: null, data })
 }
 
 /** Keeps tickets whose waiters still wait. Returns the ids of those that are gone. */
@@ -172,4 +175,18 @@ export function positionOf(view: View, name: string, id: string): number {
 /** Whether `ticket` may take all its locks now: it heads every line, and every lock is free. */
 export function isTurnOf(view: View, ticket: Ticket): boolean {
   return ticket.names.every((name) => isFree(view, name) && headOf(view, name)?.id === ticket.id)
+}
+
+/** How many wait for `name`, as far as is counted. */
+export function waitersIn(view: View, name: string): number {
+  let count = 0
+  for (const _ of view.scan('line_of', name)) if (++count === POSITION_MAX) break
+  return count
+}
+
+/** Of several locks that were waited for, the one that kept the waiter to the end. */
+export function freedLast(view: View, names: string[]): string | undefined {
+  if (names.length === 1) return names[0]
+  const endedAt = (name: string) => view.get('lease', name)?.ended_at ?? ''
+  return names.reduce((last, name) => (endedAt(name) > endedAt(last) ? name : last))
 }

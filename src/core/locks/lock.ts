@@ -14,6 +14,7 @@ import {
   taskOf,
 } from './lease.ts'
 import { LINE_AGING_MS, POSITION_MAX } from '../bounds.ts'
+import * as line from './line.ts'
 import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicket } from './line.ts'
 import { planted } from '../planted.ts'
 import { argument, word } from '../quote.ts'
@@ -59,7 +60,8 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   const blocked = firstBlocked(view, names, ask, caller)
   if (!blocked) {
     if (ticket) dropTicket(view, ticket)
-    return names.map((name) => takeLock(view, name, ask, caller, ticket))
+    const waited = ticket && { ticket, last: line.freedLast(view, names) }
+    return names.map((name) => takeLock(view, name, ask, caller, waited))
   }
   if (ask.ticket_id === undefined) {
     if (planted('S5')) return takeSome(view, names, ask, caller)
@@ -67,7 +69,9 @@ export function acquireLocks(view: View, ask: AcquireLocks, caller: Caller): Lea
   }
   // Looking at the lines takes out waiters that are gone; this one may have been among them.
   const still = view.get('ticket', ask.ticket_id)
-  return still ? wait(view, still, caller) : join(view, names, ask, caller)
+  return still
+    ? wait(view, still, caller)
+    : join(view, names, { ...ask, held: blocked.details['name'] }, caller)
 }
 
 /** Looks no further than the first that is not free: a hundred may be asked for at once. */
@@ -108,14 +112,7 @@ export function blockedBy(
   const head = headOf(view, name)
   if (!head || head.id === ask.ticket_id) return undefined
   // A waiter does not get this answer, so nobody need be counted for it.
-  return promisedTo(name, head, ask.ticket_id === undefined ? waitersIn(view, name) : 0)
-}
-
-/** How many wait for `name`, as far as is counted. */
-function waitersIn(view: View, name: string): number {
-  let count = 0
-  for (const _ of view.scan('line_of', name)) if (++count === POSITION_MAX) break
-  return count
+  return promisedTo(name, head, ask.ticket_id === undefined ? line.waitersIn(view, name) : 0)
 }
 
 /** The lock of a user is held by a claim; or by nobody, if the limit of that user is 0. */
@@ -153,7 +150,7 @@ function takeLock(
   name: string,
   ask: AcquireLocks,
   caller: Caller,
-  ticket?: Ticket,
+  waited?: { ticket: Ticket; last: string | undefined },
 ): Lease {
   const lease = grantLease(view, name, caller, ask)
   keepRun(view, lease)
@@ -165,7 +162,8 @@ function takeLock(
     data: {
       fence: lease.fence,
       ttl_seconds: lease.ttl_ms / 1000,
-      ...(ticket && { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }),
+      ...(waited && { ticket: waited.ticket.id }),
+      ...(waited?.last === name && { waited_ms: view.now - waited.ticket.asked_ms }),
     },
   })
   breakCyclesThrough(view, lease)
@@ -192,7 +190,10 @@ function promisedTo(name: string, head: Ticket, waiters: number): Refusal {
   )
 }
 
-function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): Waiting {
+/** `held`: the first of the locks that is not free. */
+type Joining = AcquireLocks & { held: unknown }
+
+function join(view: View, names: string[], ask: Joining, caller: Caller): Waiting {
   const under = caller.under ? view.get('lease', caller.under.lock) : undefined
   const inherits = under && under.fence === caller.under?.fence
   const ticket: Ticket = {
@@ -222,7 +223,7 @@ function join(view: View, names: string[], ask: AcquireLocks, caller: Caller): W
     agent: caller.agent,
     lock: names[0] ?? null,
     task: null,
-    data: { ticket: ticket.id, names },
+    data: { ticket: ticket.id, names, ...(names.length > 1 && { held: String(ask.held) }) },
   })
   return { waiting: ticket.id }
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.ts'
 import { type Glob, parseGlob } from './glob.ts'
-import { endLease, type Grant, grantLease, settleLease, timesOf } from '../locks/lease.ts'
+import { endLease, freeing, type Grant, grantLease, settleLease, timesOf } from '../locks/lease.ts'
 import { extend, releaseLock } from '../locks/lock.ts'
 import {
   askerOf,
@@ -65,17 +65,19 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
   const mine = ownOf(view, glob.text, ask, asker)
   const same = mine.find(({ path }) => path.shared === shared)
   const reason = ask.reason ?? same?.path.reason ?? null
-  const path = termsOf(glob, ask, { shared, reason })
+  const terms = termsOf(glob, ask, { shared, reason })
   if (same) {
+    const { waiting } = same.path
+    const path = { ...terms, ...(waiting && { waiting }) }
     const process = ask.process ?? same.process
     const spoken = { ...same, path, process, seat: process?.seat ?? null }
     return extend(view, spoken, ttl_ms) as Reservation
   }
   for (const other of mine) endLease(view, other, 'released', asker.agent)
   const name = freeName(view, glob, ask, asker)
-  const lease = grantLease(view, name, asker, { ttl_ms, process: ask.process, path })
-  const { project, checkout } = path
-  const data = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: path.glob }
+  const lease = grantLease(view, name, asker, { ttl_ms, process: ask.process, path: terms })
+  const { project, checkout } = terms
+  const data = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: terms.glob }
   view.record({
     type: 'lease.granted',
     agent: asker.agent,
@@ -120,7 +122,8 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   return new Refusal('held', `${what} by ${whose} until ${times.expires_at}${why}`, {
     next: by_you
       ? 'Another process or terminal with your agent id has it: release it there.'
-      : `Work on other files, or ask again then: leasehold reserve list. ${freeing(lease)}`,
+      : `Work on other files, or ask again then: leasehold reserve list. ${asking(asked)} ` +
+        freeing(lease, asker),
     details: {
       path: asked,
       name: lease.name,
@@ -137,8 +140,8 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   })
 }
 
-const freeing = ({ name }: Reservation) =>
-  `An admin can free it: leasehold lock force-release ${argument(name)}`
+const asking = (path: string) =>
+  `To ask its holder for it: leasehold reserve ask ${argument(path)} --reason WHY.`
 
 function worktreeWarnings(
   view: View,

@@ -17,6 +17,7 @@ import type { Where } from './path_terms.ts'
 import { argument, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { heldPath, ownOf, reservePaths } from './reservation.ts'
+import { sayWaiting, takeWaiting } from './waiting.ts'
 import type { Lease } from '../rows.ts'
 import { standing } from '../locks/standing.ts'
 import type { View } from '../view.ts'
@@ -64,6 +65,8 @@ export interface Touch extends Grant, Where {
   reason: string | null
   /** How long the asker may be silent from now on, where that is longer than the TTL. */
   keep_ms?: number | undefined
+  /** Whether the agent will read the answer: then it gets what others have left for it. */
+  hears?: boolean | undefined
 }
 
 interface Touched {
@@ -71,6 +74,8 @@ interface Touched {
   /** How many reservations of the caller live on because of this. */
   renewed: number
   warnings: string[]
+  /** What others have left for the caller, as sentences; gone once it was told. */
+  words: string[]
 }
 
 /**
@@ -85,7 +90,8 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
   const wanted: string[] = []
   const others = ask.paths.filter((path) => !isTouched(view, path, ask, asker))
   // Touched a moment ago: what the caller holds was renewed then, all of it.
-  if (ask.paths.length > 0 && others.length === 0) return { reserved: [], renewed: 0, warnings }
+  if (ask.paths.length > 0 && others.length === 0)
+    return { reserved: [], renewed: 0, warnings, words: [] }
   const looked = nothingLooked()
   for (const path of others) {
     const verdict = judgePath(view, path, ask, asker, looked)
@@ -97,14 +103,14 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
       wanted.push(literalGlob(path))
     } else if (ask.mode === 'strict' && verdict.state === 'free') throw notReserved(path)
   }
-  const renewed = renewAll(view, ask, asker)
-  if (wanted.length === 0) return { reserved: [], renewed, warnings }
+  const { renewed, words } = renewAll(view, ask, asker)
+  if (wanted.length === 0) return { reserved: [], renewed, warnings, words }
   const { leases, warnings: beside } = reservePaths(
     view,
     { ...ask, globs: wanted, shared: false },
     caller,
   )
-  return { reserved: leases, renewed, warnings: [...warnings, ...beside] }
+  return { reserved: leases, renewed, warnings: [...warnings, ...beside], words }
 }
 
 /**
@@ -131,16 +137,20 @@ function notReserved(path: string): Refusal {
  * TTL, reservations by `keep_ms` at least. It counts for the agents that the asker is nested under
  * too: they wait for it in the same process.
  */
-function renewAll(view: View, ask: Touch, asker: Caller): number {
+function renewAll(view: View, ask: Touch, asker: Caller): Pick<Touched, 'renewed' | 'words'> {
   let renewed = 0
+  const words: string[] = []
   for (const agent of [asker.agent, ...parentsOf(asker.agent)]) {
     for (const lease of [...view.scan('leases_held_by', agent)]) {
       if (!isOwn(lease, { ...asker, agent }) || standing(view, lease) !== 'live') continue
       renewed += isReservation(lease) && agent === asker.agent ? 1 : 0
       renew(view, lease, isReservation(lease) ? Math.max(ask.ttl_ms, ask.keep_ms ?? 0) : 0)
+      if (ask.hears && isReservation(lease) && agent === asker.agent) {
+        words.push(...takeWaiting(view, lease).map(sayWaiting))
+      }
     }
   }
-  return renewed
+  return { renewed, words }
 }
 
 /** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */

@@ -50,15 +50,20 @@ export function wholeStatus(view: View) {
 
 export type QueueStatus = ReturnType<typeof wholeStatus>
 
-/** Users with tasks that wait or run, those with the most tasks first. */
+/**
+ * Users with tasks that wait or run, those with the most tasks first. What is fair is shared among
+ * these: who wants nothing now takes nothing from them.
+ */
 function sharesOf(view: View, { pending, active }: ReturnType<typeof queueStatus>) {
   const users = new Set([...Object.keys(pending.by_user), ...Object.keys(active.by_user)])
-  const shares = [...users].map((user) => {
-    const share = shareOf(view, user)
-    const { weight, paused } = share
+  const found = [...users].map((user) => shareOf(view, user))
+  const weights = found.reduce((sum, { weight }) => sum + weight, 0)
+  const shares = found.map((share) => {
+    const { user, weight, paused } = share
+    const fair_share = weight / weights
     const running = active.by_user[user] ?? 0
     const waiting = pending.by_user[user] ?? 0
-    return { user, weight, max: maxOf(view, share), running, pending: waiting, paused }
+    return { user, weight, max: maxOf(view, share), running, pending: waiting, paused, fair_share }
   })
   return shares.toSorted((a, b) => b.running + b.pending - a.running - a.pending)
 }

@@ -1,6 +1,11 @@
-import type { Alert, AlertState, Delivered } from './rows.ts'
-import { queuedFor } from '../tasks/ready.ts'
+import { attempt } from '../attempt.ts'
+import { holdingLease } from '../locks/standing.ts'
+import { word } from '../quote.ts'
+import type { Task } from '../rows.ts'
+import { isPending, queuedFor } from '../tasks/ready.ts'
 import type { View } from '../view.ts'
+import { about, type About, type Cause, lasted } from './cause.ts'
+import type { Alert, AlertState, Delivered } from './rows.ts'
 
 /** More alerts than this at once would help nobody. */
 const ALERTS_MAX = 200
@@ -21,11 +26,74 @@ export interface Condition {
  * An alert as doors show it. `told`: no channel still has to deliver it. `undelivered`: channels
  * that gave up, and why.
  */
-export function showAlert({ key, rule, subject, message, since_at, told, delivery }: Alert) {
-  const undelivered = Object.entries(delivery).flatMap(([channel, { raised }]) => {
-    return raised ? [`${channel}: ${raised}`] : []
-  })
-  return { id: key, rule, subject, message, since: since_at, told, undelivered }
+export interface ShownAlert {
+  id: string
+  rule: string
+  subject: string
+  message: string
+  since: string
+  told: boolean
+  undelivered: string[]
+  about: About[]
+}
+
+/**
+ * What holds now: the oldest first, each in words that are true at this instant. What is over is
+ * left out, although nobody may have said so yet: no daemon may be running.
+ */
+export function* alertsNow(view: View): Generator<ShownAlert> {
+  for (const alert of activeAlerts(view)) {
+    const said = (SAYS[alert.rule] ?? asRaised)(view, alert)
+    if (!said) continue
+    const { key: id, rule, subject, since_at: since, told, delivery } = alert
+    const undelivered = Object.entries(delivery).flatMap(([channel, { raised }]) => {
+      return raised ? [`${channel}: ${raised}`] : []
+    })
+    yield { id, rule, subject, since, told, undelivered, ...said }
+  }
+}
+
+type Said = Pick<ShownAlert, 'message' | 'about'> | undefined
+
+const asRaised = (_view: View, { message, subject }: Alert): Said => ({
+  message,
+  about: about('agent', [subject]),
+})
+
+/** What an alert says when it is looked at, by its rule; undefined: it is over. */
+const SAYS: Record<string, (view: View, alert: Alert) => Said> = {
+  lock_expired: (view, { subject, message }) =>
+    holdingLease(view, subject) ? undefined : { message, about: about('lock', [subject]) },
+  agent_lost: (view, { subject, message }) => {
+    for (const _ of view.scan('leases_held_by', subject)) return undefined
+    return { message, about: about('agent', [subject]) }
+  },
+  long_wait: (view, { key }) => {
+    const id = key.slice(key.indexOf(':') + 1)
+    const ticket = view.get(
+      'ticket',
+      attempt(() => decodeURIComponent(id), id),
+    )
+    if (!ticket || ticket.cycle) return undefined
+    const { agent, names, asked_ms } = ticket
+    const waited = lasted(view.now - asked_ms)
+    const message = `${word(agent)} has waited for ${names.map(word).join(', ')} for ${waited}`
+    return { message, about: [...about('lock', names.slice(0, 3)), ...about('agent', [agent])] }
+  },
+  queue_age: (view, { subject }) => {
+    const task = view.get('task', subject.replace('task ', ''))
+    if (!task || !isPending(task)) return undefined
+    const age = lasted(ageOf(view, task))
+    const message = `task ${task.id} is next in its queue and has waited for ${age}`
+    return { message, about: about('task', [task.id]) }
+  },
+}
+
+/** A root cause that a person has to mend, beside the alerts that were raised. */
+export function alertOf({ id, kind, what, since, about: things }: Cause, at: string): ShownAlert {
+  const subject = things[0]?.id ?? kind
+  const said = { id, rule: kind, subject, message: what, since: since ?? at }
+  return { ...said, told: true, undelivered: [], about: things }
 }
 
 /** Conditions that hold now, the oldest first. */
@@ -133,11 +201,15 @@ export function oldestQueued(view: View): { task: string; age_ms: number } | und
   for (const { user } of view.scan('shares_waiting', '')) {
     if (left-- === 0) break
     for (const task of view.scan('queue_of', user)) {
-      const since_ms = view.wall - Date.parse(task.updated_at)
-      const age_ms = Math.max(0, Math.min(queuedFor(view, task), since_ms))
+      const age_ms = ageOf(view, task)
       if (!oldest || age_ms > oldest.age_ms) oldest = { task: task.id, age_ms }
       break
     }
   }
   return oldest
+}
+
+function ageOf(view: View, task: Task): number {
+  const since_ms = view.wall - Date.parse(task.updated_at)
+  return Math.max(0, Math.min(queuedFor(view, task), since_ms))
 }

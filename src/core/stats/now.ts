@@ -1,4 +1,6 @@
-import { activeAlerts, showAlert } from './alert.ts'
+import type { Caller } from '../caller.ts'
+import { alertsNow, type ShownAlert } from './alert.ts'
+import { healthOf, lookStuck } from './stuck.ts'
 import { lockOf, showLease } from '../locks/lease.ts'
 import { firstInLine } from '../locks/line.ts'
 import { queueStatus } from '../queue/status.ts'
@@ -9,11 +11,15 @@ import type { View } from '../view.ts'
 /** Locks of our own processes, which are not work. */
 const OWN = /^leasehold:/
 
+/** How much of what is stuck a look at everything begins with. */
+const STUCK_MAX = 8
+
 /**
  * What happens now, in one look: running tasks, slots, the queue by user, locks with who waits for
- * them, and alerts. At most `limit` of each; `more` says how many there are beyond that.
+ * them, alerts, and what is stuck. At most `limit` of each; `more` says how many there are beyond
+ * that. `trouble` is what the store cannot keep itself.
  */
-export function lookNow(view: View, limit: number) {
+export function lookNow(view: View, limit: number, caller: Caller, trouble: ShownAlert[]) {
   const { pending, active, dispatchers, paused } = queueStatus(view)
   const running = first(view.scan('tasks_with_status', 'in_progress'), limit, (task) =>
     showRunning(view, task),
@@ -22,9 +28,13 @@ export function lookNow(view: View, limit: number) {
     if (OWN.test(lease.name)) return null
     return { ...showLease(view, lease), waiters: firstInLine(view, lease.name).map((t) => t.agent) }
   })
+  const alerts = first([...trouble, ...alertsNow(view)], limit, (alert) => alert)
+  const causes = lookStuck(view, caller, trouble)
   const waiting = Object.entries(pending.by_user).toSorted(([, a], [, b]) => b - a)
   return {
     at: view.at,
+    health: healthOf(causes),
+    stuck: causes.slice(0, STUCK_MAX),
     paused,
     slots: { used: active.slots_used, max: active.slots_max },
     dispatchers,
@@ -36,8 +46,14 @@ export function lookNow(view: View, limit: number) {
       return { user, pending: tasks, running: busy, weight, paused: isPaused }
     }),
     locks: locks.items,
-    alerts: first(activeAlerts(view), limit, showAlert).items,
-    more: { running: running.more, queue: Math.max(0, waiting.length - limit), locks: locks.more },
+    alerts: alerts.items,
+    more: {
+      running: running.more,
+      queue: Math.max(0, waiting.length - limit),
+      locks: locks.more,
+      alerts: alerts.more,
+      stuck: Math.max(0, causes.length - STUCK_MAX),
+    },
   }
 }
 

@@ -1,6 +1,15 @@
 import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS } from './histogram.ts'
-import type { Counts, Histogram, Stat } from './rows.ts'
-import { byContention, HOUR_MS, KEPT_MS, MINUTE_MS, noCounts, plus, startOf } from './stat.ts'
+import type { Counts, Histogram, RunCount, Stat } from './rows.ts'
+import {
+  addAll,
+  byContention,
+  HOUR_MS,
+  KEPT_MS,
+  MINUTE_MS,
+  noCounts,
+  plus,
+  startOf,
+} from './stat.ts'
 import { shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 
@@ -52,10 +61,15 @@ export function reportStats(view: View, { from_ms, to_ms, limit }: StatsAsk) {
       dispatch: timesOf(all.launch),
     },
     fairness: fairnessOf(view, all, limit),
+    throughput: {
+      projects: runsOf(all.projects, limit),
+      users: runsOf(all.users, limit),
+      agents: runsOf(all.agents, limit),
+    },
     commits: commitsOf(all),
     refusals,
     events,
-    series: seriesOf(rows, span_ms),
+    series: seriesOf(view, rows, span_ms),
   }
 }
 
@@ -71,6 +85,13 @@ function rowsBetween(view: View, span_ms: number, from: string, to: string): Sta
   const open = view.get('stat', 'open')
   if (open && open.start_at >= from && open.start_at < to) rows.push(open)
   return rows
+}
+
+/** How often each event happened in about the last `span_ms`, which is no longer than two hours. */
+export function recentEvents(view: View, span_ms: number): Counts['events'] {
+  const from = startOf(view.wall - span_ms, MINUTE_MS)
+  const rows = rowsBetween(view, MINUTE_MS, from, new Date(view.wall + 1).toISOString())
+  return rows.reduce((sum, { counts }) => addAll(sum, counts.events), {})
 }
 
 function locksOf(counts: Counts) {
@@ -161,25 +182,54 @@ function fairnessOf(view: View, { users }: Counts, limit: number) {
   }
 }
 
+/** Runs that ended, those first that there were most of. */
+const runsOf = (counts: RunCount[] = [], limit: number) =>
+  counts
+    .toSorted((a, b) => b[1] - a[1])
+    .slice(0, limit)
+    .map(([name, ended, run_ms, failed = 0]) => {
+      return { name, ended, failed, run_seconds: run_ms / 1000 }
+    })
+
 /** The same, time by time: for a chart. The minute that counts now belongs to its hour. */
-function seriesOf(rows: Stat[], span_ms: number) {
+function seriesOf(view: View, rows: Stat[], span_ms: number) {
   const by = new Map<string, Counts>()
   for (const { start_at, counts } of rows) {
     const at = startOf(Date.parse(start_at), span_ms)
     by.set(at, plus(by.get(at) ?? noCounts(), counts))
   }
-  return [...by].map(([at, counts]) => ({
+  return [...by].map(([at, counts]) => pointOf(at, counts, view.wall < Date.parse(at) + span_ms))
+}
+
+/** `is_open`: it still counts, and what is yet to come is not in it. */
+function pointOf(at: string, counts: Counts, is_open: boolean) {
+  return {
     at,
     acquisitions: counts.grants,
     refused: counts.refusals['held'] ?? 0,
     waits: counts.events['ticket.joined'] ?? 0,
     expired: counts.events['lease.expired'] ?? 0,
+    died: counts.events['lease.died'] ?? 0,
     stale_writes: counts.events['write.fenced_off'] ?? 0,
     enqueued: counts.events['task.enqueued'] ?? 0,
     started: counts.events['run.started'] ?? 0,
     done: counts.moves['done'] ?? 0,
     failed: counts.moves['failed'] ?? 0,
-    wait_p99_seconds: timesOf(counts.wait).p99_seconds,
-    hold_p50_seconds: timesOf(counts.hold).p50_seconds,
-  }))
+    ended: counts.events['run.ended'] ?? 0,
+    ...spreadOf(counts),
+    is_open,
+  }
+}
+
+function spreadOf({ wait, hold, queue }: Counts) {
+  const at = ({ buckets }: Histogram, p: number) =>
+    inSeconds(percentile(buckets, TIME_BOUNDS_MS, p))
+  return {
+    wait_p50_seconds: at(wait, 0.5),
+    wait_p95_seconds: at(wait, 0.95),
+    wait_p99_seconds: at(wait, 0.99),
+    hold_p50_seconds: at(hold, 0.5),
+    queue_p50_seconds: at(queue, 0.5),
+    queue_p95_seconds: at(queue, 0.95),
+  }
 }

@@ -34,10 +34,16 @@ export interface Counts {
   launch: Histogram
   /** Locks that somebody did not get at once: name, refused, waits, waited in ms. */
   locks: [string, number, number, number][]
-  /** Run time by user: name, runs, time in ms. */
-  users: [string, number, number][]
+  /** Runs that ended, by user. */
+  users: RunCount[]
+  /** By project and by agent; rows of an older version have none. */
+  projects?: RunCount[]
+  agents?: RunCount[]
   waits: { lock: string; agent: string; waited_ms: number; at: string }[]
 }
+
+/** Name, runs, time in ms, and how many failed: an older version did not count those. */
+export type RunCount = [string, number, number, number?]
 
 /** A condition that people should know of, from when it was seen until its end was told. */
 export interface Alert {

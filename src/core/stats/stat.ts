@@ -7,7 +7,7 @@ import {
   emptyAsks,
   emptyTimes,
 } from './histogram.ts'
-import type { Counts, Stat } from './rows.ts'
+import type { Counts, RunCount, Stat } from './rows.ts'
 import type { View } from '../view.ts'
 import { type EventDraft, factsOf } from '../event.ts'
 
@@ -23,6 +23,7 @@ const FORGET_MAX = 50
 /** Lists are cut to the first of these when they are longer than the second. */
 const LOCKS = { kept: 24, max: 48 }
 const USERS = { kept: 32, max: 64 }
+const PARTS = { kept: 16, max: 32 }
 const WAITS_MAX = 10
 
 /** A write that was refused: why, and which lock it was about. */
@@ -52,6 +53,8 @@ export const noCounts = (): Counts => ({
   launch: emptyTimes(),
   locks: [],
   users: [],
+  projects: [],
+  agents: [],
   waits: [],
 })
 
@@ -116,17 +119,20 @@ function copyOf(counts: Counts): Counts {
 
 function count(into: Counts, { drafts, asks, refused }: Committed, at: string): void {
   const locks: Counts['locks'] = []
-  const users: Counts['users'] = []
+  const ends: RunEnd[] = []
   const waits: Counts['waits'] = []
   countIn(into.commits, ASK_BOUNDS, asks)
   into.asks += asks
   for (const draft of drafts) {
     const { type, agent, lock, data } = draft
     into.events[type] = (into.events[type] ?? 0) + 1
-    const { waited_ms, held_ms, queued_ms, launch_ms, user } = factsOf(draft)
+    const { waited_ms, held_ms, queued_ms, launch_ms } = factsOf(draft)
     if (isGrant(draft)) into.grants += 1
     if (type === 'task.moved') into.moves[data.to] = (into.moves[data.to] ?? 0) + 1
-    if (type === 'ticket.joined') for (const name of data.names) locks.push([name, 0, 1, 0])
+    if (type === 'ticket.joined') {
+      // A wait for several is charged to the one that was held.
+      for (const name of data.held ? [data.held] : data.names) locks.push([name, 0, 1, 0])
+    }
     if (waited_ms !== undefined && lock !== null) {
       countTime(into.wait, waited_ms)
       locks.push([lock, 0, 0, waited_ms])
@@ -134,7 +140,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
     }
     if (held_ms !== undefined) {
       countTime(into.hold, held_ms)
-      if (typeof user === 'string') users.push([user, 1, held_ms])
+      ends.push(endOf(draft, held_ms))
     }
     if (queued_ms !== undefined) countTime(into.queue, queued_ms)
     if (launch_ms !== undefined) countTime(into.launch, launch_ms)
@@ -144,7 +150,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
     if (code === 'held' && lock !== null) locks.push([lock, 1, 0, 0])
   }
   if (locks.length > 0) into.locks = addLocks(into.locks, locks)
-  if (users.length > 0) into.users = addUsers(into.users, users)
+  if (ends.length > 0) countEnds(into, ends)
   if (waits.length > 0) into.waits = longest([...into.waits, ...waits])
 }
 
@@ -155,7 +161,6 @@ const isGrant = ({ type, data }: EventDraft) =>
   (type === 'task.claimed' && data.ttl_seconds !== undefined)
 
 type LockCount = Counts['locks'][number]
-type UserCount = Counts['users'][number]
 
 function addLocks(before: LockCount[], more: LockCount[]): LockCount[] {
   const by = new Map(before.map((each) => [each[0], each]))
@@ -170,20 +175,68 @@ function addLocks(before: LockCount[], more: LockCount[]): LockCount[] {
 /** Most contended first: by who did not get it at once, then by how long they waited. */
 export const byContention = (a: LockCount, b: LockCount) => b[1] + b[2] - a[1] - a[2] || b[3] - a[3]
 
-function addUsers(before: UserCount[], more: UserCount[]): UserCount[] {
-  const by = new Map(before.map((each) => [each[0], each]))
-  for (const [user, runs, run_ms] of more) {
-    const [, n = 0, ms = 0] = by.get(user) ?? []
-    by.set(user, [user, n + runs, ms + run_ms])
+/** A hold that ended, and whose it was where it was a run. */
+interface RunEnd {
+  user: string | undefined
+  project: string | undefined
+  agent: string | undefined
+  /** Runs, time and failures. */
+  sums: [number, number, number]
+}
+
+const FAILURES: ReadonlySet<string> = new Set(['lease.died', 'lease.expired', 'lease.overdue'])
+
+function endOf(draft: EventDraft, held_ms: number): RunEnd {
+  const { type, data, lock } = draft
+  const { user, project, holder, status } = factsOf(draft)
+  const hasFailed =
+    FAILURES.has(type) || status === 'failed' || (type === 'task.moved' && data.to === 'failed')
+  const task = lock?.startsWith('task:') ? lock.slice(5) : undefined
+  return {
+    user: typeof user === 'string' ? user : undefined,
+    project: typeof project === 'string' ? project : undefined,
+    agent: task === undefined ? undefined : agentOf(holder ?? draft.agent, task),
+    sums: [1, held_ms, Number(hasFailed)],
   }
-  if (by.size <= USERS.max) return [...by.values()]
-  return [...by.values()].toSorted((a, b) => b[2] - a[2]).slice(0, USERS.kept)
+}
+
+/** Every dispatched run has an agent id of its own, `claude:42.1`: those of a kind count as one. */
+function agentOf(agent: string, task: string): string {
+  const at = agent.lastIndexOf(`:${task}.`)
+  return at > 0 ? agent.slice(0, at) : agent
+}
+
+function countEnds(into: Counts, ends: RunEnd[]): void {
+  const by = (part: 'user' | 'project' | 'agent') =>
+    ends.flatMap((end): RunCount[] => (end[part] === undefined ? [] : [[end[part], ...end.sums]]))
+  into.users = addRuns(into.users, by('user'), USERS)
+  into.projects = addRuns(into.projects, by('project'), PARTS)
+  into.agents = addRuns(into.agents, by('agent'), PARTS)
+}
+
+function addRuns(
+  before: RunCount[] = [],
+  more: RunCount[] = [],
+  { kept, max }: typeof USERS,
+): RunCount[] {
+  if (more.length === 0) return before
+  const by = new Map(before.map((each) => [each[0], each]))
+  for (const [name, runs, run_ms, failed = 0] of more) {
+    const [, n = 0, ms = 0, bad = 0] = by.get(name) ?? []
+    by.set(name, [name, n + runs, ms + run_ms, bad + failed])
+  }
+  if (by.size <= max) return [...by.values()]
+  return [...by.values()].toSorted((a, b) => b[2] - a[2]).slice(0, kept)
 }
 
 const longest = (waits: Counts['waits']) =>
   waits.toSorted((a, b) => b.waited_ms - a.waited_ms).slice(0, WAITS_MAX)
 
-function addAll(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
+/** Sums by name. */
+export function addAll(
+  a: Record<string, number>,
+  b: Record<string, number>,
+): Record<string, number> {
   const sum = { ...a }
   for (const [name, n] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + n
   return sum
@@ -203,7 +256,9 @@ export function plus(a: Counts, b: Counts): Counts {
     queue: addTimes(a.queue, b.queue),
     launch: addTimes(a.launch, b.launch),
     locks: addLocks(a.locks, b.locks),
-    users: addUsers(a.users, b.users),
+    users: addRuns(a.users, b.users, USERS),
+    projects: addRuns(a.projects, b.projects, PARTS),
+    agents: addRuns(a.agents, b.agents, PARTS),
     waits: longest([...a.waits, ...b.waits]),
   }
 }

@@ -106,6 +106,14 @@ function readiness(task: Task): Reason {
   return { code: 'ready', sentence, details: { priority: task.priority } }
 }
 
+/** Who keeps others from a lock, and until when. */
+export function whoHolds(view: View, name: string): string {
+  const lease = holdingLease(view, name) ?? busyLease(view, name)
+  return lease
+    ? `${word(lease.holder)} holds it until ${timesOf(view, lease).expires_at}`
+    : 'it is free and its head has been called'
+}
+
 /** Why a waiter does not have its lock yet: who holds it, and who comes before. */
 export function explainWaiter(view: View, name: string, agent: string) {
   const line = [...lineOf(view, name)]
@@ -117,13 +125,10 @@ export function explainWaiter(view: View, name: string, agent: string) {
       details: { name, agent, waiters: line.length },
     })
   }
-  const held = lease
-    ? `${word(lease.holder)} holds it until ${timesOf(view, lease).expires_at}`
-    : 'it is free and its head has been called'
   const others = line[position - 1]!.names.filter((each) => each !== name)
   const also = others.length > 0 ? `; it needs ${others.map(word).join(', ')} at the same time` : ''
   const place = `number ${position} of ${line.length} in the line for ${word(name)}`
-  const sentence = `${word(agent)} is ${place}; ${held}${also}`
+  const sentence = `${word(agent)} is ${place}; ${whoHolds(view, name)}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
   const reason: Reason = { code: 'waiting', sentence, details }
   return { sentence: `${sentence}.`, reasons: [reason], next: '' }

@@ -157,10 +157,12 @@ export class Alerter {
 
   /** Whether there is a rule, by the configuration, that could end what it has raised. */
   private looksFor(rule: string): boolean {
-    const { lock_expired, agent_lost, wait_seconds, queue_age_seconds } = this.alerts.rules
+    const { lock_expired, agent_lost, deadlock, wait_seconds, queue_age_seconds } =
+      this.alerts.rules
     const rules: Record<string, boolean> = {
       lock_expired,
       agent_lost,
+      deadlock,
       long_wait: wait_seconds !== null,
       queue_age: queue_age_seconds !== null,
     }
@@ -289,8 +291,8 @@ export class Alerter {
     this.trouble_ms = Infinity
     const { trouble } = this.store.meter
     if (!trouble || this.trouble) return
-    const { told: _, ...shown } = showTrouble(trouble)
-    this.trouble = { ...shown, state: 'raised', ended_at: null, host }
+    const { id, rule, subject, message, since } = showTrouble(trouble)
+    this.trouble = { id, rule, subject, message, since, state: 'raised', ended_at: null, host }
     this.delivery.tell(this.trouble)
   }
 }

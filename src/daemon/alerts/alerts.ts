@@ -73,7 +73,7 @@ class Watching {
   }
 }
 
-const EVERY_RULE = { lock_expired: true, agent_lost: true, recover_seconds: 0 }
+const EVERY_RULE = { lock_expired: true, agent_lost: true, deadlock: true, recover_seconds: 0 }
 /** Longer than a process that is gone can still have the role. */
 const KEPT_MS = 120_000
 const KEPT_MAX = 1_000

@@ -3,7 +3,10 @@ import { type Event, factsOf } from '../../core/event.ts'
 import { headerText } from '../../reach/header_text.ts'
 import type { Config } from '../config/config.ts'
 
-type Rules = Pick<Config['alerts']['rules'], 'lock_expired' | 'agent_lost' | 'recover_seconds'>
+type Rules = Pick<
+  Config['alerts']['rules'],
+  'lock_expired' | 'agent_lost' | 'deadlock' | 'recover_seconds'
+>
 
 /** Locks of our own programs: the next program takes them, and nobody has to know. */
 const OWN = /^leasehold:/
@@ -17,10 +20,11 @@ export interface Seen {
 const named = (name: string) => headerText(name.replaceAll('%', '%25'))
 const lockKey = (lock: string) => `lock_expired:${named(lock)}`
 const agentKey = (agent: string) => `agent_lost:${named(agent)}`
+const deadlockKey = (agent: string) => `deadlock:${named(agent)}`
 export const waitKey = (ticket: string) => `long_wait:${named(ticket)}`
 export const QUEUE_KEY = 'queue_age'
 
-/** What events by themselves say: a lock expired, an agent was lost, or either is back. */
+/** What events say: a lock expired, an agent was lost or in a deadlock, or either is back. */
 export function conditionsIn(events: Event[], rules: Rules): Seen {
   const seen: Seen = { raised: [], cleared: [] }
   // Counted from the commit that writes it.
@@ -34,8 +38,14 @@ export function conditionsIn(events: Event[], rules: Rules): Seen {
       const message = `agent ${agent} was lost: its last lease, ${data.lock}, expired`
       const key = agentKey(agent)
       seen.raised.push({ key, rule: 'agent_lost', subject: agent, message, quiet_ms })
+    } else if (type === 'deadlock.found' || type === 'ticket.broken') {
+      const message = `Waiting would never end: ${data.cycle.join('; ')}`
+      const key = deadlockKey(agent)
+      if (rules.deadlock) {
+        seen.raised.push({ key, rule: 'deadlock', subject: agent, message, quiet_ms })
+      }
     } else if (type === 'lease.granted' || type === 'task.claimed') {
-      seen.cleared.push(agentKey(agent), lockKey(lock ?? ''))
+      seen.cleared.push(agentKey(agent), lockKey(lock ?? ''), deadlockKey(agent))
     }
   }
   return seen

@@ -137,6 +137,7 @@ const alerts = () =>
     rules: filled({
       lock_expired: s.or(s.yesOrNo(), true),
       agent_lost: s.or(s.yesOrNo(), true),
+      deadlock: s.or(s.yesOrNo(), true),
       wait_seconds: bound(300),
       queue_age_seconds: bound(3600),
       store_trouble_seconds: bound(10),

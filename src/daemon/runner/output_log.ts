@@ -1,6 +1,6 @@
 import { closeSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { OUTPUT, OUTPUT_OLDER } from '../../machine/run_output.ts'
+import { OUTPUT, OUTPUT_CUT, OUTPUT_OLDER } from '../../machine/run_output.ts'
 import { openPrivate } from './run_folder.ts'
 
 /**
@@ -12,6 +12,7 @@ export class OutputLog {
   private readonly bytes_max: number
   private fd: number | undefined
   private bytes = 0
+  private opened = 0
   private dropped = 0
   private trouble = ''
 
@@ -21,7 +22,8 @@ export class OutputLog {
     log_bytes_max: number,
   ) {
     this.bytes_max = Math.max(1, Math.floor(log_bytes_max / 2))
-    for (const name of [OUTPUT, OUTPUT_OLDER]) rmSync(join(folder, name), { force: true })
+    for (const name of [OUTPUT, OUTPUT_OLDER, OUTPUT_CUT])
+      rmSync(join(folder, name), { force: true })
     this.attempt(() => this.open())
   }
 
@@ -74,6 +76,9 @@ export class OutputLog {
     }
     this.fd = openPrivate(join(this.folder, OUTPUT))
     this.bytes = 0
+    this.opened += 1
+    // The first of three is gone: who reads from the beginning is told so.
+    if (this.opened === 3) closeSync(openPrivate(join(this.folder, OUTPUT_CUT)))
   }
 
   private attempt(work: () => void): void {

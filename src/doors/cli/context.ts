@@ -13,13 +13,7 @@ import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { askHttp } from '../../reach/http.ts'
 import { nobodyAnswers, Reach } from '../../reach/reach.ts'
 import { findDaemon } from '../../reach/server_file.ts'
-import {
-  type Asked,
-  type Family,
-  familyHere,
-  namedAgent,
-  sessionOf,
-} from '../../machine/sessions.ts'
+import { type Asked, type Family, familyHere, namedAgent, sessionOf } from '../../machine/family.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { refuseAdmin, refuseStranger } from './family.ts'

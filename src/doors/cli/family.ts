@@ -1,13 +1,14 @@
 import { admits } from '../../core/caller.ts'
 import { word } from '../../core/quote.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Family } from '../../machine/sessions.ts'
+import type { Family } from '../../machine/family.ts'
 
 /**
  * Whether a command speaks for an agent that hooks know, and so for that one only. In an editor
  * that has several conversations a person types too, on a terminal.
  */
-const isBound = ({ agents, alone }: Family) => agents.length > 0 && (alone || !process.stdin.isTTY)
+export const isBound = ({ agents, alone }: Family) =>
+  agents.length > 0 && (alone || !process.stdin.isTTY)
 
 /** Refuses (`forbidden`) what only a person may say: to be another agent. */
 export function refuseStranger(family: Family, said: string): void {

@@ -12,6 +12,7 @@ import { addDemo } from './commands/demo.ts'
 import { addDispatch } from './commands/dispatch.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { NOUNS, PROGRAM } from './help/help.ts'
+import { addGuard } from './commands/guard.ts'
 import { addHook } from './commands/hook.ts'
 import { addInit } from './commands/init.ts'
 import { addMcp } from './commands/mcp.ts'
@@ -89,6 +90,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addService(root, enter)
   addDashboard(root, enter)
   addMcp(root, enter)
+  addGuard(groups('reserve'), enter)
   addHook(root)
   addTokens(groups('token'), enter)
   addMemorySync(groups('memory'), enter)

@@ -62,6 +62,8 @@ const SHORT: ByAnswer<Shape> = {
   'task.get': withoutEmpty,
   'task.explain': (said) => ({ ...said, next: worded(said.next, byTool) }),
   'queue.status': queueBrief,
+  'stuck.get': (stuck) =>
+    brief(stuck, { items: ['kind', 'severity', 'what', 'tasks', 'agents', 'about'] }),
 }
 
 function shortened(operation: string, result: Shape): Shape {
@@ -121,6 +123,12 @@ const WORDS: ByAnswer<string> = {
   'task.status': moved,
   'task.update': (task) => `Changed task ${task.id}, now version ${task.version}`,
   'task.explain': explained,
+  'stuck.get': ({ items, more }) =>
+    lines(
+      [...items.map(causeLines), ...(more > 0 ? [`and ${more} more`] : [])],
+      'Nothing is stuck.',
+      null,
+    ),
   'queue.add': ({ task, position, warnings }) =>
     [
       `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
@@ -133,6 +141,14 @@ const WORDS: ByAnswer<string> = {
       ...items.map(({ path, expires_at }) => `Reserved ${word(path)} until ${expires_at}`),
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
+  'reserve.ask': ({ items }) =>
+    items
+      .map((each) => {
+        const { path, state, told } = each
+        if (told && state !== 'free') return `Asked ${word(each.holder)} for ${word(path)}`
+        return `${word(path)} is ${state}: nobody was asked`
+      })
+      .join('\n'),
   'reserve.release': ({ items }) =>
     lines(
       items.map(({ path }) => `Released ${word(path ?? '')}`),
@@ -144,6 +160,13 @@ const WORDS: ByAnswer<string> = {
 
 function explained({ sentence, next }: AnswerOf<'task.explain'>): string {
   return next === '' ? sentence : `${sentence}\nNext: ${worded(next, byTool)}`
+}
+
+function causeLines({ what, why, next }: AnswerOf<'stuck.get'>['items'][number]): string {
+  const rest = [why, next && `Next: ${worded(next, byTool)}`].filter(
+    (each) => each && each !== what,
+  )
+  return [what, ...rest].join('\n  ')
 }
 
 const lines = (items: string[], none: string, next: string | null) =>

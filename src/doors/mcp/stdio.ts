@@ -8,7 +8,8 @@ import { registered } from '../../operations/registry.ts'
 import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
-import type { Asked } from '../../machine/sessions.ts'
+import type { Asked } from '../../machine/family.ts'
+import { keepReserved } from '../guard.ts'
 import { placePaths } from '../paths.ts'
 import { ToolFences } from './fences.ts'
 import { type CallMeta, type ToolAsk, type ToolChoice, mcpServer } from './server.ts'
@@ -75,6 +76,7 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
       .call(operation, asked, { caller, signal })
       .then((result) => {
         fences.learn(caller.agent, operation, asked, result)
+        keepReserved(operation.name, result, reach.place)
         return result
       })
       .finally(end)

@@ -1,10 +1,10 @@
 import { basename } from 'node:path'
-import { type Argument, type Effects, type Invocation } from './effects.ts'
+import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
 import { runGit } from './git.ts'
-import { addRemoved, pathOf, readOptions } from './options.ts'
+import { addRemoved, addWrites, pathOf, readOptions } from './options.ts'
 import { WRITERS } from './writers.ts'
 
-type RunScript = (text: string) => void
+type RunScript = (text: string, place: ShellPlace) => void
 
 /**
  * Commands that run the command in their arguments: their options that take a value, and how many
@@ -16,7 +16,7 @@ const WRAPPERS: Record<string, { valued: string; long?: string; operands?: numbe
     long: 'user group host prompt chdir chroot role type other-user close-from command-timeout',
   },
   doas: { valued: 'uC' },
-  env: { valued: 'uCS', long: 'unset chdir' },
+  env: { valued: 'uCS', long: 'unset chdir split-string' },
   time: { valued: 'fo', long: 'format output' },
   nohup: { valued: '' },
   nice: { valued: 'n', long: 'adjustment' },
@@ -33,6 +33,16 @@ const WRAPPERS: Record<string, { valued: string; long?: string; operands?: numbe
     long: 'arg-file delimiter max-args max-procs max-chars process-slot-var',
   },
   busybox: { valued: '' },
+  toybox: { valued: '' },
+  chronic: { valued: '' },
+  strace: { valued: 'aeEIoOpPsSuUX' },
+  taskset: { valued: '', operands: 1 },
+  su: { valued: 'csgGT' },
+  chrt: { valued: 'TPD', operands: 1 },
+  setpriv: { valued: '', long: 'reuid regid groups securebits pdeathsig' },
+  runuser: { valued: 'ugG', long: 'user group supp-group' },
+  npx: { valued: 'pc', long: 'package call' },
+  bunx: { valued: '' },
 }
 
 const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash'])
@@ -41,10 +51,14 @@ const WRAPPED_MAX = 10
 
 /** Adds what one command does to `effects`. May change `place.cwd` of the invocation. */
 export function perform(call: Invocation, effects: Effects, runScript: RunScript): void {
-  let { name, args } = call
+  let { name, args, place } = call
   for (let i = 0; i < WRAPPED_MAX; i += 1) {
     const wrapper = WRAPPERS[basename(name)]
     if (!wrapper) break
+    const script = scriptIn(basename(name), args)
+    if (script !== undefined) return runScript(script, place)
+    const to = valueAfter(FOLDER_FLAGS[basename(name)] ?? [], args)
+    if (to) place = placeAt(place, to.text)
     const rest = unwrap(args, wrapper)
     // A name that only a run would tell.
     if (rest[0]?.text === undefined) return
@@ -52,14 +66,49 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
     args = rest.slice(1)
   }
   const short = basename(name)
-  const invocation = { ...call, name: short, args }
+  const invocation = { ...call, name: short, args, place }
   if (FOLDER_CHANGES.has(short)) call.place.cwd = folderAfter(invocation)
   else if (short === 'popd') call.place.cwd = undefined
   else if (SHELLS.has(short)) runShell(invocation, runScript)
-  else if (short === 'eval') runText(args, runScript)
+  else if (short === 'eval') runText(args, place, runScript)
+  else if (short === 'trap' || short === 'watch') runText(firstOf(args), place, runScript)
   else if (short === 'git') runGit(invocation, effects)
   else if (short === 'find') runFind(invocation, effects, runScript)
-  else if (Object.hasOwn(WRITERS, short)) WRITERS[short]!(invocation, effects)
+  else if (/^(?:pwsh|powershell)(?:\.exe)?$/i.test(short)) {
+    const { text } = valueAfter(['-c', '-Command', '-command'], args) ?? {}
+    if (text !== undefined) runScript(text, place)
+  } else writerOf(short)?.(invocation, effects)
+}
+
+/** PowerShell does not care for the case of its commands. */
+const writerOf = (name: string) =>
+  [name, name.toLowerCase()].flatMap((each) =>
+    Object.hasOwn(WRITERS, each) ? WRITERS[each] : [],
+  )[0]
+
+/** `env -S 'rm a'`, `su -c 'rm a'`, `flock f -c 'rm a'`: a text that a shell takes apart again. */
+function scriptIn(name: string, args: Argument[]): string | undefined {
+  const flags = SCRIPTED[name]
+  return flags && valueAfter(flags, args)?.text
+}
+
+const valueAfter = (flags: string[], args: Argument[]) =>
+  args[args.findIndex(({ text }) => flags.includes(text ?? '')) + 1 || args.length]
+
+const placeAt = (place: ShellPlace, to: string | undefined) => ({
+  ...place,
+  cwd: to === undefined ? undefined : pathOf(place, to),
+})
+
+/** `env -C dir rm a`: the command stands in another folder. */
+const FOLDER_FLAGS: Record<string, string[]> = { env: ['-C', '--chdir'], sudo: ['-D', '--chdir'] }
+
+const SCRIPTED: Record<string, string[]> = {
+  env: ['-S', '--split-string'],
+  su: ['-c', '--command'],
+  runuser: ['-c', '--command'],
+  flock: ['-c', '--command'],
+  npx: ['-c', '--call'],
 }
 
 /** The command behind `sudo -u x`, `env A=b`, `timeout 5`. */
@@ -90,11 +139,11 @@ function folderAfter({ args, place }: Invocation): string | undefined {
 }
 
 /** `bash -c text`, `bash <<EOF`. A script in a file is not opened. */
-function runShell({ args, input }: Invocation, runScript: RunScript): void {
+function runShell({ args, input, place }: Invocation, runScript: RunScript): void {
   const { options, operands } = readOptions(args, { valued: 'oO' })
   if (options.some(({ flag }) => flag === 'c')) {
-    if (operands[0]?.text !== undefined) runScript(operands[0].text)
-  } else if (operands.length === 0 && input.text !== undefined) runScript(input.text)
+    if (operands[0]?.text !== undefined) runScript(operands[0].text, place)
+  } else if (operands.length === 0 && input.text !== undefined) runScript(input.text, place)
 }
 
 /** `find src -name '*.ts' -delete`, `-exec rm {} ;`: what it would find is in its folders. */
@@ -105,6 +154,8 @@ function runFind(call: Invocation, effects: Effects, runScript: RunScript): void
   const from = folders.length > 0 ? folders : [{ text: '.', glob: false }]
   const words = args.map(({ text }) => text)
   if (words.includes('-delete')) addRemoved(effects, place, from)
+  const printed = args.filter((_, i) => /^-(?:fprintf?0?|fls)$/.test(words[i - 1] ?? ''))
+  addWrites(effects, place, printed)
   for (const [i, word] of words.entries()) {
     const rest = args.slice(i + 1)
     if (!/^-(?:exec|execdir|ok|okdir)$/.test(word ?? '') || rest[0]?.text === undefined) continue
@@ -115,7 +166,11 @@ function runFind(call: Invocation, effects: Effects, runScript: RunScript): void
   }
 }
 
-function runText(args: Argument[], runScript: RunScript): void {
+/** Of `trap` the first word is the script; of `watch` all behind its options are. */
+const firstOf = (args: Argument[]) =>
+  readOptions(args, { valued: 'n', long: ['interval'] }).operands.slice(0, 1)
+
+function runText(args: Argument[], place: ShellPlace, runScript: RunScript): void {
   const texts = args.map(({ text }) => text)
-  if (!texts.includes(undefined)) runScript(texts.join(' '))
+  if (!texts.includes(undefined)) runScript(texts.join(' '), place)
 }

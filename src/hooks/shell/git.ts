@@ -3,7 +3,7 @@ import { addRemoved, addWrites, has, pathOf, readOptions, valueOf } from './opti
 import { addPatch } from './writers.ts'
 
 /** Options before the subcommand that take the next word. */
-const VALUED = new Set(['-c', '--git-dir', '--work-tree', '--namespace', '--exec-path'])
+const VALUED = new Set(['-c', '--git-dir', '--namespace', '--exec-path'])
 
 /** To git, the top of the checkout. */
 const ROOT = ':/'
@@ -60,7 +60,16 @@ const VERBS: Record<string, Verb> = {
     if (has(options, 'f', 'force', 'discard-changes')) discard(place, effects, 'tracked')
   },
   reset: (args, place, effects) => {
-    if (has(readOptions(args).options, 'hard')) discard(place, effects, 'tracked')
+    if (has(readOptions(args).options, 'hard', 'merge')) discard(place, effects, 'tracked')
+  },
+  worktree: (args, place, effects) => {
+    const { options, operands: words } = readOptions(args)
+    const isForced = words[0]?.text === 'remove' && has(options, 'f', 'force')
+    if (isForced) addRemoved(effects, place, words.slice(1))
+  },
+  'merge-file': (args, place, effects) => {
+    const { options, operands: files } = readOptions(args, { valued: 'L' })
+    if (!has(options, 'p', 'stdout')) addWrites(effects, place, files.slice(0, 1))
   },
   clean: (args, place, effects) => {
     const { options, operands: paths } = readOptions(args, { valued: 'e', long: ['exclude'] })
@@ -69,22 +78,24 @@ const VERBS: Record<string, Verb> = {
     else discard(place, effects, 'untracked', true)
   },
   stash,
-  apply: (args, place, effects, { input }) => {
-    const { options, operands: files } = readOptions(args, {
-      valued: 'pC',
-      long: ['directory', 'exclude', 'include'],
-    })
-    if (place.cwd === undefined || has(options, 'check', 'stat', 'numstat', 'cached')) return
-    const patch = {
-      dir: place.cwd,
-      strip: Number(valueOf(options, 'p') ?? 1),
-      format: 'diff' as const,
-    }
-    if (files.length === 0) addPatch(effects, patch, input.file, input.text)
-    for (const { text } of files) {
-      if (text !== undefined) addPatch(effects, patch, pathOf(place, text), undefined)
-    }
-  },
+  apply,
+  am: apply,
+}
+
+/** `git apply`, and `git am`, which commits what it applied. */
+function apply(args: Argument[], place: ShellPlace, effects: Effects, { input }: Invocation): void {
+  const { options, operands: files } = readOptions(args, {
+    valued: 'pC',
+    long: ['directory', 'exclude', 'include'],
+  })
+  if (place.cwd === undefined || has(options, 'check', 'stat', 'numstat', 'cached')) return
+  const below = valueOf(options, 'directory')
+  const dir = below === undefined ? place.cwd : (pathOf(place, below) ?? place.cwd)
+  const patch = { dir, strip: Number(valueOf(options, 'p') ?? 1), format: 'diff' as const }
+  if (files.length === 0) addPatch(effects, patch, input.file, input.text)
+  for (const { text } of files) {
+    if (text !== undefined) addPatch(effects, patch, pathOf(place, text), undefined)
+  }
 }
 
 export function runGit(call: Invocation, effects: Effects): void {
@@ -95,11 +106,17 @@ export function runGit(call: Invocation, effects: Effects): void {
     if (text === '-C') {
       const to = call.args[(i += 1)]?.text
       place.cwd = to === undefined ? undefined : pathOf(place, to)
+    } else if (text === '--work-tree') {
+      place.cwd = pathOf(place, call.args[(i += 1)]?.text ?? '.')
     } else if (text?.startsWith('--work-tree=')) place.cwd = pathOf(place, text.slice(12))
     else if (VALUED.has(text ?? '')) i += 1
     else if (!text?.startsWith('-')) break
   }
   const verb = call.args[i]?.text ?? ''
+  // `git diff --output a.ts`, and the like of `log` and `show`.
+  const { options } = readOptions(call.args.slice(i + 1), { long: ['output'] })
+  const text = valueOf(options, 'output')
+  if (text !== undefined) addWrites(effects, place, [{ text, glob: false }])
   if (Object.hasOwn(VERBS, verb)) VERBS[verb]!(call.args.slice(i + 1), place, effects, call)
 }
 

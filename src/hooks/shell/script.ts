@@ -145,7 +145,7 @@ class Walker {
     if (first?.text === undefined || first.glob) return
     const place = { ...this.place }
     const invocation = { name: first.text, args: others, place, input }
-    perform(invocation, this.effects, (script) => this.script(script, place))
+    perform(invocation, this.effects, (script, at) => this.script(script, at))
     if (!apart) this.place.cwd = place.cwd
   }
 

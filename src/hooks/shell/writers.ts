@@ -1,6 +1,7 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import type { Argument, Effects, Invocation } from './effects.ts'
+import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
 import { ARCHIVERS } from './archives.ts'
+import { CMDLETS } from './powershell.ts'
 import {
   addRemoved,
   addWrites,
@@ -27,9 +28,52 @@ const optionOf =
     if (text !== undefined && text !== '-') addWrites(effects, place, [{ text, glob: false }])
   }
 
+/** Without options, the second word is the file that is written. */
+const secondOf =
+  (valued: string): Writer =>
+  ({ args, place }, effects) => {
+    addWrites(effects, place, readOptions(args, { valued }).operands.slice(1, 2))
+  }
+
+const operandsIn = (args: Argument[]) => readOptions(args).operands
+
+/**
+ * Programs that write the files they are given, if one of these flags says so. Of a folder nobody
+ * can say which of its files they would change: the second net looks at those.
+ */
+const FIXERS: Record<string, Writer> = Object.fromEntries(
+  Object.entries({
+    prettier: ['write', 'w'],
+    eslint: ['fix'],
+    biome: ['write', 'fix'],
+    gofmt: ['w'],
+    goimports: ['w'],
+    'clang-format': ['i'],
+    yq: ['i', 'inplace'],
+    autopep8: ['i', 'in-place'],
+    black: [],
+    isort: [],
+    rustfmt: [],
+    sd: [],
+  }).map(([name, flags]): [string, Writer] => [
+    name,
+    ({ args, place }, effects) => {
+      const { options, operands } = readOptions(args)
+      if (flags.length > 0 && !has(options, ...flags)) return
+      if (has(options, 'check', 'c', 'diff')) return
+      const files = operands.filter(({ text, glob }) => {
+        const path = text === undefined ? undefined : pathOf(place, text)
+        return path !== undefined && (glob || place.isThere(path)) && !place.isFolder(path)
+      })
+      addWrites(effects, place, files)
+    },
+  ]),
+)
+
 /** Commands that write files which their arguments name. Anything else is taken to write none. */
 export const WRITERS: Record<string, Writer> = {
   ...ARCHIVERS,
+  ...CMDLETS,
   tee: operandsOf(''),
   sponge: operandsOf(''),
   touch: operandsOf('drt', ['date', 'reference', 'time']),
@@ -49,25 +93,86 @@ export const WRITERS: Record<string, Writer> = {
   patch: writePatch,
   apply_patch: writeEnvelope,
   applypatch: writeEnvelope,
-  curl: optionOf(['o', 'output'], 'oXHduAebFTcmKCEQrUwyYxtz'),
+  curl: download,
   wget: optionOf(['O', 'output-document'], 'OoPUTtQlADIXBei'),
   sort: optionOf(['o', 'output'], 'oktST'),
+  shuf: optionOf(['o', 'output'], 'oin'),
+  iconv: optionOf(['o', 'output'], 'oft'),
+  gcc: optionOf(['o'], 'oIDLlxfWm'),
+  cc: optionOf(['o'], 'oIDLlxfWm'),
+  clang: optionOf(['o'], 'oIDLlxfWm'),
+  'g++': optionOf(['o'], 'oIDLlxfWm'),
   ed: operandsOf('p'),
   ex: operandsOf('cTtwS'),
+  vi: operandsOf('cTtwSu', ['cmd']),
+  vim: operandsOf('cTtwSu', ['cmd']),
+  nvim: operandsOf('cTtwSu', ['cmd']),
+  emacs: operandsOf('flL', ['eval', 'load', 'funcall', 'execute']),
+  fallocate: operandsOf('lop', ['length', 'offset']),
+  dos2unix: operandsOf(''),
+  unix2dos: operandsOf(''),
+  link: ({ args, place }, effects) => addWrites(effects, place, args.slice(1, 2)),
+  uniq: secondOf('fsw'),
+  xxd: secondOf('cglos'),
+  scp: (call, effects) => {
+    // One of another machine is not ours.
+    const { operands } = readOptions(call.args, { valued: 'cDFiJloPSX' })
+    if (!/^[^/]+:/.test(operands.at(-1)?.text ?? ':')) copy(call, effects, false, 'cDFiJloPSX')
+  },
+  rename: ({ args, place }, effects) => addRemoved(effects, place, operandsIn(args).slice(1)),
+  ...FIXERS,
   rsync: synchronize,
   awk: writeAwk,
   gawk: writeAwk,
 }
 
-/** `sed -i`, `-i.bak`, `--in-place`; on a Mac `sed -i ''`. */
+/** `sed -i`, `-i.bak`, `--in-place`; on a Mac `sed -i ''`; and `w file` in a script. */
 function writeSed({ args, place }: Invocation, effects: Effects): void {
   const read = readOptions(args, { valued: 'efl', long: ['expression', 'file'], attached: 'i' })
   const { options, operands } = read
-  if (!has(options, 'i', 'in-place')) return
   const files = operands.filter(({ text }) => text !== '')
   // Without -e the first word is the script.
-  const scripted = has(options, 'e', 'f', 'expression', 'file')
-  addWrites(effects, place, scripted ? files : files.slice(1))
+  const isGiven = has(options, 'e', 'f', 'expression', 'file')
+  const scripts = options.filter(({ flag }) => /^e(?:xpression)?$/.test(flag))
+  const texts = isGiven ? scripts.map(({ value }) => value) : [files[0]?.text]
+  addFound(effects, place, texts, /(?:^|[;{}\n]\s*|\/[gpIimeM\d]*|[\d$]\s*)w\s+([^\s;}]+)/g)
+  if (has(options, 'i', 'in-place')) addWrites(effects, place, isGiven ? files : files.slice(1))
+}
+
+/** The files that a script of another language names, where that can be told from its text. */
+function addFound(
+  effects: Effects,
+  place: ShellPlace,
+  texts: (string | undefined)[],
+  pattern: RegExp,
+): void {
+  for (const text of texts) {
+    const found = [...(text ?? '').matchAll(pattern)].map(([, file]) => ({
+      text: file,
+      glob: false,
+    }))
+    addWrites(effects, place, found)
+  }
+}
+
+/** `curl -o file`, and `-O`, which takes the name from the address. */
+function download(call: Invocation, effects: Effects): void {
+  const { args, place } = call
+  const { options, operands } = readOptions(args, {
+    valued: 'oXHduAebFTcmKCEQrUwyYxtz',
+    long: ['output', 'output-dir', 'request', 'header', 'data'],
+  })
+  const into = valueOf(options, 'output-dir')
+  const cwd = into === undefined ? place.cwd : pathOf(place, into)
+  const named = options.filter(({ flag, value }) => /^o(?:utput)?$/.test(flag) && value !== '-')
+  const isRemote = has(options, 'O', 'remote-name', 'remote-name-all')
+  const taken = isRemote ? operands.map(({ text }) => text && basename(text.split('?')[0]!)) : []
+  const files = [...named.map(({ value }) => value), ...taken]
+  addWrites(
+    effects,
+    { ...place, cwd },
+    files.map((text) => ({ text, glob: false })),
+  )
 }
 
 /** `perl -pi -e script files`. */
@@ -77,9 +182,10 @@ function writePerl({ args, place }: Invocation, effects: Effects): void {
   addWrites(effects, place, has(options, 'e', 'E') ? operands : operands.slice(1))
 }
 
-/** `gawk -i inplace script files`. */
+/** `gawk -i inplace script files`; and `print > "file"` in the script. */
 function writeAwk({ args, place }: Invocation, effects: Effects): void {
   const { options, operands } = readOptions(args, { valued: 'Ffvieo', long: ['include', 'file'] })
+  addFound(effects, place, [operands[0]?.text], />\s*"([^"]+)"/g)
   if (valueOf(options, 'i', 'include') !== 'inplace') return
   addWrites(effects, place, has(options, 'f', 'file', 'e') ? operands : operands.slice(1))
 }

@@ -1,3 +1,4 @@
+import { SPAN_ENDINGS } from '../../core/stats/span.ts'
 import type { ShownEvent } from '../../core/event.ts'
 import * as z from 'zod/mini'
 import { REASON_CODES } from '../../core/queue/explain.ts'
@@ -98,8 +99,22 @@ export const reservations = page(reservation)
 export const touched = unnamed(() => ({
   renewed: count(),
   warnings: strings(),
+  words: strings(),
   reserved: list(reservation()),
 }))
+/** `told`: the holder will read of it. */
+export const toldPaths = all(() =>
+  z.union([
+    z.strictObject({ path: text(), told: yes(), state: z.literal('free') }),
+    z.strictObject({
+      path: text(),
+      told: yes(),
+      state: z.enum(['held', 'mine']),
+      holder: text(),
+      expires_at: time(),
+    }),
+  ]),
+)
 export const unreserved = all(() => ({
   name: text(),
   fence: count(),
@@ -160,6 +175,28 @@ const event = () => ({
 })
 
 /** What `data` says depends on `type`: that is the table of `core/event.ts`, not of a schema. */
-export const events = page(() => event() as unknown as z.ZodMiniType<ShownEvent>)
+export const events = unnamed(() => ({
+  items: list(event() as unknown as z.ZodMiniType<ShownEvent>),
+  next: orNull(text()),
+  looked_to: orNull(time()),
+}))
+
+export const spans = unnamed(() => ({
+  items: list({
+    kind: z.enum(['held', 'waited']),
+    lock: text(),
+    agent: text(),
+    task: orNull(text()),
+    user: orNull(text()),
+    project: orNull(text()),
+    fence: orNull(count()),
+    from: time(),
+    to: orNull(time()),
+    ending: z.enum(SPAN_ENDINGS),
+  }),
+  next: orNull(text()),
+  from: orNull(time()),
+  to: time(),
+}))
 
 export const bypassed = unnamed(() => ({ recorded: z.literal(true) }))

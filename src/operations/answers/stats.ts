@@ -1,9 +1,11 @@
 import * as z from 'zod/mini'
+import { ABOUT_KINDS, CAUSE_KINDS, HEALTH_STATES, SEVERITIES } from '../../core/stats/cause.ts'
 import { awaitedLock } from './locks.ts'
 import {
   all,
   count,
   counts,
+  details,
   list,
   orNull,
   seconds,
@@ -16,6 +18,38 @@ import {
 } from './shape.ts'
 import { dispatcher } from './tasks.ts'
 
+const about = shape('About', 'Something to look at.', () => ({
+  kind: z.enum(ABOUT_KINDS),
+  id: text(),
+}))
+
+const health = shape('Health', 'How the whole is, and why.', () => ({
+  state: z.enum(HEALTH_STATES),
+  why: text(),
+}))
+
+const cause = shape('Cause', 'One root of what is stuck.', () => ({
+  id: text(),
+  kind: z.enum(CAUSE_KINDS),
+  severity: z.enum(SEVERITIES),
+  what: text(),
+  why: text(),
+  next: text(),
+  since: orNull(time()),
+  about: list(about()),
+  tasks: count(),
+  agents: count(),
+  at_least: yes(),
+  actions: list({ says: text(), operation: text(), input: details(), admin: yes() }),
+}))
+
+export const stuck = unnamed(() => ({
+  at: time(),
+  health: health(),
+  items: list(cause()),
+  more: count(),
+}))
+
 const alert = shape('Alert', 'A condition that needs attention now.', () => ({
   id: text(),
   rule: text(),
@@ -24,11 +58,14 @@ const alert = shape('Alert', 'A condition that needs attention now.', () => ({
   since: time(),
   told: yes(),
   undelivered: strings(),
+  about: list(about()),
 }))
 export const alerts = all(alert)
 
 export const now = unnamed(() => ({
   at: time(),
+  health: health(),
+  stuck: list(cause()),
   paused: yes(),
   slots: z.strictObject({ used: count(), max: count() }),
   dispatchers: list(dispatcher()),
@@ -54,7 +91,7 @@ export const now = unnamed(() => ({
   }),
   locks: list(awaitedLock()),
   alerts: list(alert()),
-  more: z.strictObject({ running: count(), queue: count(), locks: count() }),
+  more: numbers(['running', 'queue', 'locks', 'alerts', 'stuck']),
 }))
 
 const spread = shape('Spread', 'How long things took.', () => ({
@@ -85,6 +122,7 @@ export const report = unnamed(() => ({
     dispatch: spread(),
   }),
   fairness: z.strictObject(fairness()),
+  throughput: z.strictObject({ projects: ran(), users: ran(), agents: ran() }),
   commits: z.strictObject({
     count: count(),
     asks_mean: orNull(z.number()),
@@ -114,17 +152,29 @@ const POINT_COUNTS = [
   'refused',
   'waits',
   'expired',
+  'died',
   'stale_writes',
   'enqueued',
   'started',
   'done',
   'failed',
+  'ended',
+] as const
+const POINT_TIMES = [
+  'wait_p50',
+  'wait_p95',
+  'wait_p99',
+  'hold_p50',
+  'queue_p50',
+  'queue_p95',
 ] as const
 
 const shapeOf = <N extends string>(names: readonly N[]) =>
   Object.fromEntries(names.map((name) => [name, count()])) as Record<N, ReturnType<typeof count>>
 
 const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names))
+
+const ran = () => list({ name: text(), ended: count(), failed: count(), run_seconds: seconds() })
 
 const fairness = () => ({
   index: orNull(z.number()),
@@ -141,6 +191,10 @@ const fairness = () => ({
 const point = () => ({
   at: time(),
   ...shapeOf(POINT_COUNTS),
-  wait_p99_seconds: orNull(seconds()),
-  hold_p50_seconds: orNull(seconds()),
+  ...(Object.fromEntries(
+    POINT_TIMES.map((name) => [`${name}_seconds`, orNull(seconds())]),
+  ) as Record<`${(typeof POINT_TIMES)[number]}_seconds`, ReturnType<typeof orNullSeconds>>),
+  is_open: yes(),
 })
+
+const orNullSeconds = () => orNull(seconds())

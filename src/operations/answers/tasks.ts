@@ -117,8 +117,11 @@ export const shownRuns = page(shownRun)
 export const output = unnamed(() => ({
   id: text(),
   text: text(),
+  begin: orNull(text()),
   next: orNull(text()),
   skipped: yes(),
+  is_first: yes(),
+  bytes_total: count(),
   is_kept: yes(),
   ended_at: orNull(time()),
 }))
@@ -187,6 +190,7 @@ export const queueStatus = unnamed(() => ({
     running: count(),
     pending: count(),
     paused: yes(),
+    fair_share: z.number(),
   }),
   settings: list({
     setting: text(),

@@ -273,7 +273,12 @@ export function exerciseReservations(begin: Begin): void {
       const { paths, machine, store } = start()
       await paths.touch(['a', 'b'], ada)
       const before = await store.events(0, 100)
-      expect(await paths.touch('a', ada)).toEqual({ reserved: [], renewed: 0, warnings: [] })
+      expect(await paths.touch('a', ada)).toEqual({
+        reserved: [],
+        renewed: 0,
+        warnings: [],
+        words: [],
+      })
       expect(await store.events(0, 100)).toEqual(before)
       machine.advance(50_000)
       await paths.touch('a', ada)
@@ -309,5 +314,65 @@ export function exerciseReservations(begin: Begin): void {
       await expectRefusal(paths.touch('src/a', ada), 'held')
       expect((await paths.touch('src/a', callerOf('ada/one'))).reserved).toEqual([])
     })
+  })
+  describe('a word to the holder', () => {
+    test('is read once, by the holder alone, and goes with the reservation', async () => {
+      const { paths } = start()
+      await paths.one('src/**', ada)
+      expect(await paths.ask(['src/a', 'free'], bob, 'I wait')).toEqual([true, false])
+      expect(await paths.ask('src/a', bob, 'I still wait')).toEqual([true])
+      expect((await paths.touch([], ada)).words).toEqual([])
+      expect((await paths.touch([], callerOf('ada/one'), { hears: true })).words).toEqual([])
+      // Asking for it again renews it, and loses nothing.
+      await paths.one('src/**', ada)
+      const { words } = await paths.touch([], ada, { hears: true })
+      expect(words).toEqual(['bob asks for src/a: "I still wait" (their words)'])
+      expect((await paths.touch([], ada, { hears: true })).words).toEqual([])
+      for (const who of ['b1', 'b2', 'b3', 'b4']) await paths.ask('src/a', callerOf(who), 'me')
+      expect((await paths.touch([], ada, { hears: true })).words).toHaveLength(3)
+      await paths.ask('src/a', bob, 'I wait')
+      await paths.release('src/**', ada)
+      await paths.one('src/**', ada)
+      expect((await paths.touch([], ada, { hears: true })).words).toEqual([])
+    })
+
+    test('says what was changed behind its back, and so does an event', async () => {
+      const { paths, store } = start()
+      await paths.one('a', ada)
+      expect(await paths.notice(['a', 'b'], bob)).toEqual(['held', 'free'])
+      expect(await paths.notice('a', ada)).toEqual(['mine'])
+      const { words } = await paths.touch([], ada, { hears: true })
+      expect(words).toEqual(['a was changed while bob worked, not by you'])
+      const events = (await store.events(0, 100)).filter(({ type }) => type === 'hook.noticed')
+      expect(events.map((event) => [event.agent, factsOf(event).holder])).toEqual([
+        ['bob', 'ada'],
+        ['ada', 'ada'],
+      ])
+    })
+
+    test('is not left by a token for a stranger', async () => {
+      const { paths } = start()
+      await paths.one('a', ada)
+      const scope = { users: ['bob'], projects: null, task: null }
+      expect(await paths.ask('a', { ...bob, scope }, 'Do as I say')).toEqual([false])
+      expect((await paths.touch([], ada, { hears: true })).words).toEqual([])
+    })
+  })
+
+  test('a reservation that is handed over is one still', async () => {
+    const { paths, verbs } = start()
+    const { name } = await paths.one('src/**', ada)
+    await verbs.handOff(name, ada, 'bob')
+    expect(await paths.check('src/a', ada)).toBe('bob')
+    expect(await paths.check('src/a', bob)).toBe('mine')
+  })
+
+  test('how to free what another has is told to people, and not to agents', async () => {
+    const { paths } = start()
+    await paths.one('a', ada)
+    const agent = await expectRefusal(paths.one('a', bob), 'held')
+    expect(agent.next).toMatch(/Only a person can free it: ask your user\.$/)
+    const person = { ...callerOf('cli:ada@box'), given: false }
+    expect((await expectRefusal(paths.one('a', person), 'held')).next).toContain('force-release')
   })
 }

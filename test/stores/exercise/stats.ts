@@ -61,6 +61,19 @@ export function exerciseStats(begin: Begin): void {
       })
     })
 
+    test('charge a wait for several locks to the one that was held', async () => {
+      const { machine, store, verbs } = begin()
+      if (!store.isDatabase) return
+      await verbs.take('c', ada)
+      await verbs.wait(['a', 'b', 'c'], bob, 't1')
+      machine.advance(4_000)
+      await verbs.release('c', ada)
+      await verbs.wait(['a', 'b', 'c'], bob, 't1')
+      const { contended, wait } = await report(store, HOUR_MS)
+      expect(contended).toEqual([{ name: 'c', refused: 0, waits: 1, waited_seconds: 4 }])
+      expect(wait.count).toBe(1)
+    })
+
     test('count refusals that nothing was committed after', async () => {
       const { store, verbs, beside } = begin()
       await verbs.take('a', ada)
@@ -126,7 +139,7 @@ export function exerciseStats(begin: Begin): void {
       await scene.begun('b')
       machine.advance(10_000)
       await scene.end('b')
-      const { fairness, queue, tasks } = await report(store, HOUR_MS)
+      const { fairness, queue, tasks, series, throughput } = await report(store, HOUR_MS)
       expect(fairness).toEqual({
         index: 0.8,
         users: [
@@ -134,6 +147,17 @@ export function exerciseStats(begin: Begin): void {
           { user: 'ben', weight: 1, runs: 1, run_seconds: 10, share: 0.25, fair_share: 0.5 },
         ],
       })
+      const [point] = series
+      expect(series).toHaveLength(1)
+      expect(point).toMatchObject({ started: 2, ended: 2, died: 0, is_open: true })
+      expect(point!.queue_p95_seconds).toBeGreaterThan(0)
+      expect(throughput.users.map(({ name, failed }) => [name, failed])).toEqual([
+        ['ann', 0],
+        ['ben', 0],
+      ])
+      const both = { ended: 2, failed: 0, run_seconds: 40 }
+      expect(throughput.projects).toEqual([{ name: 'web', ...both }])
+      expect(throughput.agents).toEqual([{ name: expect.stringMatching(/^[^:]+$/), ...both }])
       expect(queue).toMatchObject({ enqueued: 2, started: 2, depth_now: 0, wait: { count: 2 } })
       expect(queue.wait.mean_seconds).toBe(17)
       expect(tasks).toMatchObject({ created: 2, claimed: 2, done: 2, failed: 0 })

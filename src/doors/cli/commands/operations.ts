@@ -10,6 +10,7 @@ import {
 } from '../../../operations/registry.ts'
 import { damageOf } from '../../../stores/care.ts'
 import { folderOf } from '../../../stores/place.ts'
+import { keepReserved } from '../../guard.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
 import { EXAMPLES } from '../help/help.ts'
@@ -141,6 +142,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const placed = placePaths(operation, input, context.place)
     const result = await context.call(operation, placed, { caller, signal })
     const name = operation.name as RegisteredName
+    keepReserved(name, result, context.place)
     show(context, name, result as never)
     if (name === 'queue.add' && !context.json) warnOfAgent(context, input)
     if (operation.effect === 'read') await warnOfDamage(context)

@@ -8,6 +8,7 @@ import * as locks from '../../../operations/locks.ts'
 import * as tasks from '../../../operations/tasks.ts'
 import { ownProcess } from '../../../machine/process.ts'
 import type { Context } from '../context.ts'
+import { isBound } from '../family.ts'
 import { durationOf } from '../values.ts'
 
 const LOST = 5
@@ -92,7 +93,7 @@ async function take(
     if (options.claim) await begin(context, got as locks.ShownLease, options.task)
     return got as locks.ShownLease
   } catch (error) {
-    throw isRefusal(error, 'held') ? busy(error, name, options) : error
+    throw isRefusal(error, 'held') ? busy(context, error, name, options) : error
   }
 }
 
@@ -108,7 +109,7 @@ async function begin(context: Context, lease: locks.ShownLease, id: string | und
   }
 }
 
-function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
+function busy(context: Context, refusal: Refusal, name: string, options: RunOptions): Refusal {
   const { holder, pid } = refusal.details as { holder?: string; pid?: number }
   const what =
     options.task === undefined
@@ -116,7 +117,11 @@ function busy(refusal: Refusal, name: string, options: RunOptions): Refusal {
       : `Task ${options.task} is already being processed`
   const who = pid === undefined ? ` by ${holder}, which names no process` : ` (PID: ${pid})`
   return new Refusal('held', `${what}${who}`, {
-    next: `Wait for it (--wait 30s). This login can free it: leasehold lock force-release ${name}`,
+    next: `Wait for it (--wait 30s). ${
+      isBound(context.family())
+        ? 'Only a person can free it: ask your user.'
+        : `This login can free it: leasehold lock force-release ${name}`
+    }`,
     details: refusal.details,
   })
 }

@@ -76,6 +76,7 @@ Examples:
   leasehold reserve add "src/parser/**" --agent a1 --reason "new grammar"
   leasehold reserve add docs --shared             others may share it, nobody can have it alone
   leasehold reserve check src/parser/lexer.ts     0: free or mine, 5: held by another
+  leasehold reserve ask src/parser/lexer.ts --reason "the fix of 42 waits for it"
   leasehold reserve list
   leasehold reserve release --agent a1            all of a1's in this checkout`,
   },
@@ -166,6 +167,13 @@ Examples:
   leasehold stats                                 the last 24 hours
   leasehold stats --since 15m --limit 5
   leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
+  'stuck.get': `
+Root causes, the worst first: who holds what others wait for, which limits are full, what is paused,
+failed or served by nobody; each with what can be done about it.
+
+Examples:
+  leasehold stuck
+  leasehold stuck --json`,
   'alert.list': `
 The daemon raises alerts. config.json has their bounds, and where they are sent (docs/observe.md).`,
   'memory.put': `

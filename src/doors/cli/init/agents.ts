@@ -53,8 +53,15 @@ const GEMINI_MS = TIMEOUT_SECONDS * 1000
 const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command'
 const kebab = (event: string) => event.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase()
 
-/** Which subagent calls a tool of ours, only the hook is told. */
-const CLAUDE_TOOLS = 'Edit|Write|MultiEdit|NotebookEdit|Bash|mcp__.*leasehold.*'
+/**
+ * All tools but those that are known to write no file, which would pay for a hook at every call: a
+ * tool that came with the last release may write. Which subagent calls a tool of ours, only the
+ * hook is told.
+ */
+const CLAUDE_READS =
+  'Read|NotebookRead|Glob|Grep|LS|LSP|WebFetch|WebSearch|TodoWrite|Task|Agent|Skill|ToolSearch|' +
+  'Task[A-Z][a-z]+|BashOutput|KillShell|AskUserQuestion|EnterPlanMode|ExitPlanMode|SendMessage'
+const CLAUDE_TOOLS = `^(?!(?:${CLAUDE_READS})$).+$`
 
 const CURSOR_WRITES = 'Write|Edit|MultiEdit|StrReplace|Delete|EditNotebook|ApplyPatch|TabWrite'
 
@@ -78,7 +85,11 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     shape: 'groups',
     servers: [{ path: '.codex/config.toml', shape: 'toml' }],
     root: {},
-    events: eventsOf('Bash|apply_patch|Edit|Write', CODEX_END_SECONDS, 'Interrupt'),
+    events: eventsOf(
+      'Bash|apply_patch|Edit|Write|write_stdin|mcp__.*',
+      CODEX_END_SECONDS,
+      'Interrupt',
+    ),
   },
   cursor: {
     name: 'Cursor',

@@ -22,6 +22,14 @@ export const RESERVATION_PRINTERS: ByAnswer<string> = {
       CHECKOUT: ({ checkout, project }) => checkout ?? `all of ${project ?? 'them'}`,
       REASON: 'reason',
     }),
+  'reserve.ask': ({ items }) =>
+    items
+      .map((each) => {
+        const { path, state, told } = each
+        if (told && state !== 'free') return `${pc.green('asked')} ${each.holder} for ${path}`
+        return `${path} is ${state === 'held' ? 'held by an agent that cannot be asked' : state}`
+      })
+      .join('\n'),
   'reserve.check': ({ items }) => items.map(checkLine).join('\n'),
 }
 

@@ -1,10 +1,11 @@
 import pc from 'picocolors'
 import type { ShownTimes, StatsReport } from '../../../core/stats/report.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { bytesText, clock, pageTable, span, table } from './table.ts'
+import { bytesText, clock, clocked, pageTable, span, table } from './table.ts'
 
 export const STATS_PRINTERS: ByAnswer<string> = {
   'stats.get': statsSheet,
+  'stuck.get': stuckSheet,
   'alert.list': ({ items }) =>
     table(
       ['ALERT', 'SINCE', 'WHAT'],
@@ -14,6 +15,23 @@ export const STATS_PRINTERS: ByAnswer<string> = {
       }),
       'Nothing to worry about.',
     ),
+}
+
+const MARKS = { bad: pc.red('!'), warn: pc.yellow('!'), info: pc.dim('-') }
+
+function stuckSheet({ health, items, more }: AnswerOf<'stuck.get'>): string {
+  const isWell = health.state === 'ok'
+  const how = isWell ? pc.green('ok') : pc.red(health.state)
+  if (items.length === 0) return `${how}: nothing is stuck`
+  const causes = items.map(({ severity, what, why, next, since }) => {
+    const began = since === null ? '' : pc.dim(` (since ${clock(since)})`)
+    const rest = [why && why !== what && clocked(why), next && pc.dim(`next: ${next}`)]
+    const lines = rest.filter(Boolean).map((line) => `    ${line}`)
+    return [`${MARKS[severity]} ${what}${began}`, ...lines].join('\n')
+  })
+  const rest =
+    more > 0 ? [pc.dim(`and ${more} more: leasehold stuck --limit ${items.length + more}`)] : []
+  return [how, ...causes, ...rest].join('\n')
 }
 
 const BAR = 16

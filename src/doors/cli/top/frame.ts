@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { Now } from '../../../core/stats/now.ts'
 import { span } from '../show/table.ts'
-import { clean, fit } from '../show/width.ts'
+import { clean, fit, widthOf } from '../show/width.ts'
 
 /** What can be chosen: a running task, or a lock. */
 export type Choice =
@@ -46,10 +46,11 @@ const NARROW = 70
 export function frame(look: Look): string[] {
   const { now, height } = look
   const parts: Part[] = [
-    { head: alertHead(look), rows: alertRows(look), most: 4, more: 0 },
-    { head: runningHead(look), rows: runningRows(look), more: now.more.running },
-    { head: queueHead(look), rows: queueRows(look), most: 6, more: now.more.queue },
-    { head: lockHead(look), rows: lockRows(look), more: now.more.locks },
+    { head: stuckHead(look), rows: stuckRows(look), most: 5, more: now.more.stuck },
+    { head: alertHead(look), rows: alertRows(look), most: 3, more: now.more.alerts },
+    { ...runningPart(look), more: now.more.running },
+    { ...queuePart(look), most: 6, more: now.more.queue },
+    { ...lockPart(look), more: now.more.locks },
   ].filter(({ rows, head }) => rows.length > 0 || head !== '')
   const top = [titleLine(look), '']
   const room = height === undefined ? Infinity : height - top.length - parts.length * 2
@@ -102,18 +103,26 @@ function around(rows: Row[], size: number, chosen: string | undefined): Row[] {
   return rows.slice(from, from + size)
 }
 
+/** A place that is cut shorter than this says nothing. */
+const STORE_MIN = 12
+
 function titleLine({ now, width, wall_ms, store }: Look): string {
-  const { slots, pending, running, locks } = now
-  const time = new Date(wall_ms).toISOString().slice(11, 19)
-  const used = `${slots.used}/${slots.max}`
-  const bar = width < NARROW ? '' : ` ${gauge(slots.used, slots.max, BAR)}`
-  const work = now.dispatchers.length === 0 ? 'no dispatcher' : `slots ${used}${bar}`
-  const paused = now.paused ? '  PAUSED' : ''
-  const said = `${work}  ${running.length} running  ${pending.total} waiting  ${locks.length} locks`
-  const left = `leasehold  ${said}${paused}`
-  const right = width < NARROW ? '' : `${time}Z`
-  const middle = Math.max(0, width - left.length - right.length - 2)
-  return pc.bold(fit(`${left}  ${fit(store, middle)}${right}`, width))
+  const { slots, pending, running, locks, health } = now
+  const time = `${new Date(wall_ms).toISOString().slice(11, 19)}Z`
+  const used = `slots ${slots.used}/${slots.max}`
+  const work = now.dispatchers.length === 0 ? 'no dispatcher' : used
+  const state = health.state === 'ok' ? [] : [health.state.toUpperCase()]
+  const counts = [`${running.length} running`, `${pending.total} waiting`, `${locks.length} locks`]
+  const left = ['leasehold', ...state, work, ...counts].join('  ')
+  const middle = width - left.length - time.length - 4
+  // The rest in the order of what it is worth: the time, a picture of the slots, the store.
+  if (middle < -2) return pc.bold(fit(left, width))
+  const bar = ` ${gauge(slots.used, slots.max, BAR)}`
+  const isDrawn = work === used && middle > bar.length
+  const more = isDrawn ? middle - bar.length : middle
+  const said = isDrawn ? left.replace(used, used + bar) : left
+  const where = more < STORE_MIN ? ' '.repeat(Math.max(0, more)) : fit(store, more)
+  return pc.bold(fit(`${said}  ${where}  ${time}`, width))
 }
 
 /** One row: chosen ones are marked by a sign too, for those who see no colours. */
@@ -133,77 +142,105 @@ function lasts(look: Look, at: string | null): string {
   return seconds <= 0 ? 'over' : span(seconds)
 }
 
-const head = (text: string) => `  ${text}`
-
-/** Columns by what there is room for: names of things last, where they may be long. */
-function taskCells(look: Look, cells: string[]): string {
-  const [task, agent, user, elapsed, lease, said] = cells as [string, ...string[]]
-  const narrow = look.width < NARROW
-  const parts = [
-    fit(task, narrow ? 8 : 12),
-    fit(agent!, narrow ? 14 : 22),
-    ...(narrow ? [] : [fit(user!, 10)]),
-    fit(elapsed!, 8, 'right'),
-    fit(lease!, 8, 'right'),
-  ]
-  return `${parts.join(' ')}  ${said}`
+interface Column {
+  name: string
+  most: number
+  /** Numbers and times stand at the right. */
+  side?: 'right'
 }
 
-const runningHead = (look: Look) =>
-  head(taskCells(look, ['RUNNING', 'AGENT', 'USER', 'FOR', 'LEASE', 'LAST OUTPUT']))
+/** A part as a table: no column is wider than what stands in it, and the last takes the rest. */
+function partOf(look: Look, columns: Column[], rows: { key: string; cells: string[] }[]) {
+  const widths = columns.map(({ name, most }, i) =>
+    Math.min(most, Math.max(widthOf(name), ...rows.map(({ cells }) => widthOf(clean(cells[i]!))))),
+  )
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, i) => (i < columns.length ? fit(cell, widths[i]!, columns[i]!.side) : cell))
+      .join('  ')
+  return {
+    head: rows.length === 0 ? '' : `  ${line(columns.map(({ name }) => name))}`,
+    rows: rows.map(({ key, cells }) => row(look, key, line(cells))),
+  }
+}
 
-function runningRows(look: Look): Row[] {
-  const rows = look.now.running.map((task) => {
-    const { task_id, run_id, title: named, agent, user, started_at, expires_at } = task
-    const said = (run_id === null ? '' : clean(look.lastLine(run_id)).trim()) || named
+function runningPart(look: Look): Pick<Part, 'head' | 'rows'> {
+  const { running } = look.now
+  const isNarrow = look.width < NARROW
+  if (running.length === 0) {
+    const line = '  Nothing runs. Add a task: leasehold task add TITLE'
+    return { head: '  RUNNING', rows: [{ key: '', line: pc.dim(fit(line, look.width)) }] }
+  }
+  const columns: Column[] = [
+    { name: 'RUNNING', most: isNarrow ? 8 : 12 },
+    { name: 'AGENT', most: isNarrow ? 14 : 22 },
+    ...(isNarrow ? [] : [{ name: 'USER', most: 10 }]),
+    { name: 'FOR', most: 8, side: 'right' },
+    { name: 'LEASE', most: 8, side: 'right' },
+  ]
+  const rows = running.map(({ task_id, run_id, title, agent, user, started_at, expires_at }) => {
+    const said = (run_id === null ? '' : clean(look.lastLine(run_id)).trim()) || title
     const times = [since(look, started_at), lasts(look, expires_at)]
-    return row(
-      look,
-      `task:${task_id}`,
-      taskCells(look, [task_id, agent ?? '', user ?? '', ...times, said]),
-    )
+    const whose = isNarrow ? [] : [user ?? '']
+    return { key: `task:${task_id}`, cells: [task_id, agent ?? '', ...whose, ...times, said] }
   })
-  if (rows.length > 0) return rows
-  return [
-    {
-      key: '',
-      line: pc.dim(fit('  Nothing runs. Add a task: leasehold task add TITLE', look.width)),
-    },
-  ]
+  const { head, rows: lines } = partOf(look, columns, rows)
+  return { head: `${head}  LAST OUTPUT`, rows: lines }
 }
 
-const queueHead = (look: Look) =>
-  look.now.queue.length === 0 ? '' : head(`${fit('WAITING FOR', 16)} TASKS  RUN  WEIGHT`)
-
-function queueRows(look: Look): Row[] {
+function queuePart(look: Look): Pick<Part, 'head' | 'rows'> {
   const most = Math.max(0, ...look.now.queue.map(({ pending }) => pending))
-  return look.now.queue.map(({ user, pending, running, weight, paused }) => {
-    const numbers = `${fit(String(pending), 5, 'right')}${fit(String(running), 5, 'right')}`
-    const bar = '█'.repeat(Math.ceil((pending / most) * BAR))
-    const said = `${fit(user || '(no user)', 16)} ${numbers}${fit(String(weight), 8, 'right')}`
-    return { key: '', line: fit(`  ${said}  ${bar}${paused ? '  paused' : ''}`, look.width) }
+  const columns: Column[] = [
+    { name: 'WAITING FOR', most: 24 },
+    { name: 'TASKS', most: 8, side: 'right' },
+    { name: 'RUN', most: 8, side: 'right' },
+    { name: 'WEIGHT', most: 8, side: 'right' },
+  ]
+  const rows = look.now.queue.map(({ user, pending, running, weight, paused }) => {
+    const bar = '█'.repeat(Math.ceil((pending / most) * BAR)) + (paused ? '  paused' : '')
+    const numbers = [pending, running, weight].map(String)
+    return { key: '', cells: [user || '(no user)', ...numbers, bar] }
   })
+  return partOf(look, columns, rows)
 }
 
-function lockCells(look: Look, name: string, holder: string, lease: string, line: string): string {
-  const room = Math.max(12, Math.floor((look.width - 26) / 3))
-  return `${fit(name, room)} ${fit(holder, room)} ${fit(lease, 8, 'right')}  ${line}`
-}
-
-const lockHead = (look: Look) =>
-  locksIn(look.now).length === 0 ? '' : head(lockCells(look, 'LOCK', 'HOLDER', 'LEASE', 'WAITERS'))
-
-function lockRows(look: Look): Row[] {
-  return locksIn(look.now).map(({ name, holder, expires_at, waiters }) => {
+function lockPart(look: Look): Pick<Part, 'head' | 'rows'> {
+  const room = Math.max(12, Math.floor((look.width - 16) / 3))
+  const columns: Column[] = [
+    { name: 'LOCK', most: room },
+    { name: 'HOLDER', most: room },
+    { name: 'LEASE', most: 8, side: 'right' },
+  ]
+  const rows = locksIn(look.now).map(({ name, holder, expires_at, waiters }) => {
     const line = waiters.length === 0 ? '' : `${waiters.length}: ${waiters.join(', ')}`
-    return row(look, `lock:${name}`, lockCells(look, name, holder, lasts(look, expires_at), line))
+    return { key: `lock:${name}`, cells: [name, holder, lasts(look, expires_at), line] }
+  })
+  const { head, rows: lines } = partOf(look, columns, rows)
+  return { head: head && `${head}  WAITERS`, rows: lines }
+}
+
+const stuckHead = ({ now: { stuck, health } }: Look) => {
+  const isBad = health.state === 'degraded'
+  return stuck.length === 0 ? '' : `${isBad ? '! ' : '  '}STUCK`
+}
+
+function stuckRows({ now, width }: Look): Row[] {
+  return now.stuck.map(({ severity, what }) => {
+    const line = fit(`${severity === 'info' ? ' ' : '!'} ${what}`, width)
+    return { key: '', line: severity === 'bad' ? pc.red(line) : line }
   })
 }
 
-const alertHead = (look: Look) => (look.now.alerts.length === 0 ? '' : '! ALERTS')
+/** What is stuck is told above; an alert says what happened besides. */
+function alertsIn({ alerts, stuck }: Now): Now['alerts'] {
+  const above = new Set(stuck.map(({ id }) => id))
+  return alerts.filter(({ id }) => !above.has(id))
+}
+
+const alertHead = ({ now }: Look) => (alertsIn(now).length === 0 ? '' : '! ALERTS')
 
 function alertRows(look: Look): Row[] {
-  return look.now.alerts.map(({ message, since: at }) => {
+  return alertsIn(look.now).map(({ message, since: at }) => {
     return { key: '', line: pc.red(fit(`  ${message}, ${since(look, at)} ago`, look.width)) }
   })
 }

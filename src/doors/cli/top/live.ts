@@ -20,10 +20,13 @@ const WIDTH_ELSEWHERE = 120
 /** Many things may happen at once; they are looked at together. */
 const REST_MS = 200
 const TICK_MS = 1_000
+/** What is stuck gets older without anything happening. */
+const STUCK_MS = 5_000
 const LAST_LINE_BYTES = 4 * 1024
 const LOG_BYTES = 64 * 1024
 
 const KEYS = '↑↓ select   c cancel   r release   e explain   f follow   ? keys   q quit'
+const KEYS_SHORT = '↑↓  c cancel  r release  e explain  f follow  ? q'
 const HELP = [
   '↑ ↓ or k j     choose a running task or a lock',
   'c              cancel the chosen task: its command is stopped, then its lock is free',
@@ -100,7 +103,7 @@ class Live {
     stdin.setRawMode(true).on('data', keys).resume()
     stdout.on('resize', resized)
     const stop = watchChanges(this.context, () => this.look())
-    const tick = setInterval(() => this.draw(), TICK_MS)
+    const tick = setInterval(() => this.tick(), TICK_MS)
     this.draw()
     try {
       await over
@@ -112,6 +115,12 @@ class Live {
       this.screen.leave()
       await this.looking
     }
+  }
+
+  private tick(): void {
+    const age_ms = Date.now() + this.ahead_ms - Date.parse(this.now.at)
+    if (this.now.stuck.length > 0 && age_ms >= STUCK_MS) this.look()
+    this.draw()
   }
 
   /** Looks anew; what happens meanwhile makes it look once more. */
@@ -145,7 +154,8 @@ class Live {
     const { mode } = this
     const said =
       mode.name === 'confirm' ? pc.yellow(fit(`${mode.question}  y/n`, width)) : this.message
-    const keys = mode.name === 'list' || mode.name === 'confirm' ? KEYS : 'q back'
+    const all = KEYS.length > width ? KEYS_SHORT : KEYS
+    const keys = mode.name === 'list' || mode.name === 'confirm' ? all : 'q back'
     this.screen.draw([...body.slice(0, height - 2), said, pc.dim(fit(keys, width))])
   }
 
@@ -324,6 +334,6 @@ function wrap(text: string, width: number): string[] {
 
 /** The end of what a run has printed, as lines; none if it runs elsewhere or was silent. */
 function lastLines(stateFolder: string, run_id: string, bytes: number): string[] {
-  const output = readOutput(stateFolder, run_id, undefined, bytes)
+  const output = readOutput(stateFolder, run_id, {}, bytes)
   return output ? output.text.trimEnd().split(/\r?\n|\r/) : []
 }

@@ -1,0 +1,63 @@
+import { type Caller, STRANGER } from '../caller.ts'
+import { sightOf } from '../sight.ts'
+import type { View } from '../view.ts'
+import { askerOf, nothingLooked, type Reservation } from './overlap.ts'
+import type { Where } from './path_terms.ts'
+import { judgePath, type PathVerdict } from './touch.ts'
+import { leave } from './waiting.ts'
+
+interface Concerned extends Where {
+  paths: string[]
+  process: Caller['process']
+}
+
+/** What became of one path: `told` says whether its holder will read of it. */
+export interface ToldPath {
+  path: string
+  verdict: PathVerdict
+  told: boolean
+}
+
+/**
+ * An agent that was refused leaves a reason for those who hold `paths`. Kept with each reservation,
+ * so that it ends with it: the holder reads it at its next call, and releases, hands off, or says
+ * for how long. A holder that the caller's token may not know of is told nothing.
+ */
+export function askHolders(
+  view: View,
+  ask: Concerned & { reason: string },
+  caller: Caller,
+): ToldPath[] {
+  return judged(view, ask, caller).map(({ path, verdict }) => {
+    const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
+    if (told) leave(view, verdict.lease, { by: caller.agent, path, reason: ask.reason })
+    return { path, verdict, told }
+  })
+}
+
+/**
+ * The second net: `paths` were changed, and not by a tool call of their holder. Records
+ * `hook.noticed` for what another holds, or the caller itself, and leaves word for the holder.
+ */
+export function noticeWrites(view: View, ask: Concerned, caller: Caller): ToldPath[] {
+  return judged(view, ask, caller).map(({ path, verdict }) => {
+    if (verdict.state === 'free') return { path, verdict, told: false }
+    const { lease, state } = verdict
+    const { name: lock, holder, fence } = lease
+    const data = { path, checkout: ask.checkout, holder, fence }
+    view.record({ type: 'hook.noticed', agent: caller.agent, lock, task: null, data })
+    const told = state === 'held' && isKnown(view, lease, caller)
+    if (told) leave(view, lease, { by: caller.agent, path, reason: null })
+    return { path, verdict, told }
+  })
+}
+
+function judged(view: View, ask: Concerned, caller: Caller) {
+  const asker = { ...askerOf(caller, ask.process), given: true }
+  const looked = nothingLooked()
+  // Decided before anything is written: what was looked at holds for all of them.
+  return ask.paths.map((path) => ({ path, verdict: judgePath(view, path, ask, asker, looked) }))
+}
+
+const isKnown = (view: View, { name }: Reservation, caller: Caller) =>
+  (sightOf(view, caller, true).get('lease', name)?.holder ?? STRANGER) !== STRANGER

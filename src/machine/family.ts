@@ -1,0 +1,125 @@
+import { admits } from '../core/caller.ts'
+import type { ProcessRef } from '../core/rows.ts'
+import {
+  agentId,
+  carriedHere,
+  commandsBelow,
+  type Conversation,
+  isOf,
+  subagentOf,
+} from './conversation.ts'
+import { ancestors, seat } from './process.ts'
+import { callsOf, hasSessions, readSession, type SessionFile, sessionFiles } from './sessions.ts'
+
+export interface Session {
+  agent: string
+  /** The agent's own process, which what it holds dies with; null where it is not known. */
+  process: ProcessRef | null
+}
+
+/** Whose child this process is, as far as hooks or the environment say. */
+export interface Family {
+  /** None: of nobody that is known. Several: of one of these. */
+  agents: string[]
+  alone: boolean
+  process: ProcessRef | null
+}
+
+/** What an MCP call says of itself, besides what the environment says. */
+export interface Asked {
+  conversation?: Conversation | undefined
+  /** The id of the call. */
+  call?: string | undefined
+}
+
+type Known = Omit<SessionFile, 'seat'> & { process: ProcessRef }
+
+/**
+ * The nearest ancestor that hooks know, and of its conversations the one that the client names
+ * (`carriedHere`). A name counts only among those: nobody can act as an agent of another process.
+ */
+export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: Asked = {}): Family {
+  const known = nearestKnown(folder)
+  const { conversation } = asked
+  const carried = conversation ? [conversation] : carriedHere(env, known?.process ?? null)
+  if (!known) return elsewhere(folder, env, carried)
+  const { agents, alone, process } = known
+  const said = carried.find((each) => agents.some((agent) => isOf(agent, each)))
+  const agent = said
+    ? agents.find((each) => isOf(each, said))
+    : agents.length === 1
+      ? agents[0]
+      : undefined
+  if (agent === undefined) return { agents, alone, process }
+  const one = said ?? carried.find(({ subagent }) => subagent !== undefined)
+  const own = one ? subagentOf(agent, one) : agent
+  const called = own === agent ? callerIn(folder, process, asked.call) : undefined
+  return { agents: [called ?? own], alone, process }
+}
+
+function nearestKnown(folder: string): Known | undefined {
+  if (!hasSessions(folder)) return undefined
+  for (const { ref } of ancestors()) {
+    const known = readSession(folder, ref)
+    if (known.agents.length > 0) return { ...known, process: ref }
+  }
+  return undefined
+}
+
+/** The transcripts of the conversations that the nearest agent above us has. */
+export function transcriptsHere(folder: string) {
+  const { agents = [], transcripts = {}, process } = nearestKnown(folder) ?? {}
+  return agents.flatMap((agent) => {
+    const transcript = transcripts[agent]
+    return transcript === undefined ? [] : [{ agent, transcript, process }]
+  })
+}
+
+/** The subagent whose call this is: by its id, or by the command line of the shell above us. */
+function callerIn(folder: string, process: ProcessRef, id: string | undefined) {
+  const calls = callsOf(folder, process).map(({ call }) => call)
+  if (calls.length === 0) return undefined
+  if (id !== undefined) return calls.find((call) => call.id === id)?.agent
+  const lines = commandsBelow(process).map(bare)
+  const running = calls.filter(({ text }) => {
+    return text !== undefined && lines.some((line) => line.includes(bare(text)))
+  })
+  const agents = new Set(running.map(({ agent }) => agent))
+  return agents.size === 1 ? [...agents][0] : undefined
+}
+
+/** Clients wrap a command in quotes of their own. */
+const bare = (text: string) => text.replaceAll(/['"\\\s\0]/g, '')
+
+/**
+ * No ancestor is known: none that hooks have seen can be seen from here. In a sandbox with
+ * processes of its own the environment tells whose command this is, and the hooks of that agent,
+ * which run outside, have noted its process. Anywhere else there is no process to be had for it.
+ */
+function elsewhere(folder: string, env: NodeJS.ProcessEnv, carried: Conversation[]): Family {
+  const [said] = carried
+  if (!said) return { agents: [], alone: false, process: null }
+  const base = agentId({ ...said, subagent: undefined }, env, { carried })
+  const noted = sessionFiles(folder).find(({ ref, file }) => {
+    return ref.seat !== seat && file.agents.includes(base)
+  })
+  // A person may have been left an environment like that, in a terminal that outlived an agent.
+  const alone = noted !== undefined
+  return { agents: [subagentOf(base, said)], alone, process: noted?.ref ?? null }
+}
+
+/**
+ * Who asks where the environment says `said` (`LEASEHOLD_AGENT`): that agent, unless the one that we
+ * descend from is nested under it, and has only inherited the name.
+ */
+export const namedAgent = (said: string | undefined, session: Session | undefined) =>
+  session && (said === undefined || admits(said, session.agent)) ? session.agent : said
+
+/** The agent that this process was started by, as far as that is known. */
+export function sessionHere(folder: string, env: NodeJS.ProcessEnv): Session | undefined {
+  return sessionOf(familyHere(folder, env))
+}
+
+export function sessionOf({ agents, process }: Family): Session | undefined {
+  return agents.length === 1 ? { agent: agents[0]!, process } : undefined
+}
