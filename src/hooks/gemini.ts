@@ -8,6 +8,7 @@ import {
   SILENT,
   textIn,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 const EVENTS: Record<string, HookEvent> = {
   sessionstart: 'session_start',
@@ -19,7 +20,6 @@ const EVENTS: Record<string, HookEvent> = {
   precompress: 'alive',
 }
 
-const WRITING = /^(?:write_file|replace|edit)$/
 const SEEING = /^(?:read_file|write_file|replace|edit)$/
 
 export const gemini: Protocol = {
@@ -29,25 +29,17 @@ export const gemini: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const isEdit = meant === 'before' && WRITING.test(tool)
-    const named = filesIn(given, 'file_path', 'absolute_path')
-    const files = isEdit ? named : []
-    const command = tool === 'run_shell_command' ? textIn(given, 'command') : undefined
+    const asked = meant === 'before' ? readTool(tool, given) : { files: [] }
     const cwd = textIn(input, 'cwd') ?? process.cwd()
+    const isDone = plainName(event) === 'aftertool' && SEEING.test(tool)
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id'),
       subagent: undefined,
-      cwd: resolve(
-        cwd,
-        command === undefined ? '' : (textIn(given, 'dir_path', 'directory') ?? ''),
-      ),
-      files,
-      ...(isEdit && tool === 'write_file' && { whole: files }),
-      ...(plainName(event) === 'aftertool' && SEEING.test(tool) && { saw: named }),
-      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
-      ...(meant === 'before' && command !== undefined && { command }),
+      cwd: resolve(cwd, textIn(given, 'dir_path', 'directory') ?? ''),
+      ...asked,
+      ...(isDone && { saw: filesIn(given, 'file_path', 'absolute_path') }),
       source: textIn(input, 'source') ?? '',
     }
   },

@@ -1,4 +1,3 @@
-import { pathsInEnvelope } from './patches.ts'
 import {
   fieldsIn,
   filesIn,
@@ -9,6 +8,7 @@ import {
   SILENT,
   textIn,
 } from './protocol.ts'
+import { readTool } from './tools.ts'
 
 /** opencode's own names; the plugin that `init` writes passes them on. */
 const EVENTS: Record<string, HookEvent> = {
@@ -19,7 +19,6 @@ const EVENTS: Record<string, HookEvent> = {
   sessionidle: 'stop',
 }
 
-const WRITING = /^(?:edit|write|multiedit|patch|apply_patch)$/
 const SEEING = /^(?:read|edit|write|multiedit)$/
 /** What its shell gives a command that names no timeout. */
 const SHELL_MS = 120_000
@@ -31,11 +30,10 @@ export const opencode: Protocol = {
     const [meant, tool] = [EVENTS[plainName(event)], textIn(input, 'tool') ?? '']
     if (!meant) return undefined
     const given = fieldsIn(input['args'])
-    const isEdit = meant === 'before' && WRITING.test(tool)
-    const named = filesIn(given, 'filePath', 'path')
-    const files = isEdit ? [...named, ...pathsInEnvelope(textIn(given, 'patchText') ?? '')] : []
-    const command = meant === 'before' && tool === 'bash' ? textIn(given, 'command') : undefined
-    const timeout_ms = numberIn(given, 'timeout') ?? SHELL_MS
+    const patch = textIn(given, 'patchText')
+    const asked = meant === 'before' ? readTool(tool, { ...given, patch }) : { files: [] }
+    const isDone = plainName(event) === 'toolexecuteafter' && SEEING.test(tool)
+    const isShell = asked.command !== undefined
     // A subagent is a conversation of its own that names its parent.
     const [own, parent] = [textIn(input, 'session_id'), textIn(input, 'parent_id')]
     return {
@@ -43,12 +41,11 @@ export const opencode: Protocol = {
       name: event,
       session: parent ?? own,
       subagent: parent === undefined ? undefined : own,
-      cwd: (command && textIn(given, 'workdir')) ?? textIn(input, 'cwd') ?? process.cwd(),
-      files,
-      ...(isEdit && tool === 'write' && { whole: files }),
-      ...(plainName(event) === 'toolexecuteafter' && SEEING.test(tool) && { saw: named }),
-      ...(isEdit && files.length === 0 && { unread: `this ${tool} names no file` }),
-      ...(command !== undefined && { command, timeout_ms }),
+      tool_call: textIn(input, 'call_id'),
+      cwd: (isShell && textIn(given, 'workdir')) || (textIn(input, 'cwd') ?? process.cwd()),
+      ...asked,
+      ...(isDone && { saw: filesIn(given, 'filePath') }),
+      ...(isShell && { timeout_ms: numberIn(given, 'timeout') ?? SHELL_MS }),
     }
   },
   /** The plugin reads this, and does what opencode wants of plugins. */
