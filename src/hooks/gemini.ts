@@ -21,9 +21,6 @@ const EVENTS: Record<string, HookEvent> = {
 }
 
 const SEEING = /^(?:read_file|write_file|replace|edit)$/
-const SEEN = ['file_path', 'absolute_path']
-/** Events whose `additionalContext` the model reads. */
-const HEARD = /^(?:beforeagent|aftertool)$/
 
 export const gemini: Protocol = {
   isAlone: true,
@@ -32,22 +29,17 @@ export const gemini: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
+    const asked = meant === 'before' ? readTool(tool, given) : { files: [] }
     const cwd = textIn(input, 'cwd') ?? process.cwd()
+    const isDone = plainName(event) === 'aftertool' && SEEING.test(tool)
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id'),
       subagent: undefined,
-      cwd: resolve(
-        cwd,
-        command === undefined ? '' : (textIn(given, 'dir_path', 'directory') ?? ''),
-      ),
+      cwd: resolve(cwd, textIn(given, 'dir_path', 'directory') ?? ''),
       ...asked,
-      ...(plainName(event) === 'aftertool' &&
-        SEEING.test(tool) && { saw: filesIn(given, ...SEEN) }),
-      ...(command !== undefined && { command }),
-      hears: HEARD.test(plainName(event)),
+      ...(isDone && { saw: filesIn(given, 'file_path', 'absolute_path') }),
       source: textIn(input, 'source') ?? '',
     }
   },

@@ -30,8 +30,10 @@ export const opencode: Protocol = {
     const [meant, tool] = [EVENTS[plainName(event)], textIn(input, 'tool') ?? '']
     if (!meant) return undefined
     const given = fieldsIn(input['args'])
-    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
-    const timeout_ms = numberIn(given, 'timeout') ?? SHELL_MS
+    const patch = textIn(given, 'patchText')
+    const asked = meant === 'before' ? readTool(tool, { ...given, patch }) : { files: [] }
+    const isDone = plainName(event) === 'toolexecuteafter' && SEEING.test(tool)
+    const isShell = asked.command !== undefined
     // A subagent is a conversation of its own that names its parent.
     const [own, parent] = [textIn(input, 'session_id'), textIn(input, 'parent_id')]
     return {
@@ -39,11 +41,11 @@ export const opencode: Protocol = {
       name: event,
       session: parent ?? own,
       subagent: parent === undefined ? undefined : own,
-      cwd: (command && textIn(given, 'workdir')) ?? textIn(input, 'cwd') ?? process.cwd(),
+      tool_call: textIn(input, 'call_id'),
+      cwd: (isShell && textIn(given, 'workdir')) || (textIn(input, 'cwd') ?? process.cwd()),
       ...asked,
-      ...(plainName(event) === 'toolexecuteafter' &&
-        SEEING.test(tool) && { saw: filesIn(given, 'filePath', 'path') }),
-      ...(command !== undefined && { command, timeout_ms }),
+      ...(isDone && { saw: filesIn(given, 'filePath') }),
+      ...(isShell && { timeout_ms: numberIn(given, 'timeout') ?? SHELL_MS }),
     }
   },
   /** The plugin reads this, and does what opencode wants of plugins. */

@@ -14,6 +14,9 @@ import type { World } from './world.ts'
 /** Where `npm test` finds what real clients sent to our hooks. */
 export const RECORDINGS = join(import.meta.dirname, '../fixtures/clients')
 
+export const recordingsOf = ({ kind, version }: Pick<Client, 'kind' | 'version'>) =>
+  join(RECORDINGS, `${kind}-${version}`, 'hooks')
+
 /** One call of our hook by a real client, and what came of it. */
 export interface Recording {
   client: string
@@ -71,7 +74,7 @@ export const outcomeOf = (code: string, out: string): Recording['outcome'] => {
 
 /** Replaces the recordings of a client by those in `from`: one of each kind of call and outcome. */
 export function keepRecordings(from: string, client: Client, { repo, home }: World): number {
-  const folder = join(RECORDINGS, `${client.kind}-${client.version}`)
+  const folder = recordingsOf(client)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const dashed = repo.replaceAll(/[^\da-z]/gi, '-')

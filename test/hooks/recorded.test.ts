@@ -3,17 +3,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { page, pageText, readResults } from '../clients/page.ts'
 import { CLIENTS } from '../clients/programs.ts'
-import { outcomeOf, PLACES, type Recording, RECORDINGS } from '../clients/recordings.ts'
+import { outcomeOf, PLACES, type Recording, recordingsOf } from '../clients/recordings.ts'
 import { HALF_DONE, HELD, SCENE } from '../clients/scene.ts'
 import { AgentProcess, repository } from './agents.ts'
 
-/** What real clients sent to our hooks when `npm run clients` drove them, by client and version. */
-const folders = readdirSync(RECORDINGS, { withFileTypes: true })
-  .filter((each) => each.isDirectory())
-  .map(({ name }) => name)
-
 describe('what a real client sent is answered as it was then', () => {
-  test.for(folders)('%s', async (folder) => {
+  // Fails where there is none of the version that npm run clients drives.
+  test.for(CLIENTS)('$name $version', async (driven) => {
+    const folder = recordingsOf(driven)
     const { place, repo, git } = repository()
     for (const [path, text] of Object.entries(SCENE)) writeFileSync(join(repo, path), text)
     git('add', '.')
@@ -24,8 +21,8 @@ describe('what a real client sent is answered as it was then', () => {
     const client = new AgentProcess(place, repo)
     const found: Record<string, string> = {}
     const expected: Record<string, string> = {}
-    for (const name of readdirSync(join(RECORDINGS, folder))) {
-      const text = readFileSync(join(RECORDINGS, folder, name), 'utf8')
+    for (const name of readdirSync(folder)) {
+      const text = readFileSync(join(folder, name), 'utf8')
       const here = text.replaceAll(PLACES.repo, repo).replaceAll(PLACES.home, place.home)
       const { client: kind, event, input, outcome } = JSON.parse(here) as Recording
       const { code, out } = await client.hook(kind, event, input)
@@ -35,10 +32,6 @@ describe('what a real client sent is answered as it was then', () => {
     expect(found).toEqual(expected)
     expect(Object.values(found)).toContain('refused')
   })
-})
-
-test('the recordings are of the versions that npm run clients drives', () => {
-  expect(folders).toEqual(CLIENTS.map(({ kind, version }) => `${kind}-${version}`).toSorted())
 })
 
 test('docs/clients.md shows what npm run clients has seen', () => {

@@ -54,12 +54,15 @@ export const Leasehold = async ({ directory }) => {
     'shell.env': async ({ sessionID }, output) => {
       if (sessionID) Object.assign(output.env, (await begin(sessionID)).env)
     },
-    'tool.execute.before': async ({ tool, sessionID }, { args }) => {
-      const { deny } = await ask('tool.execute.before', { session_id: sessionID, tool, args })
+    'tool.execute.before': async ({ tool, sessionID, callID }, { args }) => {
+      const asked = { session_id: sessionID, call_id: callID, tool, args }
+      const { deny } = await ask('tool.execute.before', asked)
       if (deny) throw new Error(deny)
     },
-    'tool.execute.after': async ({ tool, sessionID, args }) => {
-      await ask('tool.execute.after', { session_id: sessionID, tool, args })
+    'tool.execute.after': async ({ tool, sessionID, callID, args }, output) => {
+      const done = { session_id: sessionID, call_id: callID, tool, args }
+      const { context } = await ask('tool.execute.after', done)
+      if (context) output.output += '\\n' + context
     },
   }
 }

@@ -67,8 +67,8 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
     serverPart(join(root, each.path), tools, server, each.shape),
   )
   const path = join(root, settings)
-  const unasked = allow.length > 0 ? ', and may use our tools unasked' : ''
-  const why = `${name} asks before it edits${unasked}`
+  const more = allow.length > 0 ? ', and may use our tools unasked' : ''
+  const why = `${name} asks before it edits${more}`
   if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
