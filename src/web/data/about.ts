@@ -5,7 +5,7 @@ import type { ShownEvent } from './live.ts'
 export type WholeTask = AnswerOf<'task.get'>
 export type QueueAnswer = AnswerOf<'queue.status'>
 export type StatsAnswer = AnswerOf<'stats.get'>
-export type ShownRun = AnswerOf<'run.list'>['items'][number]
+export type TaskRun = AnswerOf<'run.list'>['items'][number]
 
 /** Which events make what a view has asked for out of date. */
 

@@ -8,7 +8,7 @@ const CALM_MS = 400
 /** How long to leave a server alone that does not answer. */
 const AWAY_MS = 2_000
 
-export interface Asked<T> {
+interface Asked<T> {
   value: ReadonlySignal<T | undefined>
   refusal: ReadonlySignal<Refusal | null>
 }

@@ -15,7 +15,7 @@ const PAGE = 200
 /** What a page keeps of what it hears; older ones can be loaded again. */
 const KEPT_MAX = 5_000
 
-/** Events that fit, newest first: asked of the server, older ones on demand, new ones as they come. */
+/** Events that fit, newest first: older ones on demand, new ones as they come. */
 class EventList {
   readonly items = signal<ShownEvent[]>([])
   readonly refusal = signal<Refusal | null>(null)

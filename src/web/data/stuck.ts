@@ -1,5 +1,6 @@
 import { computed, effect, signal } from '@preact/signals'
 import { nounOf } from '../../core/event.ts'
+import type { About } from '../../core/stats/cause.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
@@ -9,8 +10,6 @@ import { askInto } from './asked.ts'
 import { connection, listen } from './live.ts'
 
 type Stuck = AnswerOf<'stuck.get'>
-export type Cause = Stuck['items'][number]
-export type About = Cause['about'][number]
 
 /** Waits get longer without an event. */
 const LOOK_MS = 5_000

@@ -1,5 +1,5 @@
 /** Some text in one style: names of classes, and perhaps a colour of its own (`#rrggbb`). */
-export interface Piece {
+export interface StyledText {
   text: string
   style: string
 }
@@ -26,7 +26,7 @@ const empty = (): Row => ({ chars: [], styles: [] })
  * are colours, and what was erased is gone.
  */
 export class Terminal {
-  private readonly done: Piece[][] = []
+  private readonly done: StyledText[][] = []
   private live: Row[] = [empty()]
   private row = 0
   private column = 0
@@ -37,7 +37,7 @@ export class Terminal {
     return this.done.length + this.live.length
   }
 
-  line(i: number): Piece[] {
+  line(i: number): StyledText[] {
     const row = this.live[i - this.done.length]
     return row ? piecesOf(row) : (this.done[i] ?? [])
   }
@@ -120,8 +120,8 @@ export class Terminal {
   }
 }
 
-function piecesOf({ chars, styles }: Row): Piece[] {
-  const pieces: Piece[] = []
+function piecesOf({ chars, styles }: Row): StyledText[] {
+  const pieces: StyledText[] = []
   for (const [i, char] of chars.entries()) {
     const last = pieces.at(-1)
     if (last?.style === styles[i]) last!.text += char

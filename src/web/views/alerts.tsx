@@ -9,7 +9,7 @@ import { hrefOf } from '../route.ts'
 
 const LOOK_MS = 5_000
 
-/** What the server raises alarm about, all of it; what stands above as a cause is not said twice. */
+/** What the server raises alarm about; what stands above as a cause is not said twice. */
 export function Alerts() {
   const asked = useAsked('alerts', () => ask('alert.list'), {
     affects: ({ type }) => type.startsWith('alert.'),

@@ -6,7 +6,7 @@ import { ask } from '../ask.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { save } from '../parts/save.ts'
-import { type Piece, Terminal } from '../parts/terminal.ts'
+import { type StyledText, Terminal } from '../parts/terminal.ts'
 import { Virtual } from '../parts/virtual.tsx'
 import { count } from '../parts/words.ts'
 
@@ -188,7 +188,7 @@ function useFind(terminal: Terminal, length: number, show: (line: number) => voi
   return { field, at: at.value }
 }
 
-function LogLine({ pieces, isFound }: { pieces: Piece[]; isFound: boolean }) {
+function LogLine({ pieces, isFound }: { pieces: StyledText[]; isFound: boolean }) {
   return (
     <code class={isFound ? 'log-line is-found' : 'log-line'}>
       {pieces.map(({ text, style }, i) => {

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { factsOf } from '../../core/event.ts'
 import { ask } from '../ask.ts'
-import { aboutMemory, type ShownRun } from '../data/about.ts'
+import { aboutMemory, type TaskRun } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { timed } from '../data/spans.ts'
 import { Tag } from '../parts/badge.tsx'
@@ -14,7 +14,7 @@ import { TimelineOf } from './timeline.tsx'
 const LOOK_MS = 10_000
 
 /** What the agent of a run held and waited for while it ran. */
-export function RunSpans({ run }: { run: ShownRun }) {
+export function RunSpans({ run }: { run: TaskRun }) {
   const { agent: by, started_at: from, ended_at } = run
   const until = ended_at === null ? {} : { to: ended_at }
   const asked = useAsked(
@@ -37,7 +37,7 @@ export function RunSpans({ run }: { run: ShownRun }) {
 }
 
 /** Paths that the agent of a run has reserved. */
-export function RunFiles({ run }: { run: ShownRun }) {
+export function RunFiles({ run }: { run: TaskRun }) {
   const asked = useAsked(`files ${run.id}`, () => ask('reserve.list', { limit: 1000 }), {
     affects: ({ lock }) => lock?.startsWith('path:') ?? false,
     every_ms: LOOK_MS,
@@ -61,7 +61,7 @@ export function RunFiles({ run }: { run: ShownRun }) {
 }
 
 /** Notes that the agent of a run wrote while it ran. */
-export function RunNotes({ run }: { run: ShownRun }) {
+export function RunNotes({ run }: { run: TaskRun }) {
   const { agent: by, started_at: from, ended_at } = run
   const until = ended_at === null ? {} : { to: ended_at }
   const wanted = { by, from, ...until, type: 'memory.put', limit: 100 }

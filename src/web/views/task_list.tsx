@@ -43,7 +43,7 @@ const SORT_NAMES: Record<keyof typeof SORTS, string> = {
   agent: 'By agent',
 }
 
-/** Tasks line by line: how old, for whom, by whom, and why each waits; many can be changed at once. */
+/** Tasks line by line: how old, for whom, by whom, why each waits; many can be changed at once. */
 export function TaskList({ found }: { found: BriefTask[] }) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
   const order = SORTS[sort.value] ?? SORTS.newest

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { ask } from '../ask.ts'
-import { aboutTask, type ShownRun, type WholeTask } from '../data/about.ts'
+import { aboutTask, type TaskRun, type WholeTask } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { RunBadge, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/buttons.tsx'
@@ -81,7 +81,7 @@ export function TaskPage({ id }: { id: string }) {
 interface AboveProps {
   id: string
   task: WholeTask | undefined
-  run: ShownRun | undefined
+  run: TaskRun | undefined
 }
 
 function Above({ id, task, run }: AboveProps) {
@@ -99,7 +99,7 @@ function Above({ id, task, run }: AboveProps) {
 }
 
 /** Its newest run in a few words: which, how long, where, and how it ended. */
-function saysRun(run: ShownRun): string[] {
+function saysRun(run: TaskRun): string[] {
   const { id, started_at, ended_at, exit_code, signal, host, pid } = run
   const until = ended_at === null ? now.value : Date.parse(ended_at)
   return [
@@ -112,7 +112,7 @@ function saysRun(run: ShownRun): string[] {
 }
 
 /** What went wrong comes first, with the last that its command said. */
-function Failure({ task, run }: { task: WholeTask; run: ShownRun | undefined }) {
+function Failure({ task, run }: { task: WholeTask; run: TaskRun | undefined }) {
   const isBad = run?.status === 'failed' || run?.status === 'lost'
   if (!isBad || task.status === 'done' || task.status === 'cancelled') return null
   return <FailedRun key={run.id} run={run} />
@@ -121,7 +121,7 @@ function Failure({ task, run }: { task: WholeTask; run: ShownRun | undefined }) 
 const LAST_BYTES = 4_000
 const LAST_LINES = 12
 
-function FailedRun({ run }: { run: ShownRun }) {
+function FailedRun({ run }: { run: TaskRun }) {
   const asked = useAsked(run.id, () => ask('run.output', { id: run.id, bytes: LAST_BYTES }))
   const lines = lastLinesOf(asked.value.value?.text ?? '')
   return (
@@ -153,8 +153,8 @@ function Why({ task }: { task: WholeTask }) {
 }
 
 interface OutputProps {
-  runs: ShownRun[]
-  run: ShownRun | undefined
+  runs: TaskRun[]
+  run: TaskRun | undefined
   task: WholeTask
 }
 
