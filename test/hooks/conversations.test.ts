@@ -20,10 +20,9 @@ interface Recorded {
   hooks: Record<string, Record<string, unknown>>
 }
 
+const RECORDINGS = new URL('../fixtures/conversations/', import.meta.url)
 const recorded = (client: string): Recorded =>
-  JSON.parse(
-    readFileSync(new URL(`../fixtures/conversations/${client}/identity.json`, import.meta.url), 'utf8'),
-  ) as Recorded
+  JSON.parse(readFileSync(new URL(`${client}/identity.json`, RECORDINGS), 'utf8')) as Recorded
 
 const CLIENTS = [
   { kind: 'claude', id: 'claude:b939e5aa', sub: 'adac2acc63f40567b', of: 'claude-code-2.1.325' },

@@ -8,10 +8,9 @@ import { AgentProcess, LEASEHOLD, repository } from './agents.ts'
 /** Records of real transcripts: see test/fixtures/conversations. */
 type Recorded = Record<'running' | 'over' | 'interrupted', object[] | undefined>
 
+const RECORDINGS = new URL('../fixtures/conversations/', import.meta.url)
 const recorded = (client: string): Recorded =>
-  JSON.parse(
-    readFileSync(new URL(`../fixtures/conversations/${client}/turns.json`, import.meta.url), 'utf8'),
-  ) as Recorded
+  JSON.parse(readFileSync(new URL(`${client}/turns.json`, RECORDINGS), 'utf8')) as Recorded
 
 const CLIENTS = [
   ['claude', 'claude-code-2.1.325'],
