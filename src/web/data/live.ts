@@ -15,7 +15,7 @@ interface Listener {
 /** Silent: the connection stands, but the server has said nothing for a while. */
 export const connection = signal<'connecting' | 'live' | 'silent' | 'lost'>('connecting')
 /** A server that says nothing for so long is asked to; one that still says nothing is silent. */
-const QUIET_MS = 1_500
+const QUIET_MS = 2_500
 const SILENT_MS = 4_000
 const WATCH_MS = 500
 

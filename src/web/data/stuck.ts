@@ -12,7 +12,7 @@ import { connection, listen } from './live.ts'
 type Stuck = AnswerOf<'stuck.get'>
 
 /** Waits get longer without an event. */
-const LOOK_MS = 5_000
+const LOOK_MS = 10_000
 const SHOWN_MAX = 50
 const NOUNS = new Set<string>(['lease', 'ticket', 'task', 'run', 'queue', 'dispatcher', 'alert'])
 

@@ -7,7 +7,7 @@ import { Icon } from '../parts/icon.tsx'
 import { secondsSince, span, withClocks } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 
-const LOOK_MS = 5_000
+const LOOK_MS = 15_000
 
 /** What the server raises alarm about; what stands above as a cause is not said twice. */
 export function Alerts() {
