@@ -131,7 +131,6 @@ const HOMES: Record<string, RegExp> = {
   '@modelcontextprotocol': /^src\/doors\/mcp\//,
   preact: /^src\/web\//,
   '@preact/signals': /^src\/web\//,
-  uplot: /^src\/web\/views\/stats_chart\.tsx$/,
   zod: /^src\/(?:operations|doors|client|daemon)\//,
 }
 

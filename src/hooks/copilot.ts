@@ -1,8 +1,8 @@
-import { answerLikeClaude, CLAUDE_EVENTS } from './claude.ts'
+import { answerLikeClaude, CLAUDE_EVENTS, HEARD } from './claude.ts'
 import { fieldsIn, filesIn, type HookEvent, plainName, type Protocol, textIn } from './protocol.ts'
 import { readTool } from './tools.ts'
 
-const PATHS = ['path', 'filePath', 'file_path']
+const SEEN = ['path', 'filePath', 'file_path']
 
 /** An error ends the turn, and Copilot CLI has no event of Claude Code's for that. */
 const EVENTS: Record<string, HookEvent> = { ...CLAUDE_EVENTS, erroroccurred: 'stop' }
@@ -14,9 +14,12 @@ export const copilot: Protocol = {
   read(event, input) {
     const meant = EVENTS[plainName(event)]
     if (!meant) return undefined
-    const given = fieldsIn(input['tool_input'])
-    const isAsked = meant === 'before'
-    const asked = isAsked ? readTool(textIn(input, 'tool_name') ?? '', given) : { files: [] }
+    const tool = textIn(input, 'tool_name') ?? ''
+    // A patch may stand there as it is.
+    const patch = textIn(input, 'tool_input')
+    const given = patch === undefined ? fieldsIn(input['tool_input']) : { patch }
+    const { command, ...asked } = meant === 'before' ? readTool(tool, given) : { files: [] }
+    const isDone = plainName(event) === 'posttooluse'
     const subagent = textIn(input, 'agent_id')
     return {
       // A subagent's turn ends by an event of its own before the one that says so.
@@ -26,8 +29,11 @@ export const copilot: Protocol = {
       session: textIn(input, 'parent_agent_id', 'session_id', 'sessionId'),
       subagent,
       cwd: textIn(input, 'cwd') ?? process.cwd(),
+      hears: HEARD.test(plainName(event)),
+      tool_call: textIn(input, 'tool_use_id'),
       ...asked,
-      ...(plainName(event) === 'posttooluse' && { saw: filesIn(given, ...PATHS) }),
+      ...(isDone && textIn(given, 'command') === undefined && { saw: filesIn(given, ...SEEN) }),
+      ...(command !== undefined && { command }),
     }
   },
   /** VS Code reads what is in `hookSpecificOutput`, the command line what is beside it. */

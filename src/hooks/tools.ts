@@ -28,8 +28,8 @@ const WRITERS = wordsOf(
 )
 /** Those that put a whole file in place. */
 const WHOLE = wordsOf('write create_file write_file write_to_file create createfile')
-const PATCHES = /^apply_?patch$/i
-const PATCH_FIELDS = ['command', 'input', 'patch', 'diff']
+const PATCHES = /^(?:apply_?)?patch$/i
+const PATCH_FIELDS = ['command', 'input', 'patch', 'patchText', 'diff']
 
 /** Verbs in a name that say so: `mcp__fs__write_file`, `fileDelete`. */
 const VERBS = wordsOf(

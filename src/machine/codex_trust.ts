@@ -70,7 +70,7 @@ export function codexTrust(root: string, env: NodeJS.ProcessEnv): Promise<CodexT
   return answer.finally(() => codex.kill('SIGKILL'))
 }
 
-/** In a folder that is not trusted Codex lists none. One that is too old to list any does not say. */
+/** In a folder that is not trusted Codex lists none. One that is too old does not say. */
 function trustIn(hooks: ListedHook[] | undefined): CodexTrust {
   if (!hooks) return 'unknown'
   const ours = hooks.filter(({ command }) => OURS.test(command ?? ''))

@@ -26,7 +26,7 @@ export interface Family {
 }
 
 /** What an MCP call says of itself, besides what the environment says. */
-export interface Asked {
+export interface CallSource {
   conversation?: Conversation | undefined
   /** The id of the call. */
   call?: string | undefined
@@ -38,7 +38,7 @@ type Known = Omit<SessionFile, 'seat'> & { process: ProcessRef }
  * The nearest ancestor that hooks know, and of its conversations the one that the client names
  * (`carriedHere`). A name counts only among those: nobody can act as an agent of another process.
  */
-export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: Asked = {}): Family {
+export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: CallSource = {}): Family {
   const known = nearestKnown(folder)
   const { conversation } = asked
   const carried = conversation ? [conversation] : carriedHere(env, known?.process ?? null)
@@ -109,8 +109,8 @@ function elsewhere(folder: string, env: NodeJS.ProcessEnv, carried: Conversation
 }
 
 /**
- * Who asks where the environment says `said` (`LEASEHOLD_AGENT`): that agent, unless the one that we
- * descend from is nested under it, and has only inherited the name.
+ * Who asks where the environment says `said` (`LEASEHOLD_AGENT`): that agent, unless the one that
+ * we descend from is nested under it, and has only inherited the name.
  */
 export const namedAgent = (said: string | undefined, session: Session | undefined) =>
   session && (said === undefined || admits(said, session.agent)) ? session.agent : said

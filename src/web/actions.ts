@@ -1,5 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import { change } from './ask.ts'
+import type { WholeTask } from './data/about.ts'
 import { confirm } from './parts/dialog.tsx'
 
 /** What people may do from here. Each says what will happen; the event log names who did it. */
@@ -47,6 +48,111 @@ export function retryTask(id: string): void {
     run: async () => {
       await change('queue.retry', { id })
       return `Task ${id} waits to be run again`
+    },
+  })
+}
+
+/** For what was handed in for review: it is good, or it is not yet. */
+export function moveTask(id: string, status: 'done' | 'todo'): void {
+  const isDone = status === 'done'
+  confirm({
+    title: isDone ? `Approve task ${id}?` : `Send task ${id} back?`,
+    says: isDone
+      ? ['It becomes Done; tasks that wait for it may start.']
+      : ['It goes back to To do, and an agent may take it again.'],
+    verb: isDone ? 'Approve' : 'Send back',
+    run: async () => {
+      await change('task.status', { id, status })
+      return isDone ? `Task ${id} is done` : `Task ${id} is to be done again`
+    },
+  })
+}
+
+export function prioritiseTask({ id, priority, version }: WholeTask): void {
+  confirm({
+    title: `Priority of task ${id}`,
+    says: ['From 0 to 9; 7 and up is high. It counts the next time that a task is chosen.'],
+    verb: 'Set priority',
+    fields: [{ label: 'Priority', initial: String(priority), type: 'number' }],
+    run: async (said = '') => {
+      const task = await change('task.update', { id, version, priority: numberIn(said) })
+      return `Task ${id} has priority ${task.priority} now`
+    },
+  })
+}
+
+export function assignTask({ id, assigned_to, version }: WholeTask): void {
+  confirm({
+    title: `Who may take task ${id}?`,
+    says: ['Only the agent that is named here may claim it. Empty: any agent.'],
+    verb: 'Assign',
+    fields: [{ label: 'Agent', initial: assigned_to ?? '' }],
+    run: async (said = '') => {
+      const agent = said.trim() === '' ? null : said.trim()
+      await change('task.update', { id, version, assigned_to: agent })
+      return agent === null ? `Any agent may take task ${id}` : `Task ${id} is for ${agent}`
+    },
+  })
+}
+
+const AT_ONCE = 8
+
+/** The same for many tasks: each is done or refused by itself, and the refused ones are named. */
+export function changeMany(verb: 'cancel' | 'retry', ids: string[], done: () => void): void {
+  const many = ids.length === 1 ? 'this task' : `these ${ids.length} tasks`
+  confirm({
+    title: verb === 'cancel' ? `Cancel ${many}?` : `Retry ${many}?`,
+    says:
+      verb === 'cancel'
+        ? ['Commands that run are stopped. What is over already stays as it is.']
+        : ['Those that failed or were cancelled go back to To do.'],
+    verb: verb === 'cancel' ? 'Cancel tasks' : 'Retry tasks',
+    danger: verb === 'cancel',
+    run: async () => {
+      const refused: string[] = []
+      const waiting = [...ids]
+      const work = async () => {
+        for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+          await change(`queue.${verb}`, { id }).catch((error: unknown) => {
+            if (!(error instanceof Refusal)) throw error
+            refused.push(`${id}: ${error.message}`)
+          })
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, work))
+      done()
+      const left = refused.length === 0 ? '' : `; refused: ${refused.slice(0, 3).join('; ')}`
+      return `${ids.length - refused.length} of ${ids.length} tasks${left}`
+    },
+  })
+}
+
+const FOR = ['a dispatcher, which starts an agent on it', 'any agent that claims it']
+
+export function addTask(project: string, user: string): void {
+  confirm({
+    title: 'New task',
+    says: ['The first line is its title; all of it is what the agent reads.'],
+    verb: 'Add task',
+    fields: [
+      { label: 'What to do', initial: '', type: 'long' },
+      { label: 'For', initial: FOR[0]!, choices: FOR },
+      { label: 'Project', initial: project },
+      { label: 'User', initial: user },
+      { label: 'Priority', initial: '5', type: 'number' },
+    ],
+    run: async (text = '', target = '', place = '', whose = '', level = '') => {
+      const priority = numberIn(level)
+      if (target === FOR[0]) {
+        const asked = { prompt: text, project: place, user: whose, priority }
+        const { task, position } = await change('queue.add', asked)
+        return `Task ${task.id} is number ${position} in the queue of ${whose}`
+      }
+      const [title = '', ...rest] = text.split('\n')
+      const of = { project: place || null, user: whose || null }
+      const body = rest.join('\n').trim()
+      const { id } = await change('task.create', { title: title.trim(), body, priority, ...of })
+      return `Task ${id} was added`
     },
   })
 }
@@ -153,6 +259,39 @@ export function releaseUser(user: string, task_id: string | null): void {
     run: async () => {
       await change('queue.release_user', { user, ...(task_id !== null && { task_id }) })
       return `${user} is free`
+    },
+  })
+}
+
+interface Note {
+  scope: string
+  key: string
+  version: number
+  content: string | null
+}
+
+export function editNote({ scope, key, version, content }: Note): void {
+  confirm({
+    title: `Edit ${key}`,
+    says: [`It becomes a new version, based on version ${version}.`],
+    verb: 'Save note',
+    fields: [{ label: 'What it says', initial: content ?? '', type: 'long' }],
+    run: async (said = '') => {
+      const put = await change('memory.put', { scope, key, content: said, based_on: version })
+      return put.conflict ? `${key} disagrees with a newer version` : `${key} was saved`
+    },
+  })
+}
+
+export function deleteNote({ scope, key, version }: Note): void {
+  confirm({
+    title: `Delete ${key}?`,
+    says: [`${key} in ${scope} is deleted; its history stays until it is pruned.`],
+    verb: 'Delete note',
+    danger: true,
+    run: async () => {
+      await change('memory.delete', { scope, key, based_on: version })
+      return `${key} was deleted`
     },
   })
 }

@@ -9,6 +9,10 @@ export type Name = Registered['name']
 /** The server says something every 15 s: one that is silent for longer than this is gone. */
 const SILENT_MS = 45_000
 
+/** When the server last said anything at all, on the clock of this page. */
+export const heard = { ms: performance.now() }
+const hear = () => (heard.ms = performance.now())
+
 /** Told to the window when the server does not know us any more. */
 export const SIGNED_OUT = 'leasehold-signed-out'
 
@@ -55,13 +59,18 @@ export async function get(path: string): Promise<unknown> {
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, init)
+    const response = await fetch(path, init)
+    hear()
+    return response
   } catch {
     throw new Refusal('unavailable', 'The server does not answer', {
       next: 'Start it (leasehold up). This page connects by itself.',
     })
   }
 }
+
+/** Makes the server say something, however little. */
+export const probe = () => send('/healthz', { cache: 'no-store' }).catch(() => undefined)
 
 async function answerOf(response: Response): Promise<unknown> {
   const reply: unknown = await response.json().catch(() => ({}))
@@ -92,6 +101,7 @@ async function* textOf(body: ReadableStream<Uint8Array>, cut: () => void): Async
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
+      hear()
       clearTimeout(silence)
       silence = setTimeout(cut, SILENT_MS)
       yield decoder.decode(value, { stream: true })

@@ -1,6 +1,5 @@
 import { effect } from '@preact/signals'
 import { render } from 'preact'
-import { loadFeed } from './data/feed.ts'
 import { keepFollowing } from './data/live.ts'
 import { loadLocks } from './data/locks.ts'
 import { loadTasks } from './data/tasks.ts'
@@ -16,5 +15,6 @@ effect(() => {
   isFollowing = true
   // The stream first: what happens while we load is not missed.
   void keepFollowing().finally(() => (isFollowing = false))
-  for (const load of [loadTasks, loadLocks, loadFeed]) load().catch(() => undefined)
+  loadTasks()
+  loadLocks()
 })

@@ -49,6 +49,15 @@ echo "$LEASEHOLD_TASK: 41 tests passed, waiting for the type check"
 sleep 600
 `
 
+/** Ends as builds end that do not compile. */
+const BROKEN = `
+printf '\\033[1mnpm run build\\033[0m\\n'
+for part in 20 60 100; do printf '\\rtransforming %s %%' $part; done; echo
+printf '\\033[31merror\\033[0m TS2345: Argument of type string is not assignable to number\\n'
+printf '  at \\033[36msrc/checkout.ts\\033[0m:\\033[33m41\\033[0m\\n'
+exit 2
+`
+
 /** What the dispatcher of the scene runs; written before the server starts. */
 export function configure(state: string): void {
   mkdirSync(state, { recursive: true, mode: 0o700 })
@@ -56,7 +65,10 @@ export function configure(state: string): void {
   const config = {
     slots: { max: 6 },
     projects: { web: project, api: project, infra: { ...project, limit: 1 } },
-    agents: { coder: { command: ['/bin/sh', '-c', AGENT] } },
+    agents: {
+      coder: { command: ['/bin/sh', '-c', AGENT] },
+      broken: { command: ['/bin/sh', '-c', BROKEN] },
+    },
     runs: { ttl_seconds: 60, grace_seconds: 1 },
   }
   writeFileSync(join(state, 'config.json'), JSON.stringify(config), { mode: 0o600 })
@@ -162,6 +174,8 @@ async function board(asking: Asking): Promise<void> {
 }
 
 async function queue(asking: Asking): Promise<void> {
+  const broken = { prompt: 'Translate the checkout into German', agent_command: 'broken' }
+  await asking.ask('queue.add', { id: 'Q-broken', ...broken, project: 'web', user: 'margaret' })
   const waiting = [7, 4, 3, 5, 2]
   for (const [u, user] of USERS.entries()) {
     for (let i = 0; i < waiting[u]!; i += 1) {

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core'
 import { launch, LOOKS } from './browser.ts'
 import { Asking, configure, play } from './scene.ts'
 
-/** `npm run screenshots`: every view, light and dark, of the same busy morning. */
+/** `npm run screenshots`: every view, light and dark, wide and narrow, of the same busy morning. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OUT = process.env['OUT'] ?? join(ROOT, 'docs/screenshots')
 const BIN = join(ROOT, 'bin/leasehold')
@@ -16,7 +16,9 @@ const BIN = join(ROOT, 'bin/leasehold')
 const VIEWS: Record<string, string> = {
   now: '#/now',
   tasks: '#/tasks',
+  list: '#/tasks?as=list&sort=oldest',
   task: '#/tasks?id=Q-ada-1',
+  failed: '#/tasks?id=Q-broken',
   locks: '#/locks?id=git%3Aweb',
   waits: '#/locks?tab=waits',
   reservations: '#/locks?tab=paths',
@@ -25,17 +27,26 @@ const VIEWS: Record<string, string> = {
   conflicts: '#/memory?tab=conflicts',
   duplicates: '#/memory?tab=duplicates',
   agents: '#/agents',
+  agent: '#/agents?id=claude-1',
   events: '#/events',
   stats: '#/stats',
 }
 /** Only these views, where any are named: `npm run screenshots -- now tasks`. */
 const ONLY = process.argv.slice(2)
+/** In docs, a few of them; `SIZES=all` makes every view at every size. */
+const SIZES = process.env['SIZES'] === 'all' ? [1440, 1024, 390] : [1440]
 const PHONE: Record<string, string> = { now: '#/now', tasks: '#/tasks', locks: '#/locks' }
 /** Long enough for a timeline and for two minutes on the charts. */
-const BUSTLE_MS = 75_000
+const BUSTLE_MS = Number(process.env['BUSTLE_MS'] ?? 75_000)
 
 const state = mkdtempSync(join(tmpdir(), 'leasehold-scene-'))
-const env = { ...process.env, LEASEHOLD_DIR: state, LEASEHOLD_STORE: '', LEASEHOLD_TOKEN: '' }
+const env = {
+  ...process.env,
+  LEASEHOLD_DIR: state,
+  LEASEHOLD_STORE: '',
+  LEASEHOLD_TOKEN: '',
+  LEASEHOLD_TRUST_CONFIG: 'yes',
+}
 
 async function main(): Promise<void> {
   mkdirSync(OUT, { recursive: true })
@@ -79,16 +90,20 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
   await page.getByLabel('Or paste a token').fill(secret)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Now' }).waitFor()
-  for (const [name, hash] of Object.entries(VIEWS)) {
-    // The queues of all users are below.
-    const height = name === 'now' ? 1240 : LOOKS.viewport.height
-    await page.setViewportSize({ width: LOOKS.viewport.width, height })
-    await show(page, hash)
-    await keep(page, `${name}-${theme}`)
+  for (const width of SIZES) {
+    for (const [name, hash] of Object.entries(VIEWS)) {
+      if (ONLY.length > 0 && !ONLY.includes(name)) continue
+      // More of it is below.
+      const height = name === 'now' ? 1240 : width === 390 ? 844 : LOOKS.viewport.height
+      await page.setViewportSize({ width, height })
+      await show(page, hash)
+      await keep(page, `${name}-${theme}${width === SIZES[0] ? '' : `-${width}`}`)
+    }
   }
   if (theme === 'light') {
     await page.setViewportSize({ width: 390, height: 844 })
     for (const [name, hash] of Object.entries(PHONE)) {
+      if (ONLY.length > 0 && !ONLY.includes(name)) continue
       await show(page, hash)
       await keep(page, `${name}-phone`)
     }
@@ -104,10 +119,9 @@ async function show(page: Page, hash: string): Promise<void> {
 }
 
 async function keep(page: Page, name: string): Promise<void> {
-  if (ONLY.length > 0 && !ONLY.includes(name.split('-')[0]!)) return
   const path = join(OUT, `${name}.png`)
   // A page full of text makes a large picture; half of it shows as much.
-  const clip = { x: 0, y: 0, width: 1360, height: 600 }
+  const clip = { x: 0, y: 0, width: page.viewportSize()!.width, height: 600 }
   await page.screenshot({ path, ...(name.startsWith('events') && { clip }) })
   process.stdout.write(`${name}.png ${Math.round(statSync(path).size / 1024)} KB\n`)
 }

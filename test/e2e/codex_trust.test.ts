@@ -7,10 +7,10 @@ import { PRESETS } from '../../src/daemon/config/presets.ts'
 import { until, sandbox, type Sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
-/** What the real program listed: see test/fixtures/clients. */
+/** What the real program listed: see test/fixtures/conversations. */
 const RECORDED = JSON.parse(
   readFileSync(
-    new URL('../fixtures/clients/codex-0.166.0/hooks_list.json', import.meta.url),
+    new URL('../fixtures/conversations/codex-0.166.0/hooks_list.json', import.meta.url),
     'utf8',
   ),
 ) as Record<'untrusted' | 'trusted' | 'untrusted_folder', object[]>

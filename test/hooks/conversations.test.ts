@@ -11,7 +11,7 @@ import {
   TEST_LEASEHOLD,
 } from './agents.ts'
 
-/** What the real programs sent: see test/fixtures/clients. */
+/** What the real programs sent: see test/fixtures/conversations. */
 interface Recorded {
   shell: Record<string, string>
   subagent_shell: Record<string, string>
@@ -22,7 +22,7 @@ interface Recorded {
 
 const recorded = (client: string): Recorded =>
   JSON.parse(
-    readFileSync(new URL(`../fixtures/clients/${client}/identity.json`, import.meta.url), 'utf8'),
+    readFileSync(new URL(`../fixtures/conversations/${client}/identity.json`, import.meta.url), 'utf8'),
   ) as Recorded
 
 const CLIENTS = [

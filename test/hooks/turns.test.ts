@@ -5,12 +5,12 @@ import { temporaryFolder } from '../support/helpers.ts'
 import { until } from '../support/processes.ts'
 import { AgentProcess, LEASEHOLD, repository } from './agents.ts'
 
-/** Records of real transcripts: see test/fixtures/clients. */
+/** Records of real transcripts: see test/fixtures/conversations. */
 type Recorded = Record<'running' | 'over' | 'interrupted', object[] | undefined>
 
 const recorded = (client: string): Recorded =>
   JSON.parse(
-    readFileSync(new URL(`../fixtures/clients/${client}/turns.json`, import.meta.url), 'utf8'),
+    readFileSync(new URL(`../fixtures/conversations/${client}/turns.json`, import.meta.url), 'utf8'),
   ) as Recorded
 
 const CLIENTS = [

@@ -44,6 +44,7 @@ const KNOWN: Record<string, AgentConfig> = {
   },
   codex: {
     ...DEFAULTS,
+    // reason: the name of Codex's sandbox
     command: ['codex', 'exec', '--sandbox', 'workspace-write', '-'],
     env: passing('CODEX_ACCESS_TOKEN CODEX_API_KEY CODEX_HOME OPENAI_API_KEY OPENAI_BASE_URL'),
   },

@@ -13,7 +13,13 @@ import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { askHttp } from '../../reach/http.ts'
 import { nobodyAnswers, Reach } from '../../reach/reach.ts'
 import { findDaemon } from '../../reach/server_file.ts'
-import { type Asked, type Family, familyHere, namedAgent, sessionOf } from '../../machine/family.ts'
+import {
+  type CallSource,
+  type Family,
+  familyHere,
+  namedAgent,
+  sessionOf,
+} from '../../machine/family.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { refuseAdmin, refuseStranger } from './family.ts'
@@ -39,7 +45,7 @@ export interface Context {
   json: boolean
   caller: Caller
   /** The same, found anew for a call: the hooks of our agent may have said who it is since. */
-  callerNow(asked?: Asked): Caller
+  callerNow(asked?: CallSource): Caller
   /** The agents that this command may speak for, as far as hooks have said. */
   family(): Family
   place: Place
@@ -66,9 +72,9 @@ const WRITES_NOTES: ReadonlySet<string> = new Set<RegisteredName>(['memory.put',
 
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
   const place = placeOf(env, cwd)
-  const familyNow = (asked?: Asked) => familyHere(folderOf(place), env, asked)
+  const familyNow = (asked?: CallSource) => familyHere(folderOf(place), env, asked)
   const family = () => (env['LEASEHOLD_TOKEN'] ? NONE : familyNow())
-  const callerNow = (asked?: Asked) => callerOf(options, env, familyNow(asked))
+  const callerNow = (asked?: CallSource) => callerOf(options, env, familyNow(asked))
   const caller = callerNow()
   let opened: Store | undefined
   const store = () => {

@@ -154,6 +154,7 @@ function outOfSandbox(refusal: Refusal): Refusal {
 const SANDBOX_NEXT =
   'The sandbox of Codex is in the way: use the tools of the MCP server leasehold, which runs ' +
   'outside of it. For the shell, a person can name the state folder in config.toml of Codex, ' +
+  // reason: a section of that file
   'under [sandbox_workspace_write]: writable_roots = ["…/.leasehold"]; a token needs ' +
   'network_access = true there.'
 

@@ -8,7 +8,7 @@ import { registered } from '../../operations/registry.ts'
 import { loginName } from '../../machine/login.ts'
 import type { Place } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
-import type { Asked } from '../../machine/family.ts'
+import type { CallSource } from '../../machine/family.ts'
 import { keepReserved } from '../guard.ts'
 import { placePaths } from '../paths.ts'
 import { ToolFences } from './fences.ts'
@@ -17,8 +17,8 @@ import { type CallMeta, type ToolAsk, type ToolChoice, mcpServer } from './serve
 /** What the command line knows: who asks, and how to reach the daemon or the store. */
 interface Reach {
   env: NodeJS.ProcessEnv
-  /** Asked for every call: we are started before the first hook of our agent runs. */
-  callerNow(asked?: Asked): Caller
+  /** CallSource for every call: we are started before the first hook of our agent runs. */
+  callerNow(asked?: CallSource): Caller
   /** The process of the client that started us, where what we hold is to be the client's. */
   clientProcess(): Caller['process']
   /** Refuses (`forbidden`) a name that the agent which started us may not use. */
@@ -113,7 +113,7 @@ function callerOf(reach: Reach, meta: CallMeta = {}): Caller {
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /** Whose call this is, in the words of Codex (`threadId`, `sessionId`) and of Claude Code. */
-function askedIn(meta: CallMeta): Asked {
+function askedIn(meta: CallMeta): CallSource {
   const thread = textOf(meta['threadId'])
   const session = textOf(meta['sessionId']) ?? thread
   const subagent = thread === session ? undefined : thread

@@ -1,9 +1,11 @@
-import { factsOf, nounOf } from '../../core/event.ts'
+import { nounOf } from '../../core/event.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
 import type { ShownEvent } from './live.ts'
 
 export type WholeTask = AnswerOf<'task.get'>
 export type QueueAnswer = AnswerOf<'queue.status'>
+export type StatsAnswer = AnswerOf<'stats.get'>
+export type TaskRun = AnswerOf<'run.list'>['items'][number]
 
 /** Which events make what a view has asked for out of date. */
 
@@ -15,6 +17,3 @@ export const aboutQueue = (event: ShownEvent) => QUEUE.has(nounOf(event))
 
 export const aboutTask = (id: string) => (event: ShownEvent) =>
   event.task === id || event.lock === `task:${id}`
-
-/** Who held what an event is about; the agent that caused it may be another. */
-export const holderIn = (event: ShownEvent) => factsOf(event).holder ?? event.agent

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, signal, useSignal } from '@preact/signals'
+import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { listen, type ShownEvent } from './live.ts'
@@ -8,10 +8,9 @@ const CALM_MS = 400
 /** How long to leave a server alone that does not answer. */
 const AWAY_MS = 2_000
 
-export interface Asked<T> {
+interface Asked<T> {
   value: ReadonlySignal<T | undefined>
   refusal: ReadonlySignal<Refusal | null>
-  again(): void
 }
 
 interface How {
@@ -27,18 +26,8 @@ export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {})
   const refusal = useSignal<Refusal | null>(null)
   const latest = useRef({ fetch, how })
   latest.current = { fetch, how }
-  const again = useRef<() => void>(() => undefined)
   useEffect(() => {
-    const asking = new Repeated(async () => {
-      try {
-        const got = await latest.current.fetch()
-        if (!asking.isOver) [value.value, refusal.value] = [got, null]
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-        if (!asking.isOver) refusal.value = error
-      }
-    })
-    again.current = () => asking.soon()
+    const asking = askInto(value, refusal, () => latest.current.fetch())
     const { how: first } = latest.current
     const unlisten = listen({
       events: (events) => {
@@ -55,7 +44,7 @@ export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {})
       clearInterval(timer)
     }
   }, [key])
-  return { value, refusal, again: () => again.current() }
+  return { value, refusal }
 }
 
 /** The text, once the person who types it has paused. */
@@ -69,8 +58,8 @@ export function useCalm(text: string): string {
 }
 
 /**
- * Does something at once, but never twice at a time, and with calm in between. What a server that
- * is away could not answer is done again when it is back.
+ * Does something at once, but never twice at a time, and with calm in between. What a server could
+ * not answer is done again a little later.
  */
 export class Repeated {
   isOver = false
@@ -98,11 +87,38 @@ export class Repeated {
   }
 
   private failed(error: unknown): number {
-    const isAway = isRefusal(error, 'unavailable')
-    if (!isAway) console.error(error)
-    this.isWanted ||= isAway
-    return isAway ? AWAY_MS : CALM_MS
+    // Whoever is signed out, or may not ask this, is told the same again.
+    const isFinal = isRefusal(error, 'unauthorized') || isRefusal(error, 'forbidden')
+    if (!(error instanceof Refusal) || isFinal) {
+      console.error(error)
+      return CALM_MS
+    }
+    this.isWanted = true
+    return AWAY_MS
   }
+}
+
+/** Nothing is wrong with what was asked: the same is answered later. */
+const isAway = (error: unknown) =>
+  isRefusal(error, 'unavailable') || isRefusal(error, 'rate_limited')
+
+/** Asks for a value, again and again; why there is none is kept beside it. */
+export function askInto<T>(
+  value: Signal<T | undefined>,
+  refusal: Signal<Refusal | null>,
+  fetch: () => Promise<T>,
+): Repeated {
+  const asking: Repeated = new Repeated(async () => {
+    try {
+      const got = await fetch()
+      if (!asking.isOver) [value.value, refusal.value] = [got, null]
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (!asking.isOver) refusal.value = error
+      if (isAway(error)) throw error
+    }
+  })
+  return asking
 }
 
 const NAMED_MAX = 100

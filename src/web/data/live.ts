@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ShownEvent } from '../../client/transport.ts'
-import { follow } from '../ask.ts'
+import { follow, heard, probe } from '../ask.ts'
 import { who } from '../session.ts'
 import { isRefusal } from '../../core/refusal.ts'
 
@@ -12,7 +12,12 @@ interface Listener {
   reset?: () => void
 }
 
-export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')
+/** Silent: the connection stands, but the server has said nothing for a while. */
+export const connection = signal<'connecting' | 'live' | 'silent' | 'lost'>('connecting')
+/** A server that says nothing for so long is asked to; one that still says nothing is silent. */
+const QUIET_MS = 1_500
+const SILENT_MS = 4_000
+const WATCH_MS = 500
 
 const listeners = new Set<Listener>()
 const RETRY_MS = { first: 250, last: 2_000 }
@@ -25,6 +30,19 @@ let last: string | undefined
 let waiting: ShownEvent[] = []
 let isDue = false
 let told_ms = 0
+let watched_ms = performance.now()
+let probing: Promise<unknown> | undefined
+
+setInterval(() => {
+  const at = performance.now()
+  // A page that was hidden or asleep has not listened itself.
+  if (document.hidden || at - watched_ms > 4 * WATCH_MS) heard.ms = at
+  watched_ms = at
+  const isSilent = at - heard.ms > SILENT_MS
+  if (at - heard.ms > QUIET_MS) probing ??= probe().finally(() => (probing = undefined))
+  if (isSilent && connection.value === 'live') connection.value = 'silent'
+  else if (!isSilent && connection.value === 'silent') connection.value = 'live'
+}, WATCH_MS)
 
 export function listen(listener: Listener): () => void {
   listeners.add(listener)

@@ -33,7 +33,7 @@ const askingWaiters = new Repeated(async () => {
   waiters.value = items
 })
 
-listen({ events: noteLocks, reset: () => void loadLocks() })
+listen({ events: noteLocks, reset: () => loadLocks() })
 setInterval(() => {
   if (!document.hidden && waiters.value.length > 0) askingWaiters.soon()
 }, LOOK_MS)
@@ -57,15 +57,17 @@ function keep(items: ShownLock[]): void {
   locksChanged.value += 1
 }
 
-export async function loadLocks(): Promise<void> {
-  locks.clear()
-  looked.clear()
+const asking = new Repeated(async () => {
+  let isFirst = true
   for await (const { items } of pagesOf('lock.list', { limit: PAGE })) {
+    if (isFirst) locks.clear()
+    isFirst = false
     keep(items)
     if (locks.size >= KEPT_MAX) break
   }
   askingWaiters.soon()
-}
+})
+export const loadLocks = () => asking.soon()
 
 /** Called by what shows these locks: looks again at those whose end may have moved meanwhile. */
 export function watch(names: string[]): void {

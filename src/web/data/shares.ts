@@ -14,13 +14,11 @@ export interface ShownShare extends Share {
   task_id: string | null
   /** Its part of all time that runs took, 0…1; null when nothing ran. */
   got: number | null
-  /** The part that its weight entitles it to. */
-  fair: number
 }
 
 /**
- * What each user got of the last hour and what would be fair, among all who wait, run, or ran in
- * it. Runs are counted when they end, so those that go on are added.
+ * What each user got of the last hour, beside what is fair among those who want something now. Runs
+ * are counted when they end, so those that go on are added.
  */
 export function sharesIn(
   status: QueueAnswer,
@@ -28,21 +26,15 @@ export function sharesIn(
   now_ms: number,
 ): ShownShare[] {
   const seconds = new Map((fairness?.users ?? []).map((each) => [each.user, each.run_seconds]))
-  const weights = new Map((fairness?.users ?? []).map((each) => [each.user, each.weight]))
   for (const { user, acquired_at } of status.user_locks.details) {
     const ran = acquired_at === null ? 0 : secondsSince(acquired_at, now_ms)
     const more = Math.min(Math.max(0, ran), SHARE_SECONDS)
     seconds.set(user, (seconds.get(user) ?? 0) + more)
   }
-  for (const { user, weight } of status.shares) weights.set(user, weight)
-  const all = sum(seconds.values())
-  const weight = sum(weights.values())
+  const all = [...seconds.values()].reduce((total, each) => total + each, 0)
   return status.shares.map((share) => ({
     ...share,
     task_id: status.user_locks.details.find(({ user }) => user === share.user)?.task_id ?? null,
     got: all === 0 ? null : (seconds.get(share.user) ?? 0) / all,
-    fair: share.weight / weight,
   }))
 }
-
-const sum = (values: Iterable<number>) => [...values].reduce((total, each) => total + each, 0)

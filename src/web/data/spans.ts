@@ -1,128 +1,100 @@
-import { factsOf } from '../../core/event.ts'
-import { holderIn } from './about.ts'
-import type { ShownEvent } from './live.ts'
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { nounOf } from '../../core/event.ts'
+import type { Refusal } from '../../core/refusal.ts'
+import type { AnswerOf, InputOf } from '../../operations/registry.ts'
+import { pagesOf } from '../ask.ts'
+import { askInto } from './asked.ts'
+import { listen } from './live.ts'
 
-/** How a span of time ended, or that it has not. */
-type Ending =
-  | 'open'
-  | 'released'
-  | 'expired'
-  | 'died'
-  | 'killed'
-  | 'handed off'
-  | 'got it'
-  | 'gave up'
+type Shown = AnswerOf<'span.list'>['items'][number]
 
 /** Somebody held a lock, or waited for it, for some time. */
-export interface Span {
-  kind: 'held' | 'waited'
-  lock: string
-  agent: string
+export interface Span extends Shown {
   from_ms: number
   to_ms: number | null
-  ending: Ending
-  fence: number | null
 }
 
-const ENDINGS: Record<string, Ending> = {
-  'lease.released': 'released',
-  'lease.expired': 'expired',
-  'lease.died': 'died',
-  'lease.overdue': 'killed',
-  'lease.force_released': 'killed',
-  'lease.cancelled': 'killed',
-  'run.ended': 'released',
+interface Past {
+  spans: Span[]
+  /** Earlier ones of the time that was asked for are left out, as there are so many. */
+  isCut: boolean
+  /** Up to when all is known. */
+  to: string
 }
 
-/**
- * Reads who held and waited for what from events in order. What was granted before the first event
- * is known only by its end.
- */
-export class SpanReader {
-  spans: Span[] = []
-  private readonly held = new Map<string, Span>()
-  private readonly waits = new Map<string, Span[]>()
-  private position = 0
+const SPANS_MAX = 20_000
+/** How often what happened meanwhile is asked for: less often, the more stands open. */
+const LOOK_MS = 1_000
+const LOOK_MS_EACH = 5
+const NOUNS = new Set<string>(['lease', 'ticket', 'run', 'task', 'queue'])
 
-  constructor(private readonly from_ms: number) {}
-
-  /** Each event once, whether it came with the past or just now. */
-  takeAll(events: ShownEvent[]): void {
-    for (const event of events) {
-      if (event.position <= this.position) continue
-      this.position = event.position
-      this.take(event)
+/** The one time each span of the past is asked for; later answers say what ended since. */
+async function read(
+  filter: InputOf<'span.list'>,
+  seconds: number,
+  known: Past | undefined,
+): Promise<Past> {
+  const since: InputOf<'span.list'> = known ? { from: known.to } : { since_seconds: seconds }
+  const found = new Map<string, Span>()
+  let [to, isCut] = ['', known?.isCut ?? false]
+  for await (const page of pagesOf('span.list', { ...filter, ...since, limit: 1000 })) {
+    to ||= page.to
+    for (const each of page.items) found.set(keyOf(each), timed(each))
+    if (found.size >= SPANS_MAX && page.next !== null) {
+      isCut = true
+      break
     }
   }
+  const oldest = Date.now() - seconds * 1000
+  const before = (known?.spans ?? []).filter((span) => {
+    return span.to_ms !== null && span.to_ms >= oldest && !found.has(keyOf(span))
+  })
+  return { spans: [...before, ...found.values()], isCut, to }
+}
 
-  /** What was over before then is of no interest any more. */
-  forget(before_ms: number): void {
-    const isKept = ({ to_ms }: Span) => to_ms === null || to_ms >= before_ms
-    this.spans = this.spans.filter(isKept)
-    for (const [agent, waits] of this.waits) this.waits.set(agent, waits.filter(isKept))
-  }
+const keyOf = ({ kind, lock, agent, fence, from }: Shown) =>
+  `${kind} ${lock} ${agent} ${fence} ${from}`
 
-  private take(event: ShownEvent): void {
-    const { type, lock, data, agent } = event
-    const at = Date.parse(event.at)
-    if (type === 'ticket.joined') return this.join(event, at)
-    if (type === 'ticket.left' || type === 'ticket.broken') return this.leave(event, at)
-    if (lock === null) return
-    const { fence = null } = factsOf(event)
-    if (type === 'lease.granted' || type === 'task.claimed')
-      return this.grant(lock, agent, at, fence)
-    if (type === 'lease.handed_off') {
-      this.end(lock, data.from, at, 'handed off')
-      return this.grant(lock, data.to, at, fence)
+export const timed = (span: Shown): Span => ({
+  ...span,
+  from_ms: Date.parse(span.from),
+  to_ms: span.to === null ? null : Date.parse(span.to),
+})
+
+/** Who held and waited for what in the last `seconds`, as the store knows it. */
+export function useSpans(seconds: number, filter: InputOf<'span.list'> = {}) {
+  const past: Signal<Past | undefined> = useSignal<Past | undefined>(undefined)
+  const refusal = useSignal<Refusal | null>(null)
+  const key = JSON.stringify([seconds, filter])
+  useEffect(() => {
+    let known: Past | undefined
+    let isStale = false
+    let asked_ms = 0
+    const asking = askInto(past, refusal, async () => {
+      asked_ms = performance.now()
+      return (known = await read(filter, seconds, known))
+    })
+    const unlisten = listen({
+      events: (events) => (isStale ||= events.some((event) => NOUNS.has(nounOf(event)))),
+      reset: () => {
+        known = undefined
+        asking.soon()
+      },
+    })
+    const timer = setInterval(() => {
+      const open = known?.spans.filter(({ to_ms }) => to_ms === null).length ?? 0
+      const isDue = performance.now() - asked_ms > Math.max(LOOK_MS, open * LOOK_MS_EACH)
+      if (!isStale || !isDue || document.hidden) return
+      isStale = false
+      asking.soon()
+    }, LOOK_MS)
+    asking.soon()
+    return () => {
+      asking.isOver = true
+      unlisten()
+      clearInterval(timer)
     }
-    const ending = type === 'task.moved' && data.released ? 'released' : ENDINGS[type]
-    if (ending) this.end(lock, holderIn(event), at, ending)
-  }
-
-  private grant(lock: string, agent: string, at: number, fence: number | null): void {
-    const before = this.held.get(lock)
-    // A claim that keeps its lease is no new grant.
-    if (before?.fence === fence) return
-    if (before) this.end(lock, before.agent, at, 'released')
-    for (const wait of this.waits.get(agent) ?? []) {
-      if (wait.lock === lock && wait.to_ms === null) [wait.to_ms, wait.ending] = [at, 'got it']
-    }
-    const span = this.add('held', lock, agent, at)
-    span.fence = fence
-    this.held.set(lock, span)
-  }
-
-  private end(lock: string, agent: string, at: number, ending: Ending): void {
-    const span = this.held.get(lock) ?? this.add('held', lock, agent, this.from_ms)
-    ;[span.to_ms, span.ending] = [at, ending]
-    this.held.delete(lock)
-  }
-
-  private join(event: ShownEvent, at: number): void {
-    const { agent } = event
-    const { names = [] } = factsOf(event)
-    const spans = names.map((lock) => this.add('waited', lock, agent, at))
-    this.waits.set(agent, [...(this.waits.get(agent) ?? []), ...spans])
-  }
-
-  private leave({ agent, type }: ShownEvent, at: number): void {
-    for (const wait of this.waits.get(agent) ?? []) {
-      if (wait.to_ms !== null) continue
-      ;[wait.to_ms, wait.ending] = [at, type === 'ticket.broken' ? 'killed' : 'gave up']
-    }
-  }
-
-  private add(kind: Span['kind'], lock: string, agent: string, from_ms: number): Span {
-    const span: Span = {
-      kind,
-      lock,
-      agent,
-      from_ms,
-      to_ms: null,
-      ending: 'open',
-      fence: null,
-    }
-    this.spans.push(span)
-    return span
-  }
+  }, [key])
+  return { past, refusal }
 }

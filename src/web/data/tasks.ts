@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, pagesOf } from '../ask.ts'
-import { Dirty } from './asked.ts'
+import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 export type BriefTask = AnswerOf<'task.peek'>['items'][number]
@@ -17,7 +17,7 @@ export const loading = signal<'some' | 'all' | 'done' | 'more'>('some')
 
 const dirty = new Dirty(async (ids) => keep((await ask('task.peek', { ids })).items))
 
-listen({ events: noteTasks, reset: () => void loadTasks() })
+listen({ events: noteTasks, reset: () => loadTasks() })
 
 function noteTasks(events: ShownEvent[]): void {
   for (const { task, lock } of events) {
@@ -36,16 +36,21 @@ function keep(items: BriefTask[]): void {
 }
 
 /** What runs, at once; all others when a view asks for them. */
-export async function loadTasks(): Promise<void> {
-  tasks.clear()
+const asking = new Repeated(async () => {
   const { items } = await ask('task.peek', { status: 'in_progress', limit: PAGE })
+  tasks.clear()
   keep(items)
   if (loading.value !== 'some') await loadAll()
-}
+})
+export const loadTasks = () => asking.soon()
 
 export function wantAll(): void {
-  if (loading.value === 'some') void loadAll()
+  if (loading.value !== 'some') return
+  loading.value = 'all'
+  askingAll.soon()
 }
+
+const askingAll = new Repeated(loadAll)
 
 async function loadAll(): Promise<void> {
   loading.value = 'all'

@@ -3,7 +3,7 @@ import { Icon, type IconName } from './icon.tsx'
 
 interface ButtonProps {
   act: () => void
-  kind?: 'primary' | 'quiet' | 'danger-quiet'
+  kind?: 'primary' | 'quiet' | 'small' | 'danger-quiet'
   /** For those who do not see the row that it stands in. */
   label?: string
   pressed?: boolean

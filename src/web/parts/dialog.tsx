@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { Button } from './buttons.tsx'
 import { Select } from './frame.tsx'
 import { toast } from './toast.tsx'
@@ -22,7 +22,7 @@ interface Action {
 interface Field {
   label: string
   initial: string
-  type?: 'text' | 'number'
+  type?: 'text' | 'number' | 'long'
   /** One of these, rather than anything. */
   choices?: string[]
 }
@@ -39,32 +39,51 @@ export function ConfirmDialog() {
   return action && <Confirming key={action.title} action={action} />
 }
 
-function Confirming({ action }: { action: Action }) {
-  const box = useRef<HTMLDialogElement>(null)
-  const said = useSignal((action.fields ?? []).map(({ initial }) => initial))
+/** How long an answer may take before it is said that there is none yet. */
+const LATE_MS = 1_500
+
+/** Sends what was confirmed; what comes of it is said even when the dialog was closed meanwhile. */
+function useSending(action: Action, close: () => void) {
+  const sent = useSignal<'no' | 'yes' | 'late'>('no')
   const refusal = useSignal<Refusal | null>(null)
-  const isBusy = useSignal(false)
-  useEffect(() => box.current!.showModal(), [])
-  const close = () => (asked.value = null)
-  const act = async () => {
-    isBusy.value = true
+  const isClosed = useRef(false)
+  const send = async (said: string[]) => {
+    sent.value = 'yes'
+    const late = setTimeout(() => (sent.value = 'late'), LATE_MS)
     try {
-      toast(await action.run(...said.value))
-      close()
+      toast(await action.run(...said))
+      if (!isClosed.current) close()
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       refusal.value = error
+      if (isClosed.current) toast(`${action.title} ${error.message}`, 'is-bad')
     } finally {
-      isBusy.value = false
+      clearTimeout(late)
+      sent.value = 'no'
     }
   }
+  /** Closing does not take back what was sent, and must not look as if it did. */
+  const leave = () => {
+    isClosed.current = true
+    if (sent.value !== 'no') toast(`${action.verb} was sent; no answer has come yet`)
+    close()
+  }
+  return { sent, refusal, send, leave }
+}
+
+function Confirming({ action }: { action: Action }) {
+  const box = useRef<HTMLDialogElement>(null)
+  const said = useSignal((action.fields ?? []).map(({ initial }) => initial))
+  const { sent, refusal, send, leave } = useSending(action, () => (asked.value = null))
+  useEffect(() => box.current!.showModal(), [])
+  const isSent = sent.value !== 'no'
   return (
-    <dialog ref={box} class="dialog" aria-labelledby="dialog-title" onClose={close}>
+    <dialog ref={box} class="dialog" aria-labelledby="dialog-title" onClose={leave}>
       <form
         method="dialog"
         onSubmit={(event) => {
           event.preventDefault()
-          void act()
+          void send(said.value)
         }}
       >
         <h2 id="dialog-title">{action.title}</h2>
@@ -82,14 +101,22 @@ function Confirming({ action }: { action: Action }) {
           />
         ))}
         <Trouble refusal={refusal.value} />
+        {isRefusal(refusal.value, 'unavailable') && (
+          <p class="dim">It may have been done all the same: look before you send it again.</p>
+        )}
+        {sent.value === 'late' && (
+          <p class="dim" role="status">
+            Sent; the server has not answered yet. Closing does not take it back.
+          </p>
+        )}
         <div class="dialog-buttons">
-          <Button act={() => box.current!.close()}>Keep as it is</Button>
+          <Button act={() => box.current!.close()}>{isSent ? 'Close' : 'Keep as it is'}</Button>
           <button
             type="submit"
             class={`button ${action.danger ? 'is-danger' : 'is-primary'}`}
-            disabled={isBusy.value}
+            disabled={isSent}
           >
-            {action.verb}
+            {isSent ? 'Sending…' : action.verb}
           </button>
         </div>
       </form>
@@ -109,6 +136,8 @@ function DialogField({ field: { label, type, choices }, value, change }: FieldPr
       <span>{label}</span>
       {choices ? (
         <Select label={label} of={choices} chosen={value} choose={change} />
+      ) : type === 'long' ? (
+        <textarea rows={5} value={value} onInput={(event) => change(event.currentTarget.value)} />
       ) : (
         <input
           inputMode={type === 'number' ? 'decimal' : 'text'}

@@ -1,4 +1,3 @@
-import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 
 interface PanelProps {
@@ -7,6 +6,11 @@ interface PanelProps {
   aside?: ComponentChildren
   class?: string
   children: ComponentChildren
+}
+
+interface PageProps extends PanelProps {
+  /** Above the title: where it belongs, how it stands. */
+  above?: ComponentChildren
 }
 
 export function Panel({ title, aside, class: more = '', children }: PanelProps) {
@@ -21,9 +25,10 @@ export function Panel({ title, aside, class: more = '', children }: PanelProps) 
   )
 }
 
-export function Page({ title, aside, children, class: more = '' }: PanelProps) {
+export function Page({ title, above, aside, children, class: more = '' }: PageProps) {
   return (
     <div class={`page ${more}`}>
+      {above}
       <header class="page-head">
         <h1 tabIndex={-1}>{title}</h1>
         <div class="page-aside">{aside}</div>
@@ -72,7 +77,7 @@ export function Tabs<K extends string>({ label, tabs, chosen, choose }: TabsProp
   )
 }
 
-export function Search({ label, text }: { label: string; text: Signal<string> }) {
+export function Search({ label, text }: { label: string; text: { value: string } }) {
   return (
     <input
       class="search"

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
 interface VirtualProps<T> {
@@ -11,14 +11,19 @@ interface VirtualProps<T> {
   render: (item: T) => ComponentChildren
   /** Told which items are on screen. */
   shown?: (items: T[]) => void
+  /** The box that scrolls, for those who move it. */
+  boxRef?: RefObject<HTMLDivElement | null>
+  scrolled?: () => void
 }
 
 /** Rows beyond the edges, so that scrolling does not show a gap. */
 const MORE = 6
 
 /** A list of any length: only what is on screen exists in the page. */
-export function Virtual<T>({ items, row, label, keyOf, render, shown }: VirtualProps<T>) {
-  const box = useRef<HTMLDivElement>(null)
+export function Virtual<T>(props: VirtualProps<T>) {
+  const { items, row, label, keyOf, render, shown, scrolled } = props
+  const own = useRef<HTMLDivElement>(null)
+  const box = props.boxRef ?? own
   const top = useSignal(0)
   const height = useSignal(600)
   useEffect(() => {
@@ -39,7 +44,10 @@ export function Virtual<T>({ items, row, label, keyOf, render, shown }: VirtualP
       tabIndex={0}
       role="group"
       aria-label={label}
-      onScroll={() => (top.value = box.current!.scrollTop)}
+      onScroll={() => {
+        top.value = box.current!.scrollTop
+        scrolled?.()
+      }}
     >
       <ul class="virtual-rows" style={{ height: `${items.length * row}px` }}>
         {visible.map((item, i) => (

@@ -24,19 +24,24 @@ export const dayOf = (at: string) =>
 export const clockOf = (at: string | number) =>
   new Date(at).toLocaleTimeString(undefined, { hour12: false })
 
+/** `Mon 14:00`: enough to tell one day of a week from another. */
+export const shortDay = (at: string | number) =>
+  new Date(at).toLocaleString(undefined, {
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hour12: false,
+  })
+
+/** 0.25 → `250 ms`, 3.21 → `3.2 s`, 125 → `2m 05s`. */
+export function took(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
+  return seconds < 60 ? `${Math.round(seconds * 10) / 10} s` : span(seconds)
+}
+
 /** A sentence of the server with times of day, on the reader's clock. */
 export const withClocks = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockOf(at))
 
 export const count = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString()} ${n === 1 ? one : many}`
-
-/** What commands print to move the cursor or to colour means nothing here. */
-export const plain = (text: string) =>
-  // oxlint-disable-next-line no-control-regex -- these are what is taken out
-  text.replaceAll(/\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007]*(?:\u0007|\u001B\\)|[@-_])/g, '')
-
-export const lastLine = (text: string) =>
-  plain(text)
-    .split(/[\r\n]/)
-    .findLast((line) => line.trim() !== '') ?? ''

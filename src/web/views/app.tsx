@@ -4,7 +4,8 @@ import { IconButton } from '../parts/buttons.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { toast, Toasts } from '../parts/toast.tsx'
-import { helpOpen } from '../keys.ts'
+import { health } from '../data/stuck.ts'
+import { helpOpen, paletteOpen } from '../keys.ts'
 import { hrefOf, route, type ViewName, VIEWS } from '../route.ts'
 import { signOut, who } from '../session.ts'
 import { theme, toggleTheme } from '../theme.ts'
@@ -14,6 +15,7 @@ import { Help } from './help.tsx'
 import { Locks } from './locks.tsx'
 import { Memory } from './memory.tsx'
 import { Now } from './now.tsx'
+import { Palette } from './palette.tsx'
 import { SignIn } from './sign_in.tsx'
 import { Stats } from './stats.tsx'
 import { Tasks } from './tasks.tsx'
@@ -43,11 +45,12 @@ export function App() {
       <Menu view={view} />
       <main id="main" class="main" tabIndex={-1}>
         <PageTitle title={title} />
-        <Lost />
+        <HealthBanner view={view} />
         <Show key={view} />
       </main>
       <ConfirmDialog />
       {helpOpen.value && <Help />}
+      {paletteOpen.value && <Palette />}
       <Toasts />
     </div>
   )
@@ -59,14 +62,32 @@ function skipToMain(event: Event): void {
   document.querySelector<HTMLElement>('#main')?.focus()
 }
 
+const HEALTH_NAMES = {
+  ok: 'Healthy',
+  degraded: 'Degraded',
+  paused: 'Paused',
+  silent: 'Silent',
+  lost: 'No answer',
+  unknown: 'Looking…',
+}
+
+/** How things stand is said in the tab too: it is seen while another page is looked at. */
 function PageTitle({ title }: { title: string }) {
+  const { state } = health.value
+  const isFine = state === 'ok' || state === 'unknown'
+  const whole = `${isFine ? '' : `${HEALTH_NAMES[state]} · `}${title} · Leasehold`
   useEffect(() => {
-    document.title = `${title} · Leasehold`
-  }, [title])
+    document.title = whole
+  }, [whole])
   return null
 }
 
 function Menu({ view }: { view: ViewName }) {
+  useEffect(() => {
+    // On a phone the menu is wider than the screen.
+    const link = document.querySelector<HTMLElement>('.menu [aria-current]')
+    link?.parentElement!.scrollTo({ left: link.offsetLeft - link.parentElement!.clientWidth / 2 })
+  }, [view])
   return (
     <header class="menu">
       <a class="brand" href="#/now" aria-label="Leasehold">
@@ -89,12 +110,9 @@ function Menu({ view }: { view: ViewName }) {
 function Standing() {
   const { role, agent } = who.value!
   const dark = theme() === 'dark'
-  const isLive = connection.value === 'live'
   return (
     <div class="standing">
-      <span class={`connection ${isLive ? 'is-live' : 'is-lost'}`} role="status">
-        {isLive ? 'Live' : connection.value === 'lost' ? 'Reconnecting…' : 'Connecting…'}
-      </span>
+      <Health />
       <span class="who" title={`Signed in as ${agent}`}>
         {role}
       </span>
@@ -109,18 +127,56 @@ function Standing() {
   )
 }
 
-/** Says that the server is away; and, when it is back, that nothing was missed. */
-function Lost() {
-  const isLost = connection.value === 'lost'
+const CONNECTIONS = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  silent: 'Nothing heard',
+  lost: 'Reconnecting…',
+}
+
+function Health() {
+  const { state, why } = health.value
+  return (
+    <p class="health">
+      <a class={`health-state is-${state}`} href="#/now" title={why}>
+        {HEALTH_NAMES[state]}
+      </a>
+      <span class={`connection is-${connection.value}`} role="status">
+        {CONNECTIONS[connection.value]}
+      </span>
+    </p>
+  )
+}
+
+const NEXT = {
+  lost: 'What you see is from before; this page connects by itself as soon as it is back.',
+  silent: 'What you see is from before; what you do now waits for it.',
+}
+
+/** What is wrong, above every view; and, when a lost server is back, that nothing was missed. */
+function HealthBanner({ view }: { view: ViewName }) {
+  const { state, why } = health.value
+  const isLost = state === 'lost'
   useEffect(() => {
     if (!isLost) return undefined
     return () => toast('Connected again: nothing was missed')
   }, [isLost])
-  if (!isLost) return null
+  if (isLost || state === 'silent') {
+    return (
+      <div class="banner is-bad" role="alert">
+        <Icon name="lost" /> {why}. {NEXT[state]}
+      </div>
+    )
+  }
+  // The view Now begins with it.
+  if (view === 'now' || (state !== 'degraded' && state !== 'paused')) return null
   return (
-    <div class="banner" role="alert">
-      <Icon name="lost" /> The server does not answer. What you see is from before; this page
-      connects by itself as soon as it is back.
+    <div class={`banner is-${state}`} role="status">
+      <Icon name="lost" />
+      <span>
+        {HEALTH_NAMES[state]}: {why}
+      </span>
+      <a href="#/now">What is stuck</a>
     </div>
   )
 }

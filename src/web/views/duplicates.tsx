@@ -1,10 +1,13 @@
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
-import { useAsked } from '../data/asked.ts'
+import { now, useAsked } from '../data/asked.ts'
 import { Button } from '../parts/buttons.tsx'
+import { Compared } from '../parts/compared.tsx'
 import { confirm } from '../parts/dialog.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
+import { ago } from '../parts/words.ts'
+import { hrefOf } from '../route.ts'
 import { mayWork } from '../session.ts'
 
 type Pair = AnswerOf<'duplicate.list'>['items'][number]
@@ -24,6 +27,11 @@ export function Duplicates() {
           Notes are compared by meaning in the background; pairs that are alike show up here.
         </Empty>
       )}
+      {asked.value.value?.next && (
+        <p class="dim">
+          The {pairs.length} most alike; those that follow come when these are settled.
+        </p>
+      )}
       {pairs.map((pair) => (
         <PairSheet key={pair.id} pair={pair} />
       ))}
@@ -31,30 +39,57 @@ export function Duplicates() {
   )
 }
 
+/** Both notes whole, as they are compared: an excerpt may leave out where they differ. */
+async function textsOf({ a, b }: Pair): Promise<Record<'a' | 'b', string | null>> {
+  const textOf = async (side: Pair['a']) => {
+    if (!side) return null
+    return (await ask('memory.get', { scope: side.scope, key: side.key })).content
+  }
+  const [first, second] = await Promise.all([textOf(a), textOf(b)])
+  return { a: first, b: second }
+}
+
 function PairSheet({ pair }: { pair: Pair }) {
+  const texts = useAsked(pair.id, () => textsOf(pair), { affects: aboutMemory })
   return (
     <section class="panel conflict-sheet" aria-label="Two notes that are alike">
       <header class="panel-head">
-        <h2>{Math.round(pair.similarity * 100)}% alike</h2>
+        <h2>
+          {Math.round(pair.similarity * 100)} % alike in meaning{pair.label && `: ${pair.label}`}
+        </h2>
         {mayWork() && <Button act={() => settle(pair, 'keep_both')}>Keep both</Button>}
       </header>
+      <Trouble refusal={texts.refusal.value} />
       <div class="sides">
-        <PairSide pair={pair} name="a" />
-        <PairSide pair={pair} name="b" />
+        <PairSide pair={pair} name="a" texts={texts.value.value} />
+        <PairSide pair={pair} name="b" texts={texts.value.value} />
       </div>
     </section>
   )
 }
 
-function PairSide({ pair, name }: { pair: Pair; name: 'a' | 'b' }) {
+interface PairSideProps {
+  pair: Pair
+  name: 'a' | 'b'
+  texts: Record<'a' | 'b', string | null> | undefined
+}
+
+function PairSide({ pair, name, texts }: PairSideProps) {
   const side = pair[name]
   if (!side) return <p class="dim">It is gone.</p>
   return (
     <div>
       <h3>
-        {side.key}, {side.scope}, by {side.author}
+        <a href={hrefOf('memory', { scope: side.scope, id: side.key })}>{side.key}</a>, {side.scope}
+        , by {side.author}, {ago(side.updated_at, now.value)}
       </h3>
-      <pre class="body">{side.excerpt}</pre>
+      {texts && (
+        <Compared
+          ours={texts.a ?? ''}
+          theirs={texts.b ?? ''}
+          side={name === 'a' ? 'ours' : 'theirs'}
+        />
+      )}
       {mayWork() && (
         <Button
           kind="danger-quiet"

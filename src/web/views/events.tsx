@@ -1,56 +1,113 @@
-import { useComputed, useSignal } from '@preact/signals'
-import { feed } from '../data/feed.ts'
+import { useSignal } from '@preact/signals'
+import { isRefusal } from '../../core/refusal.ts'
+import { type EventFilter, useEvents, useExport } from '../data/events.ts'
+import { useCalm } from '../data/asked.ts'
 import type { ShownEvent } from '../data/live.ts'
 import { Button } from '../parts/buttons.tsx'
-import { Empty } from '../parts/empty.tsx'
+import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select } from '../parts/frame.tsx'
+import { save } from '../parts/save.ts'
+import { toast } from '../parts/toast.tsx'
 import { Virtual } from '../parts/virtual.tsx'
-import { clockOf, count } from '../parts/words.ts'
-import { route } from '../route.ts'
+import { clockOf, count, dayOf } from '../parts/words.ts'
+import { hrefOf, param } from '../route.ts'
 
-const KINDS = ['all', 'task', 'lease', 'ticket', 'run', 'agent', 'memory', 'queue'] as const
+const KINDS = ['', 'task', 'lease', 'ticket', 'run', 'agent', 'memory', 'queue', 'alert'] as const
+const TIMES = { '': 0, '5m': 300, '1h': 3600, '6h': 21_600, '1d': 86_400, '7d': 604_800 }
+type Time = keyof typeof TIMES
+
+const type = param('type', '')
+const by = param('by', '')
+const lock = param('lock', '')
+const task = param('task', '')
+const time = param<Time>('time', '')
+
+/** What is asked of the server; what is typed, once the person has paused. */
+function useFilter(): EventFilter {
+  const said = { by: by.value, lock: lock.value, task_id: task.value }
+  const calm = JSON.parse(useCalm(JSON.stringify(said))) as typeof said
+  const asked = { type: type.value, ...calm }
+  const given = Object.entries(asked).filter(([, value]) => value !== '')
+  const seconds = TIMES[time.value]
+  return { ...Object.fromEntries(given), ...(seconds && { since_seconds: seconds }) }
+}
 
 export function Events() {
-  const wanted = useSignal(route.value.params.get('q') ?? '')
-  const kind = useSignal<(typeof KINDS)[number]>('all')
+  const filter = useFilter()
+  const list = useEvents(filter)
   const held = useSignal<ShownEvent[] | null>(null)
-  const found = useComputed(() => {
-    const text = wanted.value.toLowerCase()
-    return (held.value ?? feed.value).filter((event) => {
-      if (kind.value !== 'all' && !event.type.startsWith(`${kind.value}.`)) return false
-      return text === '' || textOf(event).includes(text)
-    })
-  })
+  const shown = held.value ?? list.items.value
+  const types = KINDS.includes(type.value as '') ? KINDS : [...KINDS, type.value]
   return (
     <Page
       title="Events"
       class="is-full"
       aside={
         <>
-          <Search label="Filter events" text={wanted} />
-          <Select
-            label="Kind of event"
-            of={KINDS}
-            chosen={kind.value}
-            choose={(each) => (kind.value = each)}
-          />
           <Button
             pressed={held.value !== null}
-            act={() => (held.value = held.value ? null : feed.value)}
+            act={() => (held.value = held.value ? null : list.items.value)}
           >
             {held.value ? 'Go on' : 'Hold still'}
           </Button>
-          <Button act={() => download(found.value)}>Export JSONL</Button>
+          <Export filter={filter} />
         </>
       }
     >
-      <EventList events={found.value} />
+      <div class="filters">
+        <Select
+          label="Kind of event"
+          of={types}
+          chosen={type.value}
+          choose={(each) => (type.value = each)}
+          says={(each) => each || 'All kinds'}
+        />
+        <Search label="Agent" text={by} />
+        <Search label="Lock" text={lock} />
+        <Search label="Task" text={task} />
+        <Select
+          label="Time"
+          of={Object.keys(TIMES) as Time[]}
+          chosen={time.value}
+          choose={(each) => (time.value = each)}
+          says={(each) => (each ? `Last ${each}` : 'All that is kept')}
+        />
+      </div>
+      <Trouble refusal={list.refusal.value} />
+      <EventRows list={list} events={shown} />
     </Page>
   )
 }
 
-function EventList({ events }: { events: ShownEvent[] }) {
-  if (events.length === 0) {
+function Export({ filter }: { filter: EventFilter }) {
+  const { count: gathered, gather } = useExport(filter)
+  const run = async () => {
+    try {
+      const { lines, isWhole } = await gather()
+      save('leasehold-events.jsonl', lines)
+      const left = isWhole ? '' : '; older ones were left out: leasehold event list'
+      toast(`${count(lines.length, 'event')} exported${left}`)
+    } catch (error) {
+      if (!isRefusal(error, 'unavailable')) throw error
+      toast('Nothing was exported: the server does not answer', 'is-bad')
+    }
+  }
+  const n = gathered.value
+  return (
+    <Button disabled={n !== null} act={() => void run()}>
+      {n === null ? 'Export JSONL' : `Exporting, ${n.toLocaleString()}…`}
+    </Button>
+  )
+}
+
+interface RowsProps {
+  list: ReturnType<typeof useEvents>
+  events: ShownEvent[]
+}
+
+function EventRows({ list, events }: RowsProps) {
+  const hasMore = list.next.value !== null
+  if (events.length === 0 && !hasMore && !list.isLoading.value && !list.refusal.value) {
     return (
       <Empty title="No event fits" command="leasehold lock acquire demo --agent me">
         Everything that changes is recorded here, with who did it.
@@ -59,7 +116,14 @@ function EventList({ events }: { events: ShownEvent[] }) {
   }
   return (
     <>
-      <p class="dim">{count(events.length, 'event')}, the newest first</p>
+      <p class="dim events-says">
+        {saysEvents(list, events.length)}
+        {hasMore && (
+          <Button kind="small" disabled={list.isLoading.value} act={list.older}>
+            {list.isLoading.value ? 'Loading…' : 'Load older'}
+          </Button>
+        )}
+      </p>
       <div class="panel is-list">
         <Virtual
           items={events}
@@ -67,16 +131,26 @@ function EventList({ events }: { events: ShownEvent[] }) {
           label="Events"
           keyOf={({ position }) => String(position)}
           render={(event) => <EventRow event={event} />}
+          // Those that scroll to the end want more.
+          shown={(items) => {
+            const isEnd = items.at(-1) === events.at(-1) && items[0] !== events[0]
+            if (isEnd) queueMicrotask(list.older)
+          }}
         />
       </div>
     </>
   )
 }
 
-const textOf = (event: ShownEvent) => JSON.stringify(event).toLowerCase()
+function saysEvents({ next, lookedTo, isLoading }: RowsProps['list'], n: number): string {
+  if (isLoading.value && n === 0) return 'Loading…'
+  if (next.value === null) return `${count(n, 'event')}, all that fit, the newest first`
+  const back = lookedTo.value === null ? '' : `, looked back to ${dayOf(lookedTo.value)}`
+  return `The newest ${count(n, 'event')} that fit${back}; there may be older ones`
+}
 
 export function EventRow({ event }: { event: ShownEvent }) {
-  const { at, type, agent, lock, task, data, position } = event
+  const { at, agent, data, position } = event
   const more = Object.entries(data).map(([key, value]) => {
     return `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`
   })
@@ -86,30 +160,28 @@ export function EventRow({ event }: { event: ShownEvent }) {
       <time class="number" dateTime={at}>
         {clockOf(at)}
       </time>
-      <code class={`event-type ${toneOf(type)}`}>{type}</code>
-      <span class="event-agent">{agent}</span>
-      <span class="event-what">{lock ?? (task === null ? '' : `task:${task}`)}</span>
+      <code class={`event-type ${toneOf(event.type)}`}>{event.type}</code>
+      <a class="event-agent" href={hrefOf('agents', { id: agent })}>
+        {agent}
+      </a>
+      <span class="event-what">
+        <EventWhat event={event} />
+      </span>
       <span class="dim event-more">{more.join(' · ')}</span>
     </div>
   )
 }
 
-function toneOf(type: string): string {
-  if (
-    /expired|died|lost|overdue|fenced|quarantin|deadlock|broken|revoked|force|conflicted/.test(type)
-  ) {
-    return 'is-bad'
-  }
-  return /granted|claimed|started|created|resolved/.test(type) ? 'is-good' : ''
+function EventWhat({ event }: { event: ShownEvent }) {
+  const id = event.task ?? (event.lock?.startsWith('task:') ? event.lock.slice(5) : null)
+  if (id !== null) return <a href={hrefOf('tasks', { id })}>task:{id}</a>
+  return event.lock && <a href={hrefOf('locks', { id: event.lock })}>{event.lock}</a>
 }
 
-/** One event per line, the oldest first, as `leasehold event list --json` would have them. */
-function download(events: ShownEvent[]): void {
-  const lines = events.toReversed().map((event) => JSON.stringify(event))
-  const url = URL.createObjectURL(new Blob([`${lines.join('\n')}\n`]))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'leasehold-events.jsonl'
-  link.click()
-  URL.revokeObjectURL(url)
+const BAD =
+  /expired|died|lost|overdue|fenced|quarantin|deadlock|broken|revoked|force|conflicted|raised/
+
+function toneOf(name: string): string {
+  if (BAD.test(name)) return 'is-bad'
+  return /granted|claimed|started|created|resolved/.test(name) ? 'is-good' : ''
 }

@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals'
+import { useComputed } from '@preact/signals'
 import { now } from '../data/asked.ts'
 import { type HeldLock, locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
 import { IconButton } from '../parts/buttons.tsx'
@@ -8,7 +8,7 @@ import { Facts, Page, Search, Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { count, dayOf, secondsSince, span } from '../parts/words.ts'
-import { adjust, hrefOf, route } from '../route.ts'
+import { adjust, hrefOf, route, wanted } from '../route.ts'
 import { PathTree } from './path_tree.tsx'
 import { ReleaseButton } from './release_button.tsx'
 import { WaitGraph } from './wait_graph.tsx'
@@ -19,7 +19,6 @@ type Tab = keyof typeof TABS
 export function Locks() {
   const { params } = route.value
   const tab = (params.get('tab') ?? 'held') as Tab
-  const wanted = useSignal(params.get('q') ?? '')
   return (
     <Page
       title="Locks"
@@ -27,7 +26,7 @@ export function Locks() {
       aside={<Search label="Find a lock or holder" text={wanted} />}
     >
       <Tabs label="Locks" tabs={TABS} chosen={tab} choose={(key) => adjust({ tab: key })} />
-      {tab === 'held' && <Held wanted={wanted.value.toLowerCase()} />}
+      {tab === 'held' && <Held />}
       {tab === 'waits' && <WaitGraph />}
       {tab === 'paths' && <PathTree wanted={wanted.value} />}
     </Page>
@@ -37,14 +36,15 @@ export function Locks() {
 /** Locks that the server holds for itself say nothing about anybody's work. */
 const isOurs = ({ name }: HeldLock) => name.startsWith('leasehold:')
 
-function Held({ wanted }: { wanted: string }) {
+function Held() {
+  const text = wanted.value.toLowerCase()
   const open = route.value.params.get('id')
   const all = useComputed(() => {
     void locksChanged.value
     return [...locks.values()].filter((lock) => !isOurs(lock)).toSorted(byName)
   }).value
-  const found = all.filter(({ name, holder }) => `${name} ${holder}`.toLowerCase().includes(wanted))
-  if (all.length === 0) {
+  const found = all.filter(({ name, holder }) => `${name} ${holder}`.toLowerCase().includes(text))
+  if (all.length === 0 && open === null) {
     return (
       <Empty title="No lock is held" command="leasehold lock acquire git:web --wait 30s">
         A lock is a name that one agent at a time may hold.
@@ -81,6 +81,7 @@ function LockRow({ lock, isOpen }: { lock: HeldLock; isOpen: boolean }) {
       <Icon name="locks" />
       <div class="lock-what">
         <a
+          data-id={name}
           href={hrefOf('locks', { id: name })}
           onClick={(event) => {
             event.preventDefault()
@@ -118,7 +119,9 @@ function LockSheet({ name }: { name: string }) {
       <ol class="line">
         {line.map(({ id, agent, asked_at, priority, called, names }) => (
           <li key={id}>
-            <strong>{agent}</strong>
+            <a href={hrefOf('agents', { id: agent })}>
+              <strong>{agent}</strong>
+            </a>
             <span class="dim">
               for {span(secondsSince(asked_at, now.value))}, priority {priority}
               {called && ', called'}
@@ -128,7 +131,7 @@ function LockSheet({ name }: { name: string }) {
         ))}
       </ol>
       <p>
-        <a href={hrefOf('timeline', { by: 'lock', q: name })}>Who held it when</a>
+        <a href={hrefOf('timeline', { q: name })}>Who held it when</a>
       </p>
     </aside>
   )
@@ -139,7 +142,7 @@ function LockFacts({ lock }: { lock: HeldLock }) {
   return (
     <Facts
       of={[
-        ['Holder', holder],
+        ['Holder', <a href={hrefOf('agents', { id: holder })}>{holder}</a>],
         ['Fence', String(fence)],
         ['Since', dayOf(acquired_at)],
         ['Lease', span(ttl_seconds)],

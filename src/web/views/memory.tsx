@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
@@ -7,7 +6,7 @@ import { Tag } from '../parts/badge.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Tabs } from '../parts/frame.tsx'
 import { ago, span } from '../parts/words.ts'
-import { adjust, route } from '../route.ts'
+import { adjust, route, wanted } from '../route.ts'
 import { Duplicates } from './duplicates.tsx'
 import { MemoryConflicts } from './memory_conflicts.tsx'
 import { MemorySheet } from './memory_sheet.tsx'
@@ -18,7 +17,6 @@ type Tab = keyof typeof TABS
 export function Memory() {
   const { params } = route.value
   const tab = (params.get('tab') ?? 'notes') as Tab
-  const wanted = useSignal('')
   const conflicts = useAsked('conflicts', () => ask('conflict.list', { limit: 1000 }), {
     affects: aboutMemory,
   })
@@ -34,12 +32,14 @@ export function Memory() {
         choose={(key) => adjust({ tab: key, id: null, scope: null })}
       />
       <Trouble refusal={conflicts.refusal.value} />
-      {tab === 'notes' && <Notes wanted={calm} />}
+      {tab === 'notes' && <Notes text={calm} />}
       {tab === 'conflicts' && <MemoryConflicts items={conflicts.value.value?.items ?? []} />}
       {tab === 'duplicates' && <Duplicates />}
     </Page>
   )
 }
+
+const LISTED_MAX = 1_000
 
 type Item = AnswerOf<'memory.list'>['items'][number]
 
@@ -52,7 +52,7 @@ type Found = Pick<Item, 'scope' | 'key' | 'author' | 'tags' | 'version'> & {
 
 async function notesLike(text: string): Promise<Found[]> {
   if (text === '') {
-    const { items } = await ask('memory.list', { limit: 1000 })
+    const { items } = await ask('memory.list', { limit: LISTED_MAX })
     return items.map((item) =>
       Object.assign(item, { says: '', when: ago(item.updated_at, Date.now()) }),
     )
@@ -67,13 +67,13 @@ async function notesLike(text: string): Promise<Found[]> {
   )
 }
 
-function Notes({ wanted }: { wanted: string }) {
-  const asked = useAsked(`notes ${wanted}`, () => notesLike(wanted), { affects: aboutMemory })
+function Notes({ text }: { text: string }) {
+  const asked = useAsked(`notes ${text}`, () => notesLike(text), { affects: aboutMemory })
   const { params } = route.value
   const [scope, key] = [params.get('scope'), params.get('id')]
   const items = asked.value.value ?? []
   if (asked.refusal.value) return <Trouble refusal={asked.refusal.value} />
-  if (asked.value.value && items.length === 0 && wanted !== '') {
+  if (asked.value.value && items.length === 0 && text !== '') {
     return <Empty title="No note fits">Notes are found by their words and by their meaning.</Empty>
   }
   if (asked.value.value && items.length === 0) {
@@ -84,16 +84,23 @@ function Notes({ wanted }: { wanted: string }) {
     )
   }
   return (
-    <div class="split pad-top">
-      <ul class="panel rows is-list scrolls" tabIndex={0} aria-label="Notes">
-        {items.map((item) => (
-          <NoteRow key={`${item.scope} ${item.key}`} item={item} isOpen={item.key === key} />
-        ))}
-      </ul>
-      {key !== null && scope !== null && (
-        <MemorySheet key={`${scope} ${key}`} scope={scope} of={key} />
+    <>
+      {items.length >= LISTED_MAX && (
+        <p class="dim">
+          The first {items.length.toLocaleString()} notes; a search looks through all.
+        </p>
       )}
-    </div>
+      <div class="split pad-top">
+        <ul class="panel rows is-list scrolls" tabIndex={0} aria-label="Notes">
+          {items.map((item) => (
+            <NoteRow key={`${item.scope} ${item.key}`} item={item} isOpen={item.key === key} />
+          ))}
+        </ul>
+        {key !== null && scope !== null && (
+          <MemorySheet key={`${scope} ${key}`} scope={scope} of={key} />
+        )}
+      </div>
+    </>
   )
 }
 

@@ -1,11 +1,14 @@
 import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
 import type { AnswerOf } from '../../operations/registry.ts'
 import type { showConflictWhole } from '../../operations/memory_show.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { Button } from '../parts/buttons.tsx'
+import { Compared } from '../parts/compared.tsx'
 import { confirm } from '../parts/dialog.tsx'
+import { compare, type Hunk, linesIn } from '../parts/diff.ts'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { ago } from '../parts/words.ts'
 import { adjust, route } from '../route.ts'
@@ -27,20 +30,36 @@ export function MemoryConflicts({ items }: { items: Conflict[] }) {
   return (
     <div class="conflicts pad-top">
       <ul class="panel rows" aria-label="Open conflicts">
-        {items.map((each) => (
-          <li key={each.id} class={`row note ${each.id === id ? 'is-open' : ''}`}>
-            <button type="button" class="row-button" onClick={() => adjust({ id: each.id })}>
-              <strong>{each.key}</strong>
-              <span class="dim">
-                {each.scope}, by {each.opened_by}, {ago(each.opened_at, now.value)}
-              </span>
-            </button>
-          </li>
-        ))}
+        {notesIn(items).map(([first, ...others]) => {
+          const isOpen = [first, ...others].some((each) => each.id === id)
+          return (
+            <li key={first.id} class={`row note ${isOpen ? 'is-open' : ''}`}>
+              <button type="button" class="row-button" onClick={() => adjust({ id: first.id })}>
+                <strong>{first.key}</strong>
+                <span class="dim">
+                  {first.scope}, by {first.opened_by}, {ago(first.opened_at, now.value)}
+                  {others.length > 0 && `, and ${others.length} more`}
+                </span>
+              </button>
+            </li>
+          )
+        })}
       </ul>
       {id !== undefined && <OneConflict key={id} id={id} />}
     </div>
   )
+}
+
+/** One entry for each note, however many of its versions disagree. */
+function notesIn(items: Conflict[]): [Conflict, ...Conflict[]][] {
+  const notes = new Map<string, [Conflict, ...Conflict[]]>()
+  for (const each of items) {
+    const name = `${each.scope}\n${each.key}`
+    const known = notes.get(name)
+    if (known) known.push(each)
+    else notes.set(name, [each])
+  }
+  return [...notes.values()]
 }
 
 function OneConflict({ id }: { id: string }) {
@@ -73,6 +92,7 @@ interface SideProps {
 }
 
 function Side({ conflict, name, says }: SideProps) {
+  const { ours, theirs } = conflict.sides
   const { version, author, content, confidence } = conflict.sides[name]
   return (
     <div>
@@ -81,7 +101,11 @@ function Side({ conflict, name, says }: SideProps) {
         version {version} by {author}
         {confidence !== null && `, confidence ${confidence}`}
       </p>
-      <pre class="body">{content ?? '(deleted)'}</pre>
+      {content === null ? (
+        <pre class="body">(deleted)</pre>
+      ) : (
+        <Compared ours={ours.content ?? ''} theirs={theirs.content ?? ''} side={name} />
+      )}
       {mayWork() && conflict.status === 'open' && (
         <Button act={() => choose(conflict, name)}>Take this side</Button>
       )}
@@ -98,6 +122,8 @@ function resolve({ id, key }: WholeConflict, says: string[], way: Way): void {
     verb: 'Resolve',
     run: async () => {
       await change('conflict.resolve', { id, ...way })
+      // The next one that is open takes its place.
+      adjust({ id: null })
       return `${key} is resolved`
     },
   })
@@ -118,6 +144,7 @@ function Merge({ conflict }: { conflict: WholeConflict }) {
   const isUnmerged = MARKS.test(text.value)
   return (
     <div class="merge">
+      <PartByPart conflict={conflict} write={(all) => (text.value = all)} />
       <label class="field">
         <span>Or write what should stand</span>
         <textarea
@@ -143,4 +170,63 @@ function Merge({ conflict }: { conflict: WholeConflict }) {
       </div>
     </div>
   )
+}
+
+type Choice = 'ours' | 'theirs' | 'both'
+const CHOICES: [Choice, string][] = [
+  ['ours', 'What was there'],
+  ['theirs', 'What came'],
+  ['both', 'Both'],
+]
+
+interface PartsProps {
+  conflict: WholeConflict
+  write: (text: string) => void
+}
+
+/** Every place where the sides differ, and which of them stands there. */
+function PartByPart({ conflict: { sides }, write }: PartsProps) {
+  const [ours, theirs] = [sides.ours.content ?? '', sides.theirs.content ?? '']
+  const hunks = useMemo(() => compare(linesIn(ours), linesIn(theirs)), [ours, theirs])
+  const chosen = useSignal<ReadonlyMap<number, Choice>>(new Map())
+  if (hunks.filter(({ isSame }) => !isSame).length < 2) return null
+  const take = (at: number, choice: Choice) => {
+    chosen.value = new Map([...chosen.value, [at, choice]])
+    write(hunks.map((hunk, i) => said(hunk, chosen.value.get(i))).join(''))
+  }
+  return (
+    <ol class="parts" aria-label="Part by part">
+      {hunks.map((hunk, i) =>
+        hunk.isSame ? null : (
+          <li key={i}>
+            <div class="sides">
+              <pre class="body">{hunk.ours || '(nothing)'}</pre>
+              <pre class="body">{hunk.theirs || '(nothing)'}</pre>
+            </div>
+            <div class="buttons">
+              {CHOICES.map(([choice, name]) => (
+                <Button
+                  key={choice}
+                  kind="small"
+                  pressed={chosen.value.get(i) === choice}
+                  act={() => take(i, choice)}
+                >
+                  {name}
+                </Button>
+              ))}
+            </div>
+          </li>
+        ),
+      )}
+    </ol>
+  )
+}
+
+/** What is not chosen yet stands between marks, so that it cannot be saved unseen. */
+function said({ ours, theirs, isSame }: Hunk, choice: Choice | undefined): string {
+  if (isSame) return ours
+  const ended = (text: string) => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
+  if (choice === 'both') return ended(ours) + theirs
+  if (choice !== undefined) return choice === 'ours' ? ours : theirs
+  return `<<<<<<< what was there\n${ended(ours)}=======\n${ended(theirs)}>>>>>>> what came\n`
 }

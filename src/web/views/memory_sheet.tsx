@@ -3,10 +3,12 @@ import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
-import { IconButton } from '../parts/buttons.tsx'
+import { deleteNote, editNote } from '../actions.ts'
+import { Button, IconButton } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { dayOf } from '../parts/words.ts'
 import { adjust } from '../route.ts'
+import { mayWork } from '../session.ts'
 
 type Version = AnswerOf<'memory.history'>['items'][number]
 
@@ -36,6 +38,14 @@ export function MemorySheet({ scope, of: key }: { scope: string; of: string }) {
             {scope}, version {shown.version} by {shown.author}, {dayOf(shown.created_at)}
           </p>
           <pre class="body">{shown.content ?? '(no text is kept of this version)'}</pre>
+          {mayWork() && version === null && (
+            <div class="buttons">
+              <Button act={() => editNote(shown)}>Edit</Button>
+              <Button kind="danger-quiet" act={() => deleteNote(shown)}>
+                Delete note
+              </Button>
+            </div>
+          )}
         </>
       )}
       <h3>History</h3>

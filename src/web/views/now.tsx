@@ -1,33 +1,45 @@
 import { useComputed } from '@preact/signals'
 import { pauseQueue } from '../actions.ts'
 import { ask } from '../ask.ts'
-import { aboutQueue, type QueueAnswer } from '../data/about.ts'
-import { type Asked, useAsked } from '../data/asked.ts'
+import { aboutQueue, type QueueAnswer, type StatsAnswer } from '../data/about.ts'
+import { useAsked } from '../data/asked.ts'
+import { SHARE_SECONDS } from '../data/shares.ts'
 import { changed, running } from '../data/tasks.ts'
 import { Button } from '../parts/buttons.tsx'
+import { Sparkline } from '../parts/chart.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Panel, Tile } from '../parts/frame.tsx'
 import { count } from '../parts/words.ts'
+import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
 import { Alerts } from './alerts.tsx'
 import { Limits } from './limits.tsx'
 import { RunningTask } from './running_task.tsx'
+import { Stuck } from './stuck.tsx'
 import { UserShares } from './user_shares.tsx'
+
+const LOOK_MS = 60_000
 
 export function Now() {
   const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })
+  const stats = useAsked('hour', () => ask('stats.get', { since_seconds: SHARE_SECONDS }), {
+    affects: ({ type }) => type === 'run.ended',
+    every_ms: LOOK_MS,
+  })
+  const [status, hour] = [queue.value.value, stats.value.value]
   return (
-    <Page title="Now" aside={<QueueSwitch queue={queue} />}>
-      <Tiles queue={queue} />
+    <Page title="Now" aside={<QueueSwitch status={status} />}>
+      <Stuck />
+      <Tiles status={status} hour={hour} />
       <div class="now-grid">
         <div class="stack">
           <RunningTasks />
-          {queue.value.value && <UserShares status={queue.value.value} />}
+          {status && <UserShares status={status} stats={hour} />}
         </div>
         <div class="stack">
           <Alerts />
           <Trouble refusal={queue.refusal.value} />
-          {queue.value.value && <Limits status={queue.value.value} />}
+          {status && <Limits status={status} />}
         </div>
       </div>
     </Page>
@@ -55,13 +67,18 @@ function RunningTasks() {
           ))}
         </ul>
       )}
-      {list.length > 100 && <p class="dim pad">and {list.length - 100} more: see Tasks</p>}
+      {list.length > 100 && (
+        <p class="dim pad">
+          <a href={hrefOf('tasks', { as: 'list', status: 'in_progress' })}>
+            and {list.length - 100} more
+          </a>
+        </p>
+      )}
     </Panel>
   )
 }
 
-function QueueSwitch({ queue }: { queue: Asked<QueueAnswer> }) {
-  const status = queue.value.value
+function QueueSwitch({ status }: { status: QueueAnswer | undefined }) {
   if (!status || !isAdmin()) return null
   return (
     <Button act={() => pauseQueue(!status.paused)}>
@@ -70,17 +87,24 @@ function QueueSwitch({ queue }: { queue: Asked<QueueAnswer> }) {
   )
 }
 
-function Tiles({ queue }: { queue: Asked<QueueAnswer> }) {
-  const status = queue.value.value
+interface TilesProps {
+  status: QueueAnswer | undefined
+  hour: StatsAnswer | undefined
+}
+
+function Tiles({ status, hour }: TilesProps) {
   const runs = useComputed(() => {
     void changed.value
     return running().length
   }).value
   const { slots_used = 0, slots_max = 0 } = status?.active ?? {}
   const users = Object.keys(status?.pending.by_user ?? {}).length
+  const ended = (hour?.series ?? []).reduce((sum, each) => sum + each.ended, 0)
   return (
     <div class="tiles">
-      <Tile name="Running" value={runs} says={count(status?.user_locks.active ?? 0, 'busy user')} />
+      <Tile name="Running" value={runs} says={count(status?.user_locks.active ?? 0, 'busy user')}>
+        <Spark hour={hour} pick={(point) => point.started} says="started" />
+      </Tile>
       <Tile name="Slots" value={`${slots_used} / ${slots_max}`} says={dispatchersIn(status)}>
         <Slots used={slots_used} max={slots_max} />
       </Tile>
@@ -88,10 +112,30 @@ function Tiles({ queue }: { queue: Asked<QueueAnswer> }) {
         name="Waiting"
         value={status?.pending.total ?? 0}
         says={`${status?.pending.high ?? 0} high priority, ${count(users, 'user')}`}
-      />
+      >
+        <Spark hour={hour} pick={(point) => point.enqueued} says="enqueued" />
+      </Tile>
+      <Tile
+        name="Runs ended, last hour"
+        value={ended}
+        says={`${count(hour?.tasks.failed ?? 0, 'task')} failed`}
+      >
+        <Spark hour={hour} pick={(point) => point.ended} says="ended" />
+      </Tile>
       <Tile name="Queue" value={status?.paused ? 'Paused' : 'Open'} says={pausedIn(status)} />
     </div>
   )
+}
+
+interface SparkProps {
+  hour: StatsAnswer | undefined
+  pick: (point: StatsAnswer['series'][number]) => number
+  says: string
+}
+
+function Spark({ hour, pick, says }: SparkProps) {
+  const values = (hour?.series ?? []).map(pick)
+  return <Sparkline values={values} label={`${says}, minute by minute in the last hour`} />
 }
 
 function dispatchersIn(status: QueueAnswer | undefined): string {

@@ -4,7 +4,8 @@ import { locks, locksChanged, watch } from '../data/locks.ts'
 import type { BriefTask } from '../data/tasks.ts'
 import { Tag } from '../parts/badge.tsx'
 import { Countdown } from '../parts/countdown.tsx'
-import { lastLine, secondsSince, span } from '../parts/words.ts'
+import { Terminal } from '../parts/terminal.ts'
+import { secondsSince, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { ReleaseButton } from './release_button.tsx'
 
@@ -49,4 +50,13 @@ function LastLine({ run }: { run: string }) {
   })
   const text = lastLine(output.value.value?.text ?? '')
   return <code class="last-line">{text || 'no output yet'}</code>
+}
+
+function lastLine(text: string): string {
+  const terminal = new Terminal()
+  terminal.write(text)
+  for (let i = terminal.length - 1; i >= 0; i -= 1) {
+    if (terminal.text(i).trim() !== '') return terminal.text(i)
+  }
+  return ''
 }

@@ -1,30 +1,24 @@
-import { signal, useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
+import { Chart, type Line } from '../parts/chart.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Panel, Select, Tile } from '../parts/frame.tsx'
-import { count } from '../parts/words.ts'
-import { hrefOf } from '../route.ts'
-import type { Line } from './stats_chart.tsx'
+import { ago, count, took } from '../parts/words.ts'
+import { hrefOf, param } from '../route.ts'
+import { now } from '../data/asked.ts'
 
 type Report = AnswerOf<'stats.get'>
 type Point = Report['series'][number]
 
-const RANGES: Record<string, number> = { '1h': 3600, '6h': 21_600, '1d': 86_400, '7d': 604_800 }
+const RANGES = { '1h': 3600, '6h': 21_600, '1d': 86_400, '7d': 604_800 }
+type Range = keyof typeof RANGES
 const LOOK_MS = 15_000
 
-/** Charts are a large part of the page, and for this view only. */
-const charting = signal<typeof import('./stats_chart.tsx').Chart | null>(null)
+const range = param<Range>('time', '1h')
 
 export function Stats() {
-  useEffect(() => {
-    if (charting.value) return
-    void import('./stats_chart.tsx').then(({ Chart }) => (charting.value = Chart))
-  }, [])
-  const range = useSignal('1h')
-  const seconds = RANGES[range.value]!
+  const seconds = RANGES[range.value] ?? RANGES['1h']
   const asked = useAsked(range.value, () => ask('stats.get', { since_seconds: seconds }), {
     every_ms: LOOK_MS,
   })
@@ -35,7 +29,7 @@ export function Stats() {
       aside={
         <Select
           label="Time"
-          of={Object.keys(RANGES)}
+          of={Object.keys(RANGES) as Range[]}
           chosen={range.value}
           choose={(each) => (range.value = each)}
           says={(each) => `Last ${each}`}
@@ -43,17 +37,17 @@ export function Stats() {
       }
     >
       <Trouble refusal={asked.refusal.value} />
-      {report && <Sheet report={report} />}
+      {report ? <Sheet report={report} /> : !asked.refusal.value && <p class="dim">Loading…</p>}
     </Page>
   )
 }
 
 function Sheet({ report }: { report: Report }) {
   const { locks, tasks, stale_writes, agents, series } = report
-  const Chart = charting.value
   const tiles: [string, number, string][] = [
     ['Acquisitions', locks.acquisitions, `${locks.refused} refused, ${locks.waits} waited`],
-    ['Expired', locks.expired + locks.died, `${count(agents.lost, 'agent')} lost`],
+    ['Expired', locks.expired, 'leases whose time ran out'],
+    ['Died', locks.died, `holders gone; ${count(agents.lost, 'agent')} lost`],
     ['Stale writes refused', stale_writes, 'each would have overwritten newer work'],
     ['Tasks done', tasks.done, `${tasks.failed} failed, ${tasks.cancelled} cancelled`],
   ]
@@ -65,15 +59,16 @@ function Sheet({ report }: { report: Report }) {
         ))}
       </div>
       <div class="stats-grid">
-        {CHARTS.map(({ title, lines }) => (
+        {chartsFor(report.resolution_seconds).map(({ title, lines, says }) => (
           <Panel key={title} title={title}>
             {series.length < 2 ? (
               <Empty title="Not enough to draw yet">Counts are kept minute by minute.</Empty>
             ) : (
-              Chart && <Chart points={series} lines={lines} title={title} />
+              <Chart points={series} lines={lines} title={title} {...(says && { says })} />
             )}
           </Panel>
         ))}
+        <Throughput report={report} />
         <Times report={report} />
         <Contended report={report} />
         <Waits report={report} />
@@ -83,28 +78,73 @@ function Sheet({ report }: { report: Report }) {
   )
 }
 
-const CHARTS: { title: string; lines: Line<Point>[] }[] = [
-  {
-    title: 'Locks',
-    lines: [
-      { label: 'acquired', tone: 'accent', pick: (p) => p.acquisitions },
-      { label: 'refused', tone: 'warn', pick: (p) => p.refused },
-      { label: 'waited', tone: 'waited', pick: (p) => p.waits },
-      { label: 'expired', tone: 'bad', pick: (p) => p.expired },
-    ],
-  },
-  {
-    title: 'Tasks',
-    lines: [
-      { label: 'enqueued', tone: 'waited', pick: (p) => p.enqueued },
-      { label: 'started', tone: 'accent', pick: (p) => p.started },
-      { label: 'done', tone: 'good', pick: (p) => p.done },
-      { label: 'failed', tone: 'bad', pick: (p) => p.failed },
-    ],
-  },
-]
+interface Drawn {
+  title: string
+  lines: Line<Point>[]
+  says?: (value: number) => string
+}
 
-const seconds = (value: number | null) => (value === null ? '–' : `${value}s`)
+function chartsFor(resolution_seconds: number): Drawn[] {
+  const each = resolution_seconds === 60 ? 'a minute' : 'an hour'
+  return [
+    {
+      title: `Locks, ${each}`,
+      lines: [
+        { label: 'acquired', tone: 'accent', pick: (p) => p.acquisitions },
+        { label: 'refused', tone: 'warn', pick: (p) => p.refused },
+        { label: 'waited', tone: 'waited', pick: (p) => p.waits },
+        { label: 'expired', tone: 'review', pick: (p) => p.expired },
+        { label: 'died', tone: 'bad', pick: (p) => p.died },
+      ],
+    },
+    {
+      title: `Tasks, ${each}`,
+      lines: [
+        { label: 'enqueued', tone: 'waited', pick: (p) => p.enqueued },
+        { label: 'started', tone: 'accent', pick: (p) => p.started },
+        { label: 'ended', tone: 'review', pick: (p) => p.ended },
+        { label: 'done', tone: 'good', pick: (p) => p.done },
+        { label: 'failed', tone: 'bad', pick: (p) => p.failed },
+      ],
+    },
+    {
+      title: 'Waiting for a lock',
+      lines: [
+        { label: 'half waited less than', tone: 'accent', pick: (p) => p.wait_p50_seconds },
+        { label: '95 % less than', tone: 'warn', pick: (p) => p.wait_p95_seconds },
+      ],
+      says: took,
+    },
+    {
+      title: 'Waiting in the queue',
+      lines: [
+        { label: 'half waited less than', tone: 'accent', pick: (p) => p.queue_p50_seconds },
+        { label: '95 % less than', tone: 'warn', pick: (p) => p.queue_p95_seconds },
+      ],
+      says: took,
+    },
+  ]
+}
+
+const seconds = (value: number | null) => (value === null ? '–' : took(value))
+
+const KINDS = { projects: 'project', users: 'user', agents: 'agent' } as const
+
+function Throughput({ report: { throughput } }: { report: Report }) {
+  const rows = (Object.keys(KINDS) as (keyof typeof KINDS)[]).flatMap((kind) =>
+    throughput[kind].map(({ name, ended, failed, run_seconds }) => [
+      <>
+        <span class="dim">{KINDS[kind]}</span> {name || '(none)'}
+      </>,
+      ended.toLocaleString(),
+      failed.toLocaleString(),
+      seconds(ended === 0 ? null : run_seconds / ended),
+    ]),
+  )
+  return (
+    <Table title="Runs by whom" head={['', 'ended', 'failed', 'took on average']} rows={rows} />
+  )
+}
 
 function Times({ report }: { report: Report }) {
   const rows = [
@@ -132,12 +172,12 @@ function Contended({ report }: { report: Report }) {
   return (
     <Table
       title="Most contended locks"
-      head={['lock', 'refused', 'waits', 'waited']}
+      head={['lock', 'refused', 'waits', 'waited in all']}
       rows={report.contended.map(({ name, refused, waits, waited_seconds }) => [
-        <a href={hrefOf('timeline', { by: 'lock', q: name })}>{name}</a>,
-        refused,
-        waits,
-        seconds(Math.round(waited_seconds)),
+        <a href={hrefOf('timeline', { q: name })}>{name}</a>,
+        refused.toLocaleString(),
+        waits.toLocaleString(),
+        seconds(waited_seconds),
       ])}
     />
   )
@@ -147,25 +187,28 @@ function Waits({ report }: { report: Report }) {
   return (
     <Table
       title="Longest waits"
-      head={['agent', 'lock', 'waited']}
-      rows={report.longest_waits.map(({ agent, lock, waited_seconds }) => [
-        agent,
-        lock,
-        seconds(Math.round(waited_seconds)),
+      head={['agent', 'lock', 'waited', 'until']}
+      rows={report.longest_waits.map(({ agent, lock, waited_seconds, at }) => [
+        <a href={hrefOf('agents', { id: agent })}>{agent}</a>,
+        <a href={hrefOf('timeline', { q: lock })}>{lock}</a>,
+        seconds(waited_seconds),
+        ago(at, now.value),
       ])}
     />
   )
 }
 
 function Fairness({ report }: { report: Report }) {
-  const percent = (part: number) => `${Math.round(part * 100)}%`
+  const percent = (part: number) => `${Math.round(part * 100)} %`
+  const { index, users } = report.fairness
   return (
     <Table
-      title={`Fairness${report.fairness.index === null ? '' : ` ${report.fairness.index}`}`}
-      head={['user', 'runs', 'share', 'fair share']}
-      rows={report.fairness.users.map(({ user, runs, share, fair_share }) => [
+      title={index === null ? 'Fairness' : `Fairness ${index} of 1`}
+      head={['user', 'runs', 'ran', 'share', 'by weight']}
+      rows={users.map(({ user, runs, run_seconds, share, fair_share }) => [
         user || '(no user)',
-        runs,
+        runs.toLocaleString(),
+        seconds(run_seconds),
         percent(share),
         percent(fair_share),
       ])}
@@ -185,20 +228,22 @@ function Table({ title, head, rows }: TableProps) {
       {rows.length === 0 ? (
         <p class="dim pad">Nothing in this time.</p>
       ) : (
-        <table>
-          <thead>
-            <tr>{head.map((name) => (name ? <th key={name}>{name}</th> : <td key="none" />))}</tr>
-          </thead>
-          <tbody>
-            {rows.map((row, i) => (
-              <tr key={i}>
-                {row.map((cell, column) => (
-                  <td key={column}>{cell}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <div class="table-box" tabIndex={0} role="group" aria-label={title}>
+          <table>
+            <thead>
+              <tr>{head.map((name) => (name ? <th key={name}>{name}</th> : <td key="none" />))}</tr>
+            </thead>
+            <tbody>
+              {rows.map((row, i) => (
+                <tr key={i}>
+                  {row.map((cell, column) => (
+                    <td key={column}>{cell}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
     </Panel>
   )

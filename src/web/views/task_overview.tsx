@@ -1,27 +1,20 @@
 import type { ComponentChildren } from 'preact'
 import { forceRelease } from '../actions.ts'
-import { ask } from '../ask.ts'
 import type { WholeTask } from '../data/about.ts'
-import { useAsked } from '../data/asked.ts'
 import { locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
 import { changed, tasks } from '../data/tasks.ts'
 import { StatusBadge, Tag } from '../parts/badge.tsx'
 import { Button } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
-import { Facts } from '../parts/frame.tsx'
-import { dayOf, withClocks } from '../parts/words.ts'
+import { Facts, Panel } from '../parts/frame.tsx'
+import { dayOf } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
 
-const LOOK_MS = 5_000
-
-export function TaskOverview({ task }: { task: WholeTask }) {
-  const why = useAsked(`${task.id} ${task.version}`, () => ask('task.explain', { id: task.id }), {
-    every_ms: LOOK_MS,
-  })
+/** What it says, who has it, and what it depends on. */
+export function TaskDetails({ task }: { task: WholeTask }) {
   return (
-    <>
-      {why.value.value && <p class="explain">{withClocks(why.value.value.sentence)}</p>}
+    <Panel title="Details" class="details">
       <LockOf id={task.id} />
       <Facts of={factsOf(task)} />
       <Dependencies task={task} />
@@ -33,7 +26,7 @@ export function TaskOverview({ task }: { task: WholeTask }) {
           <pre class="body">{JSON.stringify(task.metadata, null, 2)}</pre>
         </>
       )}
-    </>
+    </Panel>
   )
 }
 
@@ -47,7 +40,10 @@ function LockOf({ id }: { id: string }) {
   return (
     <div class="lock-box">
       <div>
-        Held by <strong>{lock.holder}</strong>
+        Held by{' '}
+        <a href={hrefOf('agents', { id: lock.holder })}>
+          <strong>{lock.holder}</strong>
+        </a>
         <span class="dim number"> fence {lock.fence}</span>
       </div>
       <Countdown until_ms={lock.until_ms} ttl_seconds={lock.ttl_seconds} />

@@ -1,34 +1,42 @@
-import { useComputed, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { type Signal, useComputed, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { now } from '../data/asked.ts'
-import { locks } from '../data/locks.ts'
-import { useSpans } from '../data/past.ts'
-import type { Span } from '../data/spans.ts'
-import { tasks } from '../data/tasks.ts'
+import { type Span, useSpans } from '../data/spans.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select } from '../parts/frame.tsx'
-import { clockOf, span as lengthOf } from '../parts/words.ts'
-import { route } from '../route.ts'
+import { clockOf, dayOf, took } from '../parts/words.ts'
+import { param, wanted } from '../route.ts'
 import { theme } from '../theme.ts'
-import { draw, HEAD, LANE, NAMES, type TimelineLane, spanAt, type Window } from './timeline_draw.ts'
+import {
+  draw,
+  heightOf,
+  NAMES,
+  placed,
+  spanAt,
+  timeIn,
+  type TimelineLane,
+  type Window,
+} from './timeline_draw.ts'
+import { TimelineMap } from './timeline_map.tsx'
 
 const RANGES = { '1m': 60, '5m': 300, '15m': 900, '1h': 3600, '6h': 21_600, '1d': 86_400 }
+type Range = keyof typeof RANGES
 type By = 'lock' | 'agent' | 'user'
 
+const by = param<By>('by', 'lock')
+const range = param<Range>('time', '15m')
+/** A part of the time, as `from-to` in milliseconds; none: all of it, up to now. */
+const part = param('part', '')
+
 export function Timeline() {
-  const { params } = route.value
-  const by = useSignal<By>((params.get('by') as By | null) ?? 'lock')
-  const wanted = useSignal(params.get('q') ?? '')
-  const range = useSignal((params.get('time') ?? '15m') as keyof typeof RANGES)
-  const frame = useSignal<Window | null>(null)
   const seconds = RANGES[range.value] ?? RANGES['15m']
-  const past = useSpans(seconds)
-  const lanes = useComputed(() => {
-    const from_ms = Date.now() - seconds * 1000
-    const spans = withStanding(past.spans.value ?? [], from_ms)
-    return lanesOf(spans, by.value, wanted.value.toLowerCase())
-  })
+  const { past, refusal } = useSpans(seconds)
+  const whole = { from_ms: now.value - seconds * 1000, to_ms: now.value }
+  // Locks that the server holds for itself say nothing about anybody's work.
+  const spans = useComputed(() => {
+    return past.value?.spans.filter(({ lock }) => !lock.startsWith('leasehold:'))
+  }).value
   return (
     <Page
       title="Timeline"
@@ -45,22 +53,23 @@ export function Timeline() {
           />
           <Select
             label="Time"
-            of={Object.keys(RANGES) as (keyof typeof RANGES)[]}
+            of={Object.keys(RANGES) as Range[]}
             chosen={range.value}
-            choose={(each) => ([range.value, frame.value] = [each, null])}
+            choose={(each) => ([range.value, part.value] = [each, ''])}
             says={(each) => `Last ${each}`}
           />
         </>
       }
     >
-      <Trouble refusal={past.refusal.value} />
+      <Trouble refusal={refusal.value} />
       <Legend />
-      {lanes.value.length === 0 && past.spans.value ? (
-        <Empty title="Nothing was held in this time" command="leasehold lock acquire demo">
-          Choose a longer time, or take a lock.
-        </Empty>
-      ) : (
-        <Chart lanes={lanes} frame={frame} seconds={seconds} />
+      {past.value?.isCut && (
+        <p class="dim" role="status">
+          So much happened that the earliest of this time is left out: choose a shorter one.
+        </p>
+      )}
+      {spans && (
+        <TimelineOf {...{ spans, whole, by: by.value, text: wanted.value.toLowerCase() }} />
       )}
     </Page>
   )
@@ -69,8 +78,8 @@ export function Timeline() {
 const MARKS = [
   ['held', 'held'],
   ['waited', 'waited'],
-  ['expired', 'expired or died'],
-  ['killed', 'killed or broken'],
+  ['expired', 'expired, died or failed'],
+  ['killed', 'killed or cancelled'],
   ['handed', 'handed off'],
 ]
 
@@ -86,75 +95,94 @@ function Legend() {
   )
 }
 
-/** Locks that are held now, but were granted before the first event we have. */
-function withStanding(spans: Span[], from_ms: number): Span[] {
-  const open = new Set(spans.filter((s) => s.to_ms === null).map((s) => s.lock))
-  const standing = [...locks.values()].filter(({ name }) => !open.has(name))
-  const more = standing.map(({ name, holder, fence, acquired_at }) => ({
-    kind: 'held' as const,
-    lock: name,
-    agent: holder,
-    from_ms: Math.max(from_ms, Date.parse(acquired_at)),
-    to_ms: null,
-    ending: 'open' as const,
-    fence,
-  }))
-  return [...spans, ...more].filter(({ lock }) => !lock.startsWith('leasehold:'))
-}
-
-function lanesOf(spans: Span[], by: By, text: string): TimelineLane[] {
+function lanesOf(spans: Span[], of: By, text: string): TimelineLane[] {
   const lanes = new Map<string, Span[]>()
   for (const each of spans) {
-    const name = by === 'user' ? userOf(each) : each[by]
-    if (name === undefined || !name.toLowerCase().includes(text)) continue
+    const name = of === 'user' ? userOf(each) : each[of]
+    if (name === null || !name.toLowerCase().includes(text)) continue
     const lane = lanes.get(name)
     if (lane) lane.push(each)
     else lanes.set(name, [each])
   }
-  return [...lanes]
-    .map(([name, found]) => ({ name, spans: found }))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return placed(lanes)
 }
 
-function userOf({ lock }: Span): string | undefined {
-  if (lock.startsWith('user:')) return lock.slice(5)
-  return lock.startsWith('task:') ? (tasks.get(lock.slice(5))?.user ?? undefined) : undefined
+const userOf = ({ lock, user }: Span) => (lock.startsWith('user:') ? lock.slice(5) : user)
+
+function partIn(said: string): Window | null {
+  const [from_ms, to_ms] = said.split('-').map(Number)
+  return from_ms && to_ms && to_ms > from_ms ? { from_ms, to_ms } : null
+}
+
+interface TimelineProps {
+  spans: Span[]
+  whole: Window
+  by: By
+  text?: string
+}
+
+/** Lanes of what was held and waited for, with the whole time above them to choose a part of. */
+export function TimelineOf({ spans, whole, by: of, text = '' }: TimelineProps) {
+  const frame = useSignal(partIn(part.value))
+  const lanes = useMemo(() => lanesOf(spans, of, text), [spans, of, text])
+  useEffect(() => {
+    // Not with every step of the pointer: browsers bound how often an address may change.
+    const { value: at } = frame
+    const said = at ? `${Math.round(at.from_ms)}-${Math.round(at.to_ms)}` : ''
+    const timer = setTimeout(() => said !== part.value && (part.value = said), 400)
+    return () => clearTimeout(timer)
+  }, [frame.value])
+  if (lanes.length === 0) {
+    return (
+      <Empty title="Nothing was held in this time" command="leasehold lock acquire demo">
+        Choose a longer time, or take a lock.
+      </Empty>
+    )
+  }
+  return <Chart lanes={lanes} spans={spans} whole={whole} frame={frame} />
 }
 
 interface ChartProps {
-  lanes: { value: TimelineLane[] }
-  frame: { value: Window | null }
-  seconds: number
+  lanes: TimelineLane[]
+  spans: Span[]
+  whole: Window
+  frame: Signal<Window | null>
 }
 
-function Chart({ lanes, frame, seconds }: ChartProps) {
+function Chart({ lanes, spans, whole, frame }: ChartProps) {
+  const box = useRef<HTMLDivElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
   const size = useSignal({ width: 800, height: 400 })
   const top = useSignal(0)
   const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
-  const to_ms = now.value
-  const shown = frame.value ?? { from_ms: to_ms - seconds * 1000, to_ms }
+  const shown = frame.value ?? whole
   useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry) size.value = entry.contentRect
-    })
-    observer.observe(canvas.current!.closest('.timeline')!)
+    const observer = new ResizeObserver(([entry]) => (size.value = entry!.contentRect))
+    observer.observe(box.current!)
     return () => observer.disconnect()
   }, [])
   const { width, height } = size.value
+  const seen = { lanes, shown, width, top: top.value, now_ms: whole.to_ms }
   useEffect(() => {
-    const seen = { width, height, top: top.value }
-    draw(canvas.current!, { lanes: lanes.value, shown, ...seen, now_ms: to_ms })
-  }, [lanes.value, shown.from_ms, shown.to_ms, size.value, top.value, theme()])
-  const move = (by: number, zoom: number) => {
+    draw(canvas.current!, { ...seen, height })
+  }, [lanes, shown.from_ms, shown.to_ms, size.value, top.value, theme()])
+  const move = (step: number, zoom: number) => {
     const length = (shown.to_ms - shown.from_ms) * zoom
-    const middle = (shown.to_ms + shown.from_ms) / 2 + by * length
+    const middle = (shown.to_ms + shown.from_ms) / 2 + step * length
     frame.value = { from_ms: middle - length / 2, to_ms: middle + length / 2 }
+  }
+  const point = (event: PointerEvent) => {
+    const { offsetX: x, offsetY: y } = event
+    if (event.buttons === 1) return move(-event.movementX / (width - NAMES), 1)
+    const span = spanAt(seen, x, y)
+    tip.value = span ? { x: Math.min(x, width - 240), y, span } : null
   }
   return (
     <>
       <Controls move={move} shown={shown} live={() => (frame.value = null)} />
+      <TimelineMap {...{ spans, whole, shown, width }} choose={(to) => (frame.value = to)} />
       <div
+        ref={box}
         class="timeline panel"
         tabIndex={0}
         role="group"
@@ -170,16 +198,11 @@ function Chart({ lanes, frame, seconds }: ChartProps) {
         <canvas
           ref={canvas}
           role="img"
-          aria-label={summary(lanes.value)}
-          onPointerMove={(event) => {
-            const { offsetX: x, offsetY: y } = event
-            if (event.buttons === 1) return move(-event.movementX / (width - NAMES), 1)
-            const span = spanAt(lanes.value, shown, width, x, y + top.value, to_ms)
-            tip.value = span ? { x, y, span } : null
-          }}
+          aria-label={summary(lanes)}
+          onPointerMove={point}
           onPointerLeave={() => (tip.value = null)}
         />
-        <div style={{ height: `${HEAD + lanes.value.length * LANE - height}px` }} />
+        <div style={{ height: `${Math.max(0, heightOf(lanes) - height)}px` }} />
         {tip.value && <Tip {...tip.value} y={tip.value.y + top.value} />}
       </div>
     </>
@@ -215,14 +238,14 @@ function Controls({ move, shown, live }: ControlsProps) {
   ]
   return (
     <div class="buttons">
-      {buttons.map(([sign, label, by, zoom]) => (
-        <Button key={label} label={label} act={() => move(by, zoom)}>
+      {buttons.map(([sign, label, step, zoom]) => (
+        <Button key={label} label={label} act={() => move(step, zoom)}>
           {sign}
         </Button>
       ))}
       <Button act={live}>Now</Button>
       <span class="dim number">
-        {clockOf(shown.from_ms)} to {clockOf(shown.to_ms)}
+        {timeIn(shown.from_ms, shown)} to {timeIn(shown.to_ms, shown)}
       </span>
     </div>
   )
@@ -230,13 +253,16 @@ function Controls({ move, shown, live }: ControlsProps) {
 
 function Tip({ x, y, span }: { x: number; y: number; span: Span }) {
   const until = span.to_ms ?? Date.now()
-  const how = span.ending === 'open' ? 'until now' : span.ending
+  const how = span.ending === 'open' ? 'until now' : span.ending.replace('_', ' ')
   return (
     <div class="tip" style={{ left: `${x + 12}px`, top: `${y + 12}px` }}>
       <strong>{span.agent}</strong> {span.kind === 'held' ? 'held' : 'waited for'} {span.lock}
       <br />
-      {lengthOf((until - span.from_ms) / 1000)}, {how}
+      {took((until - span.from_ms) / 1000)}, {how}
       {span.fence !== null && `, fence ${span.fence}`}
+      <br />
+      {dayOf(span.from)}
+      {span.to !== null && ` to ${clockOf(span.to)}`}
     </div>
   )
 }

@@ -1,25 +1,20 @@
 import { editLimit, editWeight, pauseQueue, releaseUser } from '../actions.ts'
-import { ask } from '../ask.ts'
-import type { QueueAnswer } from '../data/about.ts'
-import { useAsked } from '../data/asked.ts'
-import { SHARE_SECONDS, sharesIn, type ShownShare } from '../data/shares.ts'
+import type { QueueAnswer, StatsAnswer } from '../data/about.ts'
+import { sharesIn, type ShownShare } from '../data/shares.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { isAdmin } from '../session.ts'
 
 const SHOWN_MAX = 50
-const LOOK_MS = 60_000
+interface SharesProps {
+  status: QueueAnswer
+  stats: StatsAnswer | undefined
+}
 
-const askStats = () => ask('stats.get', { since_seconds: SHARE_SECONDS, limit: SHOWN_MAX })
-
-/** Who waits with how much, what each got lately, and what would have been fair. */
-export function UserShares({ status }: { status: QueueAnswer }) {
-  const stats = useAsked('fairness', askStats, {
-    affects: ({ type }) => type === 'run.ended',
-    every_ms: LOOK_MS,
-  })
-  const shares = sharesIn(status, stats.value.value?.fairness, Date.now())
+/** Who waits with how much, what each got lately, and what would be fair now. */
+export function UserShares({ status, stats }: SharesProps) {
+  const shares = sharesIn(status, stats?.fairness, Date.now())
   return (
     <Panel title="Queue by user" aside={<span class="number">{shares.length}</span>}>
       {shares.length === 0 ? (
@@ -30,7 +25,7 @@ export function UserShares({ status }: { status: QueueAnswer }) {
         <>
           <p class="dim share-key">
             <span class="share-key-got" /> got in the last hour
-            <span class="share-key-fair" /> fair share by weight
+            <span class="share-key-fair" /> fair by weight, among those who want something now
           </p>
           <ul class="rows">
             {shares.slice(0, SHOWN_MAX).map((share) => (
@@ -49,7 +44,7 @@ export function UserShares({ status }: { status: QueueAnswer }) {
 const percent = (part: number) => `${Math.round(part * 100)} %`
 
 function UserShare({ share }: { share: ShownShare }) {
-  const { user, weight, running, pending, paused, got, fair } = share
+  const { user, weight, running, pending, paused, got, fair_share: fair } = share
   const says = `got ${got === null ? 'nothing yet' : percent(got)}, fair ${percent(fair)}`
   return (
     <li class="row share">

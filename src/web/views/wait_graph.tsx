@@ -3,34 +3,39 @@ import { useComputed } from '@preact/signals'
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import type { ShownEvent } from '../data/live.ts'
-import { locks, locksChanged, waiters } from '../data/locks.ts'
+import { locks, locksChanged, waiters, watch } from '../data/locks.ts'
 import { type Edge, layOut } from './graph_layout.ts'
+import { Countdown } from '../parts/countdown.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
-import { ago, count } from '../parts/words.ts'
+import { ago, count, secondsSince, span } from '../parts/words.ts'
+import { hrefOf } from '../route.ts'
+import { ReleaseButton } from './release_button.tsx'
 
 const SHOWN_MAX = 80
 const isDeadlock = ({ type }: ShownEvent) => type === 'deadlock.found' || type === 'ticket.broken'
 const DAY = 86_400
+const DEADLOCKS = 'deadlock.found,ticket.broken'
 
 /** Who waits for whom now, and the newest deadlock that was found and broken. */
 export function WaitGraph() {
   const edges = useComputed(() => {
     void locksChanged.value
-    return waiters.value.flatMap(({ agent, names }) =>
+    return waiters.value.flatMap(({ agent, names, asked_at }) =>
       names.flatMap((lock) => {
         const holder = locks.get(lock)?.holder
-        return holder === undefined ? [] : [{ from: agent, to: holder, lock }]
+        return holder === undefined ? [] : [{ from: agent, to: holder, lock, since: asked_at }]
       }),
     )
   }).value
-  const past = useAsked('cycles', () => ask('event.list', { since_seconds: DAY, limit: 1000 }), {
-    affects: isDeadlock,
-  })
-  const found = past.value.value?.items.find(isDeadlock)
+  const past = useAsked(
+    'cycles',
+    () => ask('event.list', { type: DEADLOCKS, since_seconds: DAY, limit: 1 }),
+    { affects: isDeadlock },
+  )
+  const found = past.value.value?.items[0]
   return (
     <div class="stack pad-top">
-      {found && <FoundCycle event={found} />}
       <Panel title="Now" aside={count(waiters.value.length, 'waiter')}>
         {edges.length === 0 ? (
           <Empty
@@ -40,10 +45,70 @@ export function WaitGraph() {
             Agents that wait for a lock show up here, with an arrow to its holder.
           </Empty>
         ) : (
-          <Graph edges={edges.slice(0, SHOWN_MAX)} label="Who waits for whom" />
+          <>
+            <Blockers edges={edges} />
+            <Graph edges={edges.slice(0, SHOWN_MAX)} label="Who waits for whom" />
+            {edges.length > SHOWN_MAX && (
+              <p class="dim pad">
+                Drawn are the first {SHOWN_MAX} of {edges.length} waits; the list has them all.
+              </p>
+            )}
+          </>
         )}
       </Panel>
+      {found && <FoundCycle event={found} />}
     </div>
+  )
+}
+
+interface Wait extends Edge {
+  since: string
+}
+
+/** Who is waited for, those first whom most wait for; each with what is left of its leases. */
+function Blockers({ edges }: { edges: Wait[] }) {
+  const byHolder = new Map<string, Wait[]>()
+  for (const edge of edges) byHolder.set(edge.to, [...(byHolder.get(edge.to) ?? []), edge])
+  const most = [...byHolder].toSorted(([, a], [, b]) => b.length - a.length)
+  watch(most.flatMap(([, waits]) => waits.map(({ lock }) => lock)))
+  return (
+    <ul class="rows">
+      {most.map(([holder, waits]) => (
+        <li key={holder} class="row blocker">
+          <div class="grows">
+            <a href={hrefOf('agents', { id: holder })}>
+              <strong>{holder}</strong>
+            </a>{' '}
+            is waited for by {count(new Set(waits.map(({ from }) => from)).size, 'agent')}, the
+            longest for {span(Math.max(...waits.map((w) => secondsSince(w.since, now.value))))}
+            <p class="dim">
+              {waits.map(({ from, lock, since }) => (
+                <span key={`${from} ${lock}`}>
+                  <a href={hrefOf('agents', { id: from })}>{from}</a> for{' '}
+                  <a href={hrefOf('locks', { id: lock })}>{lock}</a>,{' '}
+                  {span(secondsSince(since, now.value))}.{' '}
+                </span>
+              ))}
+            </p>
+          </div>
+          {[...new Set(waits.map(({ lock }) => lock))].map((name) => (
+            <LeaseLeft key={name} name={name} />
+          ))}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function LeaseLeft({ name }: { name: string }) {
+  const lock = locks.get(name)
+  if (!lock) return null
+  return (
+    <span class="lease-left">
+      <code>{name}</code>
+      <Countdown until_ms={lock.until_ms} ttl_seconds={lock.ttl_seconds} />
+      <ReleaseButton name={name} holder={lock.holder} />
+    </span>
   )
 }
 
@@ -94,7 +159,7 @@ function Graph({ edges, label, isCycle = false }: GraphProps) {
         width={width}
         height={height}
         viewBox={`0 0 ${width} ${height}`}
-        role="img"
+        role="group"
         aria-label={edges.map((e) => `${e.from} waits for ${e.lock}, held by ${e.to}`).join('; ')}
       >
         <marker
@@ -117,12 +182,12 @@ function Graph({ edges, label, isCycle = false }: GraphProps) {
           </g>
         ))}
         {nodes.map(({ name, x, y, w }) => (
-          <g key={name}>
+          <a key={name} href={hrefOf('agents', { id: name })}>
             <rect class="node" x={x - w / 2} y={y - 16} width={w} height={32} rx={8} />
             <text class="node-name" x={x} y={y + 4.5} text-anchor="middle">
               {name}
             </text>
-          </g>
+          </a>
         ))}
       </svg>
     </div>

@@ -146,6 +146,26 @@ export function exerciseStuck(begin: Begin): void {
       },
     )
 
+    queueTest(
+      'failures are told once by their last error, with what waits for them',
+      async (scene) => {
+        const { store, verbs, machine } = scene
+        for (const id of ['a', 'b']) {
+          await verbs.enqueue({ id, user: 'ann' })
+          await scene.begun(id)
+          machine.advance(1_000)
+          await scene.end(id, 1)
+        }
+        await verbs.enqueue({ id: 'c', user: 'ann', depends_on: ['a'] })
+        const [cause, ...others] = await stuck(store)
+        expect(others).toEqual([])
+        const what = '2 tasks (b and a) failed: "exit 1"; 1 task waits for that'
+        expect(cause).toMatchObject({ kind: 'failed', severity: 'warn', tasks: 2, what })
+        expect(cause!.about.at(-1)).toEqual({ kind: 'run', id: 'b.1' })
+        expect(cause!.actions.map(({ input }) => input)).toEqual([{ id: 'b' }, { id: 'a' }])
+      },
+    )
+
     queueTest('a hold is one span, however many events tell of its end', async (scene) => {
       const { machine, store, verbs } = scene
       await verbs.enqueue({ id: 'a', user: 'ann' })

@@ -1,0 +1,102 @@
+import { STATUSES, type Status } from '../../core/rows.ts'
+import type { BriefTask } from '../data/tasks.ts'
+import { STATUS_NAMES } from '../parts/badge.tsx'
+import { Tabs } from '../parts/frame.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Virtual } from '../parts/virtual.tsx'
+import { adjust, hrefOf, param, route } from '../route.ts'
+
+const CARD = 84
+
+type Board = Record<Status, BriefTask[]>
+
+/** On a narrow screen only one column is shown. */
+const status = param<Status>('status', 'todo')
+
+export function TaskBoard({ found }: { found: BriefTask[] }) {
+  const board = boardOf(found)
+  const names = Object.fromEntries(
+    STATUSES.map((each) => [each, `${STATUS_NAMES[each]} ${board[each].length}`]),
+  ) as Record<Status, string>
+  return (
+    <>
+      <div class="only-narrow">
+        <Tabs
+          label="Status"
+          tabs={names}
+          chosen={status.value}
+          choose={(to) => (status.value = to)}
+        />
+      </div>
+      <div class="board">
+        {STATUSES.map((each) => (
+          <section
+            key={each}
+            class={`column ${each === status.value ? 'is-chosen' : ''}`}
+            aria-label={STATUS_NAMES[each]}
+          >
+            <h2 class={`column-head is-${each}`}>
+              <Icon name={each} size={14} /> {STATUS_NAMES[each]}
+              <span class="number dim">{board[each].length.toLocaleString()}</span>
+            </h2>
+            <Virtual
+              items={board[each]}
+              row={CARD}
+              label={`${STATUS_NAMES[each]} tasks`}
+              keyOf={(task) => task.id}
+              render={(task) => <Card task={task} />}
+            />
+          </section>
+        ))}
+      </div>
+    </>
+  )
+}
+
+function boardOf(found: BriefTask[]): Board {
+  const board = Object.fromEntries(STATUSES.map((each) => [each, [] as BriefTask[]])) as Board
+  for (const task of found) board[task.status].push(task)
+  for (const each of STATUSES) {
+    const isOver = each === 'done' || each === 'cancelled' || each === 'failed'
+    board[each].sort(isOver ? byUpdate : byPriority)
+  }
+  return board
+}
+
+const byUpdate = (a: BriefTask, b: BriefTask) => (a.updated_at < b.updated_at ? 1 : -1)
+const byPriority = (a: BriefTask, b: BriefTask) =>
+  b.priority - a.priority || (a.created_at < b.created_at ? -1 : 1)
+
+/** Opens a task; what is filtered stays in the address, for the way back. */
+export function taskLink(id: string) {
+  return {
+    href: hrefOf('tasks', { ...Object.fromEntries(route.value.params), id }),
+    'data-id': id,
+    onClick: (event: Event) => {
+      event.preventDefault()
+      adjust({ id })
+    },
+  }
+}
+
+function Card({ task }: { task: BriefTask }) {
+  const { id, title, priority, project } = task
+  return (
+    <a class={`card is-${task.status}`} {...taskLink(id)}>
+      <span class="card-title">{title}</span>
+      <span class="card-more dim">
+        <span class="id">{id}</span>
+        {priority >= 7 && <span class="high">P{priority}</span>}
+        {project && <span>{project}</span>}
+        <CardLast task={task} />
+      </span>
+    </a>
+  )
+}
+
+/** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
+function CardLast({ task: { assignee, unmet, user } }: { task: BriefTask }) {
+  if (assignee) return <span class="card-agent">{assignee}</span>
+  if (unmet > 0) return <span>waits for {unmet}</span>
+  return user ? <span>{user}</span> : null
+}
