@@ -44,6 +44,8 @@ export interface Client {
   resume: (prompt: string) => string[]
   /** Arguments for a terminal. */
   typed: (prompt: string) => string[]
+  /** How often Esc is pressed until it stops; once, unless said. */
+  escapes?: number
   /** Installs our plugin from the folder of our package, where a client has plugins. */
   plug?: (folder: string) => string
   words: (world: Place) => Words

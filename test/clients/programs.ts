@@ -204,6 +204,7 @@ const opencode: Client = {
   usual: (prompt) => ['run', prompt],
   resume: (prompt) => ['run', '--continue', prompt],
   typed: (prompt) => ['--prompt', prompt],
+  escapes: 2,
   words: ({ repo }) => ({
     read: (path) => ({ tool: 'read', input: { filePath: join(repo, path) } }),
     edit: (path, oldString, newString) => ({

@@ -198,6 +198,14 @@ async function enter({ model }: World, running: Running, script: string): Promis
   }
 }
 
+/** Apart from each other: two at once are another key to a terminal's programs. */
+async function escape(running: Running, times = 1): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
+    running.type('\u001B')
+    await until('', () => false, 500).catch(() => undefined)
+  }
+}
+
 /** On a terminal: a turn ends, Esc is pressed, the model's server fails, the window is closed. */
 export async function tryEnds({ folder, bin }: Bench, client: Client, cells: Cells): Promise<void> {
   const ways = ['turn', 'esc', 'error', 'terminal'] as const
@@ -217,7 +225,7 @@ export async function tryEnds({ folder, bin }: Bench, client: Client, cells: Cel
       await enter(world, running, way)
       await running.reaches(gate)
       if (!world.isHeld(`${way}.txt`)) throw new Error(`the edit for ${way} reserved nothing`)
-      if (way === 'esc') running.type('\u001B')
+      if (way === 'esc') await escape(running, client.escapes)
       else if (way === 'terminal') running.kill()
       else gate.open()
       cells[way] = freed(await world.secondsToFree(`${way}.txt`))
