@@ -17,9 +17,6 @@ export function cursorIn(after: string | undefined): Cursor | undefined {
   })
 }
 
-/** A page with this much text ends before its limit: a thousand prompts are gigabytes. */
-const TEXT_MAX = 4 * 1024 * 1024
-
 /** The page that was asked for of the rows that `index` has for `group`. */
 export const pageIn = <I extends IndexName, Shown>(
   view: View,
@@ -45,7 +42,6 @@ export function pageOf<I extends IndexName, Shown>(
   const items: Shown[] = []
   let last: RowIn<I> | undefined
   let seen: RowIn<I> | undefined
-  let size = 0
   let left = looks
   for (const row of rows) {
     if (left === 0) return { items, next: placeOf(index, seen!) }
@@ -53,10 +49,8 @@ export function pageOf<I extends IndexName, Shown>(
     seen = row
     const item = show(row)
     if (item === null) continue
-    const isFull = items.length === limit || size >= TEXT_MAX
-    if (isFull) return { items, next: last ? placeOf(index, last) : null }
+    if (items.length === limit) return { items, next: last ? placeOf(index, last) : null }
     items.push(item)
-    size += (item as { body?: string }).body?.length ?? 0
     last = row
   }
   return { items, next: null }

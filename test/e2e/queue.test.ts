@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { bodyOf } from '../../src/core/tasks/body.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { daemonOn } from '../support/daemons.ts'
 import { sandbox, type Sandbox } from '../support/processes.ts'
@@ -66,7 +67,7 @@ describe('queue add', () => {
     for (const each of ['x', '\u0007', '錠']) {
       const prompt = `title${each.repeat(2 * MB - 5)}`
       const { task } = await place.ok(['queue', 'add', '-', ...ALICE], { input: prompt })
-      const kept = await store.read((view) => view.get('task', task.id as string)?.body)
+      const kept = await store.read((view) => bodyOf(view, view.get('task', task.id as string)!))
       expect(kept === prompt, JSON.stringify(each)).toBe(true)
       const args = ['queue', 'add', '-', ...ALICE]
       const no = await place.refused(args, 'too_large', 2, { input: `${prompt}y` })

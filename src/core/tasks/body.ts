@@ -28,8 +28,14 @@ export function keepBody(view: View, id: string, body: string, before?: Body): B
 export const bodyOf = (view: View, { id, body, body_apart }: Task) =>
   body_apart > 0 ? body + (view.get('task_text', id)?.rest ?? '') : body
 
-/** For lists: its beginning, and how many characters that leaves out. */
-export function beginningOf({ body, body_apart }: Body) {
+interface Beginning {
+  body: string
+  body_left_out?: number | undefined
+}
+
+/** For lists: its beginning, and how many characters that leaves out, if any. */
+export function beginningOf({ body, body_apart }: Body): Beginning {
   const cut = body.length > BEGINNING + 1 ? cutOf(body) : body.length
-  return { body: body.slice(0, cut), body_left_out: body.length - cut + body_apart }
+  const body_left_out = body.length - cut + body_apart
+  return { body: body.slice(0, cut), ...(body_left_out > 0 && { body_left_out }) }
 }

@@ -60,7 +60,7 @@ const listedTask = shape(
   () => ({
     ...briefFields(),
     body: text(),
-    body_left_out: count(),
+    body_left_out: z.optional(count()),
     metadata: details(),
   }),
 )

@@ -49,7 +49,7 @@ export function exerciseTasks(begin: Begin): void {
       expect(await shown()).toBe(long)
       await verbs.edit('t', 2, { body: 'z'.repeat(4_097) }, ada)
       expect(await shown()).toBe('z'.repeat(4_097))
-      expect(await listed()).toMatchObject({ body_left_out: 0 })
+      expect(await listed()).not.toHaveProperty('body_left_out')
       expect(await apart()).toBe(0)
       await verbs.edit('t', 3, { body: 'z'.repeat(4_098) }, ada)
       expect(await shown()).toBe('z'.repeat(4_098))
