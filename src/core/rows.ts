@@ -149,7 +149,7 @@ export interface Queued {
 
 export interface Task extends TaskFields {
   id: string
-  /** How many characters of the body are in `task_text`, behind those that are here. */
+  /** How many characters of the body are in `task_text`, behind those here: see `bodyOf`. */
   body_apart: number
   status: Status
   version: number

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { bodyOf } from '../../core/tasks/body.ts'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
@@ -200,21 +201,24 @@ export class Dispatcher {
   private async startOne(): Promise<boolean> {
     const secret = randomBytes(32).toString('base64url')
     step('dispatcher:idle')
-    const claim = await this.store.write((view) =>
-      dispatchNext(view, {
+    const found = await this.store.write((view) => {
+      const claim = dispatchNext(view, {
         dispatcher: dispatcherId,
         ttl_ms: this.config.runs.ttl_seconds * 1000,
         process: ownProcess(),
         agentFor: (task: Task) => agentNameFor(this.config, task),
         token_hash: sha256(secret),
         slack_ms: slackOf(this.config),
-      }),
-    )
-    if (!claim) return false
+      })
+      return claim && { claim, prompt: bodyOf(view, claim.task) }
+    })
+    if (!found) return false
+    const { claim } = found
     step('dispatcher:claimed')
     try {
       const { place, env, url } = this.options
-      const runner = startRunner({ claim, config: this.config, place, env, url: url(), secret })
+      const { config } = this
+      const runner = startRunner({ ...found, config, place, env, url: url(), secret })
       this.watch(claim, runner)
       const { agent, cwd } = planOf(this.config, claim.task)
       this.trust.look(agent, cwd)

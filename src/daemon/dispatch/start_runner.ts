@@ -15,6 +15,8 @@ const SLACK_MS = 15_000
 
 interface RunnerAsk {
   claim: Claim
+  /** All of the task's body. */
+  prompt: string
   config: Config
   place: Place
   env: NodeJS.ProcessEnv
@@ -51,7 +53,7 @@ function runnerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(kept.map((name) => [name, env[name]]))
 }
 
-function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec {
+function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): RunSpec {
   const { task, lease, run } = claim
   const { cwd, agent } = planOf(config, task)
   const { ttl_seconds, grace_seconds, log_bytes_max } = config.runs
@@ -66,7 +68,7 @@ function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec 
     LEASEHOLD_TOKEN: secret,
   }
   const prompt_path = join(runs, PROMPT)
-  const launch = planLaunch({ agent, cwd, prompt: task.body, prompt_path, ours: env, leasehold })
+  const launch = planLaunch({ agent, cwd, prompt, prompt_path, ours: env, leasehold })
   const seconds = agent.time_limit_seconds
   const limits = [seconds === null ? null : seconds * 1000, leftOf(claim, config)]
   return {
@@ -83,7 +85,7 @@ function specOf({ claim, config, place, env, url, secret }: RunnerAsk): RunSpec 
     folder: runs,
     ...launch,
     env: withoutStore(launch.env, place.url, env['PGPASSWORD']),
-    prompt: task.body,
+    prompt,
     time_limit_ms: limits.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b))),
     silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
     log_bytes_max,
