@@ -92,13 +92,16 @@ function isFollowed(view: View, { names, rank, id }: Ticket): boolean {
   })
 }
 
+/** Of one that holds more, a walk along the waiters costs less than a look at all that it holds. */
+const HOLDINGS_MAX = 30
+
 /** Whether anybody waits for a lock that the node of `ticket` holds. */
 function isHolding(view: View, ticket: Ticket): boolean {
   let looked = 0
   for (const node of [ticket.node, ticket.under_node]) {
     for (const lease of node === null ? [] : leasesOf(view, node)) {
       looked += 1
-      if (looked > CYCLE_STEPS_MAX / 10 || isWanted(view, lease)) return true
+      if (looked > HOLDINGS_MAX || isWanted(view, lease)) return true
     }
   }
   return false
