@@ -54,8 +54,9 @@ export async function tryWrites(bench: Bench, client: Client, cells: Cells): Pro
   const bin = recordingBin(bench.bin, recorded, [client.kind])
   const world = await World.make(join(bench.folder, `writes-${client.kind}`), bin, [client], SCENE)
   try {
-    world.run('leasehold', 'reserve', 'add', ...HELD, '--agent', 'holder')
+    // Before it is reserved: a write of nobody known, afterwards, would be noticed and told.
     for (const [path, text] of Object.entries(HALF_DONE)) world.write(path, text)
+    world.run('leasehold', 'reserve', 'add', ...HELD, '--agent', 'holder')
     const words = client.words(world)
     const remove = words.remove ?? ((path) => words.shell(`rm ${path}`))
     const move = words.move ?? ((from, to) => words.shell(`mv ${from} ${to}`))
