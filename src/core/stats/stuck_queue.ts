@@ -85,7 +85,8 @@ function heapUp(view: View, share: Share, queues: Queues, heaps: Map<string, Hea
   }
   function whyParked(limit: Limit | undefined): Why {
     if (!limit || hasRoom(limit) || whyNobody(view, queues)) return undefined
-    if (limit.key.startsWith(unserved(''))) return whyUnserved(limit.key.slice(9), queues)
+    if (limit.key.startsWith(unserved('')))
+      return whyUnserved(limit.key.slice(unserved('').length), queues)
     return [limit.paused ? 'paused' : 'limit_full', limit.key]
   }
 }
