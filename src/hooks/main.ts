@@ -8,17 +8,15 @@ import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
 import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
-import { agentId } from '../machine/conversation.ts'
+import { agentId, type AgentKind, KINDS } from '../machine/conversation.ts'
 import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
 import { opencode } from './opencode.ts'
 import {
-  type AgentKind,
   type Answer,
   type HookFields,
   fieldsIn,
-  KINDS,
   type Protocol,
   SILENT,
   type Verdict,

@@ -1,7 +1,3 @@
-/** The agents whose hooks we answer, by the first part of their ids. */
-export const KINDS = ['claude', 'codex', 'cursor', 'gemini', 'opencode', 'copilot'] as const
-export type AgentKind = (typeof KINDS)[number]
-
 /** What an agent is about to do, has done, or has become: the same for every agent. */
 export interface HookCall {
   event: HookEvent

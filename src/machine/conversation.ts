@@ -35,7 +35,11 @@ const ownId = ({ kind, session = 'unknown' }: Conversation) => `${kind}:${shortI
 /** `claude:1a2b3c4d` inside another agent is `OTHER/claude-1a2b3c4d`. */
 const insideOf = (outer: string, own: string) => `${outer}/${own.replace(':', '-')}`
 
-const OURS = /^(?:claude|codex|cursor|gemini|opencode|copilot):/
+/** The agents whose hooks we answer, by the first part of their ids. */
+export const KINDS = ['claude', 'codex', 'cursor', 'gemini', 'opencode', 'copilot'] as const
+export type AgentKind = (typeof KINDS)[number]
+
+const OURS = new RegExp(`^(?:${KINDS.join('|')}):`)
 
 type Env = Record<string, string | undefined>
 

@@ -86,7 +86,12 @@ async function tryTogether(bench: Bench, clients: Client[]): Promise<void> {
   const rounds = Number(values.rounds)
   const resuming = clients.filter(({ kind }) => RESUMING.has(kind))
   for (const client of isWanted('resume') ? resuming : []) {
-    const other = resuming.find((each) => each !== client) ?? client
+    // Clients resume the newest conversation: another agent of the same kind would be resumed.
+    const other = resuming.find((each) => each !== client)
+    if (!other) {
+      console.log(`resume ${client.kind}: left out, it takes two of ${[...RESUMING].join(', ')}`)
+      continue
+    }
     const lost = await attempt(`resume ${client.kind}`, () =>
       tryResume(bench, client, other, rounds),
     )

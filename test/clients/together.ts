@@ -50,7 +50,7 @@ export async function tryResume(
   rounds: number,
 ): Promise<number> {
   const root = join(folder, `resume-${client.kind}`)
-  const all = [...new Set([client, other])]
+  const all = [client, other]
   const world = await World.make(root, bin, all, filesNamed('a'))
   let lost = 0
   try {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { KINDS } from '../../../hooks/protocol.ts'
+import { KINDS } from '../../../machine/conversation.ts'
 
 const EXAMPLES = `
 Agents and git run this before and after what they do; \`leasehold init\` writes it into their

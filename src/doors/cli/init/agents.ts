@@ -3,11 +3,11 @@ import { delimiter, join } from 'node:path'
 import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { OWN_TOOLS } from '../../../daemon/config/own_tools.ts'
-import { type AgentKind, KINDS as AGENTS } from '../../../hooks/protocol.ts'
+import { type AgentKind, KINDS as AGENTS } from '../../../machine/conversation.ts'
 import type { HookEntry, HookShape } from './hook_settings.ts'
 import type { ServerShape } from './servers.ts'
 
-export { type AgentKind, KINDS as AGENTS } from '../../../hooks/protocol.ts'
+export { type AgentKind, KINDS as AGENTS } from '../../../machine/conversation.ts'
 
 interface AgentFacts {
   name: string
