@@ -78,7 +78,7 @@ export const SITUATIONS = {
     stage: async ({ daemon }) => {
       const hold = (name: string, ttl_seconds: number) =>
         daemon.ok('lock.acquire', { names: [name], agent: 'docs-writer', ttl_seconds })
-      await hold('git:web', 6)
+      await hold('git:web', 8)
       await hold('db', 600)
       const waiting = ['git:web', 'db'].map((name, i) =>
         daemon.post('lock.acquire', { names: [name], agent: `w${i}`, wait_seconds: 60 }),
