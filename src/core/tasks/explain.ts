@@ -56,7 +56,7 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
 function endOf(view: View, { id, status, attempts, queue }: Task): Reason {
   const run = status === 'failed' ? view.get('run', `${id}.${attempts}`) : undefined
   if (!run) {
-    const sentence = `is not waiting to run: it is ${status}`
+    const sentence = `is not waiting to run: it is ${status === 'review' ? 'in review' : status}`
     return { code: 'ended', sentence, details: { status } }
   }
   const { outcome } = run
