@@ -265,6 +265,9 @@ function signOf(
   return trace ?? (program && `${program} on the PATH`)
 }
 
+/** Those whose hooks follow their documentation: `npm run clients` has not seen the program. */
+export const UNSEEN = new Set<AgentKind>(['cursor', 'windsurf', 'cline', 'kiro'])
+
 /** Agents that have no hooks, or none that we know: their traces, and their programs. */
 const UNGUARDED: Record<string, Pick<AgentFacts, 'traces' | 'programs'>> = {
   Aider: { traces: ['.aider.conf.yml'], programs: ['aider'] },
