@@ -45,9 +45,11 @@ export async function call<F extends Fields, O>(
   const uses = usedBy(caller)
   const spent = uses && (await spend(uses, operation, input))
   try {
-    return await change(store, operation, input, caller, signal)
+    const reply = await change(store, operation, input, caller, signal)
+    spent?.(operation.spends?.(input, reply) ?? {})
+    return reply
   } catch (error) {
-    spent?.()
+    spent?.({})
     throw error
   }
 }
