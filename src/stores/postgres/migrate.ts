@@ -19,6 +19,7 @@ const SCRIPTS = [
   '010_hosts.pg.sql',
   '011_task_text.pg.sql',
   '012_worktrees.pg.sql',
+  '013_leader.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
