@@ -20,6 +20,7 @@ import type {
   Queue,
   Share,
 } from './queue/rows.ts'
+import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
@@ -316,6 +317,8 @@ export interface Tables {
   queue: Queue
   dispatcher: DispatcherRow
   host_settings: HostSettings
+  landing: Landing
+  landing_rule: LandingRule
   memory: Memory
   memory_version: MemoryVersion
   memory_text: MemoryText
@@ -355,6 +358,8 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   queue: 'key',
   dispatcher: 'id',
   host_settings: 'key',
+  landing: 'id',
+  landing_rule: 'project',
   memory: 'id',
   memory_version: 'id',
   memory_text: 'id',

@@ -1,5 +1,6 @@
 import { type Claim, claimTask, readyFor } from '../core/tasks/claim.ts'
 import { explainTask } from '../core/tasks/explain.ts'
+import { proofNote } from '../core/landing/ask.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
@@ -22,6 +23,8 @@ export interface ShownClaim {
   task: ShownTask | null
   lease: ReturnType<typeof showLease> | null
   run: Run | null
+  /** What happens now, where the task did not become what was said. */
+  note?: string
 }
 
 function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
@@ -166,7 +169,10 @@ export const setStatus = writeOperation({
   spends: ({ status }) => (status === 'in_progress' ? { leases: 1 } : {}),
   decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
-    return showClaim(view, moveTask(view, ask, caller))
+    const moved = moveTask(view, ask, caller)
+    const isUnproved = status === 'done' && moved.task.status === 'review'
+    const note = isUnproved ? { note: proofNote(view, moved.task) } : {}
+    return { ...showClaim(view, moved), ...note }
   },
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
   replay: (view, reply, { status }): ShownClaim => {

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { bodyOf } from '../../core/tasks/body.ts'
+import { returnedNote } from '../../core/landing/turn.ts'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
@@ -210,7 +211,7 @@ export class Dispatcher {
         token_hash: sha256(secret),
         slack_ms: slackOf(this.config),
       })
-      return claim && { claim, prompt: bodyOf(view, claim.task) }
+      return claim && { claim, prompt: bodyOf(view, claim.task) + returnedNote(claim.task) }
     })
     if (!found) return false
     const { claim } = found

@@ -7,6 +7,7 @@ import {
   counts,
   details,
   list,
+  maybe,
   orNull,
   page,
   seconds,
@@ -101,7 +102,12 @@ export const cleanedRuns = all(() => ({ ...runFields(), task_status: z.enum(STAT
 export const claim = shape(
   'Claim',
   'The result of a claim; all null when nothing is ready.',
-  () => ({ task: orNull(task()), lease: orNull(lease()), run: orNull(run()) }),
+  () => ({
+    task: orNull(task()),
+    lease: orNull(lease()),
+    run: orNull(run()),
+    note: maybe(text()),
+  }),
 )
 
 export const shownRun = shape('ShownRun', 'A run with what is known of its task and lock.', () => ({
