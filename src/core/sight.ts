@@ -111,6 +111,8 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   vector: never,
   embedding: never,
   host_settings: never,
+  resource: never,
+  worktree: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),
   duplicate: when(({ a, b }, view, caller) => {
     return [a, b].every((id) => notesSeen(view, notesOf(id), caller))
   }),

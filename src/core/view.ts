@@ -90,6 +90,13 @@ export const INDEXES = {
     group: (row) => row.part,
     order: (row) => row.key,
   }),
+  resources: index({ table: 'resource', group: () => '', order: (row) => row.key }),
+  worktrees: index({ table: 'worktree', group: () => '', order: (row) => row.begun_at }),
+  worktrees_of: index({
+    table: 'worktree',
+    group: (row) => row.task_id,
+    order: (row) => row.begun_at,
+  }),
   queue_of: index({
     table: 'task',
     group: (row) => (row.queue && row.status === 'todo' ? (row.user ?? '') : null),

@@ -71,7 +71,9 @@ export async function serve(
     address.url = url
     if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()
-    const landers = store.isDatabase ? new Landers(store, { place, env: process.env, say }) : undefined
+    const landers = store.isDatabase
+      ? new Landers(store, { place, env: process.env, say })
+      : undefined
     if (landers) ends.push(() => landers.stop())
     await landers?.start()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined

@@ -21,9 +21,21 @@ export const add = writeOperation({
   tool: 'land_task',
   input: {
     id: field(s.name, 'The task, or the branch (default: LEASEHOLD_TASK).'),
-    onto: field(s.someBranch, "The branch to land onto (default: the project's).", '--onto <branch>'),
-    branch: field(s.someBranch, "The task's branch (default: of its last run).", '--branch <branch>'),
-    commit: field(s.someCommit, 'Land this, and only if the branch still has it.', '--commit <sha>'),
+    onto: field(
+      s.someBranch,
+      "The branch to land onto (default: the project's).",
+      '--onto <branch>',
+    ),
+    branch: field(
+      s.someBranch,
+      "The task's branch (default: of its last run).",
+      '--branch <branch>',
+    ),
+    commit: field(
+      s.someCommit,
+      'Land this, and only if the branch still has it.',
+      '--commit <sha>',
+    ),
     project: field(s.someName, 'The project of a branch that has no task.', '--project <name>'),
     priority: field(
       () => s.optional(s.level()),

@@ -201,7 +201,6 @@ export const someId = () => optional(id())
 export const someCount = () => optional(count())
 export const flag = () => or(yesOrNo(), false)
 
-
 /** A branch as git may name it: nothing that could be read as an option or as two commits. */
 const BRANCH = /^(?![-/.])(?!.*(?:\.\.|@\{|\/\/|\.lock$|[/.]$))[^\s~^:?*[\\]+$/u
 export const branch = () => plain(200).check(z.regex(BRANCH, 'is no name of a branch'))

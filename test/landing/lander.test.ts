@@ -9,22 +9,25 @@ import { ada, LandingScene, type Said } from './scene.ts'
 const begin = (said: Said = {}) => new LandingScene(said).begin(said)
 
 describe('a lander', () => {
-  test.each(['rebase', 'merge'] as const)('lands a branch by %s, checkout and all', async (method) => {
-    const scene = await begin({ method })
-    const commit = scene.branch('one', { 'one.txt': '1' })
-    scene.repo.commit('Meanwhile', { 'b.txt': 'b' })
-    await scene.lander()
-    const ended = await scene.ended(await scene.ask({ id: 'one' }))
-    expect(ended).toMatchObject({ status: 'landed', base: scene.repo.head(':/Meanwhile') })
-    expect(scene.repo.head()).toBe(ended.candidate)
-    expect(scene.files()).toEqual(['.gitignore', 'a.txt', 'b.txt', 'one.txt'])
-    expect(readFileSync(join(scene.top, 'one.txt'), 'utf8')).toBe('1')
-    expect(scene.repo.git('status', '--porcelain')).toBe('')
-    expect(scene.repo.head('one')).toBe(commit)
-    const parents = scene.repo.git('log', '-1', '--format=%P').split(' ')
-    expect(parents).toHaveLength(method === 'merge' ? 2 : 1)
-    expect(scene.repo.git('log', '-1', '--format=%an', 'one')).toBe('Ada')
-  })
+  test.each(['rebase', 'merge'] as const)(
+    'lands a branch by %s, checkout and all',
+    async (method) => {
+      const scene = await begin({ method })
+      const commit = scene.branch('one', { 'one.txt': '1' })
+      scene.repo.commit('Meanwhile', { 'b.txt': 'b' })
+      await scene.lander()
+      const ended = await scene.ended(await scene.ask({ id: 'one' }))
+      expect(ended).toMatchObject({ status: 'landed', base: scene.repo.head(':/Meanwhile') })
+      expect(scene.repo.head()).toBe(ended.candidate)
+      expect(scene.files()).toEqual(['.gitignore', 'a.txt', 'b.txt', 'one.txt'])
+      expect(readFileSync(join(scene.top, 'one.txt'), 'utf8')).toBe('1')
+      expect(scene.repo.git('status', '--porcelain')).toBe('')
+      expect(scene.repo.head('one')).toBe(commit)
+      const parents = scene.repo.git('log', '-1', '--format=%P').split(' ')
+      expect(parents).toHaveLength(method === 'merge' ? 2 : 1)
+      expect(scene.repo.git('log', '-1', '--format=%an', 'one')).toBe('Ada')
+    },
+  )
 
   test('gives a conflict back with the paths, and changes nothing', async () => {
     const scene = await begin()
@@ -131,7 +134,11 @@ describe('a lander', () => {
     const ended = await scene.ended(await scene.ask({ id: 'one' }))
     expect(ended).toMatchObject({ status: 'landed', base: theirs })
     expect(gitIn(origin, 'rev-parse', 'main')).toBe(ended.candidate)
-    expect(gitIn(origin, 'log', '--format=%s', 'main').split('\n')).toEqual(['one', 'Theirs', 'Begin'])
+    expect(gitIn(origin, 'log', '--format=%s', 'main').split('\n')).toEqual([
+      'one',
+      'Theirs',
+      'Begin',
+    ])
   })
 
   test('stops a check with its lander, and leaves no tree behind', async () => {
@@ -161,7 +168,7 @@ describe('a task that has to be proved', () => {
     const { lease } = await scene.verbs.claim('42', ada)
     scene.branch('fix/42', { 'fix.txt': 'x' })
     await scene.lander()
-    const asked = await scene.ask({ id: '42', fence: lease!.fence, branch: 'fix/42' })
+    const asked = await scene.ask({ id: '42', fence: lease.fence, branch: 'fix/42' })
     const { candidate } = await scene.ended(asked)
     const { status, metadata } = await scene.verbs.task('42')
     expect(status).toBe('done')
@@ -174,7 +181,7 @@ describe('a task that has to be proved', () => {
     await scene.verbs.add('x', ada, { id: '42', project: 'web' })
     const { lease } = await scene.verbs.claim('42', ada)
     await scene.lander()
-    await scene.verbs.move('42', 'done', ada, lease!.fence)
+    await scene.verbs.move('42', 'done', ada, lease.fence)
     const back = await until('it is back', async () => {
       const task = await scene.verbs.task('42')
       return task.status === 'todo' && task

@@ -34,8 +34,8 @@ export class LandingScene {
   ) {
     this.repo = gitRepo(top)
     mkdirSync(join(top, '.leasehold'), { mode: 0o700 })
-    const land = { onto: 'main', check: CHECK, ...said }
-    const config = { projects: { web: { path: '.', agent: 'shell', land } } }
+    const landing = { onto: 'main', check: CHECK, ...said }
+    const config = { projects: { web: { path: '.', agent: 'shell', land: landing } } }
     const place = placeOf({ LEASEHOLD_DIR: join(top, '.leasehold') }, top)
     this.store = openStore(place)
     this.verbs = new QueueVerbs(this.store)

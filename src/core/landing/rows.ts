@@ -1,6 +1,3 @@
-import { keyOf } from '../rows.ts'
-import type { TableIndex } from '../view.ts'
-
 export const LANDING_STATUSES = ['waiting', 'landing', 'landed', 'returned', 'cancelled'] as const
 export type LandingStatus = (typeof LANDING_STATUSES)[number]
 
@@ -46,35 +43,34 @@ export interface LandingRule {
 }
 
 export const rankOfLanding = (priority: number, seq: number) =>
-  keyOf(String(9 - priority), String(seq).padStart(16, '0'))
+  `${9 - priority}.${String(seq).padStart(16, '0')}`
 
 const isOpen = ({ status }: Landing) => status === 'waiting' || status === 'landing'
 
+const landings = { table: 'landing' } as const
+
+/** See INDEXES in src/core/view.ts. */
 export const LANDING_INDEXES = {
   /** Those that are not over, in the order in which they are landed. */
   landings_open: {
-    table: 'landing',
-    group: (row) => (isOpen(row) ? row.project : null),
-    order: (row) => row.rank,
-  } satisfies TableIndex<'landing'>,
-  landings_newest: {
-    table: 'landing',
-    group: () => '',
-    order: (row) => -row.seq,
-  } satisfies TableIndex<'landing'>,
+    ...landings,
+    group: (row: Landing) => (isOpen(row) ? row.project : null),
+    order: (row: Landing) => row.rank,
+  },
+  landings_newest: { ...landings, group: () => '', order: (row: Landing) => -row.seq },
   landings_of: {
-    table: 'landing',
-    group: (row) => row.task_id,
-    order: (row) => -row.seq,
-  } satisfies TableIndex<'landing'>,
+    ...landings,
+    group: (row: Landing) => row.task_id,
+    order: (row: Landing) => -row.seq,
+  },
   landings_ended: {
-    table: 'landing',
-    group: (row) => (row.ended_at === null ? null : ''),
-    order: (row) => row.ended_at ?? '',
-  } satisfies TableIndex<'landing'>,
+    ...landings,
+    group: (row: Landing) => (row.ended_at === null ? null : ''),
+    order: (row: Landing) => row.ended_at ?? '',
+  },
   landing_rules: {
     table: 'landing_rule',
     group: () => '',
-    order: (row) => row.project,
-  } satisfies TableIndex<'landing_rule'>,
-}
+    order: (row: LandingRule) => row.project,
+  },
+} as const

@@ -15,7 +15,8 @@ const NONE = { onto: null, auto: false, checks: false }
 
 /** `projects.web.land.onto` and the like. A project of which nothing is left has no rule. */
 export const LANDING_ROWS: SettingRows = {
-  get: (view, [, project = '', , field]) => ({ ...NONE, ...ruleFor(view, project) })[field as Field],
+  get: (view, [, project = '', , field]) =>
+    ({ ...NONE, ...ruleFor(view, project) })[field as Field],
   put(view, [, project = '', , field], value) {
     const said = { [field as Field]: value ?? NONE[field as Field] }
     const rule: LandingRule = { project, ...NONE, ...ruleFor(view, project), ...said }

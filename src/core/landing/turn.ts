@@ -69,7 +69,13 @@ function isWithdrawn(view: View, landing: Landing, caller: Caller): boolean {
   if (landing.task_id === null) return false
   const task = view.get('task', landing.task_id)
   if (task?.status === 'review') return false
-  endLanding(view, landing, 'cancelled', { reason: `its task is ${task?.status ?? 'gone'}` }, caller)
+  endLanding(
+    view,
+    landing,
+    'cancelled',
+    { reason: `its task is ${task?.status ?? 'gone'}` },
+    caller,
+  )
   return true
 }
 

@@ -73,6 +73,20 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   return { ...claim, lease, run }
 }
 
+/** As many as free slots, limits and tokens allow, in one step: each run comes in by its own. */
+export function dispatchAll(
+  view: View,
+  { token_hashes, ...ask }: Omit<DispatchAsk, 'token_hash'> & { token_hashes: string[] },
+): Claim[] {
+  const claims: Claim[] = []
+  for (const token_hash of token_hashes) {
+    const claim = dispatchNext(view, { ...ask, token_hash })
+    if (!claim) break
+    claims.push(claim)
+  }
+  return claims
+}
+
 function slacken(view: View, lease: Lease, slack_ms: number): Lease {
   const { terms } = lease
   if (!terms?.until_ms) return lease

@@ -26,7 +26,7 @@ export async function runCheck(ask: CheckAsk): Promise<Checked> {
   if (why !== undefined) return { failed: `its check could not be started: ${why}`, output: '' }
   const command = await startCommand({ argv, cwd, env, stdio: 'captured' })
   let output = ''
-  const hear = (chunk: Buffer) => void (output = `${output}${chunk}`.slice(-OUTPUT_MAX))
+  const hear = (chunk: Buffer) => void (output = (output + chunk.toString()).slice(-OUTPUT_MAX))
   const closed = [command.stdout!, command.stderr!].map((stream) => {
     stream.on('data', hear)
     return new Promise<void>((resolve) => void stream.once('close', resolve))

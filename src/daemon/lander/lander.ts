@@ -192,7 +192,8 @@ export class Lander {
   private async ready({ path, land }: LandedProject, taken: Landing[]): Promise<Ready[]> {
     const ready: Ready[] = []
     for (const landing of taken) {
-      const source = await findSource({ landing, folder: path, remote: land.remote })
+      const worktree = await this.store.read((view) => lastWorktree(view, landing))
+      const source = await findSource({ landing, worktree, folder: path, remote: land.remote })
       if ('commit' in source) ready.push({ landing, commit: source.commit })
       else await this.giveBack(landing, source)
     }
@@ -308,11 +309,9 @@ export class Lander {
       await this.putBack(stack, obstacle)
       return true
     }
-    const proposed = stack.map(
-      ({ landing: { id, fence }, commit, top: candidate }): Proposed => {
-        return { id, fence, commit, base, candidate: candidate! }
-      },
-    )
+    const proposed = stack.map(({ landing: { id, fence }, commit, top: candidate }): Proposed => {
+      return { id, fence, commit, base, candidate: candidate! }
+    })
     const gone = await this.write((view) => proposeLandings(view, proposed, this.role.caller))
     if (gone.length > 0) {
       await this.putBack(stack)
@@ -337,6 +336,10 @@ export class Lander {
     return false
   }
 }
+
+/** The one that the last run of a landing's task had. */
+const lastWorktree = (view: View, { task_id }: Landing) =>
+  task_id === null ? undefined : [...view.scan('worktrees_of', task_id)].at(-1)
 
 /** The newest are kept. */
 function keep<T>(known: Map<string, T>, key: string, value: T): void {

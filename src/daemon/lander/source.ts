@@ -1,22 +1,16 @@
 import { existsSync } from 'node:fs'
 import type { Landing } from '../../core/landing/rows.ts'
+import type { Worktree } from '../../core/rows.ts'
 import { commitOf, gitList, tryGit } from '../../machine/git.ts'
 import { host } from '../../machine/process.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
 
-interface Worktree {
-  host: string
-  path: string
-  branch: string
-  base: string | null
-}
-
 interface SourceAsk {
   landing: Landing
   /** The last one of its task. */
-  worktree?: Worktree | undefined
+  worktree: Worktree | undefined
   /** The project's own folder. */
   folder: string
   remote: string | null

@@ -39,6 +39,9 @@ export const SCANS: Record<IndexName, Scan> = {
   limits_waking: { where: 'wakes = g', order: 'key', type: 'text' },
   dispatchers: { where: 'true', order: 'id', type: 'text' },
   host_settings: { where: 'part = g', order: 'key', type: 'text' },
+  resources: { where: 'true', order: 'key', type: 'text' },
+  worktrees: { where: 'true', order: 'begun_at', type: 'text' },
+  worktrees_of: { where: 'task_id = g', order: 'begun_at', type: 'text' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = g`,
     order: 'rank',

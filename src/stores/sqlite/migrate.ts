@@ -24,6 +24,7 @@ const SCRIPTS = [
   '011_hosts.sql',
   '012_row_sums.sql',
   '013_task_text.sql',
+  '014_worktrees.sql',
   '015_landing.sql',
 ] as const
 

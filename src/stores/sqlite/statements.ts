@@ -35,6 +35,9 @@ const SCANS: Record<IndexName, { where: string; order: string }> = {
   limits_waking: { where: 'wakes = ?', order: 'key' },
   dispatchers: { where: `'' = ?`, order: 'id' },
   host_settings: { where: 'part = ?', order: 'key' },
+  resources: { where: `'' = ?`, order: 'key' },
+  worktrees: { where: `'' = ?`, order: 'begun_at' },
+  worktrees_of: { where: 'task_id = ?', order: 'begun_at' },
   queue_of: {
     where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = ?`,
     order: 'rank',

@@ -102,7 +102,7 @@ export function exerciseLanding(begin: Begin): void {
       await say(scene)
       await scene.verbs.add('x', ada, { id: 'a', project: 'web' })
       const { lease } = await scene.verbs.claim('a', ada)
-      await scene.verbs.move('a', 'done', ada, lease!.fence)
+      await scene.verbs.move('a', 'done', ada, lease.fence)
       const [landing] = await take(scene)
       await scene.store.write((view) =>
         returnLanding(view, landing!, { reason: 'its check failed' }, lander),
@@ -114,7 +114,7 @@ export function exerciseLanding(begin: Begin): void {
       await say(s)
       await s.verbs.add('x', ada, { id: 'a', project: 'web' })
       const { lease } = await s.verbs.claim('a', ada)
-      await s.verbs.move('a', 'done', ada, lease!.fence)
+      await s.verbs.move('a', 'done', ada, lease.fence)
       await s.verbs.move('a', 'done', bob)
       await s.verbs.move('a', 'done', ada)
       expect(await s.verbs.task('a')).toMatchObject({ status: 'review' })
@@ -240,7 +240,7 @@ export function exerciseLanding(begin: Begin): void {
         scene.store.write((view) => land(view, { id: 'a' }, bob)),
         'held',
       )
-      const ask = { id: 'a', fence: lease!.fence, branch: 'fix/a' }
+      const ask = { id: 'a', fence: lease.fence, branch: 'fix/a' }
       await scene.store.write((view) => land(view, ask, ada))
       expect(await take(scene)).toMatchObject([{ task_id: 'a', branch: 'fix/a' }])
     })
