@@ -212,7 +212,7 @@ type Settled<O> = Exclude<O, Waiting>
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
+  const lacks = /^(?:queue|run|land)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('invalid', `${name} needs a database: a file store has no ${lacks}`, {
     next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
   })

@@ -1,5 +1,6 @@
 import { type Claim, claimTask, readyFor } from '../core/tasks/claim.ts'
 import { explainTask } from '../core/tasks/explain.ts'
+import { proofNote } from '../core/landing/ask.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
@@ -23,6 +24,11 @@ export interface ShownClaim {
   task: ShownTask | null
   lease: ReturnType<typeof showLease> | null
   run: Run | null
+}
+
+export interface ShownMove extends ShownClaim {
+  /** What happens now, where the task did not become what was said. */
+  note?: string
 }
 
 /** Who asks for up to `max` is told of all; the first of them is where one alone would be. */
@@ -204,16 +210,19 @@ export const setStatus = writeOperation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
-  output: tasksAnswers.claim,
+  output: tasksAnswers.moved,
   command: 'task status id status',
   reads: taskAndLock,
   spends: ({ status }) => (status === 'in_progress' ? { leases: 1 } : {}),
-  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
+  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownMove => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
-    return showClaim(view, moveTask(view, ask, caller))
+    const moved = moveTask(view, ask, caller)
+    const isUnproved = status === 'done' && moved.task.status === 'review'
+    const note = isUnproved ? { note: proofNote(view, moved.task) } : {}
+    return { ...showClaim(view, moved), ...note }
   },
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
-  replay: (view, reply, { status }): ShownClaim => {
+  replay: (view, reply, { status }): ShownMove => {
     if (status === 'in_progress') return replayClaim(view, reply)
     // The move granted nothing: its answer stays true when the lock that it left alone is gone.
     const lease = reply.lease && liveLease(view, reply.lease.name)

@@ -227,12 +227,14 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
   return over
 }
 
-function statusAfter(task: Task, well: boolean): Status {
+/** What becomes of a task whose run ended well, or not. */
+export function statusAfter(task: Task, well: boolean): Status {
   if (well) return 'done'
   return task.queue && task.queue.failed < task.queue.retries ? 'todo' : 'failed'
 }
 
-function failOnce(view: View, task: Task): Task {
+/** Counts a failure of an enqueued task. */
+export function failOnce(view: View, task: Task): Task {
   const queue = task.queue && { ...task.queue, failed: task.queue.failed + 1 }
   return putTask(view, task, { ...task, queue })
 }

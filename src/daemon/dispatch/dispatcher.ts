@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { bodyOf } from '../../core/tasks/body.ts'
+import { returnedNote } from '../../core/landing/turn.ts'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
@@ -213,7 +214,9 @@ export class Dispatcher {
         token_hashes: secrets.map(sha256),
         slack_ms: slackOf(this.config),
       })
-      return claims.map((claim) => ({ claim, prompt: bodyOf(view, claim.task) }))
+      return claims.map((claim) => {
+        return { claim, prompt: bodyOf(view, claim.task) + returnedNote(claim.task) }
+      })
     })
     if (found.length > 0) step('dispatcher:claimed')
     for (const [i, each] of found.entries()) {

@@ -59,6 +59,7 @@ const SHORT: ByAnswer<Shape> = {
   'queue.add': (added) => brief(added, { task: ['id', 'status'] }),
   'reserve.add': (list) => brief(list, { items: ['path', 'fence', 'expires_at', 'shared'] }),
   'reserve.release': (list) => brief(list, { items: ['path', 'fence', 'released'] }),
+  'land.add': (landing) => only(['id', 'target', 'branch', 'status', 'position'], landing),
   'task.create': (task) => only(TASK_BRIEF, task),
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
@@ -139,6 +140,7 @@ const WORDS: ByAnswer<string> = {
       `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
+  'land.add': ({ note }) => note,
   'queue.cancel': (task) => `Cancelled task ${task.id}`,
   'queue.status': queueLines,
   'reserve.add': ({ items, warnings }) =>
@@ -248,7 +250,8 @@ function claimed({ task, lease }: ShownClaim): string {
   return `Claimed ${leaseLine(lease)}\n${taskSheet(task)}`
 }
 
-function moved({ task, lease }: ShownClaim): string {
+function moved({ task, lease, note }: AnswerOf<'task.status'>): string {
+  if (note !== undefined) return note
   const now = `Task ${task?.id} is now ${task?.status}`
   return lease ? `${now}: ${leaseLine(lease)}` : now
 }

@@ -104,11 +104,13 @@ const claimFields = () => ({
   lease: orNull(lease()),
   run: orNull(run()),
 })
-export const claim = shape(
+const claim = shape(
   'Claim',
   'The result of a claim; all null when nothing is ready.',
   claimFields,
 )
+
+export const moved = unnamed(() => ({ ...claimFields(), note: maybe(text()) }))
 
 export const claims = unnamed(() => ({
   ...claimFields(),

@@ -20,6 +20,7 @@ const SCRIPTS = [
   '011_task_text.pg.sql',
   '012_worktrees.pg.sql',
   '013_leader.pg.sql',
+  '014_landing.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
