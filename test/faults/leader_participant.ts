@@ -85,7 +85,9 @@ async function once(
 ): Promise<{ answer?: unknown; code?: string }> {
   for (;;) {
     try {
-      return { answer: await ask(operation, { ...input, request_id: `${operation} ${mark}` }, agent) }
+      return {
+        answer: await ask(operation, { ...input, request_id: `${operation} ${mark}` }, agent),
+      }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.code !== 'unavailable') return { code: error.code }
