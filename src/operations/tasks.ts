@@ -26,7 +26,7 @@ export interface ShownClaim {
 }
 
 /** Who asks for up to `max` is told of all; the first of them is where one alone would be. */
-interface ShownClaims extends ShownClaim {
+export interface ShownClaims extends ShownClaim {
   claims?: ShownClaim[]
 }
 
