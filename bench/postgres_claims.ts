@@ -51,7 +51,7 @@ const next = { queue: claimTurn, round: claimTurn, plain: nextReady }
 
 function nextReady(view: View, caller: Caller) {
   seeAgent(view, caller)
-  return claimNext(view, {}, ASK, caller)
+  return claimNext(view, {}, ASK, caller)[0]
 }
 
 /** `postgres_claims KIND URL CALLERS WINDOW_MS NUMBER`: until nothing is left or time is up. */

@@ -39,6 +39,10 @@ export type Promised =
   /** What clients carry is not looked at: only processes tell who asks. */
   | 'R51'
   | 'R53'
+  /** A lander moves the target without a look at the term that git knows. */
+  | 'R55'
+  /** Saying that a task is done is enough. */
+  | 'R55 proof'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'
 

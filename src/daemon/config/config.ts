@@ -6,7 +6,7 @@ import { textFault } from '../../core/text.ts'
 import { homeFolder } from '../../machine/login.ts'
 import { CONFIG_FILE } from '../../stores/open.ts'
 import { approvedFor, isTrusted, programsIn, withApproved } from './approval.ts'
-import { checkFile, type FileConfig, SLOTS_MAX } from './schema.ts'
+import { checkFile, type FileConfig, type LandConfig, SLOTS_MAX } from './schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 
 export type { AgentConfig } from './presets.ts'
@@ -21,10 +21,16 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
       limit?: number | null | undefined
       agent: string
       agents: string[]
+      land?: LandConfig | undefined
     }
   >
   /** Presets included. */
   agents: Record<string, AgentConfig>
+  /**
+   * How projects land, by name. What a person approved stays in force until the next approval:
+   * else an edit of the file would be enough to have work counted as done unproved.
+   */
+  landing: Record<string, LandConfig>
   /** What names a program and has no effect, because nobody approved it. */
   waiting: string[]
 }
@@ -35,11 +41,11 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
  */
 export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   const all = readFile(folder, env)
-  const { said, waiting } = isTrusted(env)
-    ? { said: all, waiting: [] }
-    : withApproved(all, approvedFor(folder, env))
+  const approved = isTrusted(env) ? undefined : approvedFor(folder, env)
+  const { said, waiting } = approved ? withApproved(all, approved) : { said: all, waiting: [] }
   const base = dirname(resolve(folder))
-  const config = { ...configOf(said, base, () => homeFolder(env)), waiting }
+  const landing = landingOf({ ...approved?.projects, ...said.projects })
+  const config = { ...configOf(said, base, () => homeFolder(env)), landing, waiting }
   if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
 }
@@ -82,7 +88,12 @@ function table<T>(entries: [string, T][]): Record<string, T> {
   return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
 }
 
-function configOf(said: FileConfig, base: string, home: () => string): Omit<Config, 'waiting'> {
+const landingOf = (projects: Record<string, { land?: LandConfig | undefined }>) =>
+  table(Object.entries(projects).flatMap(([name, { land }]) => (land ? [[name, land]] : [])))
+
+type Filled = Omit<Config, 'waiting' | 'landing'>
+
+function configOf(said: FileConfig, base: string, home: () => string): Filled {
   const inFile = Object.keys(said.agents)
   const names = [...new Set([...PRESETS.keys(), ...inFile])]
   const projects = Object.entries(said.projects).map(

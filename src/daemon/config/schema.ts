@@ -159,6 +159,20 @@ const retention = () =>
     ),
   )
 
+/** How work becomes part of a branch: see src/daemon/lander. */
+const landing = () =>
+  section({
+    onto: s.optional(s.branch()),
+    method: s.or(z.enum(['rebase', 'merge'], 'must be "rebase" or "merge"'), 'rebase'),
+    check: s.optional(command()),
+    check_seconds: s.or(s.seconds(1, RUN_SECONDS_MAX), 1800),
+    auto: s.or(s.yesOrNo(), false),
+    remote: s.or(s.nullable(s.branch()), null),
+    together: s.or(s.whole(1, 64), 4),
+  }).check(z.refine(({ onto, check }) => onto !== undefined || check !== undefined, NEEDS_ONE))
+
+const NEEDS_ONE = 'needs onto (a branch), check (a command), or both'
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -169,7 +183,12 @@ const fileSchema = () =>
       lock_timeout_seconds: s.optional(s.seconds(1, RUN_SECONDS_MAX)),
     }),
     projects: byName(
-      section({ path: s.or(folder(), '.'), limit: limit(), agent: s.or(s.plain(200), 'claude') }),
+      section({
+        path: s.or(folder(), '.'),
+        limit: limit(),
+        agent: s.or(s.plain(200), 'claude'),
+        land: s.optional(landing()),
+      }),
     ),
     agents: byName(agent()),
     users: byName(section({ weight: s.optional(weight()), limit: limit() })),
@@ -203,6 +222,7 @@ const fileSchema = () =>
     retention: retention(),
   })
 
+export type LandConfig = z.output<ReturnType<typeof landing>>
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>
 
 /** Several parts of a daemon read the file as it starts; to make the schema is most of the work. */

@@ -33,6 +33,7 @@ import {
   type Counter,
   type Finder,
   type Head,
+  type Leader,
   type Meaning,
   NotBegun,
 } from '../port.ts'
@@ -58,9 +59,12 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  /** Who decides what is asked here, where another process does. */
+  leader: Leader | undefined
   /** What leaves by itself, and when. */
   retention: Retention = RETENTION
   readonly counter: Counter
+  readonly leaders: Backend['leaders']
   readonly isDatabase: boolean
   readonly isShared: boolean
   isClosed = false
@@ -78,6 +82,7 @@ export class Store {
   ) {
     this.stops = new Stops(machine)
     this.counter = backend.counter
+    this.leaders = backend.leaders
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
