@@ -82,7 +82,7 @@ export const SITUATIONS = {
       await hold('db', 600)
       const waits = (name: string) =>
         daemon.post('lock.acquire', { names: [name], agent: `for ${name}`, wait_seconds: 60 })
-      // Whoever came first waits for the lease that is silent for a small part of its TTL only.
+      // The first in line waits for a lease of which only a small part is over.
       const first = waits('db')
       await until('one waits', async () => (await daemon.ok('lock.waiters')).items.length > 0)
       const waiting = [first, waits('git:web')]
