@@ -40,6 +40,13 @@ function ours(kind: 'queue' | 'plain', processes: number): Contender {
   }
 }
 
+/** The first process leads, and has callers of its own; the others send it what theirs ask. */
+function led(kind: 'queue' | 'plain', processes: number): Contender {
+  const { name, ...contender } = ours(kind, processes)
+  const args = (url: string) => ['postgres_led', ...contender.args(url).slice(1)]
+  return { ...contender, name: `${name}, led`, args }
+}
+
 function graphile(from: 'graphile' | 'graphile_named', processes: number): Contender {
   const what = from === 'graphile' ? 'batched' : 'named queues'
   return {
@@ -63,10 +70,12 @@ function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
 }
 
 const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
+const LED = [led('queue', 4), led('queue', 8), led('plain', 4), led('plain', 8)]
 const GRAPHILE = [graphile('graphile', 1), graphile('graphile', 4)]
 const GRAPHILE_NAMED = [graphile('graphile_named', 1), graphile('graphile_named', 4)]
 const CONTENDERS = [
   ...OURS,
+  ...LED,
   ...GRAPHILE,
   ...GRAPHILE_NAMED,
   pgboss('pgboss'),
@@ -96,7 +105,7 @@ export async function measurePostgres(quick: boolean) {
     )
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
-    return { rates, p99_ms, jobs, bloat, goals: goalsOf(rates) }
+    return { rates, p99_ms, jobs, bloat, cpu: cpuOf(measured), goals: goalsOf(rates) }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -139,6 +148,17 @@ async function measureOne(bench: Bench, contender: Contender, jobs: number): Pro
   return drained
 }
 
+/** Milliseconds of processor time per job: of the first process, and of the others together. */
+function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number]> {
+  const each = [...measured].map(([name, all]): [string, [number, number]] => {
+    const jobs = all.reduce((sum, { done }) => sum + done, 0)
+    const sum = (of: (cpu: number[]) => number[]) =>
+      all.flatMap(({ cpu_ms = [] }) => of(cpu_ms)).reduce((a, b) => a + b, 0)
+    return [name, [sum((cpu) => cpu.slice(0, 1)) / jobs, sum((cpu) => cpu.slice(1)) / jobs]]
+  })
+  return Object.fromEntries(each)
+}
+
 /** Our best number of processes beside their best. */
 function goalsOf(rates: Record<string, number>): Goal[] {
   const rate = ({ name }: Contender) => rates[name] ?? 0
@@ -151,17 +171,23 @@ function goalsOf(rates: Record<string, number>): Goal[] {
     goal('ours from the queue / graphile-worker batched', queue / best(GRAPHILE), 1),
     goal('ours from the queue / graphile-worker, named', queue / best(GRAPHILE_NAMED), 5),
     goal('ours from the queue, 4 processes / one', rate(OURS[1]!) / rate(OURS[0]!), 1),
+    goal('led, from the queue, 4 × 32 / 1 × 128', rate(LED[0]!) / rate(OURS[0]!), 0.95),
+    goal('led, from the queue, 8 × 16 / 1 × 128', rate(LED[1]!) / rate(OURS[0]!), 0.9),
+    goal('led, next ready task, 4 × 32 / 1 × 128', rate(LED[2]!) / rate(OURS[2]!), 0.95),
+    goal('led, next ready task, 8 × 16 / 1 × 128', rate(LED[3]!) / rate(OURS[2]!), 0.9),
   ].filter(({ ratio }) => ratio > 0 && Number.isFinite(ratio))
 }
 
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
-  const { rates, p99_ms, jobs, bloat, goals } = measured
+  const { rates, p99_ms, jobs, bloat, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
   const rows = Object.entries(rates).map(([name, rate]) => {
     const p99 = p99_ms[name]
-    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '']
+    const [first, others] = (cpu[name] ?? [0, 0]).map((ms) => whole(ms * 1000))
+    const spent = first === '0' ? '' : `${first} + ${others} µs`
+    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '', spent]
   })
-  printTable([['', 'per second', ''], ...rows])
+  printTable([['', 'per second', '', 'processor, first + others'], ...rows])
   console.log(`Ours: ${whole(TASKS)} tasks of ${whole(USERS)} users. Peers: ${whole(jobs)} jobs.`)
   if (bloat) printBloat(bloat)
   printGoals(goals)

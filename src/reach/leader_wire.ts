@@ -101,7 +101,11 @@ export class Lines<Heard> {
 export const newSecret = () => randomBytes(32).toString('base64url')
 
 /** What only one who knows the secret can say of these two nonces, in this role. */
-export function proofOf(secret: string, role: 'leader' | 'follower', nonces: readonly string[]): string {
+export function proofOf(
+  secret: string,
+  role: 'leader' | 'follower',
+  nonces: readonly string[],
+): string {
   const mac = createHmac('sha256', secret).update(JSON.stringify([role, ...nonces]))
   return mac.digest('base64url')
 }
