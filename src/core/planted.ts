@@ -30,6 +30,8 @@ export type Promised =
   | 'R23'
   | 'R27'
   | 'L3'
+  /** A leader goes on though another leads, and believes that nobody else has written. */
+  | 'R37'
   /** A write that got past the hooks is noticed by nobody. */
   | 'R52 net'
   /** What a write touches is not held to the scope of its token. */

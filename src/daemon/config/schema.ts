@@ -84,6 +84,26 @@ const address = () =>
     .plain(2000)
     .check(z.refine((value) => /^https?:\/\/[^@]+$/.test(value), 'must be an http(s) address'))
 
+/** Others are told this very address, so it must lead them here. */
+const listening = () =>
+  z.pipe(
+    s.plain(300).check(
+      z.regex(/^(\[[\da-f:.]+\]|[^\s:[\]]+):\d{1,5}$/i, 'must be HOST:PORT'),
+      z.refine(
+        (value) => !/^(0\.0\.0\.0|\[::\]):/.test(value),
+        'must name one address of this host',
+      ),
+      z.refine((value) => Number(/\d+$/.exec(value)) < 65_536, 'must have a port up to 65535'),
+    ),
+    z.transform((value: string) => {
+      const at = value.lastIndexOf(':')
+      return {
+        host: value.slice(0, at).replaceAll(/[[\]]/g, ''),
+        port: Number(value.slice(at + 1)),
+      }
+    }),
+  )
+
 /** How notes become vectors. `local` is the model inside the package. */
 const embeddings = () => ({
   provider: s.or(
@@ -218,6 +238,7 @@ const fileSchema = () =>
       labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
+    peers: filled({ listen: s.optional(listening()) }),
     // A store is opened with these, without this schema: see src/stores/open.ts.
     retention: retention(),
   })
