@@ -39,6 +39,10 @@ export type Promised =
   /** What clients carry is not looked at: only processes tell who asks. */
   | 'R51'
   | 'R53'
+  /** Worktrees are removed by force, whatever is in them. */
+  | 'R54'
+  /** A value that is lent is lent again. */
+  | 'R54 lent'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'
 

@@ -19,13 +19,14 @@ import type {
   Parking,
   Queue,
   Resource,
+  Salvage,
   Share,
   Worktree,
 } from './queue/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
-export type { DispatcherRow, Lane, Limit, Parking, Queue, Share, Worktree }
+export type { DispatcherRow, Lane, Limit, Parking, Queue, Salvage, Share, Worktree }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -63,6 +64,8 @@ export interface Terms {
   until_ms: number | null
   /** Run time that the user's share was charged in advance. */
   charged_ms: number | null
+  /** Values that the run was lent, by resource. */
+  lent?: Record<string, string>
   /** The token of the run's agent, which dies with the lease. */
   token_hash?: string
 }

@@ -23,7 +23,11 @@ export interface Programs {
 const NONE: Programs = { agents: {}, projects: {}, alert_command: null }
 
 export function programsIn({ agents, projects, alerts }: FileConfig): Programs {
-  const started = Object.entries(projects).map(([name, { agent, path }]) => [name, { agent, path }])
+  const started = Object.entries(projects).map(([name, { agent, path, worktrees }]) => {
+    const { setup, teardown } = worktrees ?? {}
+    // What is not set is not named: what was approved before stays approved.
+    return [name, { agent, path, setup: setup ?? undefined, teardown: teardown ?? undefined }]
+  })
   const plain = { agents, projects: Object.fromEntries(started), alert_command: alerts.command }
   // As it is kept, so that the two can be compared.
   return JSON.parse(JSON.stringify(plain)) as Programs
