@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { leftInGraphile } from './peers/graphile_worker.ts'
 import { measureBloat, printBloat } from './postgres_bloat.ts'
 import { fillPostgres } from './postgres_claims.ts'
-import { goalsOf, PLAIN, QUEUE } from './postgres_goals.ts'
+import { goalsOf, LED, PLAIN, QUEUE } from './postgres_goals.ts'
 import { installPeers, PEER_NODE } from './postgres_peers.ts'
 import { type Bench, drain, type Drained, rateOf, startBench } from './postgres_server.ts'
 import { median, printGoals, printTable, progress, whole } from './report.ts'
@@ -43,6 +43,13 @@ function ours(kind: 'queue' | 'plain', processes: number): Contender {
   }
 }
 
+/** The first process leads, and has callers of its own; the others send it what theirs ask. */
+function led(kind: 'queue' | 'plain', processes: number): Contender {
+  const { name, ...contender } = ours(kind, processes)
+  const args = (url: string) => ['postgres_led', ...contender.args(url).slice(1)]
+  return { ...contender, name: `${name}, ${LED}`, args }
+}
+
 function graphile(from: 'graphile' | 'graphile_named', processes: number): Contender {
   const what = from === 'graphile' ? 'batched' : 'named queues'
   return {
@@ -66,12 +73,15 @@ function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
 }
 
 const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
-const GRAPHILE = [graphile('graphile', 1), graphile('graphile', 4)]
-const GRAPHILE_NAMED = [graphile('graphile_named', 1), graphile('graphile_named', 4)]
+const WITH_LEADER = [
+  ...[led('queue', 4), led('queue', 8), led('queue', CROWD)],
+  ...[led('plain', 4), led('plain', 8)],
+]
 const CONTENDERS = [
   ...OURS,
-  ...GRAPHILE,
-  ...GRAPHILE_NAMED,
+  ...WITH_LEADER,
+  ...[graphile('graphile', 1), graphile('graphile', 4)],
+  ...[graphile('graphile_named', 1), graphile('graphile_named', 4)],
   pgboss('pgboss'),
   pgboss('pgboss_grouped'),
 ].filter(isWanted)
@@ -99,7 +109,8 @@ export async function measurePostgres(quick: boolean) {
     )
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
-    return { rates, p99_ms, jobs, bloat, goals: goalsOf({ rates, p99_ms, bloat }) }
+    const goals = goalsOf({ rates, p99_ms, bloat })
+    return { rates, p99_ms, jobs, bloat, cpu: cpuOf(measured), goals }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -142,14 +153,27 @@ async function measureOne(bench: Bench, contender: Contender, jobs: number): Pro
   return drained
 }
 
+/** Milliseconds of processor time per job: of the first process, and of the others together. */
+function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number]> {
+  const each = [...measured].map(([name, all]): [string, [number, number]] => {
+    const jobs = all.reduce((sum, { done }) => sum + done, 0)
+    const sum = (of: (cpu: number[]) => number[]) =>
+      all.flatMap(({ cpu_ms = [] }) => of(cpu_ms)).reduce((a, b) => a + b, 0)
+    return [name, [sum((cpu) => cpu.slice(0, 1)) / jobs, sum((cpu) => cpu.slice(1)) / jobs]]
+  })
+  return Object.fromEntries(each)
+}
+
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
-  const { rates, p99_ms, jobs, bloat, goals } = measured
+  const { rates, p99_ms, jobs, bloat, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
   const rows = Object.entries(rates).map(([name, rate]) => {
     const p99 = p99_ms[name]
-    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '']
+    const [first, others] = (cpu[name] ?? [0, 0]).map((ms) => whole(ms * 1000))
+    const spent = first === '0' ? '' : `${first} + ${others} µs`
+    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '', spent]
   })
-  printTable([['', 'per second', ''], ...rows])
+  printTable([['', 'per second', '', 'processor, first + others'], ...rows])
   console.log(`${whole(jobs)} jobs each; ours, from the queue, of ${whole(USERS)} users.`)
   if (bloat) printBloat(bloat)
   printGoals(goals)
