@@ -45,6 +45,10 @@ export type Promised =
   | 'R55'
   /** Saying that a task is done is enough. */
   | 'R55 proof'
+  /** Worktrees are removed by force, whatever is in them. */
+  | 'R54'
+  /** A value that is lent is lent again. */
+  | 'R54 lent'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'
 
