@@ -150,13 +150,13 @@ async function measureOne(bench: Bench, contender: Contender, jobs: number): Pro
 
 /** Milliseconds of processor time per job: of the first process, and of the others together. */
 function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number]> {
-  const each = [...measured].map(([name, all]): [string, [number, number]] => {
+  const spent = [...measured].map(([name, all]): [string, [number, number]] => {
     const jobs = all.reduce((sum, { done }) => sum + done, 0)
     const sum = (of: (cpu: number[]) => number[]) =>
       all.flatMap(({ cpu_ms = [] }) => of(cpu_ms)).reduce((a, b) => a + b, 0)
     return [name, [sum((cpu) => cpu.slice(0, 1)) / jobs, sum((cpu) => cpu.slice(1)) / jobs]]
   })
-  return Object.fromEntries(each)
+  return Object.fromEntries(spent)
 }
 
 /** Our best number of processes beside their best. */
