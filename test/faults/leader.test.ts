@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { proofOf } from '../../src/reach/leader_wire.ts'
+import { proofOf, WRITER } from '../../src/reach/leader_wire.ts'
+import { send, servingPlace, startDaemon } from '../doors/serving.ts'
 import { callerOf, temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
 import { ROUNDS, until } from '../support/processes.ts'
@@ -9,6 +10,7 @@ import { wrongEffects } from './leader_check.ts'
 import { Company, type Deed, Participant } from './leader_rig.ts'
 import { openAt } from './postgres_writers.ts'
 
+const MANY = 10
 /** Higher than the kernel gives any. */
 const DEAD_PID = 4_194_304
 
@@ -234,4 +236,28 @@ test('a wait through a follower has its place in the line, and is served when it
   expect((await waiting).answer).toMatchObject({ holder: 'bob' })
   await follower.end()
   await leader.end()
+})
+
+test('of two servers one leads; what the other is asked goes there, and on when the leader is killed', async () => {
+  const url = postgresUrl(temporaryFolder())
+  const places = [servingPlace(), servingPlace()]
+  for (const place of places) place.env['LEASEHOLD_STORE'] = url
+  const [leader, follower] = [await startDaemon(places[0]!), await startDaemon(places[1]!)]
+  const decided = async () => {
+    const { text } = await send(follower.url, '/metrics', { token: follower.secret })
+    return Number(/^leasehold_batch_asks_sum (\d+)/m.exec(text)![1])
+  }
+  const holder = async () => (await follower.ok('lock.status', { name: WRITER })).pid as number
+  const lock = (i: number) => follower.ok('lock.acquire', { names: [`lock-${i}`], agent: 'ada' })
+  expect(await holder()).toBe(leader.running.pid)
+  await lock(0)
+  await until('the follower has found the leader', async () => {
+    const before = await decided()
+    for (let i = 1; i <= MANY; i += 1) await lock(i)
+    return (await decided()) - before < MANY / 2
+  })
+  await leader.kill()
+  const { fence } = await lock(MANY + 1)
+  expect(fence).toBeGreaterThan(0)
+  await until('the other leads', async () => (await holder()) === follower.running.pid)
 })
