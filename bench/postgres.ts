@@ -2,14 +2,17 @@ import { spawnSync } from 'node:child_process'
 import { leftInGraphile } from './peers/graphile_worker.ts'
 import { measureBloat, printBloat } from './postgres_bloat.ts'
 import { fillPostgres } from './postgres_claims.ts'
+import { goalsOf, LED, PLAIN, QUEUE } from './postgres_goals.ts'
 import { installPeers, PEER_NODE } from './postgres_peers.ts'
 import { type Bench, drain, type Drained, rateOf, startBench } from './postgres_server.ts'
-import { type Goal, median, printGoals, printTable, progress, whole } from './report.ts'
+import { median, printGoals, printTable, progress, whole } from './report.ts'
 
 const CALLERS = 128
-const TASKS = 20_000
+/** 1,000 agents are spread over so many processes. */
+const CROWD = 40
+const AGENTS = 1_000
 const USERS = 2_000
-/** Peers are given so many jobs, each in a queue of its own where those have names. */
+/** All are given so many jobs; graphile-worker's are each in a queue of its own where named. */
 const JOBS = 100_000
 const JOBS_QUICK = 20_000
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? 15_000)
@@ -28,12 +31,12 @@ interface Contender {
   node?: string
 }
 
-const each = (processes: number) => String(CALLERS / processes)
+const each = (processes: number) => String((processes < CROWD ? CALLERS : AGENTS) / processes)
 
 function ours(kind: 'queue' | 'plain', processes: number): Contender {
-  const what = kind === 'queue' ? 'from the queue, one per user' : 'next ready task'
+  const what = kind === 'queue' ? QUEUE : PLAIN
   return {
-    name: `leasehold, ${what}, ${processes} × ${each(processes)}`,
+    name: `${what}, ${processes} × ${each(processes)}`,
     from: kind,
     processes,
     args: (url) => ['postgres_claims', kind, url, each(processes), String(WINDOW_MS)],
@@ -44,7 +47,7 @@ function ours(kind: 'queue' | 'plain', processes: number): Contender {
 function led(kind: 'queue' | 'plain', processes: number): Contender {
   const { name, ...contender } = ours(kind, processes)
   const args = (url: string) => ['postgres_led', ...contender.args(url).slice(1)]
-  return { ...contender, name: `${name}, led`, args }
+  return { ...contender, name: `${name}, ${LED}`, args }
 }
 
 function graphile(from: 'graphile' | 'graphile_named', processes: number): Contender {
@@ -70,14 +73,15 @@ function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
 }
 
 const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
-const LED = [led('queue', 4), led('queue', 8), led('plain', 4), led('plain', 8)]
-const GRAPHILE = [graphile('graphile', 1), graphile('graphile', 4)]
-const GRAPHILE_NAMED = [graphile('graphile_named', 1), graphile('graphile_named', 4)]
+const WITH_LEADER = [
+  ...[led('queue', 4), led('queue', 8), led('queue', CROWD)],
+  ...[led('plain', 4), led('plain', 8)],
+]
 const CONTENDERS = [
   ...OURS,
-  ...LED,
-  ...GRAPHILE,
-  ...GRAPHILE_NAMED,
+  ...WITH_LEADER,
+  ...[graphile('graphile', 1), graphile('graphile', 4)],
+  ...[graphile('graphile_named', 1), graphile('graphile_named', 4)],
   pgboss('pgboss'),
   pgboss('pgboss_grouped'),
 ].filter(isWanted)
@@ -105,7 +109,8 @@ export async function measurePostgres(quick: boolean) {
     )
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
-    return { rates, p99_ms, jobs, bloat, cpu: cpuOf(measured), goals: goalsOf(rates) }
+    const goals = goalsOf({ rates, p99_ms, bloat })
+    return { rates, p99_ms, jobs, bloat, cpu: cpuOf(measured), goals }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -128,8 +133,8 @@ async function fillAll(bench: Bench, jobs: number): Promise<void> {
   const fill = async (name: string, how: (url: string) => Promise<void>) => {
     if (wanted.has(name)) await bench.template(name, how)
   }
-  await fill('queue', (url) => fillPostgres(url, 'queue', TASKS))
-  await fill('plain', (url) => fillPostgres(url, 'plain', TASKS))
+  await fill('queue', (url) => fillPostgres(url, 'queue', jobs))
+  await fill('plain', (url) => fillPostgres(url, 'plain', jobs))
   await fill('graphile', (url) => byPeer('graphile_fill', url, count, 'plain'))
   await fill('graphile_named', (url) => byPeer('graphile_fill', url, count, 'named'))
   await fill('pgboss', (url) => byPeer('pgboss_fill', url, count, '0'))
@@ -159,25 +164,6 @@ function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number
   return Object.fromEntries(spent)
 }
 
-/** Our best number of processes beside their best. */
-function goalsOf(rates: Record<string, number>): Goal[] {
-  const rate = ({ name }: Contender) => rates[name] ?? 0
-  const best = (contenders: Contender[]) => Math.max(...contenders.map(rate))
-  const queue = best(OURS.slice(0, 2))
-  const goal = (name: string, ratio: number, least: number): Goal => {
-    return { name, ratio, goal: `≥ ${least}`, met: ratio >= least }
-  }
-  return [
-    goal('ours from the queue / graphile-worker batched', queue / best(GRAPHILE), 1),
-    goal('ours from the queue / graphile-worker, named', queue / best(GRAPHILE_NAMED), 5),
-    goal('ours from the queue, 4 processes / one', rate(OURS[1]!) / rate(OURS[0]!), 1),
-    goal('led, from the queue, 4 × 32 / 1 × 128', rate(LED[0]!) / rate(OURS[0]!), 0.95),
-    goal('led, from the queue, 8 × 16 / 1 × 128', rate(LED[1]!) / rate(OURS[0]!), 0.9),
-    goal('led, next ready task, 4 × 32 / 1 × 128', rate(LED[2]!) / rate(OURS[2]!), 0.95),
-    goal('led, next ready task, 8 × 16 / 1 × 128', rate(LED[3]!) / rate(OURS[2]!), 0.9),
-  ].filter(({ ratio }) => ratio > 0 && Number.isFinite(ratio))
-}
-
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
   const { rates, p99_ms, jobs, bloat, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
@@ -188,7 +174,7 @@ export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgre
     return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '', spent]
   })
   printTable([['', 'per second', '', 'processor, first + others'], ...rows])
-  console.log(`Ours: ${whole(TASKS)} tasks of ${whole(USERS)} users. Peers: ${whole(jobs)} jobs.`)
+  console.log(`${whole(jobs)} jobs each; ours, from the queue, of ${whole(USERS)} users.`)
   if (bloat) printBloat(bloat)
   printGoals(goals)
 }

@@ -51,7 +51,7 @@ const next = { queue: claimTurn, round: claimTurn, plain: nextReady }
 
 function nextReady(view: View, caller: Caller) {
   seeAgent(view, caller)
-  return claimNext(view, {}, ASK, caller)
+  return claimNext(view, {}, ASK, caller)[0]
 }
 
 /** A claim and its completion, each decided somewhere. */

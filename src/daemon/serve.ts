@@ -16,6 +16,7 @@ import { Dispatcher } from './dispatch/dispatcher.ts'
 import { BOUNDS, type Door, type DoorAsk, openDoor } from './door.ts'
 // reason: the room for background jobs
 import { NoteKeeper } from './embedding/keeper.ts'
+import { Landers } from './lander/landers.ts'
 import { takeDaemonRole } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -76,6 +77,11 @@ export async function serve(
     address.url = url
     if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()
+    const landers = store.isDatabase
+      ? new Landers(store, { place, env: process.env, say })
+      : undefined
+    if (landers) ends.push(() => landers.stop())
+    await landers?.start()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     if (keeper) ends.push(() => keeper.stop())
     await keeper?.start()

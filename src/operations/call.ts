@@ -40,9 +40,11 @@ export async function call<F extends Fields, O>(
   const uses = usedBy(caller)
   const spent = uses && (await spend(uses, operation, input))
   try {
-    return await change(store, operation, input, caller, signal)
+    const reply = await change(store, operation, input, caller, signal)
+    spent?.(operation.spends?.(input, reply) ?? {})
+    return reply
   } catch (error) {
-    spent?.()
+    spent?.({})
     throw error
   }
 }
@@ -210,7 +212,7 @@ type Settled<O> = Exclude<O, Waiting>
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
+  const lacks = /^(?:queue|run|land)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('invalid', `${name} needs a database: a file store has no ${lacks}`, {
     next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
   })
