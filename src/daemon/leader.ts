@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { isRefusal, Refusal } from '../core/refusal.ts'
+import type { GroupRef } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { decideSent } from '../operations/call.ts'
 import type { Operation } from '../operations/operation.ts'
@@ -92,7 +93,7 @@ export class LeaderDoor {
     const nonce = newSecret()
     lines.closed = () => clearTimeout(late)
     lines.hear = (greeting) => {
-      const nonces = [nonce, String(greeting.nonce)]
+      const nonces = [nonce, greeting.nonce]
       if (!isProof(greeting.proof, proofOf(this.secret, 'follower', nonces))) return lines.cut()
       // One that cannot read the database is of no use to anybody.
       const welcome = () => {
@@ -184,8 +185,8 @@ function saidOf(error: unknown): LeaderFrame {
 /** What lives and what is dead on the asking host can be proved there only. */
 function leaveFacts(view: View, seat: string): void {
   for (const kind of ['process', 'group', 'leader'] as const) {
-    const fact = view[kind].bind(view) as View['leader']
-    view[kind] = (ref: Parameters<typeof fact>[0]) => {
+    const fact = view[kind].bind(view)
+    view[kind] = (ref: GroupRef) => {
       if (ref.seat === seat) throw new Yours()
       return fact(ref)
     }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { proofOf } from '../../src/reach/leader_wire.ts'
+import { proofOf, WRITER } from '../../src/reach/leader_wire.ts'
+import { send, servingPlace, startDaemon } from '../doors/serving.ts'
 import { callerOf, temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
 import { ROUNDS, until } from '../support/processes.ts'
@@ -9,8 +10,9 @@ import { wrongEffects } from './leader_check.ts'
 import { Company, type Deed, Participant } from './leader_rig.ts'
 import { openAt } from './postgres_writers.ts'
 
+const MANY = 10
 /** Higher than the kernel gives any. */
-const DEAD_PID = 5_000_000
+const DEAD_PID = 4_194_304
 
 /** The first of them leads, and the others send it what they are asked. */
 async function led(...all: Participant[]): Promise<void> {
@@ -137,30 +139,37 @@ describe('three followers under load, while their leader', () => {
     },
     60_000 + TIMES * 30_000,
   )
+})
 
-  test('and the check would see a leader that believes its role (planted R37)', async () => {
-    const url = postgresUrl(temporaryFolder())
-    const env = { TTL_MS: String(TTL_MS) }
-    const company = new Company(url, env)
-    await company.add(1, { BUG: 'R37' })
-    await company.add(2)
-    const leader = company.all[0]!
-    await leader.running.stop()
-    const others = company.all.slice(1)
-    const did = (more: number) => {
-      const before = company.deeds().length
-      return until('others go on', () => company.deeds().length > before + more)
-    }
-    await until('another leads', async () => {
-      const all = await Promise.all(others.map((each) => each.status()))
-      return all.some(({ isLeading }) => isLeading)
-    })
-    await did(30)
-    leader.running.kill('SIGCONT')
-    await did(30)
-    for (const { running } of company.all) running.kill('SIGKILL')
-    for (const { running } of company.all) await running.ended
-    expect(await wrongAt(url, company.deeds())).not.toEqual([])
+/** What a leader grants that slept while another led, and granted the same lock; and what is wrong. */
+async function asleep(env: Record<string, string>) {
+  const url = postgresUrl(temporaryFolder())
+  const one = await new Participant(url, 'one', { TTL_MS: String(TTL_MS), ...env }).ready()
+  const other = new Participant(url, 'other', { TTL_MS: String(TTL_MS) })
+  await led(one, other)
+  const { answer } = await one.ask('lock.acquire', { names: ['a'] }, 'ada')
+  await one.ask('lock.release', { name: 'a', fence: answer.fence }, 'ada')
+  await one.running.stop()
+  await until('the other leads', async () => (await other.status()).isLeading)
+  await other.ask('lock.acquire', { names: ['a'] }, 'bob')
+  one.running.kill('SIGCONT')
+  const late = await one.ask('lock.acquire', { names: ['a'] }, 'ada')
+  for (const { running } of [one, other]) running.kill('SIGKILL')
+  for (const { running } of [one, other]) await running.ended
+  return { late, wrong: await wrongAt(url, []) }
+}
+
+describe('a leader that slept while another led', () => {
+  test('decides on what is there now', async () => {
+    const { late, wrong } = await asleep({})
+    expect(late).toMatchObject({ refusal: { code: 'held', details: { holder: 'bob' } } })
+    expect(wrong).toEqual([])
+  })
+
+  test('would be seen to decide on what was there before (planted R37)', async () => {
+    const { late, wrong } = await asleep({ BUG: 'R37' })
+    expect(late).toMatchObject({ answer: { holder: 'ada' } })
+    expect(wrong).toEqual([expect.stringMatching(/^a was given as \d+ while \d+ held it$/)])
   })
 })
 
@@ -170,15 +179,12 @@ describe('a follower on another host than its leader', () => {
   test('frees at once what a process of its own had, which only it can know to be dead', async () => {
     const [leader, follower] = await two({}, { SEAT })
     const gone = { host: 'elsewhere', seat: SEAT, pid: DEAD_PID, start: 1 }
-    const { answer: lease } = await follower.ask(
-      'lock.acquire',
-      { names: ['a'], process: gone },
-      'bob',
-    )
+    const first = await follower.ask('lock.acquire', { names: ['a'], process: gone }, 'bob')
+    expect(first).toMatchObject({ answer: { holder: 'bob' } })
     const asks = (await follower.status()).asks
     const { answer } = await follower.ask('lock.acquire', { names: ['a'] }, 'eve')
     expect(answer).toMatchObject({ holder: 'eve' })
-    expect(answer.fence).toBeGreaterThan(lease.fence)
+    expect(answer.fence).toBeGreaterThan(first.answer.fence)
     expect((await follower.status()).asks).toBeGreaterThan(asks)
     await follower.end()
     await leader.end()
@@ -224,10 +230,34 @@ test('a wait through a follower has its place in the line, and is served when it
   const { answer: first } = await leader.ask('lock.acquire', { names: ['a'] }, 'ada')
   const waiting = follower.ask('lock.acquire', { names: ['a'], wait_seconds: 20 }, 'bob')
   await until('it stands in line', async () => {
-    return (await leader.ask('lock.status', { name: 'a' })).answer.waiters === 1
+    return (await leader.ask('lock.status', { name: 'a' })).answer.waiters.length === 1
   })
   await leader.ask('lock.release', { name: 'a', fence: first.fence }, 'ada')
   expect((await waiting).answer).toMatchObject({ holder: 'bob' })
   await follower.end()
   await leader.end()
+})
+
+test('of two servers one leads; what the other is asked goes there, and on when the leader is killed', async () => {
+  const url = postgresUrl(temporaryFolder())
+  const places = [servingPlace(), servingPlace()]
+  for (const place of places) place.env['LEASEHOLD_STORE'] = url
+  const [leader, follower] = [await startDaemon(places[0]!), await startDaemon(places[1]!)]
+  const decided = async () => {
+    const { text } = await send(follower.url, '/metrics', { token: follower.secret })
+    return Number(/^leasehold_batch_asks_sum (\d+)/m.exec(text)![1])
+  }
+  const holder = async () => (await follower.ok('lock.status', { name: WRITER })).pid as number
+  const lock = (i: number) => follower.ok('lock.acquire', { names: [`lock-${i}`], agent: 'ada' })
+  expect(await holder()).toBe(leader.running.pid)
+  await lock(0)
+  await until('the follower has found the leader', async () => {
+    const before = await decided()
+    for (let i = 1; i <= MANY; i += 1) await lock(i)
+    return (await decided()) - before < MANY / 2
+  })
+  await leader.kill()
+  const { fence } = await lock(MANY + 1)
+  expect(fence).toBeGreaterThan(0)
+  await until('the other leads', async () => (await holder()) === follower.running.pid)
 })

@@ -52,7 +52,7 @@ const there: Machine = SEAT
 const address = addressOf(await databaseUrl())
 const store = new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), there)
 const leaders = store.leaders!
-const { write } = leaders
+const write = leaders.write.bind(leaders)
 /** Followers come by the relay, which is where they think that we are. */
 leaders.write = async (row: LeaderRow) => {
   if (!RELAYS) return write(row)

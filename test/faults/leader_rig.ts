@@ -42,7 +42,7 @@ export class Participant {
   }
 
   private hear(line: string): void {
-    const said = JSON.parse(line) as Json
+    const said: Json = JSON.parse(line)
     if (said.ready) this.isReady = true
     if (said.did) this.deeds.push({ ...said, told_ms: performance.now() })
     this.answers.get(said.id)?.(said)
@@ -102,11 +102,17 @@ export class Company {
 
   /** The one that leads, when the others have found it. */
   leader(): Promise<Participant> {
+    let last = ''
     return until('one leads and the others follow', async () => {
       const all = await Promise.all(this.all.map(async (one) => ({ one, ...(await one.status()) })))
+      last = JSON.stringify(
+        all.map(({ one: { running }, ...rest }) => ({ ...rest, pid: running.pid })),
+      )
       const leaders = all.filter(({ isLeading }) => isLeading)
       const isWhole = all.every(({ isLeading, isLed }) => isLeading !== isLed)
       return leaders.length === 1 && isWhole && leaders[0]!.one
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${last}`)
     })
   }
 
