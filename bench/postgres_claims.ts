@@ -24,7 +24,7 @@ const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0
 const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
 const USERS = 2_000
 
-function openPostgres(url: string): Store {
+export function openPostgres(url: string): Store {
   const address = addressOf(url)
   return new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), machine)
 }
@@ -66,7 +66,7 @@ export async function claimOnPostgres(args: string[]): Promise<void> {
   const counts = await Promise.all(
     Array.from({ length: Number(callers) }, (_, i) => {
       const caller = callerOf(Number(number) * 1000 + i)
-      return claimUntil(store, caller, kind, until_ms, waits_ms)
+      return claimUntil(store, caller, kind, () => Date.now() >= until_ms, waits_ms)
     }),
   )
   const drained: Drained = {
@@ -79,15 +79,15 @@ export async function claimOnPostgres(args: string[]): Promise<void> {
   console.log(JSON.stringify(drained))
 }
 
-async function claimUntil(
+export async function claimUntil(
   store: Store,
   caller: Caller,
   kind: Kind,
-  until_ms: number,
+  isOver: () => boolean,
   waits_ms: number[],
 ): Promise<number> {
   for (let done = 0; ; done += 1) {
-    if (Date.now() >= until_ms) return done
+    if (isOver()) return done
     const asked_ms = performance.now()
     const claim = await store.write((view) => next[kind](view, caller))
     waits_ms.push(performance.now() - asked_ms)
