@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { callerOf } from './claims.ts'
-import { claimUntil, fillPostgres, type Kind, openPostgres } from './postgres_claims.ts'
+import { claimUntil, direct, fillPostgres, type Kind, openPostgres } from './postgres_claims.ts'
 import { type Bench, startBench } from './postgres_server.ts'
 import { printTable, progress } from './report.ts'
 
@@ -85,9 +85,10 @@ async function countOne(bench: Bench, kind: Kind): Promise<Costs> {
 
 async function claimPairs(store: ReturnType<typeof openPostgres>, kind: Kind, pairs: number) {
   let left = pairs
+  const deciding = direct(store, kind)
   const isOver = () => (left -= 1) < 0
   const counts = await Promise.all(
-    Array.from({ length: CALLERS }, (_, i) => claimUntil(store, callerOf(i), kind, isOver, [])),
+    Array.from({ length: CALLERS }, (_, i) => claimUntil(deciding, callerOf(i), isOver, [])),
   )
   return counts.reduce((a, b) => a + b, 0)
 }

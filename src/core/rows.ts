@@ -18,12 +18,16 @@ import type {
   Limit,
   Parking,
   Queue,
+  Resource,
+  Salvage,
   Share,
+  Worktree,
 } from './queue/rows.ts'
+import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
-export type { DispatcherRow, Lane, Limit, Parking, Queue, Share }
+export type { DispatcherRow, Lane, Limit, Parking, Queue, Salvage, Share, Worktree }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -61,6 +65,8 @@ export interface Terms {
   until_ms: number | null
   /** Run time that the user's share was charged in advance. */
   charged_ms: number | null
+  /** Values that the run was lent, by resource. */
+  lent?: Record<string, string>
   /** The token of the run's agent, which dies with the lease. */
   token_hash?: string
 }
@@ -316,6 +322,10 @@ export interface Tables {
   queue: Queue
   dispatcher: DispatcherRow
   host_settings: HostSettings
+  resource: Resource
+  worktree: Worktree
+  landing: Landing
+  landing_rule: LandingRule
   memory: Memory
   memory_version: MemoryVersion
   memory_text: MemoryText
@@ -355,6 +365,10 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   queue: 'key',
   dispatcher: 'id',
   host_settings: 'key',
+  resource: 'key',
+  worktree: 'id',
+  landing: 'id',
+  landing_rule: 'project',
   memory: 'id',
   memory_version: 'id',
   memory_text: 'id',

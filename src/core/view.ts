@@ -10,6 +10,7 @@ import {
   type TableName,
   type Tables,
 } from './rows.ts'
+import { LANDING_INDEXES } from './landing/rows.ts'
 import type { Lane } from './queue/rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'
@@ -88,6 +89,13 @@ export const INDEXES = {
     table: 'host_settings',
     group: (row) => row.part,
     order: (row) => row.key,
+  }),
+  resources: index({ table: 'resource', group: () => '', order: (row) => row.key }),
+  worktrees: index({ table: 'worktree', group: () => '', order: (row) => row.begun_at }),
+  worktrees_of: index({
+    table: 'worktree',
+    group: (row) => row.task_id,
+    order: (row) => row.begun_at,
   }),
   queue_of: index({
     table: 'task',
@@ -201,6 +209,7 @@ export const INDEXES = {
     order: (row) => row.expires_ms ?? 0,
   }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
+  ...LANDING_INDEXES,
   memories: index({
     table: 'memory',
     group: (row) => (row.live ? '' : null),

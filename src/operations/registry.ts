@@ -5,6 +5,7 @@ import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
 import * as duplicates from './duplicates.ts'
 import * as hooks from './hooks.ts'
+import * as landings from './landings.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
 import * as reservations from './reservations.ts'
@@ -14,6 +15,7 @@ import * as stats from './stats.ts'
 import * as search from './search.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
+import * as worktrees from './worktrees.ts'
 
 /** Everything that can be asked. A door that wants to know what exists reads this only. */
 export const registry = [
@@ -47,6 +49,10 @@ export const registry = [
   runs.get,
   runs.start,
   runs.finish,
+  landings.add,
+  landings.list,
+  landings.get,
+  landings.cancel,
   reservations.add,
   reservations.release,
   reservations.list,
@@ -85,6 +91,10 @@ export const registry = [
   stats.now,
   stats.stuck,
   events.spans,
+  worktrees.list,
+  worktrees.get,
+  worktrees.enter,
+  worktrees.record,
 ] as const
 
 export type Registered = (typeof registry)[number]

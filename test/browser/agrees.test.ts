@@ -1,37 +1,19 @@
-import { writeFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { finish, type Json, type Served, startDaemon } from '../doors/serving.ts'
-import { Sandbox, until } from '../support/processes.ts'
-import { launch } from './browser.ts'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { Json } from '../doors/serving.ts'
+import { until } from '../support/processes.ts'
+import { shareDashboard } from './served.ts'
 import { signIn, visit } from './signed_in.ts'
 
 /** After a random time of everything at once, the page says what the operations say. */
 
-let place: Sandbox
-let daemon: Served
-let browser: Browser
-
 const STEPS = 250
 
-beforeAll(async () => {
-  place = new Sandbox()
-  const config = {
-    slots: { max: 2 },
-    projects: { web: { agent: 'quick' } },
-    agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
-    runs: { grace_seconds: 0 },
-  }
-  await place.ok(['task', 'add', 'Here from the start', '--id', 'first'])
-  writeFileSync(`${place.state}/config.json`, JSON.stringify(config), { mode: 0o600 })
-  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
-})
-
-afterAll(async () => {
-  await browser.close()
-  await finish(place)
-  await place.close()
-})
+const on = shareDashboard(() => ({
+  slots: { max: 2 },
+  agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
+  runs: { grace_seconds: 0 },
+}))
 
 /** The same numbers for the same seed. */
 function dice(seed: number): (n: number) => number {
@@ -60,19 +42,19 @@ async function happen(throwDice: (n: number) => number, i: number): Promise<void
     ['reserve.add', { paths: [`src/${throwDice(9)}/**`], project: 'web', agent }],
   ]
   const [operation, input] = things[throwDice(things.length)]!
-  await daemon.post(operation, input)
+  await on.daemon.post(operation, input)
 }
 
 test('every lane, count, cause and alert of the page is what the operations say', async () => {
   const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
   console.info(`SEED=${seed}`)
   const throwDice = dice(seed)
-  const { page } = await signIn(browser, place, { expected: /Failed to load/ })
+  const { page } = await signIn(on, { expected: /Failed to load/ })
   // The page looks on at half of it, and is told the rest when it looks elsewhere.
   await visit(page, '#/timeline?time=5m')
   for (let i = 0; i < STEPS; i += 1) await happen(throwDice, i)
   await until('nothing runs', async () => {
-    const { active } = await daemon.ok('queue.status')
+    const { active } = await on.daemon.ok('queue.status')
     return active.slots_used === 0
   })
   await expectTimeline(page)
@@ -96,7 +78,7 @@ async function expectTimeline(page: Page): Promise<void> {
     return label?.match(/\d+/g)?.slice(0, 2).map(Number)
   }
   const known = async () => {
-    const { items } = await daemon.ok('span.list', { since_seconds: 300, limit: 1000 })
+    const { items } = await on.daemon.ok('span.list', { since_seconds: 300, limit: 1000 })
     const ours = items.filter((span: Json) => !span.lock.startsWith('leasehold:'))
     return [new Set(ours.map((span: Json) => span.lock)).size, ours.length]
   }
@@ -114,7 +96,7 @@ async function expectNow(page: Page): Promise<void> {
     'what is stuck',
     async () => still(await shown()).toSorted(),
     async () => {
-      const { items } = await daemon.ok('stuck.get', { limit: 50 })
+      const { items } = await on.daemon.ok('stuck.get', { limit: 50 })
       return still(items.map((each: Json) => each.what)).toSorted()
     },
   )
@@ -123,14 +105,14 @@ async function expectNow(page: Page): Promise<void> {
     'alerts',
     async () => (await alerts.locator('.alert a').allTextContents()).length,
     async () => {
-      const { items } = await daemon.ok('alert.list')
+      const { items } = await on.daemon.ok('alert.list')
       const causes = new Set(
-        (await daemon.ok('stuck.get', { limit: 50 })).items.map(({ id }: Json) => id),
+        (await on.daemon.ok('stuck.get', { limit: 50 })).items.map(({ id }: Json) => id),
       )
       return items.filter(({ id }: Json) => !causes.has(id)).length
     },
   )
-  const { shares } = await daemon.ok('queue.status')
+  const { shares } = await on.daemon.ok('queue.status')
   for (const { user, fair_share } of shares) {
     const says = new RegExp(`^${user || 'no user'} got .*, fair ${Math.round(fair_share * 100)} %$`)
     await page.getByRole('img', { name: says }).waitFor()
@@ -144,11 +126,11 @@ async function expectLists(page: Page): Promise<void> {
     return Number(found?.[1]?.replaceAll(',', ''))
   }
   const all = async (operation: string) =>
-    (await daemon.ok(operation, { limit: 1000 })).items.length as number
+    (await on.daemon.ok(operation, { limit: 1000 })).items.length as number
   await agrees('tasks', says(/([\d,]+) tasks/), () => all('task.peek'))
   await visit(page, '#/locks')
   await agrees('locks', says(/([\d,]+) locks? held/), async () => {
-    const { items } = await daemon.ok('lock.list', { limit: 1000 })
+    const { items } = await on.daemon.ok('lock.list', { limit: 1000 })
     return items.filter(({ name }: Json) => !name.startsWith('leasehold:')).length
   })
   await visit(page, '#/agents')
@@ -157,6 +139,6 @@ async function expectLists(page: Page): Promise<void> {
   await agrees('events', says(/([\d,]+) events, all/), async () => {
     const more = page.getByRole('button', { name: 'Load older' })
     if ((await more.count()) > 0) await more.click()
-    return (await daemon.ok('event.list', { type: 'lease', limit: 1000 })).items.length
+    return (await on.daemon.ok('event.list', { type: 'lease', limit: 1000 })).items.length
   })
 }

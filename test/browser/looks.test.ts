@@ -3,12 +3,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import axe from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { finish, type Served, startDaemon } from '../doors/serving.ts'
-import { Sandbox, until } from '../support/processes.ts'
-import { launch } from './browser.ts'
+import { until } from '../support/processes.ts'
 import { Asking, play } from './scene.ts'
+import { shareDashboard } from './served.ts'
 import { expectSeen, linkFrom, openWindow, signIn, visit } from './signed_in.ts'
 
 const WEB = fileURLToPath(new URL('../../dist/web', import.meta.url))
@@ -45,24 +44,16 @@ const VIEWS: Record<string, string> = {
   '#/stats': 'Most contended locks',
 }
 
-let place: Sandbox
-let daemon: Served
-let browser: Browser
 let asking: Asking
 
+const on = shareDashboard(() => ({ projects: {} }))
+
 beforeAll(async () => {
-  place = new Sandbox()
-  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
-  asking = new Asking(daemon.url, daemon.secret)
+  asking = new Asking(on.daemon.url, on.daemon.secret)
   await play(asking)
 })
 
-afterAll(async () => {
-  asking.close()
-  await browser.close()
-  await finish(place)
-  await place.close()
-})
+afterAll(() => asking.close())
 
 /** Every view in turn, each given the time to ask for what it shows. */
 async function throughViews(page: Page, look: (hash: string) => Promise<void>): Promise<void> {
@@ -78,15 +69,15 @@ test('what agents write is shown as text, whatever it looks like', async () => {
     const agent = `agent ${text}`
     const id = `hostile-${i}`
     const words = { title: text, body: text, project: text, user: text, labels: [text] }
-    await daemon.ok('task.create', { id, ...words, agent })
-    await daemon.ok('task.claim', { id, agent })
-    await daemon.ok('lock.acquire', { name: `lock ${text}`, agent })
+    await on.daemon.ok('task.create', { id, ...words, agent })
+    await on.daemon.ok('task.claim', { id, agent })
+    await on.daemon.ok('lock.acquire', { name: `lock ${text}`, agent })
     const key = text.replace('\u202E', '')
-    await daemon.ok('memory.put', { key, content: text, agent })
-    await daemon.ok('memory.put', { key, content: `not ${text}`, agent: 'other' })
-    await daemon.ok('lock.force_release', { name: `lock ${text}`, reason: text })
+    await on.daemon.ok('memory.put', { key, content: text, agent })
+    await on.daemon.ok('memory.put', { key, content: `not ${text}`, agent: 'other' })
+    await on.daemon.ok('lock.force_release', { name: `lock ${text}`, reason: text })
   }
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await throughViews(page, async (hash) => {
     expect(await page.evaluate('window.harm'), hash).toBeUndefined()
     expect(await page.locator('main iframe, main script, main img').count(), hash).toBe(0)
@@ -109,8 +100,8 @@ test.each(SEEN)('nobody is shut out: axe finds nothing, %o', async (seen) => {
   const rules = 'rules' in seen ? [...seen.rules] : undefined
   // The policy of the page would not let axe in; only here it is set aside.
   const viewport = { width, height: 850 }
-  const { page } = await openWindow(browser, { bypassCSP: true, colorScheme, viewport })
-  await page.goto(await linkFrom(place))
+  const { page } = await openWindow(on, { bypassCSP: true, colorScheme, viewport })
+  await page.goto(await linkFrom(on.place))
   await page.getByText('Live', { exact: true }).waitFor()
   await page.evaluate(axe.source)
   await throughViews(page, async (hash) => {
@@ -137,7 +128,7 @@ async function findings(page: Page, rules?: string[]): Promise<string[]> {
 }
 
 test('keys lead everywhere: views, lists, search, help and back', async () => {
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content')
   await page.keyboard.press('Enter')
@@ -177,7 +168,7 @@ test('keys lead everywhere: views, lists, search, help and back', async () => {
 })
 
 test('the deadlock that was found is drawn', async () => {
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await visit(page, '#/locks?tab=waits')
   const found = page.getByRole('region', { name: 'Deadlock found' })
   await expectSeen(

@@ -167,6 +167,17 @@ async function moves(p: Player): Promise<void> {
   await p.ask('lock.force_release', 'ada', { name: next.lease.name })
   await p.ask('task.claim', 'cy', { request_id: 'next' })
   await p.ask('task.claim', 'cy', { project: 'nowhere' })
+  await p.ask('task.claim', 'cy', { project: 'nowhere', max: 3 })
+  await p.ask('task.claim', 'cy', { id: 'T-3', max: 3 })
+  await p.ask('task.claim', 'cy', { max: 101 })
+  for (const id of ['M-a', 'M-b']) {
+    await p.ask('task.create', 'ada', { title: 'of many', id, project: 'many' })
+  }
+  const many = await p.ask('task.claim', 'cy', { project: 'many', max: 3, request_id: 'many' })
+  await p.ask('task.claim', 'cy', { project: 'many', max: 3, request_id: 'many' })
+  for (const { task, lease } of many.claims) {
+    await p.ask('task.status', 'cy', { id: task.id, status: 'cancelled', fence: lease.fence })
+  }
 }
 
 async function lists(p: Player): Promise<void> {

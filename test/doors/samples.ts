@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
+import { land } from '../../src/core/landing/land.ts'
 import type { GroupRef } from '../../src/core/rows.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/machine/process.ts'
+import { callerOf } from '../support/helpers.ts'
 import type { Served } from './serving.ts'
 
 type Name = Registered['name']
@@ -18,7 +20,7 @@ interface Scene {
   /** A user that is kept busy by a run of ada's, and what waits in its queue. */
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
   /** A note with two versions that disagree. */
-  memory: { key: string; conflict: string; pair: string }
+  memory: { key: string; conflict: string; pair: string; landing: string }
 }
 
 /** Puts in what the samples need, with ada as the holder. */
@@ -51,20 +53,23 @@ async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue'
 async function prepareMemory(daemon: Served, key: string): Promise<Scene['memory']> {
   await daemon.ok('memory.put', { key, content: 'one' })
   const { conflict } = await daemon.ok('memory.put', { key, content: 'two', agent: 'bob' })
-  return { key, conflict: conflict.id, pair: await putPair(daemon, key) }
+  return { key, conflict: conflict.id, ...(await putApart(daemon, key)) }
 }
 
-/** Two notes that were found to be alike, as a server with a model would record it. */
-async function putPair({ place }: Served, key: string): Promise<string> {
+/** Two notes that were found to be alike, as a server with a model would record it; a landing. */
+async function putApart({ place }: Served, key: string) {
   const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
   const open = { label: null, status: 'open' as const, action: null }
   const pair = { id: `pair-${key}`, a: `global\n${key}`, b: `global\n${key}-b`, similarity: 0.9 }
   const settled = { resolved_by: null, resolved_at: null }
+  let landing = ''
   await store.write((view) => {
     view.put('duplicate', { ...pair, ...open, ...settled, found_at: view.at })
+    view.put('landing_rule', { project: key, onto: 'main', auto: false, checks: true })
+    landing = land(view, { id: 'fix/it', project: key }, callerOf('ada')).id
   })
   await store.close()
-  return pair.id
+  return { pair: pair.id, landing }
 }
 
 /**
@@ -106,6 +111,14 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'run.get': { id: run.id },
     'run.start': { ...run, process: ownProcess(), group },
     'run.finish': { ...run, exit_code: 0 },
+    'land.add': { id: 'fix/that', project: memory.key },
+    'land.list': { limit: 5 },
+    'land.get': { id: memory.landing },
+    'land.cancel': { id: memory.landing },
+    'worktree.list': { limit: 5 },
+    'worktree.get': { id: queue.run },
+    'worktree.enter': { repository: `/sample/${name}`, process: ownProcess(), group },
+    'worktree.record': { repository: '/sample', host: 'h', fence: held.fence },
     'reserve.add': { paths: [`src/${name}/**`], checkout: '/sample' },
     'reserve.touch': { paths: [`src/${name}/a.ts`], checkout: '/sample', mode: 'auto' },
     'reserve.check': { paths: [`src/${name}/a.ts`], checkout: '/sample' },

@@ -10,6 +10,7 @@ import {
   refuseWhileRunning,
 } from '../locks/lease.ts'
 import { putLimit, unserved } from './limit.ts'
+import { lend, resourcesFor } from './resource.ts'
 import { setStatus } from '../tasks/move.ts'
 import { planted } from '../planted.ts'
 import { claimQueued } from './queue.ts'
@@ -64,13 +65,29 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   })
   const { ttl_ms, process } = ask
   const projects = new Set(dispatcher.projects)
-  const claim = claimQueued(view, { as, projects, ttl_ms, process, dispatches: true })
+  const { host } = dispatcher
+  const claim = claimQueued(view, { as, projects, ttl_ms, process, dispatches: true, host })
   if (!claim) return undefined
   const run = { ...claim.run, dispatcher: dispatcher.id, pid: null }
   view.put('run', run)
-  const slack = slacken(view, claim.lease, ask.slack_ms ?? 0)
+  const lent = lend(view, claim.lease, resourcesFor(view, host, claim.task))
+  const slack = slacken(view, lent, ask.slack_ms ?? 0)
   const lease = bindToken(view, slack, claim.task, ask.token_hash)
   return { ...claim, lease, run }
+}
+
+/** As many as free slots, limits and tokens allow, in one step: each run comes in by its own. */
+export function dispatchAll(
+  view: View,
+  { token_hashes, ...ask }: Omit<DispatchAsk, 'token_hash'> & { token_hashes: string[] },
+): Claim[] {
+  const claims: Claim[] = []
+  for (const token_hash of token_hashes) {
+    const claim = dispatchNext(view, { ...ask, token_hash })
+    if (!claim) break
+    claims.push(claim)
+  }
+  return claims
 }
 
 function slacken(view: View, lease: Lease, slack_ms: number): Lease {
@@ -213,12 +230,14 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
   return over
 }
 
-function statusAfter(task: Task, well: boolean): Status {
+/** What becomes of a task whose run ended well, or not. */
+export function statusAfter(task: Task, well: boolean): Status {
   if (well) return 'done'
   return task.queue && task.queue.failed < task.queue.retries ? 'todo' : 'failed'
 }
 
-function failOnce(view: View, task: Task): Task {
+/** Counts a failure of an enqueued task. */
+export function failOnce(view: View, task: Task): Task {
   const queue = task.queue && { ...task.queue, failed: task.queue.failed + 1 }
   return putTask(view, task, { ...task, queue })
 }

@@ -100,6 +100,66 @@ export interface DispatcherRow {
   started_at: string
 }
 
+/** Of a resource, and of the limit that counts how much of it is lent. */
+export const resourceKey = (host: string, name: string) => `${RESOURCE}${host}:${name}`
+export const isResource = (key: string) => key.startsWith(RESOURCE)
+const RESOURCE = 'resource:'
+
+/** What a host lends to runs, one value each: ports, or databases. A limit counts how many. */
+export interface Resource {
+  /** Also the key of its limit. */
+  key: string
+  host: string
+  name: string
+  /** As the configuration names them, and whose runs are lent one. */
+  offered: string[]
+  projects: string[]
+  /** Which value is lent to the holder of which lock; one that is no longer offered is let run out. */
+  lent: Record<string, string>
+}
+
+/** What a worktree is: being made, in use by its run, left by a run that is over, going. */
+export const WORKTREE_STATES = ['making', 'ready', 'left', 'removing'] as const
+export type WorktreeState = (typeof WORKTREE_STATES)[number]
+
+/** What a run left uncommitted, kept as a commit. */
+export interface Salvage {
+  ref: string
+  commit: string
+  at: string
+  /** What could not be kept, or was not to be: too large, ignored, a repository of its own. */
+  left_out: string[]
+}
+
+/**
+ * A git worktree that a run has for itself. Its row is there before any of it is on disk, and until
+ * nothing of it is left: whatever a crash leaves behind has a row.
+ */
+export interface Worktree {
+  /** The id of the run that it was made for; later runs of the task may go on in it. */
+  id: string
+  task_id: string
+  /** The run that has it, or had it last, and the fence under which that is so. */
+  run_id: string
+  fence: number
+  project: string
+  host: string
+  /** What all worktrees of the repository share: the real path of its `.git`. */
+  repository: string
+  path: string
+  branch: string
+  /** The commit that the branch began at; null while that is not known. */
+  base: string | null
+  state: WorktreeState
+  salvage: Salvage | null
+  /** Paths that differ from `base`, as last told. */
+  changed: string[]
+  /** Why it is still here, when somebody wanted it removed. */
+  kept_because: string | null
+  begun_at: string
+  left_at: string | null
+}
+
 export type SettingValue = string | number | boolean | null
 
 /** Settings by their path in config.json, see `settingKey`. What is left out is not named. */

@@ -1,4 +1,5 @@
 import { settingKey } from '../../core/queue/host_settings.ts'
+import type { Offer } from '../../core/queue/resource.ts'
 import type { Settings, SettingValue } from '../../core/queue/rows.ts'
 import { host } from '../../machine/process.ts'
 import type { Config } from './config.ts'
@@ -11,10 +12,22 @@ export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host
 
 /** Limits and weights that a config.json names. What it does not name is left to others. */
 export function queueSettingsOf(config: Config): Settings {
-  const { per_user_serialization, pool, projects, groups, users } = config
-  const limits = Object.entries(projects).map(([name, { limit }]) => [name, { limit }] as const)
-  return flat({ per_user_serialization, pool, projects: Object.fromEntries(limits), groups, users })
+  const { per_user_serialization, pool, projects, groups, users, landing } = config
+  const said: Tree = {}
+  for (const [name, { limit }] of Object.entries(projects)) said[name] = { limit }
+  for (const [name, { onto, check, auto }] of Object.entries(landing)) {
+    const limit = projects[name]?.limit
+    said[name] = { limit, land: { onto, checks: check !== undefined, auto } }
+  }
+  return flat({ per_user_serialization, pool, projects: said, groups, users })
 }
+
+/** What this host lends, and to runs of which projects. */
+export const offersIn = ({ resources, projects }: Config): Offer[] =>
+  Object.entries(resources).map(([name, offered]) => {
+    const lent = Object.entries(projects).filter(([, each]) => each.resources.includes(name))
+    return { name, offered, projects: lent.map(([project]) => project) }
+  })
 
 export const memorySettingsOf = ({
   memory: { strategies, quotas },

@@ -1,17 +1,19 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { bodyOf } from '../../core/tasks/body.ts'
+import { returnedNote } from '../../core/landing/turn.ts'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
   abandonRun,
-  dispatchNext,
+  dispatchAll,
   finishRun,
   registerDispatcher,
 } from '../../core/queue/dispatch.ts'
 import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
+import { offerResources } from '../../core/queue/resource.ts'
 import { applySettings } from '../../core/queue/settings.ts'
 import { persist } from '../../reach/patience.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -26,7 +28,8 @@ import { agentNameFor, dispatcherId, planOf } from './launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
-import { memorySettingsOf, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
+import { TreeCare } from './tree_care.ts'
+import { memorySettingsOf, offersIn, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { TrustWatch } from './trust.ts'
 import { step } from '../steps.ts'
@@ -42,6 +45,8 @@ export interface DispatcherOptions {
 }
 
 const RETRY_MS = 1_000
+/** So many are claimed and started at once at most. */
+const STARTS_MAX = 32
 /** After trouble of the store it tries again by itself, less and less often. */
 const FILL_AGAIN_MS = 200
 const FILL_AGAIN_MS_MAX = 2_000
@@ -56,6 +61,7 @@ export class Dispatcher {
   private readonly elected: Elected
   private readonly folder: string
   private readonly trust: TrustWatch
+  private readonly trees: TreeCare
   private config: Config
   private stopWatching = () => {}
   private forget: (() => void)[] = []
@@ -75,6 +81,7 @@ export class Dispatcher {
     this.folder = folderOf(options.place)
     this.trust = new TrustWatch(options.env, options.say)
     this.config = readConfig(this.folder, options.env)
+    this.trees = new TreeCare(store, { ...options, config: () => this.config })
   }
 
   /** Takes the role of this host's dispatcher, or refuses with `held` while another has it. */
@@ -107,6 +114,7 @@ export class Dispatcher {
     ]
     await this.reload(readConfig(folder, env))
     this.settle('old runs', () => settleFolders(this.store, folder))
+    this.trees.begin()
   }
 
   private async end(): Promise<void> {
@@ -114,7 +122,7 @@ export class Dispatcher {
     this.stopWatching()
     for (const forget of this.forget) forget()
     this.stopping.abort()
-    await this.filling
+    await Promise.all([this.filling, this.trees.end()])
   }
 
   /** A store in trouble gets over it, and the new configuration counts then. */
@@ -143,6 +151,7 @@ export class Dispatcher {
     await this.store.write((view) => {
       applySettings(view, source, queueSettingsOf(config))
       applyMemorySettings(view, source, memorySettingsOf(config))
+      offerResources(view, host, offersIn(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()
@@ -161,6 +170,7 @@ export class Dispatcher {
 
   private settleTask(task: string): void {
     this.settle(`the runs of task ${task}`, () => settleRun(this.store, this.folder, task))
+    this.trees.look()
   }
 
   /** A folder that cannot be written (a full disk, say) is settled as soon as it can be. */
@@ -182,7 +192,7 @@ export class Dispatcher {
     while (this.active && this.again) {
       this.again = false
       try {
-        while (this.active && (await this.startOne()));
+        while (this.active && (await this.startSome()));
         this.fill_again_ms = FILL_AGAIN_MS
       } catch (error) {
         this.options.say(`could not dispatch: ${(error as Error).message}`)
@@ -197,24 +207,39 @@ export class Dispatcher {
     this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
   }
 
-  /** Claims the task whose turn it is, then starts its runner. False when there is none. */
-  private async startOne(): Promise<boolean> {
-    const secret = randomBytes(32).toString('base64url')
+  /** Claims the tasks whose turn it is, then starts their runners. False when there are none. */
+  private async startSome(): Promise<boolean> {
+    const count = Math.min(this.config.slots.max, STARTS_MAX)
+    const secrets = Array.from({ length: count }, () => randomBytes(32).toString('base64url'))
     step('dispatcher:idle')
     const found = await this.store.write((view) => {
-      const claim = dispatchNext(view, {
+      const claims = dispatchAll(view, {
         dispatcher: dispatcherId,
         ttl_ms: this.config.runs.ttl_seconds * 1000,
         process: ownProcess(),
         agentFor: (task: Task) => agentNameFor(this.config, task),
-        token_hash: sha256(secret),
+        token_hashes: secrets.map(sha256),
         slack_ms: slackOf(this.config),
       })
-      return claim && { claim, prompt: bodyOf(view, claim.task) }
+      return claims.map((claim) => {
+        return { claim, prompt: bodyOf(view, claim.task) + returnedNote(claim.task) }
+      })
     })
-    if (!found) return false
+    if (found.length > 0) step('dispatcher:claimed')
+    for (const [i, each] of found.entries()) {
+      try {
+        await this.startOne(each, secrets[i]!)
+      } catch (error) {
+        await Promise.all(found.slice(i).map(({ claim }) => this.abandon(claim, false)))
+        throw error
+      }
+    }
+    return found.length > 0
+  }
+
+  /** Refuses `unavailable` where this host cannot start a process at all. */
+  private async startOne(found: { claim: Claim; prompt: string }, secret: string): Promise<void> {
     const { claim } = found
-    step('dispatcher:claimed')
     try {
       const { place, env, url } = this.options
       const { config } = this
@@ -223,14 +248,10 @@ export class Dispatcher {
       const { agent, cwd } = planOf(this.config, claim.task)
       this.trust.look(agent, cwd)
     } catch (error) {
-      if (isRefusal(error, 'unavailable')) {
-        await this.abandon(claim, false)
-        throw error
-      }
+      if (isRefusal(error, 'unavailable')) throw error
       await this.giveUp(claim, error as Error)
     }
     step('dispatcher:spawned')
-    return true
   }
 
   /** A runner that neither begins nor goes is ended when its claim is: it may be stopped. */

@@ -15,27 +15,18 @@ const BARE = 400
  */
 export class Remembered extends Map<string, AnyRow | null> {
   private bytes = 0
-  /** Of each row: to count all of them anew whenever some were replaced took longer than work. */
-  private readonly sizes = new Map<string, number>()
   private readonly bodies = new Set<string>()
 
   override set(key: string, row: AnyRow | null): this {
     const size = BARE + sizeOf(row)
-    this.bytes += size - (this.sizes.get(key) ?? 0)
-    this.sizes.set(key, size)
+    // A row that is replaced counts twice until they are counted anew: see `trim`.
+    this.bytes += size
     if (size > ROW_MAX) this.bodies.add(key)
     return super.set(key, row)
   }
 
-  override delete(key: string): boolean {
-    this.bytes -= this.sizes.get(key) ?? 0
-    this.sizes.delete(key)
-    return super.delete(key)
-  }
-
   override clear(): void {
     this.bytes = 0
-    this.sizes.clear()
     this.bodies.clear()
     super.clear()
   }
@@ -48,9 +39,21 @@ export class Remembered extends Map<string, AnyRow | null> {
     const isTrimmed = this.bodies.size > 0
     for (const key of this.bodies) this.delete(key)
     this.bodies.clear()
-    if (this.size <= ROWS_MAX && this.bytes <= BYTES_MAX) return isTrimmed
+    if (this.size <= ROWS_MAX && (this.bytes <= BYTES_MAX || this.count() <= BYTES_MAX / 2)) {
+      return isTrimmed
+    }
     this.clear()
     return true
+  }
+
+  /**
+   * Goes through all rows. So if they take more than half of what they may, all are forgotten: the
+   * next changes would soon have them counted again, and then with every batch.
+   */
+  private count(): number {
+    this.bytes = 0
+    for (const row of this.values()) this.bytes += BARE + sizeOf(row)
+    return this.bytes
   }
 }
 

@@ -62,8 +62,10 @@ function add(
   doc: string,
   fixed: Record<string, unknown>,
 ): void {
-  const [noun, verb, ...positional] = usage.split(' ') as [string, ...string[]]
-  // A command of one word is its noun.
+  const [noun, ...rest] = usage.split(' ') as [string, ...string[]]
+  // A command of one word is its noun: `stats`, `land 42`.
+  const verb = rest[0]?.startsWith('[') ? undefined : rest.shift()
+  const positional = rest
   const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
@@ -133,6 +135,7 @@ const camel = (flag: string) =>
 
 async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
+  if (operation.name === 'land.add') input['id'] ??= context.env['LEASEHOLD_TASK']
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   const abort = new AbortController()
   const stop = () => abort.abort()

@@ -90,6 +90,17 @@ Examples:
   leasehold runs show 42.1
   leasehold runs logs 42 --follow                 what its newest run prints`,
   },
+  worktree: {
+    about: 'Show, save and remove the git worktrees of runs.',
+    examples: `
+A worktree has the id of the run that it was made for: 42.1.
+
+Examples:
+  leasehold worktree list
+  leasehold worktree diff 42.1                    what its run has changed
+  leasehold worktree salvage 42.1                 keep all of it under refs/leasehold/salvage
+  leasehold worktree remove 42.1                  refused while anything would be lost`,
+  },
   config: {
     about: 'Approve the programs that config.json names.',
     examples: `
@@ -252,6 +263,16 @@ Examples:
   leasehold queue add - --project web --user alice --priority 8 < prompt.md
   leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
   leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
+  'land.add': `
+What is in review is brought up to date with its target, checked by the command that config.json
+names, and made part of the target: one after the other, first come, first served. If it conflicts
+or its check fails, nothing changes, and its task comes back with the reason (docs/landing.md).
+
+Examples:
+  leasehold land 42
+  leasehold land feature/login --onto main --project web
+  leasehold land list                             what waits, and why
+  leasehold land show L7                          with the end of what its check said`,
   'queue.status': `
 Shows waiting tasks by user, slots in use, and who is busy with what, since when. A user is busy
 while one of their tasks runs; their other tasks wait. Why one waits: leasehold task explain ID`,

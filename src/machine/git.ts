@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { realpathSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { shortLine } from '../core/one_line.ts'
+import { Refusal } from '../core/refusal.ts'
+import { MARK, ownGroup } from './group.ts'
+
+/**
+ * Git, as our own programs ask it: never through a shell, with none of the environment that a hook
+ * or an alias of somebody else may have set, and without the repository's hooks, which are there
+ * for people and agents. Filters (LFS, say) work as in any other call of git.
+ */
+const QUIET = [
+  ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'gc.auto=0'],
+  ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
+  ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
+]
+
+const TIMEOUT_MS = 10 * 60_000
+const OUTPUT_BYTES_MAX = 64 * 1024 ** 2
+const WHO = { NAME: 'leasehold', EMAIL: 'leasehold@localhost' }
+
+export interface GitOptions {
+  /** What it reads on standard input. */
+  input?: string | undefined
+  /** Set besides, `GIT_INDEX_FILE` for example. */
+  env?: Record<string, string> | undefined
+  timeout_ms?: number | undefined
+}
+
+export interface GitSaid {
+  code: number
+  out: string
+  err: string
+}
+
+/**
+ * Runs git in `cwd` and tells how it ended, whatever that is. Refuses with `unavailable` when there
+ * is no git, when it takes too long, or says more than can be kept.
+ */
+export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
+  const { input, env, timeout_ms = TIMEOUT_MS } = options
+  return new Promise((resolved, rejected) => {
+    const child = spawn('git', [...QUIET, ...args], { cwd, env: gitEnvironment(env) })
+    const out: Buffer[] = []
+    const err: Buffer[] = []
+    let bytes = 0
+    // A filter or an alias that it started may keep its pipes open for long.
+    const end = (reason: string) => {
+      child.kill('SIGKILL')
+      for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+      rejected(notRun(args, reason))
+    }
+    const late = setTimeout(() => end(`took more than ${timeout_ms / 1000} s`), timeout_ms)
+    const keep = (kept: Buffer[]) => (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > OUTPUT_BYTES_MAX) end('said more than can be kept')
+      else kept.push(chunk)
+    }
+    child.stdout.on('data', keep(out))
+    child.stderr.on('data', keep(err))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(late)
+      rejected(notRun(args, error.code === 'ENOENT' ? missing(cwd) : error.message))
+    })
+    child.once('close', (code, signal) => {
+      clearTimeout(late)
+      if (code === null) rejected(notRun(args, `was ended by ${signal}`))
+      else resolved({ code, out: String(Buffer.concat(out)), err: String(Buffer.concat(err)) })
+    })
+    // It may end without having read all of it.
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(input ?? '')
+  })
+}
+
+/** What git prints, without the line's end; `illegal_move` with its own words when it fails. */
+export async function git(cwd: string, args: string[], options: GitOptions = {}): Promise<string> {
+  const said = await tryGit(cwd, args, options)
+  if (said.code === 0) return said.out.replace(/\n$/, '')
+  throw gitRefused(args, said)
+}
+
+/** The same, as a list: of what is printed with `-z`, or of lines. */
+export async function gitList(cwd: string, args: string[], options?: GitOptions) {
+  const said = await git(cwd, args, options)
+  return said.split(args.includes('-z') ? '\0' : '\n').filter((each) => each !== '')
+}
+
+function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
+  const said = shortLine((err.trim() || out.trim()).replaceAll('\n', '; '), 500)
+  return new Refusal('illegal_move', `git ${args[0]} failed (exit ${code}): ${said}`, {
+    next: 'See what git says there, and put it right.',
+    details: { command: ['git', ...args].slice(0, 20), exit_code: code },
+  })
+}
+
+const missing = (cwd: string) =>
+  realpathOrNone(cwd) === undefined ? `there is no folder ${cwd}` : 'git is not installed'
+
+const notRun = ([command]: string[], why: string) =>
+  new Refusal('unavailable', `git ${command} could not be run: ${why}`)
+
+function gitEnvironment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const ours = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
+  const who = Object.entries(WHO).flatMap(([name, value]) => [
+    [`GIT_AUTHOR_${name}`, value],
+    [`GIT_COMMITTER_${name}`, value],
+  ])
+  const mark = ownGroup()?.mark
+  const quiet = {
+    ...(mark !== undefined && { [MARK]: mark }),
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_OPTIONAL_LOCKS: '0',
+  }
+  return { ...Object.fromEntries([...ours, ...who]), ...quiet, ...more }
+}
+
+function realpathOrNone(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** A repository as seen from a folder in one of its checkouts. */
+export interface Repository {
+  /** What all of its worktrees share: the real path of `.git`. */
+  common: string
+  /** The top of the checkout around the folder. */
+  top: string
+  /** Where in that checkout the folder is; empty for its top. */
+  inside: string
+}
+
+/**
+ * The repository around `folder`. Refuses in words, with `invalid`, where no worktree can be made:
+ * no repository, a bare one, or one without a commit.
+ */
+export async function repositoryAt(folder: string): Promise<Repository> {
+  const args = ['rev-parse', '--is-bare-repository', '--git-common-dir', '--show-toplevel']
+  const { code, out, err } = await tryGit(folder, args)
+  const [bare, common = '', top = ''] = out.split('\n')
+  if (bare === 'true') {
+    throw unfit(`${folder} is a bare repository`, 'Give the project the path of a checkout of it.')
+  }
+  if (code !== 0) {
+    const why = err.includes('not a git repository') ? 'is not in a git repository' : err.trim()
+    throw unfit(`${folder}: ${why}`, 'git init there, or switch worktrees off for this project.')
+  }
+  const { code: none } = await tryGit(folder, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  if (none !== 0) throw unfit(`${top} has no commit yet`, 'Commit something first.')
+  const inside = relative(realpathSync(top), realpathSync(folder))
+  return { common: realpathSync(resolve(folder, common)), top: realpathSync(top), inside }
+}
+
+const unfit = (what: string, next: string) =>
+  new Refusal('invalid', `No worktree can be made: ${shortLine(what, 500)}`, { next })
+
+/** The commit that `name` stands for; undefined where there is none. */
+export async function commitOf(
+  cwd: string,
+  name: string,
+  options?: GitOptions,
+): Promise<string | undefined> {
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
+  const { code, out } = await tryGit(cwd, args, options)
+  return code === 0 ? out.trim() : undefined
+}
