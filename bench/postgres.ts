@@ -110,7 +110,10 @@ export async function measurePostgres(quick: boolean) {
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
     const goals = goalsOf({ rates, p99_ms, bloat })
-    return { rates, p99_ms, jobs, bloat, cpu: cpuOf(measured), goals }
+    const perBatch = Object.fromEntries(
+      [...measured].map(([name, all]) => [name, median(all.map(asksPerBatch))]),
+    )
+    return { rates, p99_ms, jobs, bloat, perBatch, cpu: cpuOf(measured), goals }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -153,6 +156,9 @@ async function measureOne(bench: Bench, contender: Contender, jobs: number): Pro
   return drained
 }
 
+/** A claim and its completion are two asks. */
+const asksPerBatch = ({ done, batches }: Drained) => (batches ? (2 * done) / batches : 0)
+
 /** Milliseconds of processor time per job: of the first process, and of the others together. */
 function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number]> {
   const spent = [...measured].map(([name, all]): [string, [number, number]] => {
@@ -165,15 +171,21 @@ function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number
 }
 
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
-  const { rates, p99_ms, jobs, bloat, cpu, goals } = measured
+  const { rates, p99_ms, jobs, bloat, perBatch, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
   const rows = Object.entries(rates).map(([name, rate]) => {
     const p99 = p99_ms[name]
     const [first, others] = (cpu[name] ?? [0, 0]).map((ms) => whole(ms * 1000))
     const spent = first === '0' ? '' : `${first} + ${others} µs`
-    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '', spent]
+    return [
+      name,
+      whole(rate),
+      p99 ? `p99 of a claim ${whole(p99)} ms` : '',
+      spent,
+      whole(perBatch[name] ?? 0),
+    ]
   })
-  printTable([['', 'per second', '', 'processor, first + others'], ...rows])
+  printTable([['', 'per second', '', 'processor, first + others', 'asks per commit'], ...rows])
   console.log(`${whole(jobs)} jobs each; ours, from the queue, of ${whole(USERS)} users.`)
   if (bloat) printBloat(bloat)
   printGoals(goals)

@@ -5,6 +5,7 @@ import { moveTask } from '../src/core/tasks/move.ts'
 import { enqueueTask } from '../src/core/queue/queue.ts'
 import { createTask } from '../src/core/tasks/task.ts'
 import type { View } from '../src/core/view.ts'
+import { sumOf } from '../src/core/stats/histogram.ts'
 import { machine } from '../src/machine/machine.ts'
 import { addressOf } from '../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../src/stores/postgres/backend.ts'
@@ -114,6 +115,7 @@ export async function claimWith(
     last_ms: Date.now(),
     p99_ms: waits_ms.toSorted((a, b) => a - b)[Math.floor(waits_ms.length * 0.99)] ?? 0,
     cpu_ms: [Math.round((user + system) / 1000)],
+    batches: sumOf(store.meter.batches),
   }
   console.log(JSON.stringify(drained))
   await deciding.end()

@@ -27,6 +27,9 @@ const LEAVE_MS = 5_000
  */
 const GONE_MS = 1_200
 
+/** What an answer takes to a follower, and its next ask back, on a busy machine. */
+const LINGER_MS = 2
+
 /** Thrown where an ask has to be decided by the process that sent it. */
 class Yours extends Error {}
 
@@ -116,8 +119,12 @@ export class LeaderDoor {
       }
       return decideSent(this.store, operation, asked, guard)
     }
-    const follower = new Follower(lines, decide, () => this.followers.delete(follower))
+    const follower = new Follower(lines, decide, () => {
+      this.followers.delete(follower)
+      if (this.followers.size === 0) this.store.gathering.linger_ms = 0
+    })
     this.followers.add(follower)
+    this.store.gathering.linger_ms = LINGER_MS
   }
 }
 

@@ -20,6 +20,7 @@ import {
 } from './outcome.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { Follower, type Listener, SILENT, tellEach } from './follower.ts'
+import { Gathering } from './gathering.ts'
 import { Guesses, untilLoaded } from './guesses.ts'
 import { type Batch, batchOver, Layer } from './layer.ts'
 import { Meter } from './meter.ts'
@@ -58,6 +59,7 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  readonly gathering = new Gathering()
   /** Who decides what is asked here, where another process does. */
   leader: Leader | undefined
   /** What leaves by itself, and when. */
@@ -214,22 +216,13 @@ export class Store {
   /** While one batch commits, the next one gathers. */
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
-      await this.gather()
-      await this.runBatch(this.waiting.splice(0, this.batch_max), this.waiting)
+      await this.gathering.whole(this.waiting, this.batch_max)
+      const asks = this.waiting.splice(0, this.batch_max)
+      await this.runBatch(asks, this.waiting)
+      this.gathering.done(asks.length)
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
-  }
-
-  /**
-   * Waits as long as more asks come with every turn of the event loop. Those who were answered
-   * together ask again one after the other; to commit the first without the rest costs a sync.
-   */
-  private async gather(): Promise<void> {
-    for (let seen = 0; seen < this.waiting.length && seen < this.batch_max;) {
-      seen = this.waiting.length
-      await new Promise<void>((resolve) => void setImmediate(resolve))
-    }
   }
 
   /** `more` come along if they are there before the batch has begun: others may write first. */
