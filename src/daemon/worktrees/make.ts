@@ -103,8 +103,8 @@ async function freeName(folder: string, repository: string, run_id: string) {
 
 async function add(made: Worktree, { top }: Repository): Promise<void> {
   mkdirSync(dirname(made.path), { recursive: true, mode: 0o700 })
-  const begin = ['--no-track', '-b', made.branch, '--', made.path, made.base!]
-  await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...begin])
+  const named = ['--no-track', '-b', made.branch, '--', made.path, made.base!]
+  await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...named])
   step('worktree:added')
   // As a step of its own: what is sparse in the main checkout stays so.
   await git(made.path, ['reset', '--quiet', '--hard'], gitAt(made, made.path))
