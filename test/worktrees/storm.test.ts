@@ -28,7 +28,7 @@ const STEPS = [
   ...['', '', 'runner:spec', 'runner:gated', 'runner:started', 'runner:running', 'runner:exited'],
   ...['runner:left', 'worktree:begun', 'worktree:added', 'worktree:filled', 'worktree:copied'],
   ...['worktree:salvaging', 'worktree:salvaged', 'worktree:removing', 'worktree:aside'],
-  ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed', 'dispatcher:claimed'],
+  ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed'],
 ]
 
 /**
