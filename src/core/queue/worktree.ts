@@ -55,6 +55,7 @@ export function getWorktree(view: View, id: string): Worktree {
   throw noWorktree(id)
 }
 
+/** `not_found`, for an id that no worktree has. */
 export function noWorktree(id: string): Refusal {
   return new Refusal('not_found', `There is no worktree ${word(id)}`, {
     next: 'See what there is: leasehold worktree list',

@@ -6,7 +6,7 @@ import { host, ownProcess } from '../../machine/process.ts'
 import { keepRenewing } from '../../reach/renewing.ts'
 
 /** Asks the engine until it answers; refusals are thrown. */
-export type Ask = (
+export type AskTrees = (
   name: 'worktree.enter' | 'worktree.record',
   input: Record<string, unknown>,
 ) => Promise<unknown>
@@ -28,7 +28,7 @@ export interface Entered {
  * git command that it has started: if it dies, those are stopped first.
  */
 export async function inRepository<T>(
-  ask: Ask,
+  ask: AskTrees,
   repository: string,
   work: (entered: Entered) => Promise<T>,
 ): Promise<T> {
@@ -49,7 +49,7 @@ export async function inRepository<T>(
   }
 }
 
-async function enter(ask: Ask, repository: string) {
+async function enter(ask: AskTrees, repository: string) {
   const group = ownGroup()
   // Without a group that can be stopped, a killed program's git would work on unseen.
   if (!group) throw new Refusal('internal', 'only a program with a group of its own may enter')

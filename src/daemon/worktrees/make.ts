@@ -5,7 +5,7 @@ import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { host } from '../../machine/process.ts'
 import { step } from '../steps.ts'
-import { type Ask, type Entered, inRepository } from './entered.ts'
+import { type AskTrees, type Entered, inRepository } from './entered.ts'
 import { settleTree } from './settle.ts'
 import { adminOf, branchRef, gitAt, gonePath, removingPath, type WorktreeRules } from './tree.ts'
 
@@ -29,7 +29,7 @@ export interface Made {
  * Makes a worktree for a run, or takes the one that an earlier run of the task has left. Refuses in
  * words where that cannot be done: no repository, a bare one, no commit, no such base.
  */
-export async function makeWorktree(ask: Ask, making: MakeAsk): Promise<Made> {
+export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made> {
   const repository = await repositoryAt(making.folder)
   const worktree = await inRepository(ask, repository.common, async (entered) => {
     const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined

@@ -22,7 +22,7 @@ export function exerciseQueueResources(begin: Begin): void {
     store.read((view) => [...view.scan('resources', '')].flatMap((each) => Object.keys(each.lent)))
 
   describe('lent resources', () => {
-    test('are lent with the claim, each value to one run, and go back at its end', async (scene) => {
+    test('come with the claim, each value to one run, and go back with it', async (scene) => {
       await offer(scene, ['5100', '5101'])
       await enqueue(scene, 'a', 'b', 'c')
       expect(await lentTo(scene, 'a')).toBe('5100')
@@ -42,7 +42,7 @@ export function exerciseQueueResources(begin: Begin): void {
       expect(await lentTo(scene, 'b')).toBeUndefined()
     })
 
-    test('that are no longer offered are let run out, and a new value is lent at once', async (scene) => {
+    test('no longer offered are let run out; a new value is lent at once', async (scene) => {
       await offer(scene, ['old'])
       await enqueue(scene, 'a', 'b', 'c')
       expect(await lentTo(scene, 'a')).toBe('old')
@@ -65,7 +65,7 @@ export function exerciseQueueResources(begin: Begin): void {
       expect((await scene.claim('b', 'e')).lease.terms?.lent).toEqual({ ports: '6100' })
     })
 
-    test('go back when the run was lost, and nothing is left of them when they are taken away', async (scene) => {
+    test('go back when a run is lost, and are forgotten when not offered', async (scene) => {
       await offer(scene, ['5100'])
       await enqueue(scene, 'a')
       await lentTo(scene, 'a')
