@@ -30,17 +30,23 @@ export interface Made {
  * words where that cannot be done: no repository, a bare one, no commit, no such base.
  */
 export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made> {
+  const { task_id, fence } = making
   const repository = await repositoryAt(making.folder)
-  const worktree = await inRepository(ask, repository.common, async (entered) => {
-    const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
-    const made = left ? taken(left, making) : await begin(entered, making, repository)
-    if (!left) await add(made, repository)
-    copyIgnored(repository.top, made.path, making.rules.copy)
-    step('worktree:copied')
-    const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
-    await entered.record(ready)
-    return ready
-  })
+  const worktree = await inRepository(
+    ask,
+    repository.common,
+    async (entered) => {
+      const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
+      const made = left ? taken(left, making) : await begin(entered, making, repository)
+      if (!left) await add(made, repository)
+      copyIgnored(repository.top, made.path, making.rules.copy)
+      step('worktree:copied')
+      const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
+      await entered.record(ready)
+      return ready
+    },
+    { task_id, fence },
+  )
   return { worktree, cwd: join(worktree.path, repository.inside) }
 }
 
