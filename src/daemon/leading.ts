@@ -9,7 +9,7 @@ import { Elected } from './elected.ts'
 import { LeaderDoor } from './leader.ts'
 import { Role } from './role.ts'
 
-/** Shorter than that of other roles: as long as a dead leader has it, every process writes alone. */
+/** Shorter than that of other roles: while a dead leader has it, every process writes alone. */
 const TTL_MS = 10_000
 
 interface LeadingOptions {
@@ -22,8 +22,8 @@ interface LeadingOptions {
 }
 
 /**
- * One process of a store leads: it takes the asks of the others. Each of them may, and follows while
- * another does.
+ * One process of a store leads: it takes the asks of the others. Each of them may, and follows
+ * while another does.
  */
 export class Leading {
   readonly follower: LeaderFollower

@@ -12,9 +12,9 @@ const PAUSE_MS_MIN = 200
 const PAUSE_MS_MAX = 2_000
 
 /**
- * Sends what is asked in this process to the process that has the write role, so that all asks of a
- * store are decided in whole batches. It is a shorter way, never another truth: the leader writes as
- * anybody writes, and whatever it does not answer is decided here. Nothing waits for it: it is
+ * Sends what is asked in this process to the process that has the write role, so that all asks of
+ * a store are decided in whole batches. It is a shorter way, never another truth: the leader writes
+ * as anybody writes, and whatever it does not answer is decided here. Nothing waits for it: it is
  * looked for beside asks, never before one.
  */
 export class LeaderFollower implements Leader {
