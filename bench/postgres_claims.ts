@@ -25,7 +25,7 @@ const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0
 const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
 const USERS = 2_000
 
-function openPostgres(url: string): Store {
+export function openPostgres(url: string): Store {
   const address = addressOf(url)
   return new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), machine)
 }
@@ -72,7 +72,7 @@ export function complete(view: View, kind: Kind, { task, lease }: Claim, caller:
 }
 
 /** In this process. */
-const direct = (store: Store, kind: Kind): Deciding => ({
+export const direct = (store: Store, kind: Kind): Deciding => ({
   claim: (caller) => store.write((view) => claimOf(kind)(view, caller)),
   complete: (caller, claim) => store.write((view) => complete(view, kind, claim, caller)),
 })
@@ -105,7 +105,7 @@ export async function claimWith(
   const counts = await Promise.all(
     Array.from({ length: Number(callers) }, (_, i) => {
       const caller = callerOf(Number(number) * 1000 + i)
-      return claimUntil(deciding, caller, until_ms, waits_ms)
+      return claimUntil(deciding, caller, () => Date.now() >= until_ms, waits_ms)
     }),
   )
   const { user, system } = process.cpuUsage(cpu)
@@ -121,14 +121,14 @@ export async function claimWith(
   await deciding.end()
 }
 
-async function claimUntil(
+export async function claimUntil(
   deciding: Deciding,
   caller: Caller,
-  until_ms: number,
+  isOver: () => boolean,
   waits_ms: number[],
 ): Promise<number> {
   for (let done = 0; ; done += 1) {
-    if (Date.now() >= until_ms) return done
+    if (isOver()) return done
     const asked_ms = performance.now()
     const claim = await deciding.claim(caller)
     waits_ms.push(performance.now() - asked_ms)

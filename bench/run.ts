@@ -11,6 +11,7 @@ import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
 import { measureMemory, printMemory } from './memory.ts'
 import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
+import { measureCosts, printCosts } from './postgres_costs.ts'
 import { claimLed } from './postgres_led.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
 import { measureQueue, printQueue } from './queue.ts'
@@ -39,6 +40,7 @@ const WORKLOADS: Record<string, () => Promise<unknown>> = {
   sse: workloadOf(measureSse, printSse),
   memory: workloadOf(measureMemory, printMemory),
   postgres: workloadOf(measurePostgres, printPostgres),
+  costs: workloadOf(measureCosts, printCosts),
   scale: workloadOf(simulateScale, printScale),
   dashboard: workloadOf(measureDashboard, printDashboard),
   cold_start,

@@ -37,6 +37,8 @@ export const isState = (path: string) => path.split('/').some(isStateName)
 /** The state folder (or the like) that a write would reach; undefined: none. */
 function keptFolder({ path, removes }: Target, kept: readonly string[]): string | undefined {
   for (const way of new Set([resolve(path), realpathOf(path)])) {
+    const own = partInWorktree(way, kept)
+    if (own !== undefined && !isState(own)) continue
     const found = stateIn(way) ?? kept.find((folder) => isInside(folder, way))
     if (found !== undefined) return found
     if (removes) {
@@ -45,6 +47,18 @@ function keptFolder({ path, removes }: Target, kept: readonly string[]): string 
     }
   }
   return kept.find((folder) => isLinkedFrom(folder, path))
+}
+
+/**
+ * Worktrees of runs are in the state folder, and are there for agents to work in: what a path is
+ * called inside of one; undefined elsewhere, and for the worktree as a whole.
+ */
+function partInWorktree(path: string, kept: readonly string[]): string | undefined {
+  const parts = path.split(sep)
+  const isOf = (i: number) =>
+    isStateName(parts[i]!) || kept.includes(parts.slice(0, i + 1).join(sep))
+  const at = parts.findIndex((part, i) => i > 0 && part === 'worktrees' && isOf(i - 1))
+  return at === -1 || parts.length <= at + 3 ? undefined : parts.slice(at + 3).join('/')
 }
 
 /** The part of a path that is a state folder, by its name or by what a server left in it. */

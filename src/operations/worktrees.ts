@@ -84,13 +84,22 @@ export const get = readOperation({
 /** Used by runners and keepers, one at a time per repository and host. */
 export const enter = adminOperation({
   name: 'worktree.enter',
-  refuses: ['held'],
+  refuses: [...LEASE_REFUSALS],
   doc: 'A program of ours is about to make, save or remove worktrees of a repository.',
-  input: { repository, process: f.runnerProcess, group: f.group, request_id: f.requestId },
+  input: {
+    repository,
+    process: f.runnerProcess,
+    group: f.group,
+    run: field(
+      () => s.optional(z.strictObject({ task_id: s.id(), fence: s.count() })),
+      'The run that it is for, by its task and fence; without one, a keeper asks.',
+    ),
+    request_id: f.requestId,
+  },
   output: answers.entered,
   needs: 'database',
-  decide: (view, { repository: common, process, group }, caller) =>
-    enterRepository(view, { repository: common, ttl_ms: TTL_MS, process, group }, caller),
+  decide: (view, { request_id: _, ...ask }, caller) =>
+    enterRepository(view, { ...ask, ttl_ms: TTL_MS }, caller),
   replay: (view, reply, { repository: common, process }) => {
     stillLive(view, repositoryLock(process.host, common), reply.fence)
     return reply
@@ -117,6 +126,3 @@ export const record = adminOperation({
     return { fence: ask.fence }
   },
 })
-
-/** How long a repository is entered for without another word. */
-export const ENTERED_MS = TTL_MS

@@ -21,6 +21,8 @@ interface Scene {
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
   /** A note with two versions that disagree. */
   memory: { key: string; conflict: string; pair: string; landing: string }
+  /** A repository that ada is at work in, with a worktree. */
+  entered: { repository: string; host: string; fence: number }
 }
 
 /** Puts in what the samples need, with ada as the holder. */
@@ -34,7 +36,23 @@ export async function prepare(daemon: Served, group: GroupRef): Promise<Scene> {
   const { id: token } = await daemon.ok('token.create', { secret_hash, role: 'viewer' })
   const queue = await prepareQueue(daemon, `user-${mark}`)
   const memory = await prepareMemory(daemon, `note-${mark}`)
-  return { held: { name, fence }, task, token, group, queue, memory }
+  const entered = await prepareWorktree(daemon, group, queue)
+  return { held: { name, fence }, task, token, group, queue, memory, entered }
+}
+
+async function prepareWorktree(daemon: Served, group: GroupRef, queue: Scene['queue']) {
+  const repository = `/sample/${queue.user}`
+  const { host } = ownProcess()
+  const entering = { repository, process: ownProcess(), group, agent: 'ada' }
+  const { fence } = await daemon.ok('worktree.enter', entering)
+  const at = new Date().toISOString()
+  const whose = { id: queue.run, run_id: queue.run, task_id: `${queue.user}-busy` }
+  const place = { project: 'web', host, repository, path: `${repository}/x`, branch: 'x' }
+  const stands = { state: 'left', begun_at: at, left_at: at, changed: [], fence: queue.fence }
+  const nothing = { base: null, salvage: null, kept_because: null }
+  const worktree = { ...whose, ...place, ...stands, ...nothing }
+  await daemon.ok('worktree.record', { repository, host, fence, worktree, agent: 'ada' })
+  return { repository, host, fence }
 }
 
 async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue']> {
@@ -76,7 +94,15 @@ async function putApart({ place }: Served, key: string) {
  * For every operation an input that ada may ask with success: what then refuses it is what the test
  * is about. The type asks for a sample as soon as an operation is added.
  */
-export function samplesFor({ held, task, token, group, queue, memory }: Scene): Map<Name, object> {
+export function samplesFor({
+  held,
+  task,
+  token,
+  group,
+  queue,
+  memory,
+  entered,
+}: Scene): Map<Name, object> {
   const { name } = held
   const { user, waiting, cancelled } = queue
   const run = { id: queue.run, fence: queue.fence }
@@ -118,7 +144,7 @@ export function samplesFor({ held, task, token, group, queue, memory }: Scene): 
     'worktree.list': { limit: 5 },
     'worktree.get': { id: queue.run },
     'worktree.enter': { repository: `/sample/${name}`, process: ownProcess(), group },
-    'worktree.record': { repository: '/sample', host: 'h', fence: held.fence },
+    'worktree.record': entered,
     'reserve.add': { paths: [`src/${name}/**`], checkout: '/sample' },
     'reserve.touch': { paths: [`src/${name}/a.ts`], checkout: '/sample', mode: 'auto' },
     'reserve.check': { paths: [`src/${name}/a.ts`], checkout: '/sample' },

@@ -1,5 +1,5 @@
 import { keyOf, type Ready, type Task } from '../../src/core/rows.ts'
-import type { Lane, Share } from '../../src/core/queue/rows.ts'
+import type { Lane, Resource, Share } from '../../src/core/queue/rows.ts'
 import { mustHold } from './broken.ts'
 import { byRank, countersOf, laneKey, type Look, QueueRows } from './queue_look.ts'
 
@@ -50,13 +50,21 @@ const same = (a: string[], b: string[]) => a.toSorted().join() === b.toSorted().
 
 /** A run in progress counts against each limit of its task, exactly once, as long as it lasts. */
 function checkTerms({ tasks, look }: QueueRows): void {
+  const resources = look.rows<Resource>('resources', '')
   for (const task of tasks) {
     if (task.run_id === null) continue
     const lease = look.get('lease', `task:${task.id}`)
     const limits = lease?.terms?.limits ?? []
-    mustHold('S8', same(limits, countersOf(task)), () => {
-      return `task ${task.id} runs for ${countersOf(task).join()} but counts ${limits.join()}`
+    const lends = resources.filter(({ lent }) => Object.values(lent).includes(`task:${task.id}`))
+    const all = [...countersOf(task), ...lends.map(({ key }) => key)]
+    mustHold('S8', same(limits, all), () => {
+      return `task ${task.id} runs for ${all.join()} but counts ${limits.join()}`
     })
+    // A value that two have is recorded for one of them only.
+    for (const { name, lent } of lends) {
+      const value = lease?.terms?.lent?.[name] ?? ''
+      mustHold('R54', lent[value] === `task:${task.id}`, () => `${value} of ${name} is lent twice`)
+    }
     const until_ms = lease?.terms?.until_ms ?? Number.POSITIVE_INFINITY
     mustHold('R20', lease!.expires_ms <= until_ms, () => {
       return `task ${task.id} outlasts its limit: ${JSON.stringify(lease)}`

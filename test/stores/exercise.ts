@@ -18,6 +18,7 @@ import { exerciseMoves } from './exercise/moves.ts'
 import { exerciseProcesses } from './exercise/processes.ts'
 import { exerciseQueueAgents } from './exercise/queue_agents.ts'
 import { exerciseQueueExplain } from './exercise/queue_explain.ts'
+import { exerciseQueueResources } from './exercise/queue_resources.ts'
 import { exerciseQueueLanes } from './exercise/queue_lanes.ts'
 import { exerciseQueueLimits } from './exercise/queue_limits.ts'
 import { exerciseQueueOrder } from './exercise/queue_order.ts'
@@ -78,6 +79,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueSettling(begin)
     exerciseQueueExplain(begin)
     exerciseLanding(begin)
+    exerciseQueueResources(begin)
     exerciseReservations(begin)
     exerciseStats(begin)
     exerciseStuck(begin)

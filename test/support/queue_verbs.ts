@@ -131,7 +131,7 @@ export class QueueVerbs extends Verbs {
 
   /** As many at once as there are free slots. */
   dispatchAll(name: string, process: ProcessRef, most = 32): Promise<Claim[]> {
-    const { token_hash: _, ...ask } = this.dispatchAsk(name, process, 60_000)
+    const { token_hash: _one, ...ask } = this.dispatchAsk(name, process, 60_000)
     const token_hashes = Array.from({ length: most }, (_, i) => `token-${name}-${tokens}.${i}`)
     return this.store.write((view) => dispatchAll(view, { ...ask, token_hashes }))
   }

@@ -24,7 +24,7 @@ function working(body: string, { worktrees = {}, ...more }: Json = {}) {
 
 const COMMIT = 'git -c user.name=x -c user.email=x@x commit -q --no-verify'
 
-test('a run works in a worktree of its own; what it did not commit is saved before it goes', async () => {
+test('a run has its own worktree; what it did not commit is saved before it goes', async () => {
   const { at, repo, ok, left } = working(
     `begin; pwd > "$OUT/pwd"; git branch --show-current > "$OUT/branch"
      echo two > a.txt; ${COMMIT} -am Two; [ "$LEASEHOLD_TASK" = 43 ] && exit 0
@@ -61,7 +61,7 @@ test('a run works in a worktree of its own; what it did not commit is saved befo
   expect((await ok('worktree', 'list')).items).toEqual([])
 })
 
-test('a retry goes on where the former run stopped, whose work is saved under its own name', async () => {
+test('a retry goes on where the former run stopped, whose work is saved', async () => {
   const { at, repo, left } = working(
     `begin; cat a.txt >> "$OUT/seen"; echo "$LEASEHOLD_RUN" >> a.txt; touch .git-less
      [ "$LEASEHOLD_RUN" = 7.2 ] || exit 1`,
@@ -79,7 +79,8 @@ test('a retry goes on where the former run stopped, whose work is saved under it
 
 test('setup and teardown are part of the run, copies are there, and values are lent', async () => {
   const { at, repo, left } = working(
-    `begin; cat .env >> "$OUT/env"; cat made >> "$OUT/env"; echo "$LEASEHOLD_RESOURCE_PORTS" >> "$OUT/port"
+    `begin; cat .env >> "$OUT/env"; cat made >> "$OUT/env"
+     echo "$LEASEHOLD_RESOURCE_PORTS" >> "$OUT/port"
      [ "$LEASEHOLD_TASK" = a ] && until_there go; finish`,
     {
       worktrees: {

@@ -114,7 +114,7 @@ export interface Resource {
   /** As the configuration names them, and whose runs are lent one. */
   offered: string[]
   projects: string[]
-  /** Which value is lent to the holder of which lock; one that is no longer offered is let run out. */
+  /** Which value is lent for which lock; one that is no longer offered is let run out. */
   lent: Record<string, string>
 }
 

@@ -17,6 +17,8 @@ export interface EnterRepository {
   process: ProcessRef
   /** The caller's own group, git commands included: nobody else enters before it is gone. */
   group: GroupRef
+  /** The run that it is for; without one, a keeper asks. */
+  run?: { task_id: string; fence: number } | undefined
 }
 
 /** A worktree, and whether the run that has it is over. */
@@ -24,9 +26,13 @@ export interface SeenWorktree extends Worktree {
   is_over: boolean
 }
 
-/** Takes the lock of a repository; refuses with `held`. Answers what is recorded of it here. */
+/**
+ * Takes the lock of a repository; refuses with `held`, and at once when the run that it is for is
+ * over. Answers what is recorded of the repository here.
+ */
 export function enterRepository(view: View, ask: EnterRepository, caller: Caller) {
-  const { repository, ttl_ms, process, group } = ask
+  const { repository, ttl_ms, process, group, run } = ask
+  if (run) checkFence(view, lockOf(run.task_id), run.fence, caller)
   const name = repositoryLock(process.host, repository)
   const taking = { names: [name], ttl_ms, process, priority: 5, takeover: false }
   const [lease] = acquireLocks(view, taking, caller) as [Lease]
@@ -55,6 +61,7 @@ export function getWorktree(view: View, id: string): Worktree {
   throw noWorktree(id)
 }
 
+/** `not_found`, for an id that no worktree has. */
 export function noWorktree(id: string): Refusal {
   return new Refusal('not_found', `There is no worktree ${word(id)}`, {
     next: 'See what there is: leasehold worktree list',

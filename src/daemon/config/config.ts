@@ -76,14 +76,17 @@ function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
 
 /** Names of projects become folders, and what is lent has to be there. */
 function lentProblems(said: FileConfig | undefined): string[] {
-  return Object.entries(said?.projects ?? {}).flatMap(([name, { resources, worktrees }]) => [
-    ...resources
-      .filter((each) => said?.resources[each] === undefined)
-      .map((each) => `projects.${name}.resources: there is no resource ${each}`),
-    ...(worktrees && worktrees.folder === undefined && /^\.|\//.test(name)
-      ? [`projects.${name}.worktrees needs a folder: the name of the project cannot be one`]
-      : []),
-  ])
+  const problems: string[] = []
+  for (const [name, { resources, worktrees }] of Object.entries(said?.projects ?? {})) {
+    for (const each of resources) {
+      if (said?.resources[each] !== undefined) continue
+      problems.push(`projects.${name}.resources: there is no resource ${each}`)
+    }
+    if (worktrees && worktrees.folder === undefined && /^\.|\//.test(name)) {
+      problems.push(`projects.${name}.worktrees.folder is missing: its name cannot be a folder`)
+    }
+  }
+  return problems
 }
 
 function memoryProblems(said: FileConfig | undefined, env: NodeJS.ProcessEnv): string[] {

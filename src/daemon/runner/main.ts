@@ -1,8 +1,11 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
+import { plant, type Promised } from '../../core/planted.ts'
 import { attempt } from '../../core/attempt.ts'
 import { takeMark } from '../../machine/group.ts'
 import { EXITS, Runner } from './runner.ts'
 import { parseSpec } from './spec.ts'
+
+declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
 /** Until the end of the pipe; nothing when there is none. */
 const readSpec = () => attempt(() => readFileSync(0, 'utf8'), '')
@@ -17,6 +20,11 @@ function letGo(): void {
     }
     openSync('/dev/null', fd === 0 ? 'r' : 'w')
   }
+}
+
+// A bundle of its own has a switch of its own: see the command line's.
+if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
+  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
 }
 
 takeMark()

@@ -13,7 +13,7 @@ import { step } from '../steps.ts'
 import { RunAsking } from './asking.ts'
 import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
-import type { Ask } from '../worktrees/entered.ts'
+import type { AskTrees } from '../worktrees/entered.ts'
 import { RunTree } from '../worktrees/run_tree.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -51,7 +51,7 @@ export class Runner {
     const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }
     this.asking = new RunAsking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
     this.notes = new Notes(spec)
-    const ask: Ask = (name, input) => this.asking.insist(name, input)
+    const ask: AskTrees = (name, input) => this.asking.insist(name, input)
     if (spec.worktree) this.tree = new RunTree(ask, spec.worktree)
   }
 

@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { Worktree } from '../../core/rows.ts'
@@ -96,6 +105,9 @@ class Capture {
     const own = join(this.admin, 'index')
     if (existsSync(own)) {
       copyFileSync(own, this.index)
+      // Git tells by the age of the index which files it has to look into: those just as young.
+      const written = Math.floor(statSync(own).mtimeMs / 1000)
+      utimesSync(this.index, written, written)
       const { code } = await tryGit(this.location, ['ls-files', '--error-unmatch', '.'], this.at)
       // Only what git cannot read at all is given up: 1 says that nothing is in it.
       if (code <= 1) {

@@ -1,4 +1,4 @@
-import type { SeenWorktree } from '../../core/queue/worktree.ts'
+import { repositoryLock, type SeenWorktree } from '../../core/queue/worktree.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { ownGroup } from '../../machine/group.ts'
@@ -6,7 +6,7 @@ import { host, ownProcess } from '../../machine/process.ts'
 import { keepRenewing } from '../../reach/renewing.ts'
 
 /** Asks the engine until it answers; refusals are thrown. */
-export type Ask = (
+export type AskTrees = (
   name: 'worktree.enter' | 'worktree.record',
   input: Record<string, unknown>,
 ) => Promise<unknown>
@@ -28,11 +28,12 @@ export interface Entered {
  * git command that it has started: if it dies, those are stopped first.
  */
 export async function inRepository<T>(
-  ask: Ask,
+  ask: AskTrees,
   repository: string,
   work: (entered: Entered) => Promise<T>,
+  run?: { task_id: string; fence: number },
 ): Promise<T> {
-  const { fence, items } = await enter(ask, repository)
+  const { fence, items } = await enter(ask, repository, run)
   const record = async (change: Record<string, unknown>) =>
     void (await ask('worktree.record', { repository, host, fence, ...change }))
   const endRenewing = keepRenewing({ ttl_ms: ENTERED_MS, renew: () => record({}) })
@@ -49,16 +50,19 @@ export async function inRepository<T>(
   }
 }
 
-async function enter(ask: Ask, repository: string) {
+async function enter(ask: AskTrees, repository: string, run?: object) {
   const group = ownGroup()
   // Without a group that can be stopped, a killed program's git would work on unseen.
   if (!group) throw new Refusal('internal', 'only a program with a group of its own may enter')
+  const lock = repositoryLock(host, repository)
   for (;;) {
     try {
-      const input = { repository, process: ownProcess(), group }
+      const input = { repository, process: ownProcess(), group, ...(run && { run }) }
       return (await ask('worktree.enter', input)) as { fence: number; items: SeenWorktree[] }
     } catch (error) {
-      if (!isRefusal(error, 'held')) throw error
+      // Of the run's own lock: it is over.
+      const isOurs = isRefusal(error, 'held') && error.details['name'] === lock
+      if (!isOurs) throw error
     }
     await new Promise((again) => void setTimeout(again, PAUSE_MS * (0.5 + Math.random())))
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { DAY_MS } from '../../core/retention.ts'
 import { inUseBy, noWorktree, type SeenWorktree } from '../../core/queue/worktree.ts'
-import { type Ask, type Entered, inRepository } from './entered.ts'
+import { type AskTrees, type Entered, inRepository } from './entered.ts'
 import type { KeeperSpec } from './keeper.ts'
 import { removeWorktree } from './remove.ts'
 import { leaveTree, settleTree } from './settle.ts'
@@ -15,7 +15,7 @@ const DEFAULT: SalvageRules = { ignored: null, bytes_max: 1024 ** 2 }
  * Does what a keeper is asked to in one repository of this host. Answers why a worktree that was to
  * be removed is kept; undefined when it is gone, or nothing was to be removed.
  */
-export function keepRepository(ask: Ask, spec: KeeperSpec): Promise<string | undefined> {
+export function keepRepository(ask: AskTrees, spec: KeeperSpec): Promise<string | undefined> {
   return inRepository(ask, spec.repository, async (entered) => {
     if (spec.id === null) return keepAll(entered, spec)
     const tree = entered.items.find(({ id }) => id === spec.id)

@@ -5,7 +5,7 @@ import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { host } from '../../machine/process.ts'
 import { step } from '../steps.ts'
-import { type Ask, type Entered, inRepository } from './entered.ts'
+import { type AskTrees, type Entered, inRepository } from './entered.ts'
 import { settleTree } from './settle.ts'
 import { adminOf, branchRef, gitAt, gonePath, removingPath, type WorktreeRules } from './tree.ts'
 
@@ -29,18 +29,24 @@ export interface Made {
  * Makes a worktree for a run, or takes the one that an earlier run of the task has left. Refuses in
  * words where that cannot be done: no repository, a bare one, no commit, no such base.
  */
-export async function makeWorktree(ask: Ask, making: MakeAsk): Promise<Made> {
+export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made> {
+  const { task_id, fence } = making
   const repository = await repositoryAt(making.folder)
-  const worktree = await inRepository(ask, repository.common, async (entered) => {
-    const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
-    const made = left ? taken(left, making) : await begin(entered, making, repository)
-    if (!left) await add(made, repository)
-    copyIgnored(repository.top, made.path, making.rules.copy)
-    step('worktree:copied')
-    const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
-    await entered.record(ready)
-    return ready
-  })
+  const worktree = await inRepository(
+    ask,
+    repository.common,
+    async (entered) => {
+      const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
+      const made = left ? taken(left, making) : await begin(entered, making, repository)
+      if (!left) await add(made, repository)
+      copyIgnored(repository.top, made.path, making.rules.copy)
+      step('worktree:copied')
+      const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
+      await entered.record(ready)
+      return ready
+    },
+    { task_id, fence },
+  )
   return { worktree, cwd: join(worktree.path, repository.inside) }
 }
 
@@ -103,8 +109,8 @@ async function freeName(folder: string, repository: string, run_id: string) {
 
 async function add(made: Worktree, { top }: Repository): Promise<void> {
   mkdirSync(dirname(made.path), { recursive: true, mode: 0o700 })
-  const begin = ['--no-track', '-b', made.branch, '--', made.path, made.base!]
-  await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...begin])
+  const named = ['--no-track', '-b', made.branch, '--', made.path, made.base!]
+  await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...named])
   step('worktree:added')
   // As a step of its own: what is sparse in the main checkout stays so.
   await git(made.path, ['reset', '--quiet', '--hard'], gitAt(made, made.path))

@@ -60,7 +60,7 @@ export async function clear(entered: Entered, tree: Worktree): Promise<void> {
   const ref = branchRef(tree)
   const tip = await commitOf(repository, ref)
   const isKept = tip !== undefined && (tip === tree.base || (await isHeld(repository, tip, ref)))
-  if (isKept) await git(repository, ['update-ref', '-d', ref, tip])
+  if (isKept || (tip && planted('R54'))) await git(repository, ['update-ref', '-d', ref, tip])
   step('worktree:unnamed')
   await entered.gone(tree.id)
 }

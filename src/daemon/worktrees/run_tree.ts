@@ -1,5 +1,5 @@
 import type { Worktree } from '../../core/rows.ts'
-import { type Ask, inRepository } from './entered.ts'
+import { type AskTrees, inRepository } from './entered.ts'
 import { makeWorktree, type Made, type MakeAsk } from './make.ts'
 import { leaveTree } from './settle.ts'
 
@@ -19,7 +19,7 @@ export class RunTree {
   private made: Made | undefined
 
   constructor(
-    private readonly ask: Ask,
+    private readonly ask: AskTrees,
     private readonly making: MakeAsk,
   ) {}
 

@@ -18,7 +18,7 @@ import {
 } from '../../core/view.ts'
 import { AHEAD } from '../../core/ahead.ts'
 import type { EventDraft } from '../../core/event.ts'
-import { instantOf } from './clock.ts'
+import { type Instant, instantOf } from './clock.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
@@ -29,12 +29,6 @@ export const FENCES_PER_EPOCH = 2 ** 40
 const FIRST_PAGE = 4
 
 const NONE: never[] = []
-
-export interface Instant {
-  now: number
-  wall: number
-  at: string
-}
 
 /** What a whole batch has decided so far, over the committed rows. */
 export class Batch {

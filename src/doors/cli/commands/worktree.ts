@@ -62,6 +62,6 @@ async function keep(self: Command, enter: Enter, want: 'salvage' | 'remove', id:
 
 /** `conflict`: it would be lost. */
 function kept({ id, path }: SeenWorktree, why: string): Refusal {
-  const next = `Look: leasehold worktree diff ${id}. To keep it all: leasehold worktree salvage ${id}`
+  const next = `Look: leasehold worktree diff ${id}. To save all: leasehold worktree salvage ${id}`
   return new Refusal('conflict', `Worktree ${id} is kept: ${why}`, { next, details: { id, path } })
 }

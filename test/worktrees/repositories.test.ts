@@ -1,0 +1,278 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AskTrees } from '../../src/daemon/worktrees/entered.ts'
+import { makeWorktree } from '../../src/daemon/worktrees/make.ts'
+import { keepRepository } from '../../src/daemon/worktrees/keep.ts'
+import type { WorktreeRules } from '../../src/daemon/worktrees/tree.ts'
+import { MARK, newMark, takeMark } from '../../src/machine/group.ts'
+import { machine } from '../../src/machine/machine.ts'
+import { ownProcess } from '../../src/machine/process.ts'
+import { call } from '../../src/operations/call.ts'
+import type { Operation } from '../../src/operations/operation.ts'
+import * as worktrees from '../../src/operations/worktrees.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
+import { GitRepo, gitIn, gitRepo } from '../support/git_repo.ts'
+import { callerOf, expectRefusal, openSqlite, temporaryFolder } from '../support/helpers.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
+
+const RULES: WorktreeRules = {
+  base: null,
+  folder: '',
+  copy: [],
+  setup: null,
+  teardown: null,
+  retry: 'same',
+  keep: { days: null, bytes: null },
+  salvage: { ignored: null, bytes_max: 1000 },
+}
+
+let store: Store
+let verbs: QueueVerbs
+let tasks = 0
+const caller = callerOf('run', { process: ownProcess(), admin: true })
+const ask: AskTrees = (name, input) => {
+  const operation = name === 'worktree.enter' ? worktrees.enter : worktrees.record
+  return call(store, operation as unknown as Operation, input, caller)
+}
+
+beforeAll(() => {
+  store = openSqlite(temporaryFolder(), machine)
+  verbs = new QueueVerbs(store)
+  // As a runner has it, so that what it has started could be stopped.
+  process.env[MARK] = newMark()
+  takeMark()
+})
+afterAll(() => store.close())
+
+/** A worktree of a new run in `folder`; `end` ends the run, as if its runner had been killed. */
+async function made(folder: string, more: Partial<WorktreeRules> = {}) {
+  const task = await verbs.add(`task ${(tasks += 1)}`, caller, { project: 'web' })
+  const { run } = await verbs.claim(task.id, caller)
+  const { id: run_id, fence } = run
+  const rules = { ...RULES, folder: join(dirname(folder), `trees ü ${run_id}`), ...more }
+  const making = { run_id, task_id: task.id, fence, project: 'web', folder, rules }
+  const { worktree, cwd } = await makeWorktree(ask, making)
+  const tree = new GitRepo(worktree.path)
+  const { repository, id } = worktree
+  const keep = (want: 'settle' | 'salvage' | 'remove') => {
+    const { keep: kept, salvage } = rules
+    const spec = { place: {}, repository, rules: { web: { keep: kept, salvage } }, want }
+    return keepRepository(ask, { ...spec, id: want === 'settle' ? null : id })
+  }
+  const end = async () => {
+    await verbs.release(`task:${task.id}`, caller)
+  }
+  const row = () => store.read((view) => view.get('worktree', id))
+  return { worktree, tree, cwd, keep, end, row, saved: `refs/leasehold/salvage/${run_id}` }
+}
+
+/** Every file of a commit, with what is in it. */
+const filesAt = (repo: GitRepo, ref: string) =>
+  Object.fromEntries(
+    repo
+      .git('-c', 'core.quotePath=false', 'ls-tree', '-r', '--name-only', ref)
+      .split('\n')
+      .map((path) => [path, repo.git('show', `${ref}:${path}`)]),
+  )
+
+test('all that a run left is saved: staged, new, deleted, hidden, ignored', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'räpo'), {
+    'a.txt': 'a',
+    'gone.txt': 'x',
+    'hidden.txt': 'h',
+    'skipped.txt': 's',
+    folder: 'was a file',
+  })
+  repo.commit('Ignore', { '.gitignore': '*.log\nbuild/\n' })
+  const { tree, end, keep, row, saved, worktree } = await made(repo.top)
+  tree.write({ 'a.txt': 'staged' }).git('add', 'a.txt')
+  tree.write({ 'a.txt': 'written', 'new ü/ b': 'new', 'run.log': 'small', 'build/x': 'built' })
+  tree.write({ 'big.log': 'x'.repeat(2000) })
+  tree.git('rm', '-q', 'gone.txt')
+  tree.git('update-index', '--assume-unchanged', 'hidden.txt')
+  tree.git('update-index', '--skip-worktree', 'skipped.txt')
+  rmSync(join(worktree.path, 'folder'))
+  tree.write({ 'hidden.txt': 'hidden edit', 'skipped.txt': 'skipped edit', 'folder/file': 'now' })
+  writeFileSync(join(repo.top, '.git/worktrees', 'x.lock'), '')
+  writeFileSync(join(repo.top, `.git/worktrees/${worktree.path.split('/').at(-1)}/index.lock`), '')
+  const before = tree.git('status', '--porcelain')
+  await end()
+  await keep('settle')
+    .then(() => row())
+    .then((left) => expect(left?.state).toBe('left'))
+  expect(filesAt(repo, saved)).toEqual({
+    '.gitignore': '*.log\nbuild/',
+    'a.txt': 'written',
+    'hidden.txt': 'hidden edit',
+    'skipped.txt': 'skipped edit',
+    'folder/file': 'now',
+    'new ü/ b': 'new',
+    'run.log': 'small',
+  })
+  expect(repo.git('show', `${saved}^2:a.txt`)).toBe('staged')
+  expect((await row())?.salvage?.left_out).toEqual(['big.log (ignored, 2000 bytes)'])
+  // The worktree is as it was; its stale lock is gone, and no lock of others.
+  expect(tree.git('status', '--porcelain')).toBe(before)
+  expect(existsSync(join(repo.top, '.git/worktrees/x.lock'))).toBe(true)
+})
+
+test('what a person changed after it was saved is kept, and what is cloned into it', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const one = await made(repo.top)
+  one.tree.write({ 'a.txt': 'agent' })
+  await one.end()
+  await one.keep('settle')
+  one.tree.write({ 'a.txt': 'person' })
+  expect(await one.keep('remove')).toBe('it has changes that are not committed')
+  expect(readFileSync(join(one.worktree.path, 'a.txt'), 'utf8')).toBe('person')
+  expect((await one.row())?.kept_because).toBe('it has changes that are not committed')
+  await one.keep('salvage')
+  expect(await one.keep('remove')).toBeUndefined()
+  expect(repo.git('show', `${one.saved}:a.txt`)).toBe('person')
+  expect(repo.git('log', '--format=%s', one.saved)).toContain('Salvage')
+
+  const two = await made(repo.top)
+  gitIn(two.worktree.path, 'clone', '-q', repo.top, 'inner')
+  gitIn(two.worktree.path, 'init', '-q', 'empty')
+  writeFileSync(join(two.worktree.path, 'inner/only here'), 'x')
+  await two.end()
+  expect(await two.keep('remove')).toMatch(/^a part of it is saved nowhere: .*inner\//)
+  expect(existsSync(join(two.worktree.path, 'inner/only here'))).toBe(true)
+})
+
+test('commits of a detached HEAD and a merge under way are saved', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const { tree, end, keep, saved, worktree } = await made(repo.top, {
+    keep: { days: 0, bytes: null },
+  })
+  tree.git('checkout', '-q', '--detach')
+  const loose = tree.commit('Loose', { 'loose.txt': 'x' })
+  await end()
+  await keep('settle')
+  expect(repo.git('merge-base', '--is-ancestor', loose, saved)).toBe('')
+  expect(existsSync(worktree.path)).toBe(false)
+  const other = await made(repo.top)
+  repo.commit('Theirs', { 'a.txt': 'theirs' })
+  other.tree.commit('Ours', { 'a.txt': 'ours' })
+  expect(() => other.tree.git('merge', '-q', 'main')).toThrow()
+  await other.end()
+  await other.keep('settle')
+  expect(repo.git('show', `${other.saved}:a.txt`)).toContain('<<<<<<<')
+  expect(repo.git('log', '--format=%s', other.saved)).toContain('Theirs')
+})
+
+test('an agent that removes .git, or the whole worktree, loses no commit', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const folder = join(repo.top, '.leasehold/worktrees')
+  const one = await made(repo.top, { folder })
+  one.tree.write({ 'a.txt': 'mine', 'b.txt': 'new' })
+  rmSync(join(one.worktree.path, '.git'))
+  await one.end()
+  await one.keep('settle')
+  expect(filesAt(repo, one.saved)).toMatchObject({ 'a.txt': 'mine', 'b.txt': 'new' })
+  expect(repo.git('status', '--porcelain')).toBe('')
+  const two = await made(repo.top, { folder })
+  const commit = two.tree.commit('Done', { 'c.txt': 'c' })
+  rmSync(two.worktree.path, { recursive: true })
+  await two.end()
+  expect(await two.keep('remove')).toContain('only its branch')
+  expect(repo.head(two.worktree.branch)).toBe(commit)
+})
+
+test('names that another store left in the repository are not used again', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const folder = join(dirname(repo.top), 'trees')
+  repo.git('branch', `leasehold/${tasks + 1}-1`)
+  const { worktree, end, keep } = await made(repo.top, { folder })
+  expect(worktree.branch).toMatch(/-1-2$/)
+  await end()
+  await keep('settle')
+  await keep('remove')
+  expect(Object.keys(repo.refs('refs/heads'))).toHaveLength(2)
+})
+
+test('a project in a folder begins there; a base that is not there is refused', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'), { 'packages/wéb/x': '1' })
+  const { cwd, worktree } = await made(join(repo.top, 'packages/wéb'))
+  expect(cwd).toBe(join(worktree.path, 'packages/wéb'))
+  const refused = await expectRefusal(made(repo.top, { base: 'no-such' }), 'invalid')
+  expect(refused.message).toBe('There is no branch or commit no-such to begin at')
+})
+
+test('hooks are not run, and a husky folder is as it was', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'), { '.husky/pre-commit': 'exit 1\n' })
+  repo.git('config', 'core.hooksPath', '.husky')
+  for (const name of ['post-checkout', 'pre-commit', 'reference-transaction']) {
+    const script = `#!/bin/sh\necho "$0" >> "${repo.top}/ran"; exit 1\n`
+    writeFileSync(join(repo.top, '.husky', name), script, { mode: 0o755 })
+  }
+  repo.git('-c', 'core.hooksPath=/dev/null', 'add', '--all')
+  repo.git('-c', 'core.hooksPath=/dev/null', 'commit', '-qm', 'Hooks')
+  const { tree, end, keep, saved } = await made(repo.top)
+  tree.write({ 'a.txt': 'x' })
+  await end()
+  await keep('settle')
+  expect(repo.git('show', `${saved}:a.txt`)).toBe('x')
+  expect(existsSync(join(repo.top, 'ran'))).toBe(false)
+})
+
+test('a sparse checkout stays sparse, and a shallow clone works', async () => {
+  const folder = temporaryFolder()
+  const repo = gitRepo(join(folder, 'repo'), { 'in/a': '1', 'out/b': '2' })
+  repo.commit('Second', { 'in/a': '3' })
+  gitIn(folder, 'clone', '-q', '--depth', '1', `file://${repo.top}`, 'shallow')
+  const shallow = new GitRepo(join(folder, 'shallow'))
+  shallow.git('sparse-checkout', 'set', 'in')
+  const { tree, worktree, end, keep, saved } = await made(shallow.top)
+  expect(readdirSync(worktree.path).toSorted()).toEqual(['.git', '.gitignore', 'in'])
+  tree.write({ 'in/new': 'x', 'out/other': 'y' })
+  await end()
+  await keep('settle')
+  expect(filesAt(shallow, saved)).toMatchObject({ 'in/new': 'x', 'out/other': 'y', 'out/b': '2' })
+})
+
+test('pointers of LFS are plain files, and a filter that fails loses nothing', async () => {
+  const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n'
+  const repo = gitRepo(join(temporaryFolder(), 'repo'), { 'big.bin': pointer })
+  repo.commit('Attributes', { '.gitattributes': '*.bin filter=lfs\n' })
+  const { tree, end, keep, saved, worktree } = await made(repo.top)
+  expect(readFileSync(join(worktree.path, 'big.bin'), 'utf8')).toBe(pointer)
+  repo.git('config', 'filter.lfs.clean', 'false')
+  repo.git('config', 'filter.lfs.required', 'true')
+  tree.write({ 'big.bin': 'real bytes', 'b.txt': 'more' })
+  await end()
+  await keep('settle')
+  expect(filesAt(repo, saved)).toMatchObject({ 'big.bin': 'real bytes', 'b.txt': 'more' })
+})
+
+test('submodules: not filled in by us; once they have files the worktree is kept', async () => {
+  const folder = temporaryFolder()
+  const lib = gitRepo(join(folder, 'lib'), { 'lib.txt': '1' })
+  const repo = gitRepo(join(folder, 'repo'))
+  const allow = ['-c', 'protocol.file.allow=always']
+  repo.git(...allow, 'submodule', '--quiet', 'add', lib.top, 'vendor/lib')
+  repo.commit('Submodule')
+  const empty = await made(repo.top)
+  await empty.end()
+  expect(await empty.keep('remove')).toBeUndefined()
+  const { tree, end, keep, worktree } = await made(repo.top)
+  tree.git(...allow, 'submodule', '--quiet', 'update', '--init')
+  writeFileSync(join(worktree.path, 'vendor/lib/lib.txt'), 'changed')
+  await end()
+  expect(await keep('remove')).toBe('a part of it is saved nowhere: vendor/lib/')
+  expect(readFileSync(join(worktree.path, 'vendor/lib/lib.txt'), 'utf8')).toBe('changed')
+})
+
+test('what a person locked, or a run still has, is not removed', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const { worktree, end, keep } = await made(repo.top)
+  await expectRefusal(keep('remove'), 'held')
+  await end()
+  repo.git('worktree', 'lock', '--reason', 'I look at it', worktree.path)
+  expect(await keep('remove')).toBe('somebody has locked it: I look at it')
+  repo.git('worktree', 'unlock', worktree.path)
+  mkdirSync(join(dirname(repo.top), 'elsewhere'))
+  repo.git('worktree', 'move', worktree.path, join(dirname(repo.top), 'elsewhere'))
+  expect(await keep('remove')).toContain('it was moved to')
+})

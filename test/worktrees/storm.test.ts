@@ -1,0 +1,209 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Looking } from '../faults/dispatch_crash.ts'
+import { Random } from '../simulation/random.ts'
+import { list } from '../../src/operations/worktrees.ts'
+import {
+  argvOf,
+  type Dispatching,
+  dispatching,
+  eventually,
+  killAll,
+} from '../support/dispatching.ts'
+import { script, signal } from '../support/dispatching.ts'
+import { type GitRepo, gitRepo } from '../support/git_repo.ts'
+import { TEST_CLI } from '../support/processes.ts'
+import type { Json } from '../doors/serving.ts'
+
+const IS_LONG = process.env['FAULTS'] === 'long'
+const RUNS = Number(process.env['RUNS'] ?? (IS_LONG ? 1000 : 6))
+/** With a bug as coarse as removal by force, few are enough. */
+const PLANTED_RUNS = 4
+const SEED = Number(process.env['SEED'] ?? 20)
+
+/** Where programs of ours stop themselves, to be killed there; '': at any time. */
+const STEPS = [
+  ...[
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    'runner:spec',
+    'runner:gated',
+    'runner:started',
+    'runner:running',
+    'runner:exited',
+  ],
+  ...['runner:left', 'worktree:begun', 'worktree:added', 'worktree:filled', 'worktree:copied'],
+  ...['worktree:salvaging', 'worktree:salvaged', 'worktree:removing', 'worktree:aside'],
+  ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed'],
+]
+
+/**
+ * Writes lines, each different from every other, and after each tells the ledger, which is outside:
+ * what stands there was written. Commits now and then, and never takes anything back.
+ */
+const AGENT = `begin
+for pid in $(cat "$OUT/port-$LEASEHOLD_RESOURCE_PORTS" 2>/dev/null); do
+  if grep -q '^State:.[^ZX]' "/proc/$pid/status" 2>/dev/null; then wrong "port lent twice"; fi
+done
+echo $$ >> "$OUT/port-$LEASEHOLD_RESOURCE_PORTS"
+COMMIT='git -c user.name=x -c user.email=x@x commit -q -m More'
+i=0
+while [ $i -lt 8 ]; do
+  i=$((i + 1))
+  word="word-$LEASEHOLD_FENCE-$i-end"
+  case $((($LEASEHOLD_FENCE + i) % 4)) in
+    0) echo "$word" >> a.txt ;;
+    1) echo "$word" >> "new $LEASEHOLD_FENCE" ;;
+    2) echo "$word" >> "ignored $LEASEHOLD_FENCE.log" ;;
+    3) echo "$word" >> staged.txt; git add staged.txt ;;
+  esac && echo "$word" >> "$OUT/ledger"
+  [ $((($LEASEHOLD_FENCE + i) % 5)) = 0 ] && git add -A && $COMMIT
+  sleep 0.02
+done
+if [ $(($LEASEHOLD_FENCE % 3)) = 0 ]; then
+  git checkout -q --detach && date > late && git add late && $COMMIT
+fi
+[ $(($LEASEHOLD_FENCE % 4)) != 0 ] && finish`
+
+const CONFIG = {
+  runs: { ttl_seconds: 5, grace_seconds: 0.2 },
+  slots: { max: 6 },
+  resources: { ports: '5100-5104' },
+  agents: { worker: script(AGENT) },
+}
+
+/** All bytes that a ref leads to, and those of files in worktrees that are there. */
+function reachable(repo: GitRepo, trees: Json[]): string {
+  const objects = repo.git('rev-list', '--objects', '--all').split('\n')
+  const ids = objects.map((line) => line.split(' ')[0]).join('\n')
+  const batch = ['cat-file', '--batch', '--buffer']
+  const kept = execFileSync('git', batch, { cwd: repo.top, input: ids, maxBuffer: 2 ** 30 })
+  const files = trees
+    .filter(({ path }) => existsSync(path))
+    .flatMap(({ path }) => {
+      const names = readdirSync(path, { recursive: true, withFileTypes: true })
+      const found = names
+        .filter((each) => each.isFile())
+        .map((each) => join(each.parentPath, each.name))
+      return found.map((each) => readFileSync(each, 'utf8'))
+    })
+  return [String(kept), ...files].join('\n')
+}
+
+/** What is on disk or among refs, and no row of a worktree tells of. */
+function leftBehind(repo: GitRepo, folder: string, trees: Json[]): string[] {
+  const paths = new Set(trees.map(({ path }) => path))
+  const names = new Set(trees.map(({ path }) => path.split('/').at(-1)))
+  const branches = new Set(trees.map(({ branch }) => `refs/heads/${branch}`))
+  const admin = join(repo.top, '.git/worktrees')
+  const there = existsSync(folder) ? readdirSync(folder) : []
+  const git = readdirSync(join(repo.top, '.git'), { recursive: true, encoding: 'utf8' })
+  return [
+    ...there.filter((name) => !paths.has(join(folder, name))).map((name) => `folder ${name}`),
+    ...(existsSync(admin) ? readdirSync(admin) : []).filter((name) => !names.has(name)),
+    ...Object.keys(repo.refs('refs/heads/leasehold')).filter((ref) => !branches.has(ref)),
+    ...git.filter((name) => name.endsWith('.lock')),
+  ]
+}
+
+/** One of ours, by chance: an agent's command, a runner, a keeper or the daemon. */
+function victim(all: Dispatching, random: Random): number[] {
+  const isOf = (program: string) => all.processes().filter((pid) => argvOf(pid).includes(program))
+  // A git of ours is killed with who started it, never alone: see docs/worktrees.md.
+  const isOurs = (pid: number) => /runner\.cjs|keeper\.cjs|core\.hooksPath/.test(argvOf(pid))
+  const chance = random.below(12)
+  if (chance < 5)
+    return random.some(
+      all.agents().filter((pid) => !isOurs(pid)),
+      1,
+    )
+  if (chance < 9) return random.some(isOf('runner.cjs'), 1)
+  return chance < 11 ? random.some(isOf('keeper.cjs'), 1) : [all.daemon.running.pid]
+}
+
+type Plant = Record<string, string>
+
+async function storm(all: Dispatching, look: Looking, plant: Plant, enough: number) {
+  const random = new Random(SEED)
+  let tasks = 0
+  let kills = 0
+  const count = async (type: string) => (await look.events(type)).length
+  while ((await count('task.claimed')) < enough) {
+    const step = random.pick(STEPS)
+    await all.serve({ ...plant, LEASEHOLD_STOP_AT: step }, TEST_CLI)
+    for (let i = 0; i < 20; i += 1) {
+      const { pending } = await look.status()
+      for (let n = pending.total; n < 8; n += 1) {
+        await look.add(`t-${(tasks += 1)}`, `u${tasks % 10}`, { retries: random.below(3) })
+      }
+      // Killed where they stopped; and, when nobody stops, at any time.
+      await new Promise((later) => void setTimeout(later, random.below(400)))
+      const stopped = all.stopped().filter((pid) => pid !== all.daemon.running.pid)
+      const doomed = stopped.length > 0 ? stopped : victim(all, random)
+      kills += doomed.length
+      for (const pid of doomed) signal(pid, 'SIGKILL')
+      if (doomed.includes(all.daemon.running.pid)) break
+    }
+    await killAll([all.daemon.running.pid])
+  }
+  return { kills, tasks, runs: await count('task.claimed'), begun: await count('run.started') }
+}
+
+async function play(enough: number, plant: Plant = {}) {
+  const all = dispatching()
+  const repo = gitRepo(all.place.path('repo'), { 'a.txt': 'one\n' })
+  repo.commit('Ignore', { '.gitignore': '.leasehold/\n*.log\n' })
+  const folder = all.place.path('trees')
+  // Whatever is safe goes at once, so that removal is at work all the time.
+  const worktrees = { keep: { days: 0 }, retry: SEED % 2 ? 'new' : 'same', folder }
+  const web = { agent: 'worker', path: repo.top, worktrees, resources: ['ports'] }
+  all.configure({ ...CONFIG, projects: { web } })
+  const look = new Looking(all)
+  try {
+    const played = await storm(all, look, plant, enough)
+    await all.serve(plant, TEST_CLI)
+    const trees = await eventually(
+      'all is at rest',
+      async () => {
+        const { pending, active } = await look.status()
+        const { items } = await look.ask(list, { limit: 1000 })
+        const isAtRest = items.every((each: Json) => each.state === 'left' && each.is_over)
+        return pending.total + active.slots_used === 0 && isAtRest && (items as Json[])
+      },
+      120_000,
+    )
+    await killAll([all.daemon.running.pid])
+    await eventually('keepers are gone', () => all.processes().length === 0, 60_000)
+    const words = all.read('ledger').split('\n').filter(Boolean)
+    const kept = reachable(repo, trees)
+    const lost = words.filter((word) => !kept.includes(`${word}\n`))
+    return {
+      ...played,
+      words: words.length,
+      lost,
+      wrong: all.wrong(),
+      left: leftBehind(repo, folder, trees),
+      kept: trees.length,
+    }
+  } finally {
+    await look.close()
+  }
+}
+
+test(`${RUNS} runs, killed anywhere: nothing is lost or left over (seed ${SEED})`, async () => {
+  const { lost, wrong, left, ...played } = await play(RUNS)
+  console.log(`worktrees: ${JSON.stringify(played)}`)
+  expect({ lost, wrong, left }).toEqual({ lost: [], wrong: [], left: [] })
+  expect(played.words).toBeGreaterThan(0)
+}, 3600_000)
+
+test('worktrees that are removed by force are noticed', async () => {
+  const { lost } = await play(PLANTED_RUNS, { LEASEHOLD_PLANT: 'R54' })
+  expect(lost.length).toBeGreaterThan(0)
+}, 3600_000)
