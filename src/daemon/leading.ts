@@ -66,6 +66,7 @@ export class Leading {
       return door.listen({ host: '127.0.0.1', port: 0 })
     })
     store.leader = undefined
+    this.follower.rest()
     const { secret } = door
     await store.leaders!.write({ fence: role.fence, address, secret, host, version })
   }
@@ -75,6 +76,7 @@ export class Leading {
     const { store, door } = this
     this.door = undefined
     store.leader = this.follower
+    this.follower.resume()
     // If it cannot be cleared, it leads to nobody.
     await store.leaders!.clear(this.role.fence).catch(() => undefined)
     await door?.close()
