@@ -9,7 +9,7 @@ import { Elected } from './elected.ts'
 import { LeaderDoor } from './leader.ts'
 import { Role } from './role.ts'
 
-/** Shorter than that of other roles: as long as a dead leader has it, every process writes alone. */
+/** Shorter than that of other roles: while a dead leader has it, every process writes alone. */
 const TTL_MS = 10_000
 
 interface LeadingOptions {
@@ -22,8 +22,8 @@ interface LeadingOptions {
 }
 
 /**
- * One process of a store leads: it takes the asks of the others. Each of them may, and follows while
- * another does.
+ * One process of a store leads: it takes the asks of the others. Each of them may, and follows
+ * while another does.
  */
 export class Leading {
   readonly follower: LeaderFollower
@@ -66,6 +66,7 @@ export class Leading {
       return door.listen({ host: '127.0.0.1', port: 0 })
     })
     store.leader = undefined
+    this.follower.rest()
     const { secret } = door
     await store.leaders!.write({ fence: role.fence, address, secret, host, version })
   }
@@ -75,6 +76,7 @@ export class Leading {
     const { store, door } = this
     this.door = undefined
     store.leader = this.follower
+    this.follower.resume()
     // If it cannot be cleared, it leads to nobody.
     await store.leaders!.clear(this.role.fence).catch(() => undefined)
     await door?.close()

@@ -12,15 +12,15 @@ const PAUSE_MS_MIN = 200
 const PAUSE_MS_MAX = 2_000
 
 /**
- * Sends what is asked in this process to the process that has the write role, so that all asks of a
- * store are decided in whole batches. It is a shorter way, never another truth: the leader writes as
- * anybody writes, and whatever it does not answer is decided here. Nothing waits for it: it is
+ * Sends what is asked in this process to the process that has the write role, so that all asks of
+ * a store are decided in whole batches. It is a shorter way, never another truth: the leader writes
+ * as anybody writes, and whatever it does not answer is decided here. Nothing waits for it: it is
  * looked for beside asks, never before one.
  */
 export class LeaderFollower implements Leader {
   private link: LeaderLink | undefined
   private looking = false
-  private isClosed = false
+  private isResting = false
   private next_ms = 0
   private pause_ms = PAUSE_MS_MIN
   private readonly deaf: () => void
@@ -47,8 +47,19 @@ export class LeaderFollower implements Leader {
     return this.link !== undefined
   }
 
+  /** While this process leads: it would find itself. */
+  rest(): void {
+    this.isResting = true
+    this.link?.retire()
+  }
+
+  resume(): void {
+    this.isResting = false
+    this.lookSoon()
+  }
+
   close(): void {
-    this.isClosed = true
+    this.isResting = true
     this.deaf()
     this.link?.close()
   }
@@ -59,7 +70,7 @@ export class LeaderFollower implements Leader {
   }
 
   private async look(): Promise<void> {
-    if (this.looking || this.isClosed || performance.now() < this.next_ms) return
+    if (this.looking || this.isResting || performance.now() < this.next_ms) return
     this.looking = true
     try {
       const row = await this.store.leaders?.read()
@@ -80,7 +91,7 @@ export class LeaderFollower implements Leader {
 
   private async follow(row: LeaderRow): Promise<void> {
     const lines = await greeted(row, this.store.machine.seat)
-    if (this.isClosed) return lines.cut()
+    if (this.isResting) return lines.cut()
     const link = new LeaderLink(lines, () => {
       if (link.hasAnswered) this.lookSoon()
       if (this.link === link) this.link = undefined

@@ -22,9 +22,9 @@ export interface Greeting {
 export type FollowerFrame = Partial<SentAsk> & { id?: number; drop?: number }
 
 /**
- * From the leader, about an ask: its answer, or the refusal that it was. `unknown`: it may have been
- * written or not. `yours`: nothing was decided, and the follower has to decide it; with `trouble`,
- * whatever else it has. Without an id: a sign of life, or that the leader is about to be gone.
+ * From the leader, about an ask: its answer, or the refusal that it was. `unknown`: it may have
+ * been written or not. `yours`: nothing was decided, and the follower has to; with `trouble`, send
+ * no more. Without an id: a sign of life, or that the leader is about to be gone.
  */
 export interface LeaderFrame {
   id?: number

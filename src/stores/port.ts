@@ -101,7 +101,7 @@ export interface Backend extends Base {
   close(): Promise<void> | void
 }
 
-/** The process that has the write role: where it can be asked, and what both sides have to prove. */
+/** The process that has the write role: where it can be asked, and what both sides prove. */
 export interface LeaderRow {
   /** Of the lease of its role. */
   fence: number

@@ -141,7 +141,7 @@ describe('three followers under load, while their leader', () => {
   )
 })
 
-/** What a leader grants that slept while another led, and granted the same lock; and what is wrong. */
+/** What a leader answers that slept while another led and granted the same lock. */
 async function asleep(env: Record<string, string>) {
   const url = postgresUrl(temporaryFolder())
   const one = await new Participant(url, 'one', { TTL_MS: String(TTL_MS), ...env }).ready()
@@ -176,7 +176,7 @@ describe('a leader that slept while another led', () => {
 describe('a follower on another host than its leader', () => {
   const SEAT = 'another host'
 
-  test('frees at once what a process of its own had, which only it can know to be dead', async () => {
+  test('frees at once what a process of its own had, whose death only it can prove', async () => {
     const [leader, follower] = await two({}, { SEAT })
     const gone = { host: 'elsewhere', seat: SEAT, pid: DEAD_PID, start: 1 }
     const first = await follower.ask('lock.acquire', { names: ['a'], process: gone }, 'bob')
@@ -225,7 +225,7 @@ test('who does not know the secret is told nothing, and asks nothing', async () 
   await leader.end()
 })
 
-test('a wait through a follower has its place in the line, and is served when its turn comes', async () => {
+test('a wait through a follower has its place in the line, and its turn comes', async () => {
   const [leader, follower] = await two()
   const { answer: first } = await leader.ask('lock.acquire', { names: ['a'] }, 'ada')
   const waiting = follower.ask('lock.acquire', { names: ['a'], wait_seconds: 20 }, 'bob')
@@ -238,7 +238,7 @@ test('a wait through a follower has its place in the line, and is served when it
   await leader.end()
 })
 
-test('of two servers one leads; what the other is asked goes there, and on when the leader is killed', async () => {
+test('of two servers one leads, and the other goes on without it when it is killed', async () => {
   const url = postgresUrl(temporaryFolder())
   const places = [servingPlace(), servingPlace()]
   for (const place of places) place.env['LEASEHOLD_STORE'] = url

@@ -34,7 +34,7 @@ function wrongTurns(events: Event[]): string[] {
   return wrong
 }
 
-/** What must not be, of what was acknowledged and of what is in the store; empty when all is well. */
+/** What must not be, of what was acknowledged and of what is in the store; empty if all is well. */
 export async function wrongEffects(store: Store, deeds: Deed[]): Promise<string[]> {
   const events = await eventsOf(store)
   const tasks = await store.read((view) => [...view.scan('tasks', '')])

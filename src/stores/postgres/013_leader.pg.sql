@@ -1,5 +1,5 @@
 -- Where the process that has the lock leasehold:writer takes the asks of the others. The row of a
--- later term has a higher fence, and stays when that term is over: an earlier one never replaces it.
+-- later term has a higher fence, and stays when that term is over: no earlier one replaces it.
 CREATE TABLE leader (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   fence bigint NOT NULL,

@@ -91,7 +91,7 @@ export class PostgresBackend implements Backend {
     const read: PostgresRead = (use, none) => this.reading(use, none)
     this.finder = new PostgresFinder(read, this.statements)
     this.counter = new PostgresCounter(read, options.address)
-    this.leaders = leaderBoardOf(read, options.address.quoted)
+    this.leaders = leaderBoardOf(read, this.statements)
   }
 
   async begin(): Promise<Head> {
