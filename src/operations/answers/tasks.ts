@@ -104,11 +104,7 @@ const claimFields = () => ({
   lease: orNull(lease()),
   run: orNull(run()),
 })
-const claim = shape(
-  'Claim',
-  'The result of a claim; all null when nothing is ready.',
-  claimFields,
-)
+const claim = shape('Claim', 'The result of a claim; all null when nothing is ready.', claimFields)
 
 export const moved = unnamed(() => ({ ...claimFields(), note: maybe(text()) }))
 
