@@ -49,6 +49,7 @@ const BUNDLES = {
   demo_agent: 'src/doors/cli/demo/agent.ts',
   runner: 'src/daemon/runner/main.ts',
   runner_direct: 'src/daemon/runner/direct.ts',
+  keeper: 'src/daemon/worktrees/main.ts',
   postgres: 'src/stores/postgres/driver.ts',
   embedder: 'src/daemon/embedding/embedder.ts',
   hook: 'src/hooks/entry.ts',

@@ -11,6 +11,7 @@ import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
 import { measureMemory, printMemory } from './memory.ts'
 import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
+import { claimLed } from './postgres_led.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
 import { measureQueue, printQueue } from './queue.ts'
 import { listen, measureSse, printSse } from './sse.ts'
@@ -49,6 +50,7 @@ const PARTS: Record<string, (args: string[]) => Promise<void>> = {
   echo,
   listen,
   postgres_claims: claimOnPostgres,
+  postgres_led: claimLed,
   graphile_fill: fillGraphile,
   graphile_drain: drainGraphile,
   pgboss_fill: fillPgboss,

@@ -53,6 +53,15 @@ interface Settled extends Disagreement {
   strategy: string
 }
 
+interface WorktreeChanged {
+  worktree: string
+  run: string
+  path: string
+  branch: string
+  /** The commit that holds what was not committed. */
+  salvage: string | null
+}
+
 /** What each type of event says, beside when, by whom, and of which lock or task. */
 export interface EventData {
   /** An agent was seen for the first time. */
@@ -213,6 +222,12 @@ export interface EventData {
   'token.created': { token: string; role: string; for: string | null }
   /** A token was made worthless. */
   'token.revoked': { token: string }
+  /** A run has a worktree of its own, and is about to begin in it. */
+  'worktree.made': WorktreeChanged
+  /** A run is done with its worktree; what it left uncommitted was saved. */
+  'worktree.left': WorktreeChanged
+  /** Nothing is left of a worktree, and nothing was lost. */
+  'worktree.removed': WorktreeChanged
   /** A write with a stale fence was refused. */
   'write.fenced_off': { fence: number; current_fence: number | null; by: string }
 }

@@ -30,6 +30,8 @@ export type Promised =
   | 'R23'
   | 'R27'
   | 'L3'
+  /** A leader goes on though another leads, and believes that nobody else has written. */
+  | 'R37'
   /** A write that got past the hooks is noticed by nobody. */
   | 'R52 net'
   /** What a write touches is not held to the scope of its token. */
@@ -43,6 +45,10 @@ export type Promised =
   | 'R55'
   /** Saying that a task is done is enough. */
   | 'R55 proof'
+  /** Worktrees are removed by force, whatever is in them. */
+  | 'R54'
+  /** A value that is lent is lent again. */
+  | 'R54 lent'
   /** No budget is ever used up, and nobody is held up. */
   | 'R49'
 

@@ -19,6 +19,7 @@ import type {
   Parking,
   Queue,
   Resource,
+  Salvage,
   Share,
   Worktree,
 } from './queue/rows.ts'
@@ -26,7 +27,7 @@ import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
-export type { DispatcherRow, Lane, Limit, Parking, Queue, Share, Worktree }
+export type { DispatcherRow, Lane, Limit, Parking, Queue, Salvage, Share, Worktree }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -64,6 +65,8 @@ export interface Terms {
   until_ms: number | null
   /** Run time that the user's share was charged in advance. */
   charged_ms: number | null
+  /** Values that the run was lent, by resource. */
+  lent?: Record<string, string>
   /** The token of the run's agent, which dies with the lease. */
   token_hash?: string
 }

@@ -18,6 +18,8 @@ import type { Store } from '../stores/writer/store.ts'
 const FOLLOWERS_MAX = 1_000
 const GREET_MS = 1_000
 const TICK_MS = 250
+/** How long followers may take to part from us: as long as an ask may take. */
+const LEAVE_MS = 5_000
 /**
  * A follower that said nothing for so long, though it waits for answers, may have given us up; and
  * if it is we who were stopped, all may have. Less than a follower waits.
@@ -56,12 +58,18 @@ export class LeaderDoor {
     })
   }
 
-  /** Takes no more asks. Those that are under way are answered first. */
+  /** Asks that are under way are answered first: a follower closes when it waits for nothing. */
   async close(): Promise<void> {
-    clearInterval(this.timer)
     const closed = new Promise((resolve) => void this.server.close(resolve))
     for (const follower of this.followers) follower.leave()
+    const late = setTimeout(() => this.cutAll(), LEAVE_MS)
     await closed
+    clearTimeout(late)
+    clearInterval(this.timer)
+  }
+
+  private cutAll(): void {
+    for (const follower of this.followers) follower.cut()
   }
 
   /** Whether this process ran all the time: what it has not decided yet, it may decide. */
@@ -74,7 +82,7 @@ export class LeaderDoor {
    * elsewhere: they are not touched.
    */
   private tick(): void {
-    if (!this.isAwake) for (const follower of this.followers) follower.cut()
+    if (!this.isAwake) this.cutAll()
     this.tick_ms = performance.now()
   }
 
@@ -117,7 +125,6 @@ type Decide = (asked: SentAsk, isHere: () => boolean) => Promise<unknown>
 /** A process that sends us its asks. */
 class Follower {
   private readonly under = new Set<number>()
-  private isLeft = false
 
   constructor(
     private readonly lines: Lines<FollowerFrame>,
@@ -128,11 +135,9 @@ class Follower {
     lines.closed = gone
   }
 
-  /** The connection is closed when the last ask is answered. */
+  /** Others of its asks may be under way to us: it is for the follower to close. */
   leave(): void {
-    this.isLeft = true
     this.say({ leaving: true })
-    this.endIfIdle()
   }
 
   cut(): void {
@@ -157,16 +162,11 @@ class Follower {
       this.say({ id, ...saidOf(error) })
     }
     this.under.delete(id)
-    if (this.isLeft) this.endIfIdle()
   }
 
   private waitsFor(id: number): boolean {
     const { lines } = this
     return this.under.has(id) && lines.isOpen && performance.now() - lines.heard_ms < GONE_MS
-  }
-
-  private endIfIdle(): void {
-    if (this.under.size === 0) this.lines.end()
   }
 }
 

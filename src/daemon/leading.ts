@@ -1,3 +1,4 @@
+import { planted } from '../core/planted.ts'
 import { operationNamed } from '../operations/registry.ts'
 import type { Operation } from '../operations/operation.ts'
 import { host } from '../machine/process.ts'
@@ -60,13 +61,17 @@ export class Leading {
     const { operations = operationNamed, version } = options
     const door = new LeaderDoor(store, (name) => operations.get(name))
     this.door = door
-    const address = await door.listen(options.listen())
+    const address = await door.listen(options.listen()).catch((error: Error) => {
+      options.say(`other machines cannot reach this one: ${error.message}`)
+      return door.listen({ host: '127.0.0.1', port: 0 })
+    })
     store.leader = undefined
     const { secret } = door
     await store.leaders!.write({ fence: role.fence, address, secret, host, version })
   }
 
   private async end(): Promise<void> {
+    if (planted('R37')) return
     const { store, door } = this
     this.door = undefined
     store.leader = this.follower

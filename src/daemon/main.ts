@@ -6,6 +6,7 @@ export { openAgentDoor } from './dispatch/agent_door.ts'
 export { Dispatcher } from './dispatch/dispatcher.ts'
 export { approve, approvedFor, waitingText } from './config/approval.ts'
 export { readConfig, readPrograms } from './config/config.ts'
+export { diffOf, keepOne } from './worktrees/ask.ts'
 export { outliveRejections } from '../doors/broken.ts'
 // reason: the room for background jobs
 export { DirectMeaning } from './embedding/direct.ts'

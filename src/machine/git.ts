@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { shortLine } from '../core/one_line.ts'
 import { Refusal } from '../core/refusal.ts'
+import { MARK, ownGroup } from './group.ts'
 
 /**
  * Git, as our own programs ask it: never through a shell, with none of the environment that a hook
@@ -106,7 +107,13 @@ function gitEnvironment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
     [`GIT_AUTHOR_${name}`, value],
     [`GIT_COMMITTER_${name}`, value],
   ])
-  const quiet = { LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0' }
+  const mark = ownGroup()?.mark
+  const quiet = {
+    ...(mark !== undefined && { [MARK]: mark }),
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_OPTIONAL_LOCKS: '0',
+  }
   return { ...Object.fromEntries([...ours, ...who]), ...quiet, ...more }
 }
 
@@ -153,8 +160,12 @@ const unfit = (what: string, next: string) =>
   new Refusal('invalid', `No worktree can be made: ${shortLine(what, 500)}`, { next })
 
 /** The commit that `name` stands for; undefined where there is none. */
-export async function commitOf(cwd: string, name: string): Promise<string | undefined> {
+export async function commitOf(
+  cwd: string,
+  name: string,
+  options?: GitOptions,
+): Promise<string | undefined> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-  const { code, out } = await tryGit(cwd, args)
+  const { code, out } = await tryGit(cwd, args, options)
   return code === 0 ? out.trim() : undefined
 }

@@ -13,7 +13,7 @@ import {
   signalled,
   type FoundProcess,
 } from './proc.ts'
-import { processFact, seat } from './process.ts'
+import { ownProcess, processFact, seat } from './process.ts'
 
 /*
  * Process groups that we started. What a row says about one is a claim, not a fact: it may have
@@ -29,6 +29,21 @@ export const MARK = 'LEASEHOLD_MARK'
 export function newMark(): string {
   return process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
 }
+
+let ownMark: string | undefined
+
+/** At the start of a program of ours that leads a group: what it starts has the mark by choice. */
+export function takeMark(): void {
+  ownMark = process.env[MARK]
+  delete process.env[MARK]
+}
+
+/** A git command that is told to stop takes its locks away. */
+const GIT_GRACE_MS = 5_000
+
+/** The group that this process leads, if it was given a mark for it. */
+export const ownGroup = (): GroupRef | undefined =>
+  ownMark === undefined ? undefined : { ...ownProcess(), mark: ownMark, grace_ms: GIT_GRACE_MS }
 
 /** Groups that this very process started, and that have not ended yet. */
 const started = new Set<string>()

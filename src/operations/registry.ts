@@ -15,6 +15,7 @@ import * as stats from './stats.ts'
 import * as search from './search.ts'
 import * as tasks from './tasks.ts'
 import * as tokens from './tokens.ts'
+import * as worktrees from './worktrees.ts'
 
 /** Everything that can be asked. A door that wants to know what exists reads this only. */
 export const registry = [
@@ -90,6 +91,10 @@ export const registry = [
   stats.now,
   stats.stuck,
   events.spans,
+  worktrees.list,
+  worktrees.get,
+  worktrees.enter,
+  worktrees.record,
 ] as const
 
 export type Registered = (typeof registry)[number]

@@ -174,7 +174,14 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     started_at: 'text',
   },
   host_settings: { key: 'text', part: 'text', source: 'text', settings: 'json', read_ms: 'int' },
-  resource: { key: 'text', host: 'text', name: 'text', offered: 'json', lent: 'json' },
+  resource: {
+    key: 'text',
+    host: 'text',
+    name: 'text',
+    offered: 'json',
+    projects: 'json',
+    lent: 'json',
+  },
   worktree: {
     id: 'text',
     task_id: 'text',

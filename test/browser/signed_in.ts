@@ -57,3 +57,9 @@ export async function visit(page: Page, hash: string): Promise<void> {
 export async function expectSeen(what: Locator): Promise<void> {
   await what.first().waitFor()
 }
+
+/** A text without what is another a moment later, or on another clock: times, and how long. */
+export const steady = (text: string) =>
+  text
+    .replaceAll(/\d{4}-[\d-]+T[\d:.]+Z|\d\d:\d\d:\d\d/g, '…')
+    .replaceAll(/\d+ ?(?:s|m|min|h)\b/g, '…')

@@ -4,15 +4,11 @@ import { type Json, startDaemon } from '../doors/serving.ts'
 import { until } from '../support/processes.ts'
 import { caused, SITUATIONS, STAGE } from '../support/situations.ts'
 import { shareDashboard } from './served.ts'
-import { expectSeen } from './signed_in.ts'
+import { expectSeen, steady } from './signed_in.ts'
 
 /** Why is nothing happening? The first screen says it, in the words of the server. */
 
 const on = shareDashboard(() => STAGE)
-
-/** Times of day and how long something lasts differ a moment later, and from clock to clock. */
-const lasting = (text: string) =>
-  text.replaceAll(/\d{4}-[\d-]+T[\d:.]+Z|\d\d:\d\d:\d\d/g, '…').replaceAll(/\d+ s\b/g, '… s')
 
 /** Expects the cause, in words that the server uses for it, on what is seen without scrolling. */
 async function expectFirstSeen(page: Page, { what, why }: Json): Promise<void> {
@@ -20,11 +16,11 @@ async function expectFirstSeen(page: Page, { what, why }: Json): Promise<void> {
   const row = await until(`the page says: ${what}`, async () => {
     for (const each of await stuck.locator('.cause').all()) {
       const said = await each.locator('.cause-says').textContent({ timeout: 500 })
-      if (lasting(said ?? '') === lasting(what)) return each
+      if (steady(said ?? '') === steady(what)) return each
     }
     return undefined
   })
-  if (why !== what) expect(lasting(await row.innerText())).toContain(lasting(why))
+  if (why !== what) expect(steady(await row.innerText())).toContain(steady(why))
   const box = await row.locator('.cause-says').boundingBox()
   expect(box!.y + box!.height).toBeLessThan(page.viewportSize()!.height)
 }

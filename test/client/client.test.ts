@@ -74,7 +74,7 @@ test('a fence that was granted goes with later writes, and process and agent do 
   expect(held!.name).toBe(`task:${task!.id}`)
 })
 
-test('the fence of each of several tasks claimed at once goes with the write that ends it', async () => {
+test('of several tasks claimed at once each is ended under its own fence', async () => {
   const place = sandbox()
   const one = await clientOf({ embedded: true, dir: place.state, agent: 'ada' })
   for (const title of ['A', 'B']) await one.task.create({ title })

@@ -88,6 +88,7 @@ export class Runners {
       silence_ms: null,
       log_bytes_max: 100_000,
       place: this.at,
+      worktree: null,
       ...more,
     }
   }

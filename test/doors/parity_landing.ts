@@ -10,7 +10,7 @@ export async function landing(p: Player): Promise<void> {
   await p.ask('land.add', 'ada', { id: 'D-1' })
   const { lease } = await p.ask('task.claim', 'ada', { id: 'D-1', ttl_seconds: 600 })
   await p.ask('land.add', 'bob', { id: 'D-1' })
-  await p.ask('land.add', 'ada', { id: 'D-1', fence: 1 })
+  await p.ask('land.add', 'ada', { id: 'D-1', fence: 999_999 })
   const done = { id: 'D-1', status: 'done', fence: lease.fence, request_id: 'land-1' }
   await p.ask('task.status', 'ada', done)
   await p.ask('task.status', 'ada', done)

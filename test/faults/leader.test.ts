@@ -1,8 +1,16 @@
-import { expect, test } from 'vitest'
-import { temporaryFolder } from '../support/helpers.ts'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { proofOf } from '../../src/reach/leader_wire.ts'
+import { callerOf, temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
-import { until } from '../support/processes.ts'
-import { Participant } from './leader_rig.ts'
+import { ROUNDS, until } from '../support/processes.ts'
+import { wrongEffects } from './leader_check.ts'
+import { Company, type Deed, Participant } from './leader_rig.ts'
+import { openAt } from './postgres_writers.ts'
+
+/** Higher than the kernel gives any. */
+const DEAD_PID = 5_000_000
 
 /** The first of them leads, and the others send it what they are asked. */
 async function led(...all: Participant[]): Promise<void> {
@@ -35,6 +43,191 @@ test('what is asked of a follower is decided by the leader, refusals too', async
   expect((await follower.status()).asks).toBe(before)
   const { answer: seen } = await follower.ask('lock.status', { name: 'a' })
   expect(seen).toMatchObject({ lock_holder: 'bob', fence: answer.fence })
+  await follower.end()
+  await leader.end()
+})
+
+/** Shorter than a daemon's, so that a stopped leader is followed by another within seconds. */
+const TTL_MS = 1_500
+const SERVED_MS = 5_000
+const TIMES = ROUNDS === 1 ? 1 : Number(process.env['LEADER_FAULTS'] ?? 200)
+
+type Fault = (company: Company, leader: Participant) => Promise<void>
+
+/** Does something to the leader, and returns when another leads, or it does again. */
+const FAULTS: Record<string, Fault> = {
+  'is killed': async (company, leader) => {
+    leader.running.kill('SIGKILL')
+    await leader.running.ended
+    company.remove(leader)
+    await company.leader()
+    await company.add()
+  },
+  'is stopped for longer than its lease': async (company, leader) => {
+    await leader.running.stop()
+    company.all.splice(company.all.indexOf(leader), 1)
+    await company.leader()
+    leader.running.kill('SIGCONT')
+    company.all.push(leader)
+  },
+  'hangs up on its followers': async (_, leader) =>
+    void (await leader.relay('followers', 'pass', true)),
+  'is not heard by its followers any more': async (company, leader) => {
+    await leader.relay('followers', 'silent')
+    await until('they notice', async () => {
+      const others = company.all.filter((each) => each !== leader)
+      const all = await Promise.all(others.map((each) => each.status()))
+      return all.every(({ isLed }) => !isLed)
+    })
+    await leader.relay('followers', 'pass')
+  },
+  'cannot reach the database': async (company, leader) => {
+    await leader.relay('database', 'silent')
+    const others = company.all.filter((each) => each !== leader)
+    await until('another leads', async () => {
+      const all = await Promise.all(others.map((each) => each.status()))
+      return all.some(({ isLeading }) => isLeading)
+    })
+    await leader.relay('database', 'pass', true)
+  },
+}
+
+/** What went wrong when the leaders of one company suffered these, one after the other. */
+async function suffer(faults: Fault[]) {
+  const url = postgresUrl(temporaryFolder())
+  const company = new Company(url, { TTL_MS: String(TTL_MS), RELAYS: 'yes' })
+  await company.add(4)
+  const silences_ms: number[] = []
+  for (const fault of faults) {
+    const leader = await company.leader()
+    const since_ms = performance.now()
+    await fault(company, leader)
+    await company.leader()
+    silences_ms.push(company.silenceBut(leader, since_ms))
+  }
+  await company.end()
+  const worst_ms = Math.round(Math.max(...silences_ms))
+  const deeds = company.deeds()
+  process.stderr.write(`${deeds.length} effects, nobody served for ${worst_ms} ms at most\n`)
+  return { wrong: await wrongAt(url, deeds), worst_ms }
+}
+
+async function wrongAt(url: string, deeds: Deed[]): Promise<string[]> {
+  const store = openAt(url)
+  const wrong = await wrongEffects(store, deeds)
+  await store.close()
+  return wrong
+}
+
+const KINDS: [string, Fault[]][] =
+  ROUNDS === 1
+    ? [['suffers all that a leader can', Object.values(FAULTS)]]
+    : Object.entries(FAULTS).map(([name, fault]) => [
+        `${name} ${TIMES} ×`,
+        Array.from({ length: TIMES }, () => fault),
+      ])
+
+describe('three followers under load, while their leader', () => {
+  test.each(KINDS)(
+    '%s: nothing is lost or doubled, and others are served meanwhile',
+    async (_, faults) => {
+      const { wrong, worst_ms } = await suffer(faults)
+      expect(wrong).toEqual([])
+      expect(worst_ms).toBeLessThan(SERVED_MS)
+    },
+    60_000 + TIMES * 30_000,
+  )
+
+  test('and the check would see a leader that believes its role (planted R37)', async () => {
+    const url = postgresUrl(temporaryFolder())
+    const env = { TTL_MS: String(TTL_MS) }
+    const company = new Company(url, env)
+    await company.add(1, { BUG: 'R37' })
+    await company.add(2)
+    const leader = company.all[0]!
+    await leader.running.stop()
+    const others = company.all.slice(1)
+    const did = (more: number) => {
+      const before = company.deeds().length
+      return until('others go on', () => company.deeds().length > before + more)
+    }
+    await until('another leads', async () => {
+      const all = await Promise.all(others.map((each) => each.status()))
+      return all.some(({ isLeading }) => isLeading)
+    })
+    await did(30)
+    leader.running.kill('SIGCONT')
+    await did(30)
+    for (const { running } of company.all) running.kill('SIGKILL')
+    for (const { running } of company.all) await running.ended
+    expect(await wrongAt(url, company.deeds())).not.toEqual([])
+  })
+})
+
+describe('a follower on another host than its leader', () => {
+  const SEAT = 'another host'
+
+  test('frees at once what a process of its own had, which only it can know to be dead', async () => {
+    const [leader, follower] = await two({}, { SEAT })
+    const gone = { host: 'elsewhere', seat: SEAT, pid: DEAD_PID, start: 1 }
+    const { answer: lease } = await follower.ask(
+      'lock.acquire',
+      { names: ['a'], process: gone },
+      'bob',
+    )
+    const asks = (await follower.status()).asks
+    const { answer } = await follower.ask('lock.acquire', { names: ['a'] }, 'eve')
+    expect(answer).toMatchObject({ holder: 'eve' })
+    expect(answer.fence).toBeGreaterThan(lease.fence)
+    expect((await follower.status()).asks).toBeGreaterThan(asks)
+    await follower.end()
+    await leader.end()
+  })
+
+  test('takes the answer of the leader where nothing of its own is in question', async () => {
+    const [leader, follower] = await two({}, { SEAT })
+    await follower.ask('lock.acquire', { names: ['a'] }, 'bob')
+    const { asks } = await follower.status()
+    const { refusal } = await follower.ask('lock.acquire', { names: ['a'] }, 'eve')
+    expect(refusal).toMatchObject({ code: 'held' })
+    expect((await follower.status()).asks).toBe(asks)
+    await follower.end()
+    await leader.end()
+  })
+})
+
+test('who does not know the secret is told nothing, and asks nothing', async () => {
+  const url = postgresUrl(temporaryFolder())
+  const leader = await new Participant(url, 'one').ready()
+  const store = openAt(url)
+  const row = (await store.leaders!.read())!
+  const socket = connect(Number(row.address.split(':')[1]), '127.0.0.1').setEncoding('utf8')
+  const said: string[] = []
+  socket.on('data', (text: string) => said.push(text))
+  await once(socket, 'data')
+  const nonce = (JSON.parse(said[0]!) as { nonce: string }).nonce
+  const proof = proofOf('guessed', 'follower', [nonce, 'mine'])
+  const ask = { id: 1, operation: 'lock.acquire', input: { names: ['a'] }, caller: callerOf('eve') }
+  socket.write(`${JSON.stringify({ nonce: 'mine', proof })}\n${JSON.stringify(ask)}\n`)
+  await once(socket, 'close')
+  expect(said).toHaveLength(1)
+  expect(said[0]).not.toContain(row.secret)
+  expect((await leader.ask('lock.status', { name: 'a' })).answer).toMatchObject({
+    is_locked: false,
+  })
+  await store.close()
+  await leader.end()
+})
+
+test('a wait through a follower has its place in the line, and is served when its turn comes', async () => {
+  const [leader, follower] = await two()
+  const { answer: first } = await leader.ask('lock.acquire', { names: ['a'] }, 'ada')
+  const waiting = follower.ask('lock.acquire', { names: ['a'], wait_seconds: 20 }, 'bob')
+  await until('it stands in line', async () => {
+    return (await leader.ask('lock.status', { name: 'a' })).answer.waiters === 1
+  })
+  await leader.ask('lock.release', { name: 'a', fence: first.fence }, 'ada')
+  expect((await waiting).answer).toMatchObject({ holder: 'bob' })
   await follower.end()
   await leader.end()
 })

@@ -45,7 +45,10 @@ async function databaseUrl(): Promise<string> {
   return to.href
 }
 
-const there: Machine = SEAT ? { ...machine, seat: SEAT, process: () => 'unknown' } : machine
+/** Nothing but ourselves lives on the other host. */
+const there: Machine = SEAT
+  ? { ...machine, seat: SEAT, process: ({ seat }) => (seat === SEAT ? 'dead' : 'unknown') }
+  : machine
 const address = addressOf(await databaseUrl())
 const store = new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), there)
 const leaders = store.leaders!
@@ -65,7 +68,8 @@ const leading = new Leading(store, {
   ...(TTL_MS && { ttl_ms: Number(TTL_MS) }),
 })
 await store.follow(100)
-startSweeper(store)
+// There is none on the other host: what is dead there is found out by who asks.
+if (!SEAT) startSweeper(store)
 await leading.start()
 
 const callerOf = (agent: string) => {

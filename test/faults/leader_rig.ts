@@ -37,6 +37,7 @@ export class Participant {
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     this.running = new Running(child, undefined)
+    child.stderr.pipe(process.stderr)
     createInterface(child.stdout).on('line', (line) => this.hear(line))
   }
 
@@ -78,3 +79,61 @@ export class Participant {
     await this.running.ended
   }
 }
+
+/** Participants of one store under load, of whom one leads. Whoever is killed is replaced. */
+export class Company {
+  readonly all: Participant[] = []
+  private readonly gone: Participant[] = []
+  private made = 0
+
+  constructor(
+    private readonly url: string,
+    private readonly env: Record<string, string>,
+  ) {}
+
+  async add(count = 1, more: Record<string, string> = {}): Promise<void> {
+    for (let i = 0; i < count; i += 1) {
+      const name = `p${(this.made += 1)}`
+      const made = await new Participant(this.url, name, { ...this.env, ...more }).ready()
+      this.all.push(made)
+      await made.order({ load: CALLERS })
+    }
+  }
+
+  /** The one that leads, when the others have found it. */
+  leader(): Promise<Participant> {
+    return until('one leads and the others follow', async () => {
+      const all = await Promise.all(this.all.map(async (one) => ({ one, ...(await one.status()) })))
+      const leaders = all.filter(({ isLeading }) => isLeading)
+      const isWhole = all.every(({ isLeading, isLed }) => isLeading !== isLed)
+      return leaders.length === 1 && isWhole && leaders[0]!.one
+    })
+  }
+
+  remove(one: Participant): void {
+    this.all.splice(this.all.indexOf(one), 1)
+    this.gone.push(one)
+  }
+
+  /** All that anybody was told, in the order of telling. */
+  deeds(): Deed[] {
+    const all = [...this.all, ...this.gone].flatMap(({ deeds }) => deeds)
+    return all.toSorted((a, b) => a.told_ms - b.told_ms)
+  }
+
+  /** The longest time since then in which nobody but `one` was told of an effect. */
+  silenceBut(one: Participant, since_ms: number): number {
+    const others = this.all.filter((each) => each !== one).flatMap(({ deeds }) => deeds)
+    const told = others.map(({ told_ms }) => told_ms).filter((ms) => ms > since_ms)
+    const times = [since_ms, ...told.toSorted((a, b) => a - b), performance.now()]
+    return Math.max(...times.slice(1).map((ms, i) => ms - times[i]!))
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.all.map((each) => each.order({ end: true })))
+    for (const each of this.all) await each.end()
+  }
+}
+
+/** Of each participant; enough that asks are always under way. */
+const CALLERS = 8

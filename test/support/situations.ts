@@ -78,11 +78,14 @@ export const SITUATIONS = {
     stage: async ({ daemon }) => {
       const hold = (name: string, ttl_seconds: number) =>
         daemon.ok('lock.acquire', { names: [name], agent: 'docs-writer', ttl_seconds })
-      await hold('git:web', 8)
+      await hold('git:web', 12)
       await hold('db', 600)
-      const waiting = ['git:web', 'db'].map((name, i) =>
-        daemon.post('lock.acquire', { names: [name], agent: `w${i}`, wait_seconds: 60 }),
-      )
+      const waits = (name: string) =>
+        daemon.post('lock.acquire', { names: [name], agent: `for ${name}`, wait_seconds: 60 })
+      // The first in line waits for a lease of which only a small part is over.
+      const first = waits('db')
+      await until('one waits', async () => (await daemon.ok('lock.waiters')).items.length > 0)
+      const waiting = [first, waits('git:web')]
       const free = (name: string) => daemon.ok('lock.force_release', { name })
       return () => Promise.all([free('db'), free('git:web'), ...waiting])
     },

@@ -2,6 +2,7 @@ import type { Ending, Held } from '../event.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { family } from './family.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
+import { takeBack } from '../queue/resource.ts'
 import { LOST_MAX } from '../bounds.ts'
 import { argument, word } from '../quote.ts'
 import { putTask } from '../tasks/ready.ts'
@@ -122,6 +123,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
   else if (task?.run_id) endRun(view, task, how)
   releaseRun(view, lease)
   returnLimits(view, lease)
+  takeBack(view, lease)
   const user = userOf(lease.name)
   if (user !== undefined) returnUser(view, user, lease.name)
 }

@@ -10,6 +10,7 @@ import {
   refuseWhileRunning,
 } from '../locks/lease.ts'
 import { putLimit, unserved } from './limit.ts'
+import { lend, resourcesFor } from './resource.ts'
 import { setStatus } from '../tasks/move.ts'
 import { planted } from '../planted.ts'
 import { claimQueued } from './queue.ts'
@@ -64,11 +65,13 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   })
   const { ttl_ms, process } = ask
   const projects = new Set(dispatcher.projects)
-  const claim = claimQueued(view, { as, projects, ttl_ms, process, dispatches: true })
+  const { host } = dispatcher
+  const claim = claimQueued(view, { as, projects, ttl_ms, process, dispatches: true, host })
   if (!claim) return undefined
   const run = { ...claim.run, dispatcher: dispatcher.id, pid: null }
   view.put('run', run)
-  const slack = slacken(view, claim.lease, ask.slack_ms ?? 0)
+  const lent = lend(view, claim.lease, resourcesFor(view, host, claim.task))
+  const slack = slacken(view, lent, ask.slack_ms ?? 0)
   const lease = bindToken(view, slack, claim.task, ask.token_hash)
   return { ...claim, lease, run }
 }

@@ -2,6 +2,7 @@ import { slotsUsed } from './dispatch.ts'
 import { fullCounter, limitOf, POOL, unserved, whyFull } from './limit.ts'
 import { headOf } from '../locks/line.ts'
 import { positionOf } from './queue.ts'
+import { emptyOf, resourcesFor } from './resource.ts'
 import { liveDispatchers } from './status.ts'
 import { word } from '../quote.ts'
 import type { Task } from '../rows.ts'
@@ -23,6 +24,7 @@ export const REASON_CODES = [
   'project_limit',
   'group_limit',
   'pool_limit',
+  'resource_limit',
   'order',
   'no_dispatcher',
   'unserved',
@@ -117,6 +119,13 @@ function* capacity(view: View, task: Task): Generator<Reason> {
     const sentence = `waits because no dispatcher serves project ${word(project)}`
     yield { code: 'unserved', sentence, details: { project, limit: unserved(project) } }
     return
+  }
+  const lacking = serving.map(({ host }) => emptyOf(resourcesFor(view, host, task)))
+  if (lacking.every((each) => each !== undefined)) {
+    const limit = limitOf(view, lacking[0]!.key)
+    const { key, max, used } = limit
+    const sentence = `waits because ${whyFull(limit)}`
+    yield { code: 'resource_limit', sentence, details: { limit: key, max, used } }
   }
   const free = serving.find(({ id, slots_max }) => slotsUsed(view, id) < slots_max)
   if (free) return

@@ -4,7 +4,7 @@ import { planted } from '../planted.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Lease, Task, Terms } from '../rows.ts'
-import type { Limit, Parking, Share } from './rows.ts'
+import { isResource, type Limit, type Parking, type Share } from './rows.ts'
 import { busyWith, isBusy, maxOf, putShare, queueOf, shareOf, userLock, userOf } from './share.ts'
 import { expiryOf } from '../locks/standing.ts'
 import type { View } from '../view.ts'
@@ -152,15 +152,15 @@ function startTag(view: View, share: Share): number {
   return Math.max(share.vt, queueOf(view).vclock)
 }
 
-/** Gives back all that a lease counts against, exactly once: when it ends. */
+/** Gives back all counters that a lease counts against, exactly once: when it ends. */
 export function returnLimits(view: View, lease: Lease): void {
   if (!lease.terms) return
   const { limits, since_ms, charged_ms, token_hash } = lease.terms
   if (token_hash !== undefined) view.remove('token', token_hash)
   for (const key of limits) {
     const user = userOf(key)
-    if (user === undefined) count(view, key, -1)
-    else returnUser(view, user, lease.name)
+    if (user === undefined && !isResource(key)) count(view, key, -1)
+    else if (user !== undefined) returnUser(view, user, lease.name)
   }
   const user = limits.map(userOf).find((each) => each !== undefined) ?? ''
   if (charged_ms !== null) chargeEnd(view, user, view.now - since_ms, charged_ms)
@@ -223,5 +223,6 @@ function whyBusy(view: View, user: string, busy: string | undefined): string {
 export function whyFull({ key, max, used, paused }: Limit): string {
   const what = key === POOL ? 'the pool' : key.replace(':', ' ')
   if (paused) return `${what} is paused`
+  if (isResource(key)) return `every value of ${what} is lent: ${used} of ${max}`
   return `${what} is at its limit: ${used} of ${max} running`
 }

@@ -16,6 +16,7 @@ import { isPending } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
 import type { Queued, Task, TaskFields } from '../rows.ts'
 import type { Lane, Share } from './rows.ts'
+import { emptyOf, resourcesFor } from './resource.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from '../locks/standing.ts'
 import { createTask, getTask } from '../tasks/task.ts'
@@ -67,6 +68,8 @@ export interface QueuedAsk extends Grant {
   projects?: ReadonlySet<string> | undefined
   /** A dispatcher asks: lanes of a project that no dispatcher serves are parked until one does. */
   dispatches?: boolean
+  /** Whose resources a run would be lent. */
+  host?: string
 }
 
 /**
@@ -206,19 +209,30 @@ function serve(view: View, share: Share, ask: QueuedAsk): Claim | 'again' | unde
   const lane = laneFor(view, share, ask)
   if (lane === 'parked') return 'again'
   if (!lane) return undefined
-  const full = fullCounter(view, getTask(view, lane.head_task!))
-  if (full !== undefined) {
-    parkLane(view, lane, full)
+  const task = getTask(view, lane.head_task!)
+  const full = fullCounter(view, task)
+  const lacks = full === undefined ? lackingFor(view, task, ask) : undefined
+  // Another host may have what this one lacks.
+  if (lacks !== undefined && isServedElsewhere(view, lane, ask.host)) {
+    return startBeside(view, lane, ask)
+  }
+  if (full !== undefined || lacks !== undefined) {
+    parkLane(view, lane, full ?? lacks!)
     return 'again'
   }
   return startIn(view, lane, ask) ?? startBeside(view, lane, ask)
 }
 
+/** What a run of the task would be lent here, and every value of which is lent. */
+const lackingFor = (view: View, task: Task, { host }: QueuedAsk) =>
+  host === undefined ? undefined : emptyOf(resourcesFor(view, host, task))?.key
+
 /** All tasks of a lane are promised to others: the next lane of the same user that has room. */
 function startBeside(view: View, lane: Lane, ask: QueuedAsk): Claim | undefined {
   for (const other of view.scan('lanes_of', lane.user)) {
     if (other.key === lane.key || !isServed(other, ask)) continue
-    const full = fullCounter(view, getTask(view, other.head_task!))
+    const task = getTask(view, other.head_task!)
+    const full = fullCounter(view, task) ?? lackingFor(view, task, ask)
     const claim = full === undefined ? startIn(view, other, ask) : undefined
     if (claim) return claim
   }
@@ -253,8 +267,9 @@ function laneFor(view: View, share: Share, ask: QueuedAsk): Lane | 'parked' | un
 const isServed = (lane: Lane, { projects }: QueuedAsk) =>
   projects === undefined || projects.has(lane.project ?? '')
 
-function isServedElsewhere(view: View, lane: Lane): boolean {
+function isServedElsewhere(view: View, lane: Lane, besides?: string): boolean {
   for (const dispatcher of view.scan('dispatchers', '')) {
+    if (dispatcher.host === besides) continue
     const alive = liveLease(view, dispatcher.id) !== undefined
     if (alive && dispatcher.projects.includes(lane.project ?? '')) return true
   }

@@ -100,15 +100,21 @@ export interface DispatcherRow {
   started_at: string
 }
 
+/** Of a resource, and of the limit that counts how much of it is lent. */
+export const resourceKey = (host: string, name: string) => `${RESOURCE}${host}:${name}`
+export const isResource = (key: string) => key.startsWith(RESOURCE)
+const RESOURCE = 'resource:'
+
 /** What a host lends to runs, one value each: ports, or databases. A limit counts how many. */
 export interface Resource {
   /** Also the key of its limit. */
   key: string
   host: string
   name: string
-  /** As the configuration names them. */
+  /** As the configuration names them, and whose runs are lent one. */
   offered: string[]
-  /** Which value which lease has, by `lock_id`; one that is no longer offered is let run out. */
+  projects: string[]
+  /** Which value is lent to the holder of which lock; one that is no longer offered is let run out. */
   lent: Record<string, string>
 }
 

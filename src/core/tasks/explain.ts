@@ -77,7 +77,7 @@ function endOf(view: View, task: Task): Reason {
   if (landing) return landing
   const run = status === 'failed' ? view.get('run', `${id}.${attempts}`) : undefined
   if (!run) {
-    const sentence = `is not waiting to run: it is ${status}`
+    const sentence = `is not waiting to run: it is ${status === 'review' ? 'in review' : status}`
     return { code: 'ended', sentence, details: { status } }
   }
   const { outcome } = run

@@ -23,8 +23,10 @@ export interface Programs {
 const NONE: Programs = { agents: {}, projects: {}, alert_command: null }
 
 export function programsIn({ agents, projects, alerts }: FileConfig): Programs {
-  const started = Object.entries(projects).map(([name, { agent, path, land }]) => {
-    return [name, { agent, path, land }]
+  const started = Object.entries(projects).map(([name, { agent, path, land, worktrees }]) => {
+    const { setup, teardown } = worktrees ?? {}
+    // What is not set is not named: what was approved before stays approved.
+    return [name, { agent, path, land, setup: setup ?? undefined, teardown: teardown ?? undefined }]
   })
   const plain = { agents, projects: Object.fromEntries(started), alert_command: alerts.command }
   // As it is kept, so that the two can be compared.

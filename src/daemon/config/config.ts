@@ -6,6 +6,7 @@ import { textFault } from '../../core/text.ts'
 import { homeFolder } from '../../machine/login.ts'
 import { CONFIG_FILE } from '../../stores/open.ts'
 import { approvedFor, isTrusted, programsIn, withApproved } from './approval.ts'
+import type { WorktreeRules } from '../worktrees/tree.ts'
 import { checkFile, type FileConfig, type LandConfig, SLOTS_MAX } from './schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 
@@ -22,6 +23,9 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
       agent: string
       agents: string[]
       land?: LandConfig | undefined
+      worktrees: WorktreeRules | null
+      /** Those of `resources` that each of its runs is lent a value of. */
+      resources: string[]
     }
   >
   /** Presets included. */
@@ -43,9 +47,8 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   const all = readFile(folder, env)
   const approved = isTrusted(env) ? undefined : approvedFor(folder, env)
   const { said, waiting } = approved ? withApproved(all, approved) : { said: all, waiting: [] }
-  const base = dirname(resolve(folder))
   const landing = landingOf({ ...approved?.projects, ...said.projects })
-  const config = { ...configOf(said, base, () => homeFolder(env)), landing, waiting }
+  const config = { ...configOf(said, resolve(folder), () => homeFolder(env)), landing, waiting }
   if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
 }
@@ -65,10 +68,22 @@ function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
       `the environment variable LEASEHOLD_SLOTS_MAX must be a whole number from 0 to ${SLOTS_MAX}`,
     )
   }
-  problems.push(...agentProblems(raw), ...memoryProblems(said, env))
+  problems.push(...agentProblems(raw), ...memoryProblems(said, env), ...lentProblems(said))
   if (!said || problems.length > 0) throw broken(file, problems)
   if (slots !== undefined) said.slots.max = Number(slots)
   return said
+}
+
+/** Names of projects become folders, and what is lent has to be there. */
+function lentProblems(said: FileConfig | undefined): string[] {
+  return Object.entries(said?.projects ?? {}).flatMap(([name, { resources, worktrees }]) => [
+    ...resources
+      .filter((each) => said?.resources[each] === undefined)
+      .map((each) => `projects.${name}.resources: there is no resource ${each}`),
+    ...(worktrees && worktrees.folder === undefined && /^\.|\//.test(name)
+      ? [`projects.${name}.worktrees needs a folder: the name of the project cannot be one`]
+      : []),
+  ])
 }
 
 function memoryProblems(said: FileConfig | undefined, env: NodeJS.ProcessEnv): string[] {
@@ -93,13 +108,23 @@ const landingOf = (projects: Record<string, { land?: LandConfig | undefined }>) 
 
 type Filled = Omit<Config, 'waiting' | 'landing'>
 
-function configOf(said: FileConfig, base: string, home: () => string): Filled {
+function configOf(said: FileConfig, state: string, home: () => string): Filled {
+  const base = dirname(state)
   const inFile = Object.keys(said.agents)
   const names = [...new Set([...PRESETS.keys(), ...inFile])]
   const projects = Object.entries(said.projects).map(
     ([name, project]): [string, Config['projects'][string]] => {
       const path = projectFolder(base, project.path, home)
-      return [name, { ...project, path, agents: [...new Set([...inFile, project.agent])] }]
+      const worktrees = project.worktrees && {
+        ...project.worktrees,
+        folder: projectFolder(
+          base,
+          project.worktrees.folder ?? join(state, 'worktrees', name),
+          home,
+        ),
+      }
+      const agents = [...new Set([...inFile, project.agent])]
+      return [name, { ...project, path, agents, worktrees }]
     },
   )
   return {

@@ -68,6 +68,62 @@ const env = () =>
     ),
   )
 
+/** Inside of the checkout, as a path from its top. */
+const relativePath = () =>
+  s.text(4096).check(
+    z.minLength(1, 'must not be empty'),
+    z.refine(
+      (path) => !path.startsWith('/') && !path.split('/').includes('..'),
+      'must be a path inside of the checkout',
+    ),
+  )
+
+const KEPT_DAYS = 14
+const SALVAGED_BYTES = 1024 ** 2
+
+/** A worktree for every run; `true` is all defaults. */
+const worktrees = () =>
+  z.pipe(
+    z.transform((value: unknown) => (value === true ? {} : value === false ? null : value)),
+    s.nullable(
+      section({
+        base: s.or(s.nullable(s.plain(250)), null),
+        folder: s.optional(folder()),
+        copy: s.or(z.array(relativePath(), 'must be a list of paths'), []),
+        setup: s.or(s.nullable(command()), null),
+        teardown: s.or(s.nullable(command()), null),
+        retry: s.or(z.enum(['same', 'new'], 'must be "same" or "new"'), 'same'),
+        keep: filled({
+          days: s.or(s.nullable(s.whole(0, DAYS_MAX)), KEPT_DAYS),
+          bytes: s.or(s.nullable(s.whole(0, 2 ** 50)), null),
+        }),
+        salvage: filled({
+          ignored: s.or(s.nullable(z.array(relativePath(), 'must be a list of globs')), null),
+          bytes_max: s.or(s.whole(0, LOG_BYTES_MAX), SALVAGED_BYTES),
+        }),
+      }),
+    ),
+  )
+
+const LENT_MAX = 10_000
+
+/** What is lent: a list of values, or ports from one to another. */
+const resource = () =>
+  z.pipe(
+    z.transform((value: unknown) => {
+      const [, from, to] = /^(\d{1,5})-(\d{1,5})$/.exec(String(value)) ?? []
+      const many = Number(to) - Number(from) + 1
+      if (from === undefined || many < 1 || many > LENT_MAX) return value
+      return Array.from({ length: many }, (_, i) => String(Number(from) + i))
+    }),
+    z
+      .array(s.plain(200), 'must be a list of values, or a range such as "5100-5199"')
+      .check(
+        z.minLength(1, 'must have a value'),
+        z.maxLength(LENT_MAX, `may have at most ${LENT_MAX} values`),
+      ),
+  )
+
 const agent = () =>
   section({
     command: s.optional(command()),
@@ -83,6 +139,26 @@ const address = () =>
   s
     .plain(2000)
     .check(z.refine((value) => /^https?:\/\/[^@]+$/.test(value), 'must be an http(s) address'))
+
+/** Others are told this very address, so it must lead them here. */
+const listening = () =>
+  z.pipe(
+    s.plain(300).check(
+      z.regex(/^(\[[\da-f:.]+\]|[^\s:[\]]+):\d{1,5}$/i, 'must be HOST:PORT'),
+      z.refine(
+        (value) => !/^(0\.0\.0\.0|\[::\]):/.test(value),
+        'must name one address of this host',
+      ),
+      z.refine((value) => Number(/\d+$/.exec(value)) < 65_536, 'must have a port up to 65535'),
+    ),
+    z.transform((value: string) => {
+      const at = value.lastIndexOf(':')
+      return {
+        host: value.slice(0, at).replaceAll(/[[\]]/g, ''),
+        port: Number(value.slice(at + 1)),
+      }
+    }),
+  )
 
 /** How notes become vectors. `local` is the model inside the package. */
 const embeddings = () => ({
@@ -188,9 +264,19 @@ const fileSchema = () =>
         limit: limit(),
         agent: s.or(s.plain(200), 'claude'),
         land: s.optional(landing()),
+        worktrees: s.or(worktrees(), null),
+        resources: s.or(z.array(s.plain(100), 'must be a list of names'), []),
       }),
     ),
     agents: byName(agent()),
+    resources: s.or(
+      z.record(
+        z.string().check(z.regex(/^[A-Za-z]\w{0,49}$/, 'is no name of a resource')),
+        resource(),
+        'must be an object',
+      ),
+      {},
+    ),
     users: byName(section({ weight: s.optional(weight()), limit: limit() })),
     groups: byName(section({ limit: limit() })),
     pool: filled({ limit: limit() }),
@@ -218,6 +304,7 @@ const fileSchema = () =>
       labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
+    peers: filled({ listen: s.optional(listening()) }),
     // A store is opened with these, without this schema: see src/stores/open.ts.
     retention: retention(),
   })

@@ -1,4 +1,5 @@
 import { settingKey } from '../../core/queue/host_settings.ts'
+import type { Offer } from '../../core/queue/resource.ts'
 import type { Settings, SettingValue } from '../../core/queue/rows.ts'
 import { host } from '../../machine/process.ts'
 import type { Config } from './config.ts'
@@ -20,6 +21,13 @@ export function queueSettingsOf(config: Config): Settings {
   }
   return flat({ per_user_serialization, pool, projects: said, groups, users })
 }
+
+/** What this host lends, and to runs of which projects. */
+export const offersIn = ({ resources, projects }: Config): Offer[] =>
+  Object.entries(resources).map(([name, offered]) => {
+    const lent = Object.entries(projects).filter(([, each]) => each.resources.includes(name))
+    return { name, offered, projects: lent.map(([project]) => project) }
+  })
 
 export const memorySettingsOf = ({
   memory: { strategies, quotas },

@@ -13,6 +13,7 @@ import {
 import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
+import { offerResources } from '../../core/queue/resource.ts'
 import { applySettings } from '../../core/queue/settings.ts'
 import { persist } from '../../reach/patience.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -27,7 +28,8 @@ import { agentNameFor, dispatcherId, planOf } from './launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
-import { memorySettingsOf, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
+import { TreeCare } from './tree_care.ts'
+import { memorySettingsOf, offersIn, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { TrustWatch } from './trust.ts'
 import { step } from '../steps.ts'
@@ -59,6 +61,7 @@ export class Dispatcher {
   private readonly elected: Elected
   private readonly folder: string
   private readonly trust: TrustWatch
+  private readonly trees: TreeCare
   private config: Config
   private stopWatching = () => {}
   private forget: (() => void)[] = []
@@ -78,6 +81,7 @@ export class Dispatcher {
     this.folder = folderOf(options.place)
     this.trust = new TrustWatch(options.env, options.say)
     this.config = readConfig(this.folder, options.env)
+    this.trees = new TreeCare(store, { ...options, config: () => this.config })
   }
 
   /** Takes the role of this host's dispatcher, or refuses with `held` while another has it. */
@@ -110,6 +114,7 @@ export class Dispatcher {
     ]
     await this.reload(readConfig(folder, env))
     this.settle('old runs', () => settleFolders(this.store, folder))
+    this.trees.begin()
   }
 
   private async end(): Promise<void> {
@@ -117,7 +122,7 @@ export class Dispatcher {
     this.stopWatching()
     for (const forget of this.forget) forget()
     this.stopping.abort()
-    await this.filling
+    await Promise.all([this.filling, this.trees.end()])
   }
 
   /** A store in trouble gets over it, and the new configuration counts then. */
@@ -146,6 +151,7 @@ export class Dispatcher {
     await this.store.write((view) => {
       applySettings(view, source, queueSettingsOf(config))
       applyMemorySettings(view, source, memorySettingsOf(config))
+      offerResources(view, host, offersIn(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()
@@ -164,6 +170,7 @@ export class Dispatcher {
 
   private settleTask(task: string): void {
     this.settle(`the runs of task ${task}`, () => settleRun(this.store, this.folder, task))
+    this.trees.look()
   }
 
   /** A folder that cannot be written (a full disk, say) is settled as soon as it can be. */

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
+import { MARK, newMark } from '../../machine/group.ts'
 import { RUNNER } from '../../machine/process.ts'
 import type { Config } from '../config/config.ts'
 import { planLaunch, planOf, withoutStore } from './launch.ts'
+import { programEnvironment } from '../worktrees/keeper.ts'
 import type { RunSpec } from '../runner/spec.ts'
 import { runFolder } from '../../machine/run_output.ts'
 
@@ -33,7 +35,12 @@ export function startRunner(ask: RunnerAsk): ChildProcess {
   const spec = specOf(ask)
   const runner = spawn(process.execPath, [fileURLToPath(new URL('runner.cjs', import.meta.url))], {
     detached: true,
-    env: { ...runnerEnvironment(ask.env), [RUNNER]: spec.folder },
+    env: {
+      ...programEnvironment(ask.env),
+      [RUNNER]: spec.folder,
+      // Whoever comes after it must be able to stop the git commands that it left.
+      ...(spec.worktree && { [MARK]: newMark() }),
+    },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   // A runner that is gone before it has read this never started anything; its claim is settled.
@@ -44,13 +51,6 @@ export function startRunner(ask: RunnerAsk): ChildProcess {
   runner.stdin.end(JSON.stringify(spec))
   runner.unref()
   return runner
-}
-
-/** A runner needs little, and what it has its command could find. */
-function runnerEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const names = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LEASEHOLD_STOP_AT', 'LEASEHOLD_PLANT']
-  const kept = names.filter((name) => env[name] !== undefined)
-  return Object.fromEntries(kept.map((name) => [name, env[name]]))
 }
 
 function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): RunSpec {
@@ -66,6 +66,7 @@ function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): 
     LEASEHOLD_AGENT: run.agent,
     LEASEHOLD_URL: url,
     LEASEHOLD_TOKEN: secret,
+    ...lentVariables(lease.terms?.lent),
   }
   const prompt_path = join(runs, PROMPT)
   const launch = planLaunch({ agent, cwd, prompt, prompt_path, ours: env, leasehold })
@@ -90,8 +91,26 @@ function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): 
     silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
     log_bytes_max,
     place: placeIn(place),
+    worktree: treeOf(claim, config),
   }
 }
+
+/** The worktree that a run of this project gets. */
+function treeOf({ task, lease, run }: Claim, { projects }: Config): RunSpec['worktree'] {
+  const project = task.project ?? ''
+  const { worktrees: rules = null, path: folder = '' } = projects[project] ?? {}
+  const { fence } = lease
+  return rules && { run_id: run.id, task_id: task.id, fence, project, folder, rules }
+}
+
+/** `LEASEHOLD_RESOURCE_PORTS=5100` */
+const lentVariables = (lent: Record<string, string> = {}) =>
+  Object.fromEntries(
+    Object.entries(lent).map(([name, value]) => [
+      `LEASEHOLD_RESOURCE_${name.toUpperCase()}`,
+      value,
+    ]),
+  )
 
 /** How long the claim may be renewed: the task's own limit, or that of a busy user. */
 function leftOf({ lease }: Claim, config: Config): number | null {
@@ -103,6 +122,6 @@ function leftOf({ lease }: Claim, config: Config): number | null {
 export const slackOf = ({ runs }: Config) => runs.grace_seconds * 1000 + SLACK_MS
 
 /** Where the runner finds the daemon, or the store itself; it stands in no folder of ours. */
-function placeIn({ kind, folder, path, url }: Place): Record<string, string> {
+export function placeIn({ kind, folder, path, url }: Place): Record<string, string> {
   return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: url ?? `${kind}:${path}` }
 }

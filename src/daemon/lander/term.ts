@@ -43,7 +43,10 @@ export class Term {
     const told = await git(this.top, ['hash-object', '-w', '--stdin'], { input: this.words() })
     for (;;) {
       const old = (await tryGit(this.top, ['rev-parse', '--verify', '--quiet', ref])).out.trim()
-      if (old !== '' && Number(await git(this.top, ['cat-file', 'blob', old])) > this.fence) {
+      if (
+        old !== '' &&
+        Number.parseInt(await git(this.top, ['cat-file', 'blob', old]), 10) > this.fence
+      ) {
         throw stale(target)
       }
       const args = ['update-ref', ref, told, old || NONE]

@@ -11,9 +11,17 @@ import { folderIn } from '../../stores/place.ts'
 const PAUSE_MS = 50
 const PAUSE_MS_MAX = 5_000
 
-type Asked = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
+type Told = 'run.start' | 'run.finish' | 'run.get' | 'lock.renew'
+type Asked = Told | 'worktree.enter' | 'worktree.record'
 
-/** Asks as the agent of one run. */
+/** What only an admin may say, as this login is one: what is to be stopped, and what is on disk. */
+const ADMINS: ReadonlySet<Asked> = new Set<Asked>([
+  'run.start',
+  'worktree.enter',
+  'worktree.record',
+])
+
+/** Asks as the agent of one run, or as a keeper. */
 export class RunAsking {
   private readonly reach: Reach<ReachAsk>
   private asks = 0
@@ -32,8 +40,7 @@ export class RunAsking {
 
   /** One try. Under the same request id it takes effect once, be it asked here or there. */
   async ask(name: Asked, input: Record<string, unknown>): Promise<ShownRun> {
-    // Only an admin may say what is to be stopped, and this login is one.
-    const caller = { ...this.caller, admin: name === 'run.start' }
+    const caller = { ...this.caller, admin: ADMINS.has(name) }
     const asked = { operation: { name }, input, caller, ttl_ms: this.ttl_ms }
     return (await this.reach.ask(asked)) as ShownRun
   }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { attempt } from '../../core/attempt.ts'
+import { takeMark } from '../../machine/group.ts'
 import { EXITS, Runner } from './runner.ts'
 import { parseSpec } from './spec.ts'
 
@@ -18,6 +19,7 @@ function letGo(): void {
   }
 }
 
+takeMark()
 const spec = parseSpec(readSpec())
 letGo()
 if (!spec) process.exit(EXITS.badSpec)

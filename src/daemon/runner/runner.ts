@@ -3,6 +3,7 @@ import type { Caller } from '../../core/caller.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { isDecided, isRefusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
+import { MARK } from '../../machine/group.ts'
 import { ownProcess } from '../../machine/process.ts'
 import { type Command, type Exit, startCommand, whyNotStartable } from './command.ts'
 import { OutputLog } from './output_log.ts'
@@ -12,6 +13,8 @@ import { step } from '../steps.ts'
 import { RunAsking } from './asking.ts'
 import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
+import type { Ask } from '../worktrees/entered.ts'
+import { RunTree } from '../worktrees/run_tree.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** How a runner exits: its own outcome, not that of the command. */
@@ -24,6 +27,7 @@ const MEANWHILE_MS = 2
 const DRAIN_MS = 1_000
 const CLOSE_MS = 1_000
 const PAUSE_MS = 1_000
+const TEARDOWN_MS = 60_000
 
 const NEVER_RAN: Exit = { code: null, signal: null }
 
@@ -38,6 +42,8 @@ export class Runner {
   private stopping: Promise<boolean> | undefined
   private reason: string | null = null
   private lost = false
+  private readonly tree: RunTree | undefined
+  private endRenewing: (() => void) | undefined
 
   constructor(private readonly spec: RunSpec) {
     const { agent, lock, fence, place } = spec
@@ -45,6 +51,8 @@ export class Runner {
     const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }
     this.asking = new RunAsking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
     this.notes = new Notes(spec)
+    const ask: Ask = (name, input) => this.asking.insist(name, input)
+    if (spec.worktree) this.tree = new RunTree(ask, spec.worktree)
   }
 
   /** Sees the run through to its end, whatever that is, and answers with an exit code. */
@@ -54,6 +62,7 @@ export class Runner {
       const command = await this.prepare()
       return typeof command === 'string' ? await this.fail(command) : await this.start(command)
     } finally {
+      this.endRenewing?.()
       // A store that does not answer cannot be closed either.
       await Promise.race([this.asking.close(), pause(CLOSE_MS)])
     }
@@ -68,12 +77,19 @@ export class Runner {
 
   /** The command behind its gate, or a sentence that says why it cannot be one. */
   private async prepare(): Promise<Command | string> {
-    const { folder, argv, cwd, env, prompt_file, prompt, grace_ms } = this.spec
+    const { folder, env, prompt_file, prompt, grace_ms } = this.spec
+    let { argv, cwd } = this.spec
     try {
       this.notes.made = makeRunFolder(folder)
       if (prompt_file !== null) writeWhole(prompt_file, prompt, false)
+      if (this.tree) {
+        // That may take longer than a claim lives.
+        this.endRenewing = this.renew()
+        cwd = await this.tree.make()
+      }
       const why = whyNotStartable(argv, env, cwd)
       if (why !== undefined) return why
+      argv = this.tree?.commandOf(argv) ?? argv
       return await startCommand({ argv, cwd, env, stdio: 'captured', grace_ms })
     } catch (error) {
       return (error as Error).message
@@ -100,14 +116,13 @@ export class Runner {
       clearTimeout(meanwhile)
     }
     step('runner:started')
-    const endRenewing = this.renew()
-    try {
-      const exit = await this.supervise(command)
-      step('runner:exited')
-      return await this.finish(exit)
-    } finally {
-      endRenewing()
-    }
+    this.endRenewing ??= this.renew()
+    const exit = await this.supervise(command)
+    step('runner:exited')
+    // What could not be saved now is saved by a keeper.
+    await this.tree?.leave().catch(() => undefined)
+    step('runner:left')
+    return this.finish(exit)
   }
 
   /** Its gate never opens, so nothing has run. */
@@ -161,13 +176,33 @@ export class Runner {
     watchdog.end()
     await this.clear(command)
     await Promise.race([Promise.all(closed), pause(DRAIN_MS)])
+    await this.tearDown(command, log)
     log.close()
     return exit
   }
 
+  /** Still under the lease, with what was lent: it carries the mark of the command. */
+  private async tearDown({ group }: Command, log: OutputLog): Promise<void> {
+    const asked = this.tree?.teardown
+    if (!asked || this.lost) return
+    const env = { ...this.spec.env, [MARK]: group.mark }
+    try {
+      const command = await startCommand({ ...asked, env, stdio: 'captured', grace_ms: 0 })
+      for (const stream of [command.stdout!, command.stderr!]) {
+        stream.on('data', (chunk: Buffer) => log.write(chunk))
+      }
+      command.stdin!.on('error', () => undefined).end()
+      command.go()
+      await Promise.race([command.exited, pause(TEARDOWN_MS)])
+      await this.clear(command)
+    } catch (error) {
+      log.write(Buffer.from(`leasehold: teardown failed: ${(error as Error).message}\n`))
+    }
+  }
+
   /** Also what the command left behind goes: TERM, grace, KILL, for as long as it takes. */
   private async clear(command: Command): Promise<void> {
-    let gone = await (this.stopping ?? command.stop())
+    let gone = await (command === this.command && this.stopping ? this.stopping : command.stop())
     while (!gone) {
       await pause(PAUSE_MS)
       gone = await command.stop(0)

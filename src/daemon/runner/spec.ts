@@ -1,3 +1,5 @@
+import type { MakeAsk } from '../worktrees/make.ts'
+
 /** All that a runner has to know about its run. It comes as JSON on standard input. */
 export interface RunSpec {
   run_id: string
@@ -26,9 +28,11 @@ export interface RunSpec {
   log_bytes_max: number
   /** `LEASEHOLD_DIR` and the like, by which the runner itself finds the daemon or the store. */
   place: Record<string, string>
+  /** The worktree that it gets first; null: it begins in `cwd`. */
+  worktree: MakeAsk | null
 }
 
-type Kind = 'text' | 'number' | 'texts' | 'record'
+type Kind = 'text' | 'number' | 'texts' | 'record' | 'object'
 
 const FIELDS: Record<keyof RunSpec, Kind | `${Kind}?`> = {
   run_id: 'text',
@@ -52,6 +56,7 @@ const FIELDS: Record<keyof RunSpec, Kind | `${Kind}?`> = {
   silence_ms: 'number?',
   log_bytes_max: 'number',
   place: 'record',
+  worktree: 'object?',
 }
 
 const isText = (value: unknown) => typeof value === 'string'
@@ -61,6 +66,7 @@ const IS: Record<Kind, (value: unknown) => boolean> = {
   text: isText,
   number: Number.isFinite,
   texts: (value) => Array.isArray(value) && value.every(isText),
+  object: isRecord,
   record: (value) => isRecord(value) && Object.values(value as object).every(isText),
 }
 
@@ -78,7 +84,8 @@ export function parseSpec(text: string): RunSpec | undefined {
   if (!isRecord(spec)) return undefined
   for (const [name, kind] of Object.entries(FIELDS)) {
     const value = spec[name]
-    if (value === null && kind.endsWith('?')) continue
+    // A dispatcher of a former version leaves out what it does not know.
+    if ((value ?? null) === null && kind.endsWith('?')) continue
     if (!IS[kind.replace('?', '') as Kind](value)) return undefined
   }
   return spec as unknown as RunSpec

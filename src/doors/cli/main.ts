@@ -23,6 +23,7 @@ import { addService } from './commands/service.ts'
 import { addServing } from './commands/serving.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
+import { addWorktrees } from './commands/worktree.ts'
 import { clocked } from './show/table.ts'
 import { VERSION } from '../../daemon/version.ts'
 
@@ -97,6 +98,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addInit(root)
   addDemo(root)
   addTop(root, enter)
+  addWorktrees(groups('worktree'), enter)
   addPages(root)
   for (const command of root.commands) refuseExcess(command)
   return root

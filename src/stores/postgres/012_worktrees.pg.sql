@@ -4,6 +4,7 @@ CREATE TABLE resource (
   host text NOT NULL,
   name text NOT NULL,
   offered json NOT NULL,
+  projects json NOT NULL,
   lent json NOT NULL
 );
 

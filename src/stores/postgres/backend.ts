@@ -135,6 +135,7 @@ export class PostgresBackend implements Backend {
   private catchUp({ commits, recent }: FoundHead): void {
     const theirs = commits - this.commits
     if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
+    if (this.commits >= 0 && planted('R37')) return void (this.commits = commits)
     if (this.commits >= 0 && theirs === recent.length) {
       for (const line of recent) this.known.follow(unpack(line))
     } else {

@@ -4,6 +4,7 @@ CREATE TABLE resource (
   host TEXT NOT NULL,
   name TEXT NOT NULL,
   offered TEXT NOT NULL,
+  projects TEXT NOT NULL,
   lent TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 

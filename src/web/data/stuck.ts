@@ -12,7 +12,7 @@ import { connection, listen } from './live.ts'
 type Stuck = AnswerOf<'stuck.get'>
 
 /** Without an event a wait gets longer, a holder falls silent, and a store cannot be written. */
-const LOOK_MS = 3_000
+const LOOK_MS = 5_000
 const SHOWN_MAX = 50
 const NOUNS = new Set<string>(['lease', 'ticket', 'task', 'run', 'queue', 'dispatcher', 'alert'])
 

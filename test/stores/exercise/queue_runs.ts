@@ -33,7 +33,7 @@ export function exerciseQueueRuns(begin: Begin): void {
       expect(await scene.drain()).toEqual(['t4'])
     })
 
-    test('fills all its slots in one step, each run with a fence and a token of its own', async (s) => {
+    test('fills all its slots in one step, each run with its own fence and token', async (s) => {
       const { verbs, store, process } = s
       for (let i = 0; i < 6; i += 1) await verbs.enqueue({ id: `t${i}`, user: `u${i % 5}` })
       await s.claim('t0')

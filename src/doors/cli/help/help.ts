@@ -98,6 +98,17 @@ Examples:
   leasehold runs show 42.1
   leasehold runs logs 42 --follow                 what its newest run prints`,
   },
+  worktree: {
+    about: 'Show, save and remove the git worktrees of runs.',
+    examples: `
+A worktree has the id of the run that it was made for: 42.1.
+
+Examples:
+  leasehold worktree list
+  leasehold worktree diff 42.1                    what its run has changed
+  leasehold worktree salvage 42.1                 keep all of it under refs/leasehold/salvage
+  leasehold worktree remove 42.1                  refused while anything would be lost`,
+  },
   config: {
     about: 'Approve the programs that config.json names.',
     examples: `

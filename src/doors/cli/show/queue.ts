@@ -85,6 +85,29 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       OUTCOME: 'outcome',
     }),
   'run.get': runSheet,
+  'worktree.list': (page) =>
+    pageTable(page, 'No run has a worktree. See docs/worktrees.md', {
+      ID: 'id',
+      STATE: 'state',
+      PROJECT: 'project',
+      BRANCH: 'branch',
+      SAVED: ({ salvage }) => salvage?.commit.slice(0, 12) ?? '',
+      PATH: 'path',
+      'KEPT BECAUSE': 'kept_because',
+    }),
+  'worktree.get': ({ id, state, salvage, changed, kept_because, ...tree }) =>
+    [
+      `worktree ${pc.bold(id)}: ${state}`,
+      ...factLines([
+        ...(['path', 'branch', 'base', 'project', 'host', 'task_id', 'run_id'] as const).map(
+          (name): [string, string | null] => [name.replace('_id', ''), tree[name]],
+        ),
+        ['saved', salvage && `${salvage.ref} (${salvage.commit})`],
+        ['not saved', salvage?.left_out.join(', ') ?? null],
+        ['changed', changed.join(', ')],
+        ['kept', kept_because],
+      ]),
+    ].join('\n'),
 }
 
 const RUN_COLOURS: Record<string, (text: string) => string> = {

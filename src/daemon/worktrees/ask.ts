@@ -1,0 +1,32 @@
+import type { SeenWorktree } from '../../core/queue/worktree.ts'
+import { git } from '../../machine/git.ts'
+import type { Place } from '../../stores/open.ts'
+import { readConfig } from '../config/config.ts'
+import { placeIn } from '../dispatch/start_runner.ts'
+import { rulesIn } from '../dispatch/tree_care.ts'
+import { capture } from './capture.ts'
+import { type KeeperSaid, runKeeper } from './keeper.ts'
+
+/** What a worktree has changed since its branch began, as text; nobody is kept from working. */
+export async function diffOf(tree: SeenWorktree): Promise<string> {
+  const found = await capture(tree, { ignored: [], bytes_max: 0 })
+  const now = found?.tree ?? tree.salvage?.commit
+  if (tree.base === null || now === undefined) return ''
+  return git(tree.repository, ['diff', '--no-ext-diff', '--no-color', tree.base, now])
+}
+
+interface Where {
+  place: Place
+  folder: string
+  env: NodeJS.ProcessEnv
+}
+
+/** Has a keeper save or remove one worktree of this host. */
+export function keepOne(
+  { id, repository }: SeenWorktree,
+  want: 'salvage' | 'remove',
+  { place, folder, env }: Where,
+): Promise<KeeperSaid> {
+  const rules = rulesIn(readConfig(folder, env))
+  return runKeeper({ place: placeIn(place), repository, rules, want, id }, env)
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { plant, type Promised } from '../../core/planted.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { takeMark } from '../../machine/group.ts'
+import { host, ownProcess } from '../../machine/process.ts'
+import { RunAsking } from '../runner/asking.ts'
+import { keepRepository } from './keep.ts'
+import type { KeeperSaid, KeeperSpec } from './keeper.ts'
+
+declare const LEASEHOLD_TEST_BUILD: boolean | undefined
+
+// A bundle of its own has a switch of its own: see the command line's.
+if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
+  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
+}
+
+const PATIENCE_MS = 60_000
+
+takeMark()
+const spec = JSON.parse(readFileSync(0, 'utf8')) as KeeperSpec
+const agent = `keeper:${host}/${process.pid}`
+const caller = { agent, given: true, process: ownProcess(), admin: true, under: null }
+const asking = new RunAsking({ HOME: process.env['HOME'], ...spec.place }, caller, PATIENCE_MS)
+
+async function keep(): Promise<KeeperSaid> {
+  try {
+    const why = await keepRepository((name, input) => asking.insist(name, input), spec)
+    return { why: why ?? null, refused: null }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { why: null, refused: error.toJSON().error }
+  }
+}
+
+void keep().then((said) => {
+  process.stdout.write(JSON.stringify(said), () => process.exit(0))
+})

@@ -1,0 +1,121 @@
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Refusal } from '../../core/refusal.ts'
+import type { Worktree } from '../../core/rows.ts'
+import { commitOf, git, type Repository, repositoryAt } from '../../machine/git.ts'
+import { host } from '../../machine/process.ts'
+import { step } from '../steps.ts'
+import { type Ask, type Entered, inRepository } from './entered.ts'
+import { settleTree } from './settle.ts'
+import { adminOf, branchRef, gitAt, gonePath, removingPath, type WorktreeRules } from './tree.ts'
+
+export interface MakeAsk {
+  run_id: string
+  task_id: string
+  fence: number
+  project: string
+  /** The folder of the project, in a checkout. */
+  folder: string
+  rules: WorktreeRules
+}
+
+/** The worktree of a run, and where in it the command begins. */
+export interface Made {
+  worktree: Worktree
+  cwd: string
+}
+
+/**
+ * Makes a worktree for a run, or takes the one that an earlier run of the task has left. Refuses in
+ * words where that cannot be done: no repository, a bare one, no commit, no such base.
+ */
+export async function makeWorktree(ask: Ask, making: MakeAsk): Promise<Made> {
+  const repository = await repositoryAt(making.folder)
+  const worktree = await inRepository(ask, repository.common, async (entered) => {
+    const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
+    const made = left ? taken(left, making) : await begin(entered, making, repository)
+    if (!left) await add(made, repository)
+    copyIgnored(repository.top, made.path, making.rules.copy)
+    step('worktree:copied')
+    const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
+    await entered.record(ready)
+    return ready
+  })
+  return { worktree, cwd: join(worktree.path, repository.inside) }
+}
+
+/** What an earlier run of the same task left, saved first if that was not done yet. */
+async function leftBehind(entered: Entered, { task_id, project, rules }: MakeAsk) {
+  const mine = entered.items.filter(
+    (each) => each.task_id === task_id && each.project === project && each.is_over,
+  )
+  const last = mine.at(-1)
+  const settled = last && (await settleTree(entered, last, rules.salvage))
+  return settled?.state === 'left' && existsSync(settled.path) ? settled : undefined
+}
+
+const taken = (left: Worktree, { run_id, fence }: MakeAsk): Worktree => ({ ...left, run_id, fence })
+
+/** Records what is about to be made, under names that nothing has yet. */
+async function begin(entered: Entered, making: MakeAsk, repository: Repository): Promise<Worktree> {
+  const { run_id, task_id, fence, project, rules } = making
+  const base = await commitOf(repository.top, rules.base ?? 'HEAD')
+  if (base === undefined) {
+    throw new Refusal('invalid', `There is no branch or commit ${rules.base} to begin at`, {
+      next: `Correct projects.${project}.worktrees.base in config.json.`,
+    })
+  }
+  const { path, branch } = await freeName(rules.folder, repository.common, run_id)
+  const worktree: Worktree = {
+    id: run_id,
+    task_id,
+    run_id,
+    fence,
+    project,
+    host,
+    repository: repository.common,
+    path,
+    branch,
+    base,
+    state: 'making',
+    salvage: null,
+    changed: [],
+    kept_because: null,
+    begun_at: new Date().toISOString(),
+    left_at: null,
+  }
+  await entered.record(worktree)
+  step('worktree:begun')
+  return worktree
+}
+
+/** `42-1`, or `42-1-2` and so on where another store left that name in this repository. */
+async function freeName(folder: string, repository: string, run_id: string) {
+  const name = run_id.replace(/\.(\d+)$/, '-$1')
+  for (let n = 1; ; n += 1) {
+    const tried = n === 1 ? name : `${name}-${n}`
+    const place = { path: join(folder, tried), repository, branch: `leasehold/${tried}` }
+    const paths = [place.path, adminOf(place), removingPath(place.path), gonePath(place.path)]
+    if (paths.some((each) => existsSync(each))) continue
+    if ((await commitOf(repository, branchRef(place))) === undefined) return place
+  }
+}
+
+async function add(made: Worktree, { top }: Repository): Promise<void> {
+  mkdirSync(dirname(made.path), { recursive: true, mode: 0o700 })
+  const begin = ['--no-track', '-b', made.branch, '--', made.path, made.base!]
+  await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...begin])
+  step('worktree:added')
+  // As a step of its own: what is sparse in the main checkout stays so.
+  await git(made.path, ['reset', '--quiet', '--hard'], gitAt(made, made.path))
+  step('worktree:filled')
+}
+
+/** What is there already stays: it may be tracked, or an agent's own by now. */
+function copyIgnored(top: string, path: string, copied: string[]): void {
+  for (const name of copied) {
+    const from = join(top, name)
+    if (!existsSync(from)) continue
+    cpSync(from, join(path, name), { recursive: true, force: false, verbatimSymlinks: true })
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { attempt } from '../../core/attempt.ts'
+import { planted } from '../../core/planted.ts'
+import type { Worktree } from '../../core/rows.ts'
+import { commitOf, git } from '../../machine/git.ts'
+import { step } from '../steps.ts'
+import { capture } from './capture.ts'
+import type { Entered } from './entered.ts'
+import { isHeld } from './salvage.ts'
+import {
+  adminOf,
+  branchRef,
+  clearLocks,
+  gonePath,
+  headOf,
+  locationOf,
+  removingPath,
+  type SalvageRules,
+} from './tree.ts'
+
+/**
+ * Removes a worktree and its branch, if nothing would be lost; else says why not, as a sentence.
+ * Its files are moved aside first, looked at there, and moved again when they may go: so a program
+ * that goes on after a crash knows whether they were looked at.
+ */
+export async function removeWorktree(
+  entered: Entered,
+  tree: Worktree,
+  rules: SalvageRules,
+): Promise<string | undefined> {
+  const { path } = tree
+  const aside = removingPath(path)
+  await entered.record({ ...tree, state: 'removing' })
+  step('worktree:removing')
+  clearLocks(tree)
+  // One that was broken off before the files were looked at goes on where they are.
+  if (existsSync(path) && !existsSync(aside)) renameSync(path, aside)
+  step('worktree:aside')
+  const why = await whyKept(tree, rules)
+  if (why !== undefined) {
+    if (existsSync(aside)) renameSync(aside, path)
+    await entered.record({ ...tree, state: 'left', kept_because: why })
+    return why
+  }
+  if (existsSync(aside)) renameSync(aside, gonePath(path))
+  step('worktree:looked')
+  await clear(entered, tree)
+  return undefined
+}
+
+/** Takes away what is left of a worktree of which nothing can be lost any more. */
+export async function clear(entered: Entered, tree: Worktree): Promise<void> {
+  const { path, repository } = tree
+  await rm(gonePath(path), { recursive: true, force: true })
+  step('worktree:cleared')
+  // Git's own notes of it, also of one that was half made.
+  if (!existsSync(path)) rmSync(adminOf(tree), { recursive: true, force: true })
+  const ref = branchRef(tree)
+  const tip = await commitOf(repository, ref)
+  const isKept = tip !== undefined && (tip === tree.base || (await isHeld(repository, tip, ref)))
+  if (isKept) await git(repository, ['update-ref', '-d', ref, tip])
+  step('worktree:unnamed')
+  await entered.gone(tree.id)
+}
+
+/** A worktree that was never ready: no agent has been in it. */
+export async function clearHalfMade(entered: Entered, tree: Worktree): Promise<void> {
+  const { path } = tree
+  await rm(gonePath(path), { recursive: true, force: true })
+  if (existsSync(path)) renameSync(path, gonePath(path))
+  clearLocks(tree)
+  await clear(entered, tree)
+}
+
+/** Why a worktree may not go; undefined when all of it is kept elsewhere. */
+async function whyKept(tree: Worktree, rules: SalvageRules): Promise<string | undefined> {
+  if (planted('R54')) return undefined
+  const { repository, path } = tree
+  const admin = adminOf(tree)
+  const locked = attempt(() => readFileSync(join(admin, 'locked'), 'utf8').trim(), undefined)
+  if (locked !== undefined) return `somebody has locked it${locked && `: ${locked}`}`
+  const aside = existsSync(removingPath(path)) ? removingPath(path) : undefined
+  const place = aside ?? locationOf(tree)
+  if (place !== aside) return `it was moved to ${place}`
+  const own = attempt(() => readdirSync(join(admin, 'refs', 'worktree')), [])
+  if (own.length > 0) return `it has refs of its own: ${own.join(', ')}`
+  const found = await capture(tree, rules, aside)
+  if (found && found.apart.length > 0) {
+    return `a part of it is saved nowhere: ${found.apart.slice(0, 5).join(', ')}`
+  }
+  if (found?.isDirty) {
+    const saved = tree.salvage && (await commitOf(repository, tree.salvage.ref))
+    const files = saved && (await git(repository, ['rev-parse', `${saved}^{tree}`]))
+    if (files !== found.tree) return 'it has changes that are not committed'
+  }
+  for (const commit of new Set([await headOf(tree), await commitOf(repository, branchRef(tree))])) {
+    if (commit === undefined || (await isHeld(repository, commit, branchRef(tree)))) continue
+    return `only its branch ${tree.branch} has commit ${commit.slice(0, 12)}`
+  }
+  return undefined
+}

@@ -1,0 +1,55 @@
+import type { Worktree } from '../../core/rows.ts'
+import { type Ask, inRepository } from './entered.ts'
+import { makeWorktree, type Made, type MakeAsk } from './make.ts'
+import { leaveTree } from './settle.ts'
+
+/** The command of a run that is first set up: its argument list goes on behind those of `setup`. */
+const SET_UP = `n=$1; shift; i=0; said=
+while [ "$i" -lt "$n" ]; do i=$((i + 1)); said="$said \\"\\\${$i}\\""; done
+eval "$said" </dev/null || {
+  code=$?
+  echo "leasehold: setup failed (exit $code), so the agent was not started" >&2
+  exit "$code"
+}
+shift "$n"
+exec "$@"`
+
+/** The worktree of one run, from its runner's side. */
+export class RunTree {
+  private made: Made | undefined
+
+  constructor(
+    private readonly ask: Ask,
+    private readonly making: MakeAsk,
+  ) {}
+
+  /** Makes it, and says where the command begins. Refuses in words where it cannot be made. */
+  async make(): Promise<string> {
+    this.made = await makeWorktree(this.ask, this.making)
+    return this.made.cwd
+  }
+
+  /** The command with what sets it up, in one process group. */
+  commandOf(argv: string[]): string[] {
+    const { setup } = this.making.rules
+    if (!setup) return argv
+    return ['/bin/sh', '-c', SET_UP, 'leasehold-setup', String(setup.length), ...setup, ...argv]
+  }
+
+  get teardown(): { argv: string[]; cwd: string } | undefined {
+    const { teardown } = this.making.rules
+    return teardown && this.made ? { argv: teardown, cwd: this.made.cwd } : undefined
+  }
+
+  /** Nothing of the command is left: what it did not commit is saved. */
+  async leave(): Promise<void> {
+    if (!this.made) return
+    const { id, repository } = this.made.worktree
+    const isOwn = (each: Worktree) => each.id === id && each.run_id === this.making.run_id
+    await inRepository(this.ask, repository, async (entered) => {
+      // After a pause another run may be at work in it.
+      const own = entered.items.find((each) => isOwn(each) && each.state === 'ready')
+      if (own) await leaveTree(entered, own, this.making.rules.salvage)
+    })
+  }
+}

@@ -1,0 +1,93 @@
+import type { Salvage, Worktree } from '../../core/rows.ts'
+import { commitOf, git, gitList, tryGit } from '../../machine/git.ts'
+import { capture, type Captured } from './capture.ts'
+import { branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
+
+const PATHS_MAX = 1000
+const LEFT_OUT_MAX = 100
+
+/**
+ * Saves what a run left in its worktree and no commit has, under `refs/leasehold/salvage/<run>`;
+ * with `commits`, also commits that only its own branch holds. What was saved there before stays
+ * reachable. Answers how the worktree stands then.
+ */
+export async function salvage(
+  tree: Worktree,
+  rules: SalvageRules,
+  commits = false,
+): Promise<Worktree> {
+  const found = await capture(tree, rules)
+  const head = await headOf(tree)
+  const tip = await commitOf(tree.repository, branchRef(tree))
+  const loose: string[] = []
+  for (const commit of new Set(commits ? [head, tip] : [head])) {
+    const own = commits ? branchRef(tree) : undefined
+    if (commit && !(await isHeld(tree.repository, commit, own))) loose.push(commit)
+  }
+  const changed = await changedIn(tree, found?.tree ?? head ?? tip)
+  if (!found?.isDirty && loose.length === 0) return { ...tree, changed }
+  return { ...tree, changed, salvage: await keep(tree, found, head, loose) }
+}
+
+/** Whether a ref, other than `own`, leads to a commit. */
+export async function isHeld(repository: string, commit: string, own?: string): Promise<boolean> {
+  const asked = ['for-each-ref', '--format=%(refname)', '--contains', commit]
+  return (await gitList(repository, asked)).some((ref) => ref !== own)
+}
+
+/** Paths that differ from where the branch began, committed or not. */
+async function changedIn(tree: Worktree, now: string | undefined) {
+  if (tree.base === null || now === undefined) return []
+  const args = ['diff-tree', '-r', '-z', '--name-only', tree.base, now]
+  return (await gitList(tree.repository, args)).slice(0, PATHS_MAX)
+}
+
+async function keep(
+  tree: Worktree,
+  found: Captured | undefined,
+  head: string | undefined,
+  loose: string[],
+): Promise<Salvage> {
+  const { repository, run_id } = tree
+  const ref = salvageRef(run_id)
+  const at = new Date().toISOString()
+  const left_out = [...(found?.left_out ?? []), ...(found?.apart ?? [])].slice(0, LEFT_OUT_MAX)
+  const before = await commitOf(repository, ref)
+  const files = found?.tree ?? (await git(repository, ['rev-parse', `${loose[0]}^{tree}`]))
+  if (before !== undefined && (await holds(repository, before, files, [head, ...loose]))) {
+    return { ref, commit: before, at: tree.salvage?.at ?? at, left_out }
+  }
+  const { staged, merging } = found ?? {}
+  const stage = staged && (await commitTree(repository, staged, 'What was staged', [head]))
+  const parents = [head, stage, merging, ...loose, before]
+  const commit = await commitTree(repository, files, `Salvage of run ${run_id}`, parents)
+  await git(repository, ['update-ref', ref, commit, before ?? ''])
+  return { ref, commit, at, left_out }
+}
+
+/** Whether what was saved before has these files and leads to these commits. */
+async function holds(
+  repository: string,
+  saved: string,
+  files: string,
+  commits: (string | undefined)[],
+): Promise<boolean> {
+  if ((await git(repository, ['rev-parse', `${saved}^{tree}`])) !== files) return false
+  for (const commit of commits) {
+    if (commit === undefined) continue
+    const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', commit, saved])
+    if (code !== 0) return false
+  }
+  return true
+}
+
+function commitTree(
+  repository: string,
+  tree: string,
+  message: string,
+  parents: (string | undefined)[],
+): Promise<string> {
+  const known = [...new Set(parents)].filter((each) => each !== undefined)
+  const args = ['commit-tree', tree, '-m', message, ...known.flatMap((each) => ['-p', each])]
+  return git(repository, args)
+}

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs'
+import type { Worktree } from '../../core/rows.ts'
+import { step } from '../steps.ts'
+import type { Entered } from './entered.ts'
+import { clear, clearHalfMade, removeWorktree } from './remove.ts'
+import { salvage } from './salvage.ts'
+import { clearLocks, gonePath, type SalvageRules } from './tree.ts'
+
+/**
+ * Brings a worktree whose run is over to rest: what was half made is cleared away, what was half
+ * removed is removed or put back, and of any other what is not committed is saved. Undefined when
+ * nothing of it is left.
+ */
+export async function settleTree(
+  entered: Entered,
+  tree: Worktree,
+  rules: SalvageRules,
+): Promise<Worktree | undefined> {
+  if (tree.state === 'making') {
+    await clearHalfMade(entered, tree)
+    return undefined
+  }
+  if (tree.state === 'removing') {
+    // Moved there, its files were looked at and may go; else they have to be looked at again.
+    const isLookedAt = existsSync(gonePath(tree.path)) && !existsSync(tree.path)
+    if (isLookedAt) await clear(entered, tree)
+    const why = isLookedAt ? undefined : await removeWorktree(entered, tree, rules)
+    return why === undefined ? undefined : { ...tree, state: 'left', kept_because: why }
+  }
+  if (tree.state === 'left') return tree
+  return leaveTree(entered, tree, rules)
+}
+
+/** A run is done with its worktree, and nothing of the run is left. */
+export async function leaveTree(
+  entered: Entered,
+  tree: Worktree,
+  rules: SalvageRules,
+  commits = false,
+): Promise<Worktree> {
+  clearLocks(tree)
+  step('worktree:salvaging')
+  const saved = await salvage(tree, rules, commits)
+  step('worktree:salvaged')
+  const left: Worktree = {
+    ...saved,
+    state: 'left',
+    left_at: tree.left_at ?? new Date().toISOString(),
+  }
+  await entered.record(left)
+  return left
+}

@@ -1,0 +1,37 @@
+import * as z from 'zod/mini'
+import { WORKTREE_STATES } from '../../core/queue/rows.ts'
+import { count, list, orNull, page, shape, strings, text, time, unnamed, yes } from './shape.ts'
+
+const salvage = shape('Salvage', 'What a run left uncommitted, kept as a commit.', () => ({
+  ref: text(),
+  commit: text(),
+  at: time(),
+  left_out: strings(),
+}))
+
+export const worktree = shape(
+  'Worktree',
+  'A git worktree of a run. `is_over`: the run that has it has ended.',
+  () => ({
+    id: text(),
+    task_id: text(),
+    run_id: text(),
+    fence: count(),
+    project: text(),
+    host: text(),
+    repository: text(),
+    path: text(),
+    branch: text(),
+    base: orNull(text()),
+    state: z.enum(WORKTREE_STATES),
+    salvage: orNull(salvage()),
+    changed: strings(),
+    kept_because: orNull(text()),
+    begun_at: time(),
+    left_at: orNull(time()),
+    is_over: yes(),
+  }),
+)
+export const worktrees = page(worktree)
+export const entered = unnamed(() => ({ fence: count(), items: list(worktree()) }))
+export const recorded = unnamed(() => ({ fence: count() }))

@@ -1,0 +1,122 @@
+import * as z from 'zod/mini'
+import { type Worktree, WORKTREE_STATES } from '../core/queue/rows.ts'
+import {
+  enterRepository,
+  getWorktree,
+  recordWorktree,
+  repositoryLock,
+  seen,
+} from '../core/queue/worktree.ts'
+import * as answers from './answers/worktrees.ts'
+import * as f from './fields.ts'
+import { stillLive } from './locks.ts'
+import { adminOperation, field, LEASE_REFUSALS, readOperation } from './operation.ts'
+import { pageIn } from './page.ts'
+import * as s from './schemas.ts'
+
+/**
+ * What is known of worktrees. Their files are on one host: programs of ours there make, save and
+ * remove them (src/daemon/worktrees), and record here what they do, before and after.
+ */
+
+const PLACE_MAX = 4096
+const PATHS_MAX = 1000
+const TTL_MS = 120_000
+
+const place = () => s.plain(PLACE_MAX)
+const places = () =>
+  z.array(s.text(PLACE_MAX)).check(z.maxLength(PATHS_MAX, `may have at most ${PATHS_MAX} entries`))
+
+const salvage = () =>
+  z.strictObject({ ref: place(), commit: s.plain(64), at: s.instant(), left_out: places() })
+
+const worktree = (): z.ZodMiniType<Worktree> =>
+  z.strictObject({
+    id: s.runId(),
+    task_id: s.id(),
+    run_id: s.runId(),
+    fence: s.count(),
+    project: s.name(),
+    host: s.plain(256),
+    repository: place(),
+    path: place(),
+    branch: place(),
+    base: s.nullable(s.plain(64)),
+    state: z.enum(WORKTREE_STATES),
+    salvage: s.nullable(salvage()),
+    changed: places(),
+    kept_because: s.nullable(s.text(1000)),
+    begun_at: s.instant(),
+    left_at: s.nullable(s.instant()),
+  })
+
+const repository = field(place, 'What all worktrees of the repository share: its .git folder.')
+const worktreeId = field(s.runId, 'The worktree, by the run that it was made for: 42.1.')
+
+export const list = readOperation({
+  name: 'worktree.list',
+  refuses: ['invalid'],
+  doc: 'Worktrees of runs that are there, in part or whole; the oldest first.',
+  input: { task_id: f.onlyTask, project: f.filterProject, limit: f.limit, after: f.after },
+  output: answers.worktrees,
+  command: 'worktree list',
+  needs: 'database',
+  decide: (view, { task_id, project, ...page }) => {
+    const show = (row: Worktree) =>
+      project === undefined || row.project === project ? seen(view, row) : null
+    return task_id === undefined
+      ? pageIn(view, ['worktrees', ''], page, show)
+      : pageIn(view, ['worktrees_of', task_id], page, show)
+  },
+})
+
+export const get = readOperation({
+  name: 'worktree.get',
+  refuses: ['not_found'],
+  doc: 'One worktree: where it is, whose, and what was saved of it.',
+  input: { id: worktreeId },
+  output: answers.worktree,
+  command: 'worktree show id',
+  needs: 'database',
+  decide: (view, { id }) => seen(view, getWorktree(view, id)),
+})
+
+/** Used by runners and keepers, one at a time per repository and host. */
+export const enter = adminOperation({
+  name: 'worktree.enter',
+  refuses: ['held'],
+  doc: 'A program of ours is about to make, save or remove worktrees of a repository.',
+  input: { repository, process: f.runnerProcess, group: f.group, request_id: f.requestId },
+  output: answers.entered,
+  needs: 'database',
+  decide: (view, { repository: common, process, group }, caller) =>
+    enterRepository(view, { repository: common, ttl_ms: TTL_MS, process, group }, caller),
+  replay: (view, reply, { repository: common, process }) => {
+    stillLive(view, repositoryLock(process.host, common), reply.fence)
+    return reply
+  },
+})
+
+export const record = adminOperation({
+  name: 'worktree.record',
+  refuses: [...LEASE_REFUSALS],
+  doc: 'How a worktree stands now, under the fence of its repository, and of its run.',
+  input: {
+    repository,
+    host: field(() => s.plain(256), 'The host that has it.'),
+    fence: field(s.count, 'The fence that the repository was entered under.'),
+    worktree: field(() => s.optional(worktree()), 'How it stands.'),
+    gone: field(() => s.optional(s.runId()), 'Nothing is left of this worktree.'),
+    leaves: field(s.flag, 'Whether the program is done with the repository.'),
+    request_id: f.requestId,
+  },
+  output: answers.recorded,
+  needs: 'database',
+  decide: (view, { request_id: _, ...ask }, caller) => {
+    recordWorktree(view, ask, caller)
+    return { fence: ask.fence }
+  },
+})
+
+/** How long a repository is entered for without another word. */
+export const ENTERED_MS = TTL_MS
