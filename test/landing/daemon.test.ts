@@ -17,7 +17,7 @@ git update-ref refs/heads/mend "$commit"
 "$NODE" "$BIN" land --branch mend > "$OUT/told" 2>&1
 `
 
-test('a run that only says "done" is run again with the reason, and lands what it then did', async () => {
+test('a run that only says "done" is run again, told why, and lands what it did then', async () => {
   const all = dispatching()
   const repo = gitRepo(all.place.path('repository'))
   const env = { NODE: process.execPath, BIN, PATH: process.env['PATH'] }
