@@ -57,6 +57,7 @@ describe('landers of which some are stopped and killed', () => {
       const seconds = (performance.now() - began) / 1000
       const faults = await hurting
       const found = await crew.judge(landings)
+      expect(found.landed + found.red + found.conflict).toBe(BRANCHES)
       const checks = crew.checks().length
       process.stdout.write(
         `seed ${seed}: ${JSON.stringify(found)}, ${checks} checks, ${faults}, ` +
@@ -101,7 +102,7 @@ describe('landers of which some are stopped and killed', () => {
       expect(hasMoved).toBe(true)
       // Its successor finds all of it there, and gives back what has been landed.
       expect(ended).toMatchObject({ status: 'returned' })
-      await expect(crew.judge([ended!])).rejects.toThrow()
+      await expect(crew.judge([ended!])).rejects.toThrow('to deeply equal')
     }
   })
 })
