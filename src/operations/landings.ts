@@ -17,7 +17,7 @@ export const add = writeOperation({
   ],
   refuses: ['not_found', 'invalid', ...LEASE_REFUSALS, 'illegal_move'],
   needs: 'database',
-  doc: 'Land the work of a task, or a branch: brought up to date, checked, made part of its target.',
+  doc: 'Land the work of a task, or a branch: bring it up to date, check it, move its target.',
   tool: 'land_task',
   input: {
     id: field(s.name, 'The task, or the branch (default: LEASEHOLD_TASK).'),
@@ -46,7 +46,7 @@ export const add = writeOperation({
     request_id: f.requestId,
   },
   output: answers.added,
-  command: 'land [id]',
+  command: 'land add [id]',
   decide: (view, { request_id: _, ...ask }, caller) => {
     const landing = land(view, ask, caller)
     return { ...showLanding(view, landing), note: addedNote(landing) }

@@ -46,6 +46,7 @@ describe('config.json', () => {
         slots: { max: 4 },
         per_user_serialization: {},
         projects: {},
+        landing: {},
         users: {},
         groups: {},
         pool: {},

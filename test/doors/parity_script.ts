@@ -3,6 +3,7 @@ import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import type { Opened } from './parity_doors.ts'
 import { past } from './parity_past.ts'
+import { landing } from './parity_landing.ts'
 import { paths } from './parity_paths.ts'
 import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Choice, type Name, Player, type Step } from './parity_player.ts'
@@ -17,6 +18,10 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
   ...MEMORY_UNREACHED,
   ...SEARCH_UNREACHED,
+  'land.add': {
+    not_found: 'only for a token with a scope: scopes.test.ts shows it',
+    lease_expired: 'what is nobody’s is not in progress any more',
+  },
   ...Object.fromEntries(
     (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit', 'stats.get'] as const).map(
       (name) => {
@@ -28,7 +33,20 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened, choice?: Choice): Promise<Step[]> {
   const player = new Player(opened, choice)
-  const own = [locks, waits, tasks, moves, queue, paths, memory, searching, lists, tokens, past]
+  const own = [
+    locks,
+    waits,
+    tasks,
+    moves,
+    queue,
+    landing,
+    paths,
+    memory,
+    searching,
+    lists,
+    tokens,
+    past,
+  ]
   const parts = [...own, badInput]
   for (const part of parts) await part(player)
   return player.steps

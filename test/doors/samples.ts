@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import { land } from '../../src/core/landing/land.ts'
 import type { GroupRef } from '../../src/core/rows.ts'
+import type { View } from '../../src/core/view.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/machine/process.ts'
@@ -80,14 +81,21 @@ async function putApart({ place }: Served, key: string) {
   const open = { label: null, status: 'open' as const, action: null }
   const pair = { id: `pair-${key}`, a: `global\n${key}`, b: `global\n${key}-b`, similarity: 0.9 }
   const settled = { resolved_by: null, resolved_at: null }
-  let landing = ''
+  const landing = `landing-${key}`
   await store.write((view) => {
     view.put('duplicate', { ...pair, ...open, ...settled, found_at: view.at })
-    view.put('landing_rule', { project: key, onto: 'main', auto: false, checks: true })
-    landing = land(view, { id: 'fix/it', project: key }, callerOf('ada')).id
+    putLanding(view, key, landing)
   })
   await store.close()
   return { pair: pair.id, landing }
+}
+
+/** A landing that waits, of a project that lands. */
+export function putLanding(view: View, project: string, id: string): void {
+  view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
+  const landing = land(view, { id: 'fix/it', project }, callerOf('ada'))
+  view.remove('landing', landing.id)
+  view.put('landing', { ...landing, id })
 }
 
 /**

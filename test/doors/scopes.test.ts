@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Registered } from '../../src/operations/registry.ts'
-import { operations } from '../../src/operations/registry.ts'
+import { operations, type Registered } from '../../src/operations/registry.ts'
 import { bindToken } from '../../src/core/token.ts'
-import { land } from '../../src/core/landing/land.ts'
+import { putLanding } from './samples.ts'
 import { getTask } from '../../src/core/tasks/task.ts'
-import { callerOf } from '../support/helpers.ts'
 import { sha256, uniqueId } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/machine/process.ts'
@@ -45,10 +43,7 @@ async function furnish(user: string): Promise<void> {
     const open = { similarity: 0.9, label: null, status: 'open' as const, action: null }
     const ends = { resolved_by: null, resolved_at: null, found_at: view.at }
     view.put('duplicate', { id: `${user}-pair`, ...ids, ...open, ...ends })
-    view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
-    const landing = land(view, { id: `${user}-branch`, project }, callerOf(agent))
-    view.remove('landing', landing.id)
-    view.put('landing', { ...landing, id: `${user}-landing` })
+    putLanding(view, project, `${user}-landing`)
   })
 }
 

@@ -130,11 +130,17 @@ describe('a lander', () => {
     gitIn('/', 'clone', '--quiet', origin, other)
     const theirs = new GitRepo(other).commit('Theirs', { 'theirs.txt': 't' })
     gitIn(other, 'push', '--quiet', 'origin', 'main')
-    await scene.lander()
+    const lander = await scene.lander()
     const ended = await scene.ended(await scene.ask({ id: 'one' }))
     expect(ended).toMatchObject({ status: 'landed', base: theirs })
     expect(gitIn(origin, 'rev-parse', 'main')).toBe(ended.candidate)
+    await lander.stop()
+    scene.branch('two', { 'two.txt': '2' })
+    await scene.lander()
+    const next = await scene.ended(await scene.ask({ id: 'two' }))
+    expect(next).toMatchObject({ status: 'landed', base: ended.candidate })
     expect(gitIn(origin, 'log', '--format=%s', 'main').split('\n')).toEqual([
+      'two',
       'one',
       'Theirs',
       'Begin',

@@ -71,27 +71,29 @@ export function askForProof(view: View, task: Task, caller: Caller, isAccepted: 
 }
 
 /** What a person or an agent reads who asked for a landing. */
-export const addedNote = ({ id, target, task_id, branch }: Landing) =>
-  `${task_id === null ? `Branch ${branch}` : `Task ${task_id}`} is ` +
-  `${target === null ? 'being checked' : `in line for ${target}`} (landing ${id}). If it cannot be ` +
-  `landed ${task_id === null ? 'it comes back' : 'its task comes back'} with the reason.`
+export function addedNote({ id, target, task_id, branch }: Landing): string {
+  const [what, back] =
+    task_id === null ? [`Branch ${branch}`, 'it'] : [`Task ${task_id}`, 'its task']
+  const now = target === null ? 'being checked' : `in line for ${target}`
+  return `${what} is ${now} (landing ${id}). If that fails, ${back} comes back with the reason.`
+}
 
 /** What an agent reads that said "done" of a task whose end has to be proved. */
 export function proofNote(view: View, task: Task): string {
   const landing = openLandingOf(view, task.id)
-  const isHeld = task.lock_fence !== null
   if (!landing) {
-    return (
-      `Task ${task.id} is in review: its work is not on ${ruleFor(view, task.project)?.onto} yet. ` +
-      `To land it: leasehold land ${task.id}`
-    )
+    const onto = ruleFor(view, task.project)?.onto
+    const what = `Task ${task.id} is in review: its work is not on ${onto} yet.`
+    return `${what} To land it: leasehold land ${task.id} (tool: land_task)`
   }
-  const what = landing.target === null ? 'being checked' : `being landed onto ${landing.target}`
-  const when = isHeld ? ' as soon as its command has ended' : ''
+  const { target, id } = landing
+  const what = target === null ? 'being checked' : `being landed onto ${target}`
+  const when = task.lock_fence === null ? '' : ' as soon as its command has ended'
+  const fails = target === null ? '' : 'conflicts, '
   return (
-    `Task ${task.id} is in review: it is ${what}${when} (landing ${landing.id}). It becomes done ` +
-    'when that succeeds. You get it back, with the reason, if it has nothing committed, leaves ' +
-    `changes uncommitted, ${landing.target === null ? '' : 'conflicts, '}or its check fails.`
+    `Task ${task.id} is in review: it is ${what}${when} (landing ${id}). It becomes done when ` +
+    'that succeeds. You get it back, with the reason, if it has nothing committed, leaves ' +
+    `changes uncommitted, ${fails}or its check fails.`
   )
 }
 

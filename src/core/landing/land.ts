@@ -47,7 +47,7 @@ function ruleOf(view: View, project: string | undefined | null, id: string): Lan
     ? `Project ${word(project)} has no "land" in config.json`
     : `${word(id)} is no task, and it is not clear which project it is a branch of`
   const next = project
-    ? `Say in config.json how it is landed: "projects": { ${JSON.stringify(project)}: { "land": … } }`
+    ? 'Say in config.json how it is landed: see docs/landing.md'
     : 'Name its project: leasehold land BRANCH --project NAME'
   throw new Refusal('invalid', message, { next, details: { project: project ?? null } })
 }

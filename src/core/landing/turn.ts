@@ -79,7 +79,7 @@ function isWithdrawn(view: View, landing: Landing, caller: Caller): boolean {
   return true
 }
 
-export interface End {
+export interface LandingEnd {
   reason?: string
   paths?: string[]
   output?: string | null
@@ -90,7 +90,7 @@ function endLanding(
   view: View,
   landing: Landing,
   status: 'landed' | 'returned' | 'cancelled',
-  end: End,
+  end: LandingEnd,
   caller: Caller,
 ): Landing {
   const { reason = null, paths = [], output = null, commit = landing.commit } = end
@@ -152,7 +152,7 @@ export function markLanded(view: View, taken: Taken, commit: string, caller: Cal
  * It cannot be landed: nothing has changed in git, and its task comes back with the reason. An
  * enqueued one is tried again while its retries last.
  */
-export function returnLanding(view: View, taken: Taken, end: End, caller: Caller): void {
+export function returnLanding(view: View, taken: Taken, end: LandingEnd, caller: Caller): void {
   const landing = stillTaken(view, taken)
   if (!landing) return
   const reason = shortLine(end.reason ?? '', REASON_MAX)

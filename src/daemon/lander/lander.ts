@@ -1,7 +1,7 @@
 import { isEnding, type Event } from '../../core/event.ts'
 import type { Landing } from '../../core/landing/rows.ts'
 import {
-  type End,
+  type LandingEnd,
   markLanded,
   type Proposed,
   proposeLandings,
@@ -200,7 +200,7 @@ export class Lander {
     return ready
   }
 
-  private giveBack(landing: Landing, end: End): Promise<void> {
+  private giveBack(landing: Landing, end: LandingEnd): Promise<void> {
     return this.write((view) => returnLanding(view, landing, end, this.role.caller))
   }
 
@@ -299,7 +299,7 @@ export class Lander {
     return checked
   }
 
-  /** Moves the target to the top of a stack whose check has passed. True: something is in the way. */
+  /** Moves the target to the top of a stack that passed. True when something is in the way. */
   private async land(project: LandedProject, term: Term, base: string, stack: Ready[]) {
     const target = stack[0]!.landing.target!
     const { remote } = project.land

@@ -11,9 +11,9 @@ const NONE = '0'.repeat(40)
 export type Stacked = { top: string } | { conflict: string[] } | { nothing: true }
 
 /**
- * One lander's time in a repository. Git itself knows the fence of the term: each target has a ref
- * that names it, and a target is moved in the same transaction that looks at this ref. A lander
- * that was paused or killed moves nothing once its successor has begun, whatever it was about to do.
+ * One lander's time in a repository. Git itself knows the fence of the term: each target has a
+ * ref that names it, and is moved in the same transaction that looks at this ref. A lander that was
+ * paused or killed moves nothing once its successor has begun, whatever it was about to do.
  */
 export class Term {
   private readonly terms = new Map<string, string>()
@@ -36,7 +36,7 @@ export class Term {
     return `refs/leasehold/lander/${sha256(this.role).slice(0, 12)}/${target}`
   }
 
-  /** From here on no lander before this one can move `target`. Refuses if one after it has begun. */
+  /** From here on no lander before this one can move `target`. Refuses if a later one has begun. */
   async begin(target: string, remote: string | null): Promise<void> {
     if (this.terms.has(target)) return
     const ref = this.refOf(target)
@@ -61,7 +61,7 @@ export class Term {
     return `${this.fence}${more}\n`
   }
 
-  /** The same at a remote, where each push names another object: one that is the same is not sent. */
+  /** The same at a remote. There each push names another object: what is the same is not sent. */
   private async beginAt(target: string, remote: string): Promise<void> {
     const ref = this.refOf(target)
     const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref])
@@ -128,7 +128,11 @@ export class Term {
         : [...NO_SURPRISE, 'rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
     const { code, out, err } = await tryGit(tree, args)
     const top = await git(tree, ['rev-parse', 'HEAD'])
-    if (code === 0) return top === base ? { nothing: true } : { top }
+    if (code === 0) {
+      // A commit that changes no file is nothing to land either.
+      const same = await tryGit(tree, ['diff', '--quiet', base, top, '--'])
+      return same.code === 0 ? { nothing: true } : { top }
+    }
     const paths = await gitList(tree, ['diff', '--name-only', '-z', '--diff-filter=U'])
     if (paths.length > 0) return { conflict: paths }
     throw new Refusal('illegal_move', `git ${method}: ${shortLine(err.trim() || out.trim(), 300)}`)

@@ -62,11 +62,11 @@ function add(
   doc: string,
   fixed: Record<string, unknown>,
 ): void {
-  const [noun, ...rest] = usage.split(' ') as [string, ...string[]]
-  // A command of one word is its noun: `stats`, `land 42`.
-  const verb = rest[0]?.startsWith('[') ? undefined : rest.shift()
-  const positional = rest
-  const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
+  const [noun, verb, ...positional] = usage.split(' ') as [string, ...string[]]
+  // `land 42` is short for `land add 42`. A command of one word is its noun.
+  const isDefault = operation.name === 'land.add'
+  const group = groups(noun)
+  const command = (verb === undefined ? group : group.command(verb, { isDefault })).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)

@@ -50,6 +50,14 @@ Examples:
   leasehold task edit 42 --version 3 --title "Write the new parser"
   leasehold task explain 42                       why is it not running?`,
   },
+  land: {
+    about: 'Bring branches into their target: checked, in order, one after the other.',
+    examples: `
+Examples:
+  leasehold land 42                               what is in review
+  leasehold land feature/login --onto main --project web
+  leasehold land list                             what waits, and why`,
+  },
   queue: {
     about: 'Hand tasks to agents that Leasehold starts itself, one at a time per user.',
     examples: `
