@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import { land } from '../../src/core/landing/land.ts'
-import type { GroupRef } from '../../src/core/rows.ts'
+import { acquireLocks } from '../../src/core/locks/lock.ts'
+import { repositoryLock } from '../../src/core/queue/worktree.ts'
+import type { GroupRef, Lease } from '../../src/core/rows.ts'
 import type { View } from '../../src/core/view.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
@@ -37,23 +39,26 @@ export async function prepare(daemon: Served, group: GroupRef): Promise<Scene> {
   const { id: token } = await daemon.ok('token.create', { secret_hash, role: 'viewer' })
   const queue = await prepareQueue(daemon, `user-${mark}`)
   const memory = await prepareMemory(daemon, `note-${mark}`)
-  const entered = await prepareWorktree(daemon, group, queue)
+  const entered = await prepareWorktree(daemon, queue)
   return { held: { name, fence }, task, token, group, queue, memory, entered }
 }
 
-async function prepareWorktree(daemon: Served, group: GroupRef, queue: Scene['queue']) {
-  const repository = `/sample/${queue.user}`
-  const { host } = ownProcess()
-  const entering = { repository, process: ownProcess(), group, agent: 'ada' }
-  const { fence } = await daemon.ok('worktree.enter', entering)
-  const at = new Date().toISOString()
-  const whose = { id: queue.run, run_id: queue.run, task_id: `${queue.user}-busy` }
-  const place = { project: 'web', host, repository, path: `${repository}/x`, branch: 'x' }
-  const stands = { state: 'left', begun_at: at, left_at: at, changed: [], fence: queue.fence }
-  const nothing = { base: null, salvage: null, kept_because: null }
-  const worktree = { ...whose, ...place, ...stands, ...nothing }
-  await daemon.ok('worktree.record', { repository, host, fence, worktree, agent: 'ada' })
-  return { repository, host, fence }
+/** A worktree, and its repository, which a program of ada's has entered. */
+async function prepareWorktree({ place }: Served, { user, run, fence }: Scene['queue']) {
+  const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
+  const repository = `/sample/${user}`
+  const process = ownProcess()
+  const { host } = process
+  const whose = { id: run, run_id: run, task_id: `${user}-busy`, fence, project: user, host }
+  const where = { repository, path: `${repository}/x`, branch: 'x', base: null }
+  const stands = { state: 'left' as const, salvage: null, changed: [], kept_because: null }
+  const ask = { names: [repositoryLock(host, repository)], ttl_ms: 600_000, priority: 5 }
+  const [lease] = await store.write((view) => {
+    view.put('worktree', { ...whose, ...where, ...stands, begun_at: view.at, left_at: view.at })
+    return acquireLocks(view, { ...ask, process, takeover: false }, callerOf('ada')) as Lease[]
+  })
+  await store.close()
+  return { repository, host, fence: lease!.fence }
 }
 
 async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue']> {

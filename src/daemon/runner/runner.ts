@@ -188,13 +188,15 @@ export class Runner {
     const env = { ...this.spec.env, [MARK]: group.mark }
     try {
       const command = await startCommand({ ...asked, env, stdio: 'captured', grace_ms: 0 })
-      for (const stream of [command.stdout!, command.stderr!]) {
+      const closed = [command.stdout!, command.stderr!].map((stream) => {
         stream.on('data', (chunk: Buffer) => log.write(chunk))
-      }
+        return once(stream, 'close')
+      })
       command.stdin!.on('error', () => undefined).end()
       command.go()
       await Promise.race([command.exited, pause(TEARDOWN_MS)])
       await this.clear(command)
+      await Promise.race([Promise.all(closed), pause(DRAIN_MS)])
     } catch (error) {
       log.write(Buffer.from(`leasehold: teardown failed: ${(error as Error).message}\n`))
     }
