@@ -76,7 +76,7 @@ type Next = (view: View, caller: Caller) => Claim | undefined
 
 function nextReady(view: View, caller: Caller): Claim | undefined {
   seeAgent(view, caller)
-  return claimNext(view, {}, { ttl_ms: TTL_MS, process: null, takeover: false }, caller)
+  return claimNext(view, {}, { ttl_ms: TTL_MS, process: null, takeover: false }, caller)[0]
 }
 
 async function claimOne(store: Store, caller: Caller, next: Next): Promise<void> {

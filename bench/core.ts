@@ -10,7 +10,7 @@ const CALLERS = [1, 16, 128, 512] as const
 /** The goals are stated for this many. */
 const CALLERS_MANY = 128
 
-const PEER_RATIO_MIN = 5
+const PEER_RATIO_MIN = 7
 const SIZE_RATIO_MAX = 1.5
 
 /** Enough for about a second each. Only tasks that are there can be claimed. */

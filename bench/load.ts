@@ -2,20 +2,19 @@ import { connect, type Socket } from 'node:net'
 
 /**
  * Posts over many connections that are kept open, each waiting for its answer before it asks again:
- * `load URL PATH IDS CONNECTIONS SECONDS`, with `LEASEHOLD_TOKEN` set. With IDS `true` every
- * request has a request id. Prints how many were answered per second.
+ * `load URL PATH IDS SECONDS`, with a connection for each of the `LEASEHOLD_TOKENS`. With IDS
+ * `true` every request has a request id. Prints how many were answered per second.
  *
  * Speaks HTTP by itself: with `node:http` on both sides, the side that asks would be the slower.
  */
 export async function load(args: string[]): Promise<void> {
-  const [url, path, ids, connections, seconds] = args as [string, string, string, string, string]
-  const secret = process.env['LEASEHOLD_TOKEN'] ?? ''
+  const [url, path, ids, seconds] = args as [string, string, string, string]
+  const secrets = (process.env['LEASEHOLD_TOKENS'] ?? '').split(',')
   const start_ms = performance.now()
   const until_ms = start_ms + Number(seconds) * 1000
   const counts = await Promise.all(
-    Array.from({ length: Number(connections) }, (_, i) => {
-      const asked = { url: new URL(path, url), secret, agent: `bench/${i}`, ids: ids === 'true' }
-      return ask(asked, until_ms)
+    secrets.map((secret) => {
+      return ask({ url: new URL(path, url), secret, ids: ids === 'true' }, until_ms)
     }),
   )
   const answered = counts.reduce((a, b) => a + b, 0)
@@ -25,18 +24,17 @@ export async function load(args: string[]): Promise<void> {
 interface Asked {
   url: URL
   secret: string
-  agent: string
   ids: boolean
 }
 
-async function ask({ url, secret, agent, ids }: Asked, until_ms: number): Promise<number> {
+async function ask({ url, secret, ids }: Asked, until_ms: number): Promise<number> {
   const socket = connect(Number(url.port), url.hostname)
   socket.setNoDelay(true)
   const answers = answersOf(socket)
   let answered = 0
   while (performance.now() < until_ms) {
     const request_id = ids ? `${process.pid}-${answered}` : undefined
-    const body = JSON.stringify({ agent, ttl_seconds: 3600, request_id })
+    const body = JSON.stringify({ ttl_seconds: 3600, request_id })
     socket.write(
       `POST ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer ${secret}\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

@@ -10,6 +10,7 @@ const WORKLOADS: Record<string, string> = {
   http: 'claims per second over HTTP, beside an echo behind the same checks',
   queue: 'claims from the queue, few and many users; and how long a dispatch takes',
   postgres: 'claim + complete per second on PostgreSQL, beside graphile-worker and pg-boss',
+  costs: 'what a claim and its completion cost on PostgreSQL, in counts by table',
   sse: '10,000 listeners: how late events come, what they cost; and an idle daemon',
   memory: 'shared notes: put, get and search at 10,000 and 100,000; puts while embedding',
   scale: 'the arithmetic of docs/scale.md; no database',

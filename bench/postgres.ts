@@ -2,14 +2,17 @@ import { spawnSync } from 'node:child_process'
 import { leftInGraphile } from './peers/graphile_worker.ts'
 import { measureBloat, printBloat } from './postgres_bloat.ts'
 import { fillPostgres } from './postgres_claims.ts'
+import { goalsOf, LED, PLAIN, QUEUE } from './postgres_goals.ts'
 import { installPeers, PEER_NODE } from './postgres_peers.ts'
 import { type Bench, drain, type Drained, rateOf, startBench } from './postgres_server.ts'
-import { type Goal, median, printGoals, printTable, progress, whole } from './report.ts'
+import { median, printGoals, printTable, progress, whole } from './report.ts'
 
 const CALLERS = 128
-const TASKS = 20_000
+/** 1,000 agents are spread over so many processes. */
+const CROWD = 40
+const AGENTS = 1_000
 const USERS = 2_000
-/** Peers are given so many jobs, each in a queue of its own where those have names. */
+/** All are given so many jobs; graphile-worker's are each in a queue of its own where named. */
 const JOBS = 100_000
 const JOBS_QUICK = 20_000
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? 15_000)
@@ -28,16 +31,23 @@ interface Contender {
   node?: string
 }
 
-const each = (processes: number) => String(CALLERS / processes)
+const each = (processes: number) => String((processes < CROWD ? CALLERS : AGENTS) / processes)
 
 function ours(kind: 'queue' | 'plain', processes: number): Contender {
-  const what = kind === 'queue' ? 'from the queue, one per user' : 'next ready task'
+  const what = kind === 'queue' ? QUEUE : PLAIN
   return {
-    name: `leasehold, ${what}, ${processes} × ${each(processes)}`,
+    name: `${what}, ${processes} × ${each(processes)}`,
     from: kind,
     processes,
     args: (url) => ['postgres_claims', kind, url, each(processes), String(WINDOW_MS)],
   }
+}
+
+/** The first process leads, and has callers of its own; the others send it what theirs ask. */
+function led(kind: 'queue' | 'plain', processes: number): Contender {
+  const { name, ...contender } = ours(kind, processes)
+  const args = (url: string) => ['postgres_led', ...contender.args(url).slice(1)]
+  return { ...contender, name: `${name}, ${LED}`, args }
 }
 
 function graphile(from: 'graphile' | 'graphile_named', processes: number): Contender {
@@ -63,12 +73,15 @@ function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
 }
 
 const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
-const GRAPHILE = [graphile('graphile', 1), graphile('graphile', 4)]
-const GRAPHILE_NAMED = [graphile('graphile_named', 1), graphile('graphile_named', 4)]
+const WITH_LEADER = [
+  ...[led('queue', 4), led('queue', 8), led('queue', CROWD)],
+  ...[led('plain', 4), led('plain', 8)],
+]
 const CONTENDERS = [
   ...OURS,
-  ...GRAPHILE,
-  ...GRAPHILE_NAMED,
+  ...WITH_LEADER,
+  ...[graphile('graphile', 1), graphile('graphile', 4)],
+  ...[graphile('graphile_named', 1), graphile('graphile_named', 4)],
   pgboss('pgboss'),
   pgboss('pgboss_grouped'),
 ].filter(isWanted)
@@ -96,7 +109,11 @@ export async function measurePostgres(quick: boolean) {
     )
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
-    return { rates, p99_ms, jobs, bloat, goals: goalsOf(rates) }
+    const goals = goalsOf({ rates, p99_ms, bloat })
+    const perBatch = Object.fromEntries(
+      [...measured].map(([name, all]) => [name, median(all.map(asksPerBatch))]),
+    )
+    return { rates, p99_ms, jobs, bloat, perBatch, cpu: cpuOf(measured), goals }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -119,8 +136,8 @@ async function fillAll(bench: Bench, jobs: number): Promise<void> {
   const fill = async (name: string, how: (url: string) => Promise<void>) => {
     if (wanted.has(name)) await bench.template(name, how)
   }
-  await fill('queue', (url) => fillPostgres(url, 'queue', TASKS))
-  await fill('plain', (url) => fillPostgres(url, 'plain', TASKS))
+  await fill('queue', (url) => fillPostgres(url, 'queue', jobs))
+  await fill('plain', (url) => fillPostgres(url, 'plain', jobs))
   await fill('graphile', (url) => byPeer('graphile_fill', url, count, 'plain'))
   await fill('graphile_named', (url) => byPeer('graphile_fill', url, count, 'named'))
   await fill('pgboss', (url) => byPeer('pgboss_fill', url, count, '0'))
@@ -139,30 +156,37 @@ async function measureOne(bench: Bench, contender: Contender, jobs: number): Pro
   return drained
 }
 
-/** Our best number of processes beside their best. */
-function goalsOf(rates: Record<string, number>): Goal[] {
-  const rate = ({ name }: Contender) => rates[name] ?? 0
-  const best = (contenders: Contender[]) => Math.max(...contenders.map(rate))
-  const queue = best(OURS.slice(0, 2))
-  const goal = (name: string, ratio: number, least: number): Goal => {
-    return { name, ratio, goal: `≥ ${least}`, met: ratio >= least }
-  }
-  return [
-    goal('ours from the queue / graphile-worker batched', queue / best(GRAPHILE), 1),
-    goal('ours from the queue / graphile-worker, named', queue / best(GRAPHILE_NAMED), 5),
-    goal('ours from the queue, 4 processes / one', rate(OURS[1]!) / rate(OURS[0]!), 1),
-  ].filter(({ ratio }) => ratio > 0 && Number.isFinite(ratio))
+/** A claim and its completion are two asks. */
+const asksPerBatch = ({ done, batches }: Drained) => (batches ? (2 * done) / batches : 0)
+
+/** Milliseconds of processor time per job: of the first process, and of the others together. */
+function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number]> {
+  const spent = [...measured].map(([name, all]): [string, [number, number]] => {
+    const jobs = all.reduce((sum, { done }) => sum + done, 0)
+    const sum = (of: (cpu: number[]) => number[]) =>
+      all.flatMap(({ cpu_ms = [] }) => of(cpu_ms)).reduce((a, b) => a + b, 0)
+    return [name, [sum((cpu) => cpu.slice(0, 1)) / jobs, sum((cpu) => cpu.slice(1)) / jobs]]
+  })
+  return Object.fromEntries(spent)
 }
 
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
-  const { rates, p99_ms, jobs, bloat, goals } = measured
+  const { rates, p99_ms, jobs, bloat, perBatch, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
   const rows = Object.entries(rates).map(([name, rate]) => {
     const p99 = p99_ms[name]
-    return [name, whole(rate), p99 ? `p99 of a claim ${whole(p99)} ms` : '']
+    const [first, others] = (cpu[name] ?? [0, 0]).map((ms) => whole(ms * 1000))
+    const spent = first === '0' ? '' : `${first} + ${others} µs`
+    return [
+      name,
+      whole(rate),
+      p99 ? `p99 of a claim ${whole(p99)} ms` : '',
+      spent,
+      whole(perBatch[name] ?? 0),
+    ]
   })
-  printTable([['', 'per second', ''], ...rows])
-  console.log(`Ours: ${whole(TASKS)} tasks of ${whole(USERS)} users. Peers: ${whole(jobs)} jobs.`)
+  printTable([['', 'per second', '', 'processor, first + others', 'asks per commit'], ...rows])
+  console.log(`${whole(jobs)} jobs each; ours, from the queue, of ${whole(USERS)} users.`)
   if (bloat) printBloat(bloat)
   printGoals(goals)
 }

@@ -19,7 +19,7 @@ interface Look {
   dead_rows: number
 }
 
-interface Bloat {
+export interface Bloat {
   minutes: number
   duty: number
   looks: Look[]

@@ -1,10 +1,11 @@
 import { seeAgent } from '../src/core/locks/agent.ts'
 import type { Caller } from '../src/core/caller.ts'
-import { claimNext } from '../src/core/tasks/claim.ts'
+import { type Claim, claimNext } from '../src/core/tasks/claim.ts'
 import { moveTask } from '../src/core/tasks/move.ts'
 import { enqueueTask } from '../src/core/queue/queue.ts'
 import { createTask } from '../src/core/tasks/task.ts'
 import type { View } from '../src/core/view.ts'
+import { sumOf } from '../src/core/stats/histogram.ts'
 import { machine } from '../src/machine/machine.ts'
 import { addressOf } from '../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../src/stores/postgres/backend.ts'
@@ -24,7 +25,7 @@ const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0
 const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {} }
 const USERS = 2_000
 
-function openPostgres(url: string): Store {
+export function openPostgres(url: string): Store {
   const address = addressOf(url)
   return new Store(new PostgresBackend({ address, busy_timeout_ms: 5_000 }), machine)
 }
@@ -51,55 +52,87 @@ const next = { queue: claimTurn, round: claimTurn, plain: nextReady }
 
 function nextReady(view: View, caller: Caller) {
   seeAgent(view, caller)
-  return claimNext(view, {}, ASK, caller)
+  return claimNext(view, {}, ASK, caller)[0]
 }
 
+/** A claim and its completion, each decided somewhere. */
+export interface Deciding {
+  claim(caller: Caller): Promise<Claim | null | undefined>
+  complete(caller: Caller, claim: Claim): Promise<unknown>
+}
+
+export const claimOf = (kind: Kind) => (view: View, caller: Caller) => next[kind](view, caller)
+
+export function complete(view: View, kind: Kind, { task, lease }: Claim, caller: Caller): void {
+  moveTask(view, { id: task.id, to: 'done', fence: lease.fence, ...ASK }, caller)
+  if (kind !== 'round') return
+  const { title, body, project, user, priority, group } = task
+  const fields = { title, body, project, user, priority, group, queue: QUEUED }
+  enqueueTask(view, { ...fields, ...REST }, caller)
+}
+
+/** In this process. */
+export const direct = (store: Store, kind: Kind): Deciding => ({
+  claim: (caller) => store.write((view) => claimOf(kind)(view, caller)),
+  complete: (caller, claim) => store.write((view) => complete(view, kind, claim, caller)),
+})
+
 /** `postgres_claims KIND URL CALLERS WINDOW_MS NUMBER`: until nothing is left or time is up. */
-export async function claimOnPostgres(args: string[]): Promise<void> {
+export function claimOnPostgres(args: string[]): Promise<void> {
+  return claimWith(args, async (store, kind) => {
+    await store.write(() => undefined)
+    return { ...direct(store, kind), end: () => store.close() }
+  })
+}
+
+/** The same, with asks decided as `prepare` says. */
+export async function claimWith(
+  args: string[],
+  prepare: (
+    store: Store,
+    kind: Kind,
+    number: number,
+  ) => Promise<Deciding & { end: () => Promise<void> }>,
+): Promise<void> {
   const [kind, url, callers, window_ms, number] = args as [Kind, string, string, string, string]
   const store = openPostgres(url)
-  await store.write(() => undefined)
+  const deciding = await prepare(store, kind, Number(number))
   await awaitStart()
   const first_ms = Date.now()
   const until_ms = first_ms + Number(window_ms)
   const waits_ms: number[] = []
+  const cpu = process.cpuUsage()
   const counts = await Promise.all(
     Array.from({ length: Number(callers) }, (_, i) => {
       const caller = callerOf(Number(number) * 1000 + i)
-      return claimUntil(store, caller, kind, until_ms, waits_ms)
+      return claimUntil(deciding, caller, () => Date.now() >= until_ms, waits_ms)
     }),
   )
+  const { user, system } = process.cpuUsage(cpu)
   const drained: Drained = {
     done: counts.reduce((a, b) => a + b, 0),
     first_ms,
     last_ms: Date.now(),
     p99_ms: waits_ms.toSorted((a, b) => a - b)[Math.floor(waits_ms.length * 0.99)] ?? 0,
+    cpu_ms: [Math.round((user + system) / 1000)],
+    batches: sumOf(store.meter.batches),
   }
-  await store.close()
   console.log(JSON.stringify(drained))
+  await deciding.end()
 }
 
-async function claimUntil(
-  store: Store,
+export async function claimUntil(
+  deciding: Deciding,
   caller: Caller,
-  kind: Kind,
-  until_ms: number,
+  isOver: () => boolean,
   waits_ms: number[],
 ): Promise<number> {
   for (let done = 0; ; done += 1) {
-    if (Date.now() >= until_ms) return done
+    if (isOver()) return done
     const asked_ms = performance.now()
-    const claim = await store.write((view) => next[kind](view, caller))
+    const claim = await deciding.claim(caller)
     waits_ms.push(performance.now() - asked_ms)
     if (!claim) return done
-    const { task, lease } = claim
-    const move = { id: task.id, to: 'done' as const, fence: lease.fence, ...ASK }
-    await store.write((view) => {
-      moveTask(view, move, caller)
-      if (kind !== 'round') return
-      const { title, body, project, user, priority, group } = task
-      const fields = { title, body, project, user, priority, group, queue: QUEUED }
-      enqueueTask(view, { ...fields, ...REST }, caller)
-    })
+    await deciding.complete(caller, claim)
   }
 }

@@ -27,6 +27,15 @@ function turns(processes: number, callers: number, fixed_ms: number, each_ms: nu
   return { processes, callers, rate: (callers / 2 / turn_ms) * 1000, wait_ms: turn_ms }
 }
 
+/** As many asks as PostgreSQL's writer takes into one batch. */
+const BATCH_MAX = 256
+
+/** One process writes what all are asked: whole batches, and a hop there and back. */
+function led(callers: number, fixed_ms: number, each_ms: number, hop_ms: number) {
+  const wait_ms = Math.ceil(callers / BATCH_MAX) * fixed_ms + callers * each_ms + hop_ms
+  return { callers, rate: (callers / 2 / wait_ms) * 1000, wait_ms }
+}
+
 /** How much more than its fair part the fullest of `partitions` gets of `users`, by hash. */
 function imbalance(users: number, partitions: number, skew: number): number {
   const next = dice(users + partitions)
@@ -71,6 +80,7 @@ export function simulateScale() {
   const writers = [1, 2, 4, 8].flatMap((processes) =>
     [128, 512].map((callers) => turns(processes, callers, 5, 0.15)),
   )
+  const leaders = [128, 512, 1_000].map((callers) => led(callers, 5, 0.15, 1))
   const hashed = [0, 0.5, 1].flatMap((skew) =>
     [4, 16].map((partitions) => ({
       skew,
@@ -79,14 +89,20 @@ export function simulateScale() {
     })),
   )
   const quotas = [1, 10, 100].map((term) => ({ term, use: quotaUse(1_000, 8, term) }))
-  return { writers, hashed, quotas }
+  return { writers, leaders, hashed, quotas }
 }
 
-export function printScale({ writers, hashed, quotas }: ReturnType<typeof simulateScale>): void {
+export function printScale(found: ReturnType<typeof simulateScale>): void {
+  const { writers, leaders, hashed, quotas } = found
   console.log('One schema, 5 ms per batch and 0.15 ms per ask:')
   printTable([
     ['processes', 'callers', 'pairs per second', 'wait, ms'],
     ...writers.map((w) => [`${w.processes}`, `${w.callers}`, whole(w.rate), whole(w.wait_ms)]),
+  ])
+  console.log('The same with a leader and 1 ms to it and back, however many processes ask:')
+  printTable([
+    ['callers', 'pairs per second', 'wait, ms'],
+    ...leaders.map((l) => [`${l.callers}`, whole(l.rate), whole(l.wait_ms)]),
   ])
   console.log('100,000 users by hash: load of the fullest partition, 1 = fair')
   printTable([

@@ -11,6 +11,10 @@ export interface Drained {
   last_ms: number
   /** Milliseconds that one in a hundred waited for longer, where answers are waited for. */
   p99_ms?: number
+  /** Of each process, where that is told. */
+  cpu_ms?: number[]
+  /** Commits in all, where that is told: the fewer per job, the better. */
+  batches?: number
 }
 
 export interface Bench {
@@ -94,6 +98,8 @@ export async function drain({ args, processes, node }: DrainOptions): Promise<Dr
       first_ms: Math.min(...parts.map((part) => part.first_ms)),
       last_ms: Math.max(...parts.map((part) => part.last_ms)),
       p99_ms: Math.max(...parts.map((part) => part.p99_ms ?? 0)),
+      cpu_ms: parts.flatMap((part) => part.cpu_ms ?? []),
+      batches: parts.reduce((sum, part) => sum + (part.batches ?? 0), 0),
     }
   } finally {
     for (const each of started) each.kill()

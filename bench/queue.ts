@@ -14,7 +14,7 @@ const PAIRS = 9_000
 const ROUNDS = 5
 const ROUNDS_QUICK = 2
 
-const COST_RATIO_MAX = 1.5
+const COST_RATIO_MAX = 1.3
 const CORE_SHARE_MIN = 0.8
 const ADDED_MS_MAX = 20
 

@@ -11,6 +11,8 @@ import { drainPgboss, fillPgboss } from './peers/pgboss.ts'
 import { measureMemory, printMemory } from './memory.ts'
 import { measurePostgres, printPostgres } from './postgres.ts'
 import { claimOnPostgres } from './postgres_claims.ts'
+import { measureCosts, printCosts } from './postgres_costs.ts'
+import { claimLed } from './postgres_led.ts'
 import { printScale, simulateScale } from './postgres_scale.ts'
 import { measureQueue, printQueue } from './queue.ts'
 import { listen, measureSse, printSse } from './sse.ts'
@@ -38,6 +40,7 @@ const WORKLOADS: Record<string, () => Promise<unknown>> = {
   sse: workloadOf(measureSse, printSse),
   memory: workloadOf(measureMemory, printMemory),
   postgres: workloadOf(measurePostgres, printPostgres),
+  costs: workloadOf(measureCosts, printCosts),
   scale: workloadOf(simulateScale, printScale),
   dashboard: workloadOf(measureDashboard, printDashboard),
   cold_start,
@@ -49,6 +52,7 @@ const PARTS: Record<string, (args: string[]) => Promise<void>> = {
   echo,
   listen,
   postgres_claims: claimOnPostgres,
+  postgres_led: claimLed,
   graphile_fill: fillGraphile,
   graphile_drain: drainGraphile,
   pgboss_fill: fillPgboss,

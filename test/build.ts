@@ -6,11 +6,13 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROGRAMS = [
   'test/e2e/participant.ts',
   'test/e2e/postgres_participant.ts',
+  'test/faults/leader_participant.ts',
   'test/faults/postgres_claimer.ts',
   'test/faults/postgres_copier.ts',
   'test/faults/postgres_crowd_agents.ts',
   'test/faults/rig/rig_agent.ts',
   'test/faults/worst_token_agent.ts',
+  'test/landing/lander_process.ts',
 ]
 
 /**

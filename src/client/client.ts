@@ -1,13 +1,13 @@
 import { operations } from '../operations/registry.ts'
 import type { ShownLease } from '../operations/locks.ts'
 import type { Asker } from './asker.ts'
-import type { InputOf } from '../operations/registry.ts'
 import type { Calls, How } from './calls.ts'
 import { Fences } from './fences.ts'
 import {
   type Claimed,
   type HoldOptions,
   type LockOptions,
+  type OneTask,
   withLock,
   withTask,
   type Work,
@@ -15,7 +15,7 @@ import {
 import { EventStream, type StreamOptions } from './stream.ts'
 
 /** Which tasks may be claimed next, and for how long at first. */
-export type Filter = Omit<InputOf<'task.claim'>, 'id' | 'process'>
+export type Filter = Omit<OneTask, 'id' | 'process'>
 
 interface Helpers {
   /**
@@ -28,7 +28,7 @@ interface Helpers {
   claimNext(filter?: Filter, how?: How): Promise<Claimed | undefined>
   /** Claims a task (of an id, or the next one), keeps it while `work` runs, and completes it. */
   withTask<T>(
-    ask: InputOf<'task.claim'>,
+    ask: OneTask,
     work: Work<T, Claimed>,
     options?: HoldOptions,
   ): Promise<{ task: Claimed['task']; result: T } | undefined>

@@ -25,10 +25,13 @@ export interface LockOptions extends HoldOptions {
 /** Work under a lease. `signal` is aborted when the lease is lost, with the refusal as reason. */
 export type Work<T, Under> = (signal: AbortSignal, under: Under) => Promise<T> | T
 
+type ClaimOf = Omit<AnswerOf<'task.claim'>, 'claims'>
+
 /** A task in progress, with its lease and its run. */
-export type Claimed = {
-  [K in keyof AnswerOf<'task.claim'>]: NonNullable<AnswerOf<'task.claim'>[K]>
-}
+export type Claimed = { [K in keyof ClaimOf]: NonNullable<ClaimOf[K]> }
+
+/** A task of an id, or the next one: one at a time. */
+export type OneTask = Omit<InputOf<'task.claim'>, 'max'>
 
 /**
  * Runs `work` while holding the lock: waits for it, renews it, and always gives it back.
@@ -87,7 +90,7 @@ async function undo(asker: Asker, ask: InputOf<'lock.acquire'>): Promise<void> {
  */
 export async function withTask<T>(
   asker: Asker,
-  filter: InputOf<'task.claim'>,
+  filter: OneTask,
   { ttl_seconds = TTL_SECONDS, signal }: HoldOptions,
   work: Work<T, Claimed>,
 ): Promise<{ task: Claimed['task']; result: T } | undefined> {

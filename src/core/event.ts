@@ -91,6 +91,14 @@ export interface EventData {
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
   /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
   'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
+  /** A branch is to be landed, or (target null) checked. */
+  'landing.asked': { landing: string; target: string | null; branch: string | null }
+  /** It passed its check and is part of its target; or (target null) it passed its check. */
+  'landing.landed': { landing: string; target: string | null; commit: string; fence: number }
+  /** It came back: nothing has changed in git. */
+  'landing.returned': { landing: string; reason: string; paths: string[] }
+  /** It is not to be landed any more. */
+  'landing.cancelled': { landing: string; reason: string }
   /** An agent took a lock, or reserved a path. */
   'lease.granted': {
     fence: number

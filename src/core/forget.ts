@@ -69,6 +69,10 @@ const KINDS = {
     isOld: (view, row, age_ms) => isPast(view, row.ended_at, age_ms),
     mayGo: (view, row) => view.get('task', row.task_id)?.run_id !== row.id,
   }),
+  landings: kind({
+    index: 'landings_ended',
+    isOld: (view, row, age_ms) => isPast(view, row.ended_at, age_ms),
+  }),
   agents: kind({
     index: 'agents_by_seen',
     isOld: (view, row, age_ms) => row.last_seen_ms <= view.now - age_ms,

@@ -30,6 +30,8 @@ export type Promised =
   | 'R23'
   | 'R27'
   | 'L3'
+  /** A leader goes on though another leads, and believes that nobody else has written. */
+  | 'R37'
   /** A write that got past the hooks is noticed by nobody. */
   | 'R52 net'
   /** What a write touches is not held to the scope of its token. */
@@ -39,6 +41,10 @@ export type Promised =
   /** What clients carry is not looked at: only processes tell who asks. */
   | 'R51'
   | 'R53'
+  /** A lander moves the target without a look at the term that git knows. */
+  | 'R55'
+  /** Saying that a task is done is enough. */
+  | 'R55 proof'
   /** Worktrees are removed by force, whatever is in them. */
   | 'R54'
   /** A value that is lent is lent again. */

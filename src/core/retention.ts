@@ -14,6 +14,8 @@ export const RETENTION = {
   leases: { days: 7, max: 100_000 },
   /** Runs that have ended. */
   runs: { days: 90, max: 100_000 },
+  /** Landings that are over. */
+  landings: { days: 90, max: 100_000 },
   /** What runs wrote: their folders. */
   output: { days: 30, max: 10_000 },
   /** Agents that were not seen, and hold nothing. */

@@ -23,6 +23,7 @@ import type {
   Share,
   Worktree,
 } from './queue/rows.ts'
+import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
@@ -323,6 +324,8 @@ export interface Tables {
   host_settings: HostSettings
   resource: Resource
   worktree: Worktree
+  landing: Landing
+  landing_rule: LandingRule
   memory: Memory
   memory_version: MemoryVersion
   memory_text: MemoryText
@@ -364,6 +367,8 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   host_settings: 'key',
   resource: 'key',
   worktree: 'id',
+  landing: 'id',
+  landing_rule: 'project',
   memory: 'id',
   memory_version: 'id',
   memory_text: 'id',

@@ -95,6 +95,10 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   limit: when((limit, _view, caller) => limitSeen(limit, caller)),
   queue: always,
   dispatcher: always,
+  landing: when(({ project, task_id }, view, caller) => {
+    return hasProject(caller.scope, project) && (!task_id || taskSeen(view, task_id, caller))
+  }),
+  landing_rule: when(({ project }, _view, { scope }) => hasProject(scope, project)),
   memory: when(({ scope }, view, caller) => notesSeen(view, scope, caller)),
   memory_version: byNotes(({ id }) => id),
   memory_text: byNotes(({ id }) => id),

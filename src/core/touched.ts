@@ -1,5 +1,6 @@
 import { type Caller, STRANGER } from './caller.ts'
 import { getDuplicate } from './memory/duplicate.ts'
+import { getLanding } from './landing/ask.ts'
 import { taskOf } from './locks/lease.ts'
 import { getConflict } from './memory/resolve.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
@@ -35,6 +36,7 @@ export type Touched =
   | { notes: string }
   | { conflict: string }
   | { duplicate: string }
+  | { landing: string }
   /** An id that the caller chose for a new task. */
   | { chosen_id: string }
 
@@ -60,6 +62,10 @@ export function refuseOutside(view: View, touched: Touched[], caller: Scoped): v
     else if ('duplicate' in each) {
       const { a, b } = getDuplicate(sight, each.duplicate)
       for (const id of [a, b]) refuseNotes(view, id.slice(0, id.indexOf('\n')), caller)
+    } else if ('landing' in each) {
+      const { task_id, project } = getLanding(sight, each.landing)
+      const of: Touched = task_id === null ? { project } : { task: task_id, changes: true }
+      refuseOutside(view, [of], caller)
     } else throw outside('A token that is bound cannot choose the id of a task')
   }
 }

@@ -10,6 +10,7 @@ import {
   type TableName,
   type Tables,
 } from './rows.ts'
+import { LANDING_INDEXES } from './landing/rows.ts'
 import type { Lane } from './queue/rows.ts'
 
 export type Fact = 'alive' | 'dead' | 'unknown'
@@ -208,6 +209,7 @@ export const INDEXES = {
     order: (row) => row.expires_ms ?? 0,
   }),
   requests_by_age: index({ table: 'request', group: () => '', order: (row) => row.at_ms }),
+  ...LANDING_INDEXES,
   memories: index({
     table: 'memory',
     group: (row) => (row.live ? '' : null),

@@ -28,6 +28,7 @@ export class Role {
     private readonly store: Store,
     readonly name: string,
     kind: string,
+    private readonly ttl_ms = TTL_MS,
   ) {
     const agent = `${kind}:${ownProcess().host}/${process.pid}`
     this.caller = { agent, given: true, process: ownProcess(), admin: false, under: null }
@@ -42,7 +43,7 @@ export class Role {
   async take(): Promise<void> {
     const ask = {
       names: [this.name],
-      ttl_ms: TTL_MS,
+      ttl_ms: this.ttl_ms,
       process: ownProcess(),
       priority: 5,
       takeover: false,
@@ -60,7 +61,7 @@ export class Role {
     }
     const renewNow = () => void renew().catch(() => undefined)
     this.kept = true
-    this.endRenewing = keepRenewing({ ttl_ms: TTL_MS, renew })
+    this.endRenewing = keepRenewing({ ttl_ms: this.ttl_ms, renew })
     this.forget = this.store.onCommit(
       (events) => {
         if (events.some((event) => this.isEndedBy(event))) renewNow()

@@ -9,11 +9,14 @@ import type { Event } from '../core/event.ts'
 import { ownProcess } from '../machine/process.ts'
 import { announce, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
+import { readConfig } from './config/config.ts'
+import { Leading } from './leading.ts'
 import { startPruner } from './pruner.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
 import { BOUNDS, type Door, type DoorAsk, openDoor } from './door.ts'
 // reason: the room for background jobs
 import { NoteKeeper } from './embedding/keeper.ts'
+import { Landers } from './lander/landers.ts'
 import { takeDaemonRole } from './singleton.ts'
 import { startSweeper } from './sweeper.ts'
 
@@ -66,10 +69,19 @@ export async function serve(
     const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
     const door = await openOurs(store, place, port, version, bounds)
     const { url } = door
+    const leading = store.leaders && leadingOf(store, place, version)
+    ends.push(async () => leading?.follower.close())
     ends.push(() => door.close())
+    if (leading) ends.push(() => leading.stop())
+    await leading?.start()
     address.url = url
     if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()
+    const landers = store.isDatabase
+      ? new Landers(store, { place, env: process.env, say })
+      : undefined
+    if (landers) ends.push(() => landers.stop())
+    await landers?.start()
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     if (keeper) ends.push(() => keeper.stop())
     await keeper?.start()
@@ -95,6 +107,22 @@ async function checkMarked(place: Place): Promise<void> {
 function keeperOf(store: Store, place: Place): NoteKeeper {
   return new NoteKeeper(store, { place, env: process.env, say })
 }
+
+/** Other machines reach it only where the configuration says so. */
+function leadingOf(store: Store, place: Place, version: string): Leading {
+  const listen = () => {
+    try {
+      return readConfig(folderOf(place), process.env).peers.listen ?? LOOPBACK
+    } catch (error) {
+      // The dispatcher says so too, and goes on when it is mended.
+      say((error as Error).message)
+      return LOOPBACK
+    }
+  }
+  return new Leading(store, { listen, version, say })
+}
+
+const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
 

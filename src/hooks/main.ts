@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs'
 import { Asking } from './asking.ts'
 import { bypassReason, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
+import { cline } from './cline.ts'
 import { codex } from './codex.ts'
 import type { HookContext } from './context.ts'
 import { copilot } from './copilot.ts'
@@ -11,6 +12,7 @@ import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
 import { agentId, type AgentKind, KINDS } from '../machine/conversation.ts'
 import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
 import { readInput } from './input.ts'
+import { kiro } from './kiro.ts'
 import { handle } from './lifecycle.ts'
 import { opencode } from './opencode.ts'
 import {
@@ -21,6 +23,7 @@ import {
   SILENT,
   type Verdict,
 } from './protocol.ts'
+import { windsurf } from './windsurf.ts'
 import { isInUse, rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { type HookSettings, readSettings } from './settings.ts'
 import { unreachableText } from './wording.ts'
@@ -28,6 +31,7 @@ import { unreachableText } from './wording.ts'
 const AGENTS: Record<AgentKind, Protocol> = {
   ...{ claude, codex, cursor },
   ...{ gemini, opencode, copilot },
+  ...{ windsurf, cline, kiro },
 }
 const isKind = (kind: string): kind is AgentKind => Object.hasOwn(AGENTS, kind)
 
@@ -65,7 +69,8 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
     const work = async (): Promise<Verdict> => {
       if (!input)
         throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-      const { session, subagent } = call
+      // Where a client names no conversation, its process stands for one.
+      const { session = own && `process-${own.pid}`, subagent } = call
       const isInner = env['LEASEHOLD_RUN'] !== undefined && hasAgentAbove(scene.around.folder, own)
       const agent = agentId({ kind: who, session, subagent }, env, { isInner })
       const caller = callerFor(agent, own, env)

@@ -14,7 +14,7 @@ const wordsOf = (text: string) => new Set(text.split(/\s+/))
 /** Tools that a shell stands behind, and the fields that hold its command. */
 const SHELLS = wordsOf(
   `bash shell powershell local_shell shell_command exec_command write_stdin run_in_terminal
-  run_terminal_cmd run_shell_command runterminalcommand execute_command`,
+  run_terminal_cmd run_shell_command runterminalcommand execute_command execute_bash executebash`,
 )
 const COMMANDS = ['command', 'cmd', 'chars', 'input']
 
@@ -24,7 +24,7 @@ const WRITERS = wordsOf(
   create_file replace_string_in_file multi_replace_string_in_file insert_edit_into_file
   edit_file edit_files editfiles edit_notebook_file create_new_jupyter_notebook write_file replace
   write_to_file replace_in_file str_replace str_replace_editor str_replace_based_edit_tool
-  delete_file rename_file move_file createfile`,
+  delete_file rename_file move_file createfile fs_write fswrite editor`,
 )
 /** Those that put a whole file in place. */
 const WHOLE = wordsOf('write create_file write_file write_to_file create createfile')

@@ -5,7 +5,7 @@ import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { validToken } from '../core/token.ts'
 import type { TokenScope } from '../core/rows.ts'
-import type { Cursor } from '../core/view.ts'
+import type { Cursor, View } from '../core/view.ts'
 import { sha256 } from '../machine/digest.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { type Budget, Budgets, type Uses } from './budget.ts'
@@ -72,9 +72,7 @@ export class Access {
     const known = this.known.get(hash)
     if (known && now < known.until_ms) return known.bearer
     const { revocations } = this
-    const { token, read_ms } = await this.store.read((view) => {
-      return { token: validToken(view, hash), read_ms: view.now }
-    })
+    const { token, read_ms } = await this.lookUp(hash)
     if (!token) throw unauthorized('This token is unknown, expired or revoked')
     const { role, scope } = token
     const agent = token.agent ?? `${role}:${token.id}`
@@ -89,6 +87,17 @@ export class Access {
     const left_ms = token.expires_ms === null ? REMEMBER_MS : token.expires_ms - read_ms
     this.known.set(hash, { bearer, until_ms: now + Math.min(left_ms, REMEMBER_MS) })
     return bearer
+  }
+
+  /**
+   * Every agent's token is looked up once a second. A sweep can end the tokens of runs only, with
+   * their leases: so it is left out for all others.
+   */
+  private async lookUp(hash: string) {
+    const look = (view: View) => ({ token: validToken(view, hash), read_ms: view.now })
+    const found = await this.store.read(look, false)
+    const isOfRun = (found.token?.scope?.task ?? null) !== null
+    return isOfRun ? this.store.read(look) : found
   }
 
   /** Waits until an ask of this kind may begin; refuses with `rate_limited` if it may not. */

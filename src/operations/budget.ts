@@ -154,10 +154,10 @@ export class Budget {
 
   /**
    * An ask is about to add to what this token keeps. What is there is looked up only when so much
-   * was asked for since the last look that it may be too much. Returns what to call if the ask
-   * added nothing.
+   * was asked for since the last look that it may be too much. Returns what to tell what was added
+   * in the end.
    */
-  async keep(spending: Spending): Promise<() => void> {
+  async keep(spending: Spending): Promise<(added: Spending) => void> {
     const kinds = Object.entries(spending) as [Kept, number][]
     for (const [kind, amount] of kinds) {
       if (this.kept[kind] + amount > LIMITS[kind].max) await this.recount(kind)
@@ -166,8 +166,10 @@ export class Budget {
       if (isOver && !planted('R49')) throw usedUp(kind, max, COUNT_MS / 1000)
     }
     for (const [kind, amount] of kinds) this.kept[kind] += amount
-    return () => {
-      for (const [kind, amount] of kinds) this.kept[kind] = Math.max(0, this.kept[kind] - amount)
+    return (added) => {
+      for (const [kind, amount] of kinds) {
+        this.kept[kind] = Math.max(0, this.kept[kind] - amount + (added[kind] ?? 0))
+      }
     }
   }
 
@@ -228,12 +230,12 @@ const ROW_BYTES = 5_000
 /** What a call says beside its text: names, numbers, a sentence. That much costs nothing. */
 const SMALL = 1024
 
-/** Charges what is about to be written, or refuses. Returns what to call if it was not. */
+/** Charges what is about to be written, or refuses. Returns what to tell what was added. */
 export function spend<F extends Fields, O>(
   { budget, turn }: Uses,
   operation: Operation<F, O>,
   input: Input<F>,
-): Promise<() => void> {
+): Promise<(added: Spending) => void> {
   const size = sizeOf(input)
   const spending = operation.spends?.(input) ?? {}
   const rows = Object.values(spending).reduce((sum, each) => sum + each, 0)

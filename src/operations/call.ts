@@ -9,6 +9,7 @@ import { sightOf } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
 import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
+import type { SentAsk } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
 import { spend, usedBy, whileCounted } from './budget.ts'
@@ -34,6 +35,46 @@ export async function call<F extends Fields, O>(
   caller: Caller,
   signal?: AbortSignal,
 ): Promise<Exclude<O, Waiting>> {
+  const input = checked(store, operation, raw, caller)
+  if (operation.effect === 'read') return look(store, operation, input, caller)
+  const uses = usedBy(caller)
+  const spent = uses && (await spend(uses, operation, input))
+  try {
+    const reply = await change(store, operation, input, caller, signal)
+    spent?.(operation.spends?.(input, reply) ?? {})
+    return reply
+  } catch (error) {
+    spent?.({})
+    throw error
+  }
+}
+
+/**
+ * For a leader: decides, now, what was sent to it by another process, which has done with the
+ * caller's budget and does the waiting. `guard` may refuse it at the very moment of the decision.
+ */
+export async function decideSent<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  { input: raw, caller, ticket_id }: SentAsk,
+  guard: (view: View) => void,
+): Promise<O> {
+  const input = checked(store, operation, raw, caller)
+  const decide = decisionOf(operation, input, caller)
+  const guarded = (view: View) => {
+    guard(view)
+    return decide(view, ticket_id)
+  }
+  return store.write(guarded, operation.reads?.(input, caller))
+}
+
+/** The input, if this caller may ask this of this store. */
+function checked<F extends Fields, O>(
+  store: Store,
+  operation: Operation<F, O>,
+  raw: Record<string, unknown>,
+  caller: Caller,
+): Input<F> {
   // Some doors take the id from where nobody has checked it: a file, or a program's own code.
   parseInput(WHO, { agent: caller.agent })
   const input = placed(store, operation, parseInput(operation.input, raw), caller)
@@ -41,15 +82,7 @@ export async function call<F extends Fields, O>(
   if (operation.needs === 'database' && !store.isDatabase) throw fileStore(operation.name)
   if (operation.effect === 'write' && !operation.names_ours) refuseOurs(input)
   if (operation.touches === 'whole' && isScoped(caller)) throw wholeOnly(operation.name)
-  if (operation.effect === 'read') return look(store, operation, input, caller)
-  const uses = usedBy(caller)
-  const spent = uses && (await spend(uses, operation, input))
-  try {
-    return await change(store, operation, input, caller, signal)
-  } catch (error) {
-    spent?.()
-    throw error
-  }
+  return input
 }
 
 async function look<F extends Fields, O>(
@@ -68,6 +101,20 @@ async function look<F extends Fields, O>(
   return store.read(timed) as Promise<Settled<O>>
 }
 
+/** What is decided over a view, once per request id. */
+function decisionOf<F extends Fields, O>(
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+  request = requestOf(operation.name, input, caller),
+): (view: View, ticket_id?: string) => O {
+  return (view, ticket_id) => {
+    seeAgent(view, caller)
+    const ask = () => once(view, request, operation, input, caller, ticket_id)
+    return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
+  }
+}
+
 function change<F extends Fields, O>(
   store: Store,
   operation: Operation<F, O>,
@@ -75,13 +122,9 @@ function change<F extends Fields, O>(
   caller: Caller,
   signal: AbortSignal | undefined,
 ): Promise<Settled<O>> {
-  const request = requestOf(operation.name, input, caller)
   const turn = usedBy(caller)?.turn
-  const decide = (view: View, ticket_id?: string) => {
-    seeAgent(view, caller)
-    const ask = () => once(view, request, operation, input, caller, ticket_id)
-    return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
-  }
+  const request = requestOf(operation.name, input, caller)
+  const decide = decisionOf(operation, input, caller, request)
   const timed: typeof decide = (view, ticket_id) => {
     if (!turn) return decide(view, ticket_id)
     try {
@@ -91,12 +134,20 @@ function change<F extends Fields, O>(
       turn.end()
     }
   }
-  const claim = () => store.write(timed, operation.reads?.(input, caller)) as Promise<Settled<O>>
+  const ask = (ticket_id?: string): Promise<O> => {
+    const direct = () =>
+      store.write((view) => timed(view, ticket_id), operation.reads?.(input, caller))
+    if (!store.leader) return direct()
+    const sent = { operation: operation.name, input, caller, ticket_id }
+    const decided = store.leader.decide(sent, direct)
+    return turn ? decided.finally(() => turn.end()) : decided
+  }
+  const claim = ask as () => Promise<Settled<O>>
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
   if (wait_ms === 0) return claim()
   const wait = () => {
     if (operation.waits !== 'task') {
-      return waitInLine(store, timed, { wait_ms, caller, signal, ticket_id: request?.key })
+      return waitInLine(store, ask, { wait_ms, caller, signal, ticket_id: request?.key })
     }
     return whileNoted(store, request, claim, (noting) => {
       return waitForTask(store, noting, { wait_ms, signal })
@@ -161,7 +212,7 @@ type Settled<O> = Exclude<O, Waiting>
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {
-  const lacks = /^(?:queue|run)\./.test(name) ? 'queue' : 'memory'
+  const lacks = /^(?:queue|run|land)\./.test(name) ? 'queue' : 'memory'
   return new Refusal('invalid', `${name} needs a database: a file store has no ${lacks}`, {
     next: 'Unset LEASEHOLD_STORE to use SQLite; leasehold db copy brings along what is here.',
   })

@@ -74,6 +74,11 @@ export const requestId = field(
 
 export const taskId = field(s.id, 'The task.')
 export const taskIdToClaim = field(s.someId, 'The task (default: the next ready one).')
+export const claimsMax = field(
+  () => s.optional(s.whole(1, 100)),
+  'Claim up to this many of the next ready tasks at once; `claims` has them all.',
+  '--max <n>',
+)
 export const taskIdOptional = field(
   s.someId,
   'An id of your own (default: the next number).',

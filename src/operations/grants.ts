@@ -10,7 +10,10 @@ type Input = Record<string, unknown>
  */
 export function grantsIn(operation: Operation, input: Input, reply: unknown) {
   if (operation.effect === 'read' || !isObject(reply)) return { granted: [], ended: [] }
-  const items = Array.isArray(reply['items']) ? reply['items'] : [reply, reply['lease']]
+  const claims = Array.isArray(reply['claims']) ? (reply['claims'] as Input[]) : [reply]
+  const items = Array.isArray(reply['items'])
+    ? reply['items']
+    : [reply, ...claims.map(({ lease }) => lease)]
   const lock = lockIn(operation, input)
   const isPassedOn = 'to' in operation.input
   const gone = isPassedOn || reply['released'] === true || reply['lease'] === null

@@ -59,8 +59,11 @@ interface Declared<
   grants?: true
   /** It may name locks of our own programs, `leasehold:…`. */
   names_ours?: true
-  /** What it adds to what a token keeps; looked at before it is decided, see `budget.ts`. */
-  spends?(input: Input<F>): Spending
+  /**
+   * What it may add to what a token keeps; looked at before it is decided, see `budget.ts`. With
+   * the reply: what it did add.
+   */
+  spends?(input: Input<F>, reply?: NoInfer<Output>): Spending
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
   /**

@@ -5,6 +5,7 @@ import * as events from './events.ts'
 import * as conflicts from './conflicts.ts'
 import * as duplicates from './duplicates.ts'
 import * as hooks from './hooks.ts'
+import * as landings from './landings.ts'
 import * as locks from './locks.ts'
 import * as memory from './memory.ts'
 import * as reservations from './reservations.ts'
@@ -48,6 +49,10 @@ export const registry = [
   runs.get,
   runs.start,
   runs.finish,
+  landings.add,
+  landings.list,
+  landings.get,
+  landings.cancel,
   reservations.add,
   reservations.release,
   reservations.list,

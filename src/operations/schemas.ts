@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { LANDING_STATUSES } from '../core/landing/rows.ts'
 import { GLOB_MAX } from '../core/paths/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
 import { MODES } from '../core/paths/touch.ts'
@@ -199,6 +200,15 @@ export const someName = () => optional(name())
 export const someId = () => optional(id())
 export const someCount = () => optional(count())
 export const flag = () => or(yesOrNo(), false)
+
+/** A branch as git may name it: nothing that could be read as an option or as two commits. */
+const BRANCH = /^(?![-/.])(?!.*(?:\.\.|@\{|\/\/|\.lock$|[/.]$))[^\s~^:?*[\\]+$/u
+export const branch = () => plain(200).check(z.regex(BRANCH, 'is no name of a branch'))
+export const someBranch = () => optional(branch())
+export const someCommit = () =>
+  optional(z.string().check(z.regex(/^[0-9a-f]{40,64}$/, 'must be the whole id of a commit')))
+export const someLandingStatus = () =>
+  optional(z.enum(LANDING_STATUSES, `must be one of ${LANDING_STATUSES.join(', ')}`))
 
 /** Left out, it is `value`. */
 export const or = <S extends z.ZodMiniType>(schema: S, value: z.output<S>) =>

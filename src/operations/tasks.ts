@@ -1,8 +1,10 @@
 import { type Claim, claimTask, readyFor } from '../core/tasks/claim.ts'
 import { explainTask } from '../core/tasks/explain.ts'
+import { proofNote } from '../core/landing/ask.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Lease, Run, Status, Task } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { bodyOf } from '../core/tasks/body.ts'
@@ -24,10 +26,37 @@ export interface ShownClaim {
   run: Run | null
 }
 
+export interface ShownMove extends ShownClaim {
+  /** What happens now, where the task did not become what was said. */
+  note?: string
+}
+
+/** Who asks for up to `max` is told of all; the first of them is where one alone would be. */
+export interface ShownClaims extends ShownClaim {
+  claims?: ShownClaim[]
+}
+
+const NO_CLAIM: ShownClaim = { task: null, lease: null, run: null }
+
+const asClaims = (claims: ShownClaim[], max: number | undefined): ShownClaims => ({
+  ...(claims[0] ?? NO_CLAIM),
+  ...(max !== undefined && { claims }),
+})
+
+const claimsIn = ({ claims, ...first }: ShownClaims): ShownClaim[] =>
+  claims ?? (first.task ? [first] : [])
+
 function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
   const { task, lease, run } = claim
   return { task: showTask(view, task), lease: lease && showLease(view, lease), run }
 }
+
+/** What `replayClaim` needs. The task is read anew, and may be a quarter of a megabyte. */
+const keptOf = ({ task, lease, run }: ShownClaim): ShownClaim => ({
+  task: { id: task!.id } as ShownTask,
+  lease: { name: lease!.name, fence: lease!.fence } as ShownClaim['lease'],
+  run,
+})
 
 /** A replayed claim carries its present times; one whose lease died is no claim any more. */
 function replayClaim(view: View, reply: ShownClaim): ShownClaim {
@@ -114,6 +143,7 @@ export const claim = writeOperation({
   tool: 'claim_task',
   input: {
     id: f.taskIdToClaim,
+    max: f.claimsMax,
     ttl_seconds: f.ttlSeconds,
     project: f.filterProject,
     label: f.filterLabel,
@@ -124,27 +154,47 @@ export const claim = writeOperation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
-  output: tasksAnswers.claim,
+  output: tasksAnswers.claims,
   waits: 'task',
   command: 'task claim [id]',
   reads: taskAndLock,
-  spends: () => ({ leases: 1 }),
-  decide: (view, input, caller): ShownClaim => {
-    const { id, takeover, process, queued, ...filter } = input
+  decide: (view, input, caller): ShownClaims => {
+    const { id, max, takeover, process, queued, ...filter } = input
     const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process, queued }
-    const got: Claim | undefined =
-      id === undefined ? claimAny(view, filter, ask, caller) : claimTask(view, id, ask, caller)
-    return got ? showClaim(view, got) : { task: null, lease: null, run: null }
+    if (id !== undefined && max !== undefined) throw oneById()
+    const got: Claim[] =
+      id === undefined
+        ? claimAny(view, filter, ask, caller, max ?? 1)
+        : [claimTask(view, id, ask, caller)]
+    return asClaims(
+      got.map((each) => showClaim(view, each)),
+      max,
+    )
   },
-  // The task is read anew when it is asked for again, and may be a quarter of a megabyte.
+  spends: ({ max = 1 }, reply) => ({ leases: reply ? claimsIn(reply).length : max }),
   // Nothing claimed is nothing done: asked again, it looks again.
-  keeps: ({ task, lease, run }): ShownClaim | undefined => {
-    if (!task || !lease) return undefined
-    const named = { name: lease.name, fence: lease.fence } as ShownClaim['lease']
-    return { task: { id: task.id } as ShownTask, lease: named, run }
+  keeps: (reply): ShownClaims | undefined => {
+    const claims = claimsIn(reply)
+    return claims.length === 0 ? undefined : asClaims(claims.map(keptOf), reply.claims?.length)
   },
-  replay: (view, reply) => replayClaim(view, reply),
+  // Of several, those that are over by now are left out; when all are, the first says so.
+  replay: (view, reply) => {
+    const claims = claimsIn(reply)
+    const living = claims.filter(
+      ({ lease }) => liveLease(view, lease!.name)?.fence === lease!.fence,
+    )
+    const shown = (living.length > 0 ? living : claims.slice(0, 1)).map((each) =>
+      replayClaim(view, each),
+    )
+    return asClaims(shown, reply.claims?.length)
+  },
 })
+
+function oneById(): Refusal {
+  return new Refusal('invalid', 'max is for the next ready tasks, and an id names one', {
+    next: 'Leave out one of them.',
+  })
+}
 
 export const setStatus = writeOperation({
   name: 'task.status',
@@ -160,16 +210,19 @@ export const setStatus = writeOperation({
     process: f.holderProcess,
     request_id: f.requestId,
   },
-  output: tasksAnswers.claim,
+  output: tasksAnswers.moved,
   command: 'task status id status',
   reads: taskAndLock,
   spends: ({ status }) => (status === 'in_progress' ? { leases: 1 } : {}),
-  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownClaim => {
+  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownMove => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
-    return showClaim(view, moveTask(view, ask, caller))
+    const moved = moveTask(view, ask, caller)
+    const isUnproved = status === 'done' && moved.task.status === 'review'
+    const note = isUnproved ? { note: proofNote(view, moved.task) } : {}
+    return { ...showClaim(view, moved), ...note }
   },
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
-  replay: (view, reply, { status }): ShownClaim => {
+  replay: (view, reply, { status }): ShownMove => {
     if (status === 'in_progress') return replayClaim(view, reply)
     // The move granted nothing: its answer stays true when the lock that it left alone is gone.
     const lease = reply.lease && liveLease(view, reply.lease.name)

@@ -3,7 +3,6 @@ import { disownTicket } from '../core/locks/line.ts'
 import { giveUp, type Waiting } from '../core/locks/lock.ts'
 import { isRefusal, Refusal } from '../core/refusal.ts'
 import { toldTo } from '../core/touched.ts'
-import type { View } from '../core/view.ts'
 import { uniqueId } from '../machine/digest.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { roomOf } from './waiting_room.ts'
@@ -22,7 +21,7 @@ interface Patience {
  */
 export async function waitInLine<O>(
   store: Store,
-  ask: (view: View, ticket_id: string) => O,
+  ask: (ticket_id: string) => Promise<O>,
   { wait_ms, caller, signal, ticket_id: given }: Patience,
 ): Promise<Exclude<O, Waiting>> {
   const ticket_id = given ?? uniqueId()
@@ -34,7 +33,7 @@ export async function waitInLine<O>(
   try {
     for (;;) {
       seat.hush()
-      const got = await store.write((view) => ask(view, ticket_id))
+      const got = await ask(ticket_id)
       if (!isWaiting(got)) return got as Exclude<O, Waiting>
       isHere = true
       const called = await seat.calledWithin(until - performance.now(), signal)

@@ -1,3 +1,4 @@
+import type { Caller } from '../core/caller.ts'
 import type { Changes, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/memory/search.ts'
 import type { Cursor, EventPlace, IndexName, Need } from '../core/view.ts'
@@ -87,6 +88,8 @@ export interface Backend extends Base {
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
   events(after: number, limit: number): Promise<Event[]> | Event[]
   readonly counter: Counter
+  /** Where processes of a shared store find the one that writes for all. */
+  readonly leaders?: LeaderBoard | undefined
   /** Notes by their words and meaning; a store without these has no memory. */
   readonly finder?: Finder
   /** Another value after every commit that anybody made, where it can be had without reading. */
@@ -96,6 +99,39 @@ export interface Backend extends Base {
   /** That the store was found damaged: then nothing is written, and reads show what is left. */
   readonly damage?: Damage | undefined
   close(): Promise<void> | void
+}
+
+/** The process that has the write role: where it can be asked, and what both sides prove. */
+export interface LeaderRow {
+  /** Of the lease of its role. */
+  fence: number
+  address: string
+  secret: string
+  host: string
+  version: string
+}
+
+/** Shown by no operation: to read it is to be able to write the store. */
+export interface LeaderBoard {
+  read(): Promise<LeaderRow | undefined>
+  /** Changes nothing where a later leader has written. */
+  write(row: LeaderRow): Promise<void>
+  /** Only that of this fence is cleared. */
+  clear(fence: number): Promise<void>
+}
+
+/** An ask with an effect, to be decided by another process. */
+export interface SentAsk {
+  operation: string
+  input: Record<string, unknown>
+  caller: Caller
+  ticket_id?: string | undefined
+}
+
+/** What sends asks to the leader of a store; see src/reach/leader.ts. */
+export interface Leader {
+  /** Has `asked` decided there, or by `direct` where nobody there can or will. */
+  decide<T>(asked: SentAsk, direct: () => Promise<T>): Promise<T>
 }
 
 /** What a store takes, which is known without counting. */

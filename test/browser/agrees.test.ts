@@ -1,37 +1,20 @@
-import { writeFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { finish, type Json, type Served, startDaemon } from '../doors/serving.ts'
-import { Sandbox, until } from '../support/processes.ts'
-import { launch } from './browser.ts'
-import { signIn, visit } from './signed_in.ts'
+import type { Locator, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { STATUSES } from '../../src/core/rows.ts'
+import type { Json } from '../doors/serving.ts'
+import { ROUNDS, until } from '../support/processes.ts'
+import { shareDashboard } from './served.ts'
+import { signIn, steady, visit } from './signed_in.ts'
 
 /** After a random time of everything at once, the page says what the operations say. */
 
-let place: Sandbox
-let daemon: Served
-let browser: Browser
+const STEPS = 250 * ROUNDS
 
-const STEPS = 250
-
-beforeAll(async () => {
-  place = new Sandbox()
-  const config = {
-    slots: { max: 2 },
-    projects: { web: { agent: 'quick' } },
-    agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
-    runs: { grace_seconds: 0 },
-  }
-  await place.ok(['task', 'add', 'Here from the start', '--id', 'first'])
-  writeFileSync(`${place.state}/config.json`, JSON.stringify(config), { mode: 0o600 })
-  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
-})
-
-afterAll(async () => {
-  await browser.close()
-  await finish(place)
-  await place.close()
-})
+const on = shareDashboard(() => ({
+  slots: { max: 2 },
+  agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
+  runs: { grace_seconds: 0 },
+}))
 
 /** The same numbers for the same seed. */
 function dice(seed: number): (n: number) => number {
@@ -57,28 +40,38 @@ async function happen(throwDice: (n: number) => number, i: number): Promise<void
     ['task.status', { id, status: ['review', 'failed', 'done'][throwDice(3)], agent }],
     ['queue.add', { prompt: `Run ${i}`, project: 'web', user: ['ada', 'bob', 'cy'][throwDice(3)] }],
     ['queue.add', { prompt: `Never ${i}`, project: 'nowhere', user: 'dot' }],
+    ['memory.put', { key: `note.${throwDice(9)}`, content: `Note ${i}`, agent }],
+    ['queue.limit', { user: 'ada', weight: 1 + throwDice(4) }],
     ['reserve.add', { paths: [`src/${throwDice(9)}/**`], project: 'web', agent }],
   ]
+  // In line for a moment, as others are.
+  if (i % 9 === 0) void on.daemon.post('lock.acquire', { name, agent, wait_seconds: 2 })
   const [operation, input] = things[throwDice(things.length)]!
-  await daemon.post(operation, input)
+  await on.daemon.post(operation, input)
 }
 
-test('every lane, count, cause and alert of the page is what the operations say', async () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-  console.info(`SEED=${seed}`)
-  const throwDice = dice(seed)
-  const { page } = await signIn(browser, place, { expected: /Failed to load/ })
-  // The page looks on at half of it, and is told the rest when it looks elsewhere.
-  await visit(page, '#/timeline?time=5m')
-  for (let i = 0; i < STEPS; i += 1) await happen(throwDice, i)
-  await until('nothing runs', async () => {
-    const { active } = await daemon.ok('queue.status')
-    return active.slots_used === 0
-  })
-  await expectTimeline(page)
-  await expectNow(page)
-  await expectLists(page)
-})
+test(
+  'every lane, count, cause, alert and share of the page is what the operations say',
+  async () => {
+    const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+    console.info(`SEED=${seed}`)
+    const throwDice = dice(seed)
+    const { page } = await signIn(on, { expected: /Failed to load/ })
+    // The page looks on at half of it, and is told the rest when it looks elsewhere.
+    await visit(page, '#/timeline?time=1h')
+    for (let i = 0; i < STEPS; i += 1) await happen(throwDice, i)
+    await until('nothing runs, and nobody waits', async () => {
+      const { active } = await on.daemon.ok('queue.status')
+      const { items } = await on.daemon.ok('lock.waiters')
+      return active.slots_used === 0 && items.length === 0
+    })
+    await expectTimeline(page)
+    await expectNow(page)
+    await expectLists(page)
+    await expectStats(page)
+  },
+  60_000 * ROUNDS,
+)
 
 /** Reads a text of the page until it is what an operation says by then. */
 async function agrees(what: string, said: () => Promise<unknown>, is: () => Promise<unknown>) {
@@ -90,66 +83,143 @@ async function agrees(what: string, said: () => Promise<unknown>, is: () => Prom
   await until(what, look, 10_000).catch(() => expect(both[0], what).toEqual(both[1]))
 }
 
+/** All that an operation lists, page by page. */
+async function whole(operation: string, input: object = {}): Promise<Json[]> {
+  const found: Json[] = []
+  for (let after: string | null | undefined; after !== null;) {
+    const asked = { limit: 1000, ...input, ...(after && { after }) }
+    const { items, next } = await on.daemon.ok(operation, asked)
+    found.push(...items)
+    after = next
+  }
+  return found
+}
+
+const ours = (name: string) => !name.startsWith('leasehold:')
+
+const LANES: Record<string, (span: Json) => string | null> = {
+  lock: ({ lock }) => lock,
+  agent: ({ agent }) => agent,
+  user: ({ lock, user }) => (lock.startsWith('user:') ? lock.slice(5) : user),
+}
+
+/** Each lane is looked for by its name: so many spans stand in it, so many of them ended badly. */
 async function expectTimeline(page: Page): Promise<void> {
   const drawn = async () => {
     const label = await page.locator('.timeline canvas').getAttribute('aria-label')
-    return label?.match(/\d+/g)?.slice(0, 2).map(Number)
+    return label?.match(/\d+/g)?.map(Number)
   }
-  const known = async () => {
-    const { items } = await daemon.ok('span.list', { since_seconds: 300, limit: 1000 })
-    const ours = items.filter((span: Json) => !span.lock.startsWith('leasehold:'))
-    return [new Set(ours.map((span: Json) => span.lock)).size, ours.length]
+  for (const [by, laneOf] of Object.entries(LANES)) {
+    const spansOf = async (text: string) => {
+      const spans = await whole('span.list', { since_seconds: 3600 })
+      return spans.filter((span) => ours(span.lock) && laneOf(span)?.toLowerCase().includes(text))
+    }
+    const numbers = (spans: Json[]) => [
+      new Set(spans.map(laneOf)).size,
+      spans.length,
+      spans.filter(({ ending }) => ending === 'expired' || ending === 'died').length,
+    ]
+    await visit(page, `#/timeline?time=1h&by=${by}`)
+    await agrees(`lanes by ${by}`, drawn, async () => numbers(await spansOf('')))
+    const all = await spansOf('')
+    for (const name of new Set(all.map(laneOf))) {
+      const text = name!.toLowerCase()
+      const here = all.filter((span) => laneOf(span)!.toLowerCase().includes(text))
+      await visit(page, `#/timeline?time=1h&by=${by}&q=${encodeURIComponent(name!)}`)
+      await agrees(`lane ${name}`, drawn, async () => numbers(here))
+    }
   }
-  await agrees('lanes and spans', drawn, known)
 }
 
 async function expectNow(page: Page): Promise<void> {
   await visit(page, '#/now')
+  const texts = async (found: Locator) => (await found.allTextContents()).map(steady).toSorted()
+  const causes = async () => (await on.daemon.ok('stuck.get', { limit: 50 })).items as Json[]
   const stuck = page.getByRole('region', { name: 'Stuck' })
-  const shown = () => stuck.locator('.cause-says').allTextContents()
-  // How long something lasts is another number a moment later.
-  const still = (texts: string[]) =>
-    texts.map((text) => text.replaceAll(/\d+ ?(?:s|m|min)\b/g, '…'))
   await agrees(
     'what is stuck',
-    async () => still(await shown()).toSorted(),
-    async () => {
-      const { items } = await daemon.ok('stuck.get', { limit: 50 })
-      return still(items.map((each: Json) => each.what)).toSorted()
-    },
+    () => texts(stuck.locator('.cause-says')),
+    async () => (await causes()).map(({ what }) => steady(what)).toSorted(),
   )
   const alerts = page.getByRole('region', { name: 'Alerts' })
   await agrees(
     'alerts',
-    async () => (await alerts.locator('.alert a').allTextContents()).length,
+    () => texts(alerts.locator('.alert a')),
     async () => {
-      const { items } = await daemon.ok('alert.list')
-      const causes = new Set(
-        (await daemon.ok('stuck.get', { limit: 50 })).items.map(({ id }: Json) => id),
-      )
-      return items.filter(({ id }: Json) => !causes.has(id)).length
+      const told = new Set((await causes()).map(({ id }) => id))
+      const items = (await on.daemon.ok('alert.list')).items as Json[]
+      const others = items.filter(({ id }) => !told.has(id))
+      return others.map(({ message }) => steady(message)).toSorted()
     },
   )
-  const { shares } = await daemon.ok('queue.status')
-  for (const { user, fair_share } of shares) {
-    const says = new RegExp(`^${user || 'no user'} got .*, fair ${Math.round(fair_share * 100)} %$`)
-    await page.getByRole('img', { name: says }).waitFor()
-  }
+  await agrees('tiles', tilesOf(page), async () => {
+    const { active, pending, paused } = await on.daemon.ok('queue.status')
+    const { series } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
+    const ended = series.reduce((sum: number, each: Json) => sum + each.ended, 0)
+    return {
+      Running: shown((await whole('task.peek', { status: 'in_progress' })).length),
+      Slots: `${active.slots_used} / ${active.slots_max}`,
+      Waiting: shown(pending.total),
+      'Runs ended, last hour': shown(ended),
+      Queue: paused ? 'Paused' : 'Open',
+    }
+  })
+  await expectShares(page)
+}
+
+const shown = (n: number) => n.toLocaleString('en-GB')
+
+const tilesOf = (page: Page) => async () => {
+  const names = await page.locator('.tile-name').allTextContents()
+  const values = await page.locator('.tile-value').allTextContents()
+  return Object.fromEntries(names.map((name, i) => [name, values[i]]))
+}
+
+/** What is fair for each user, and how many of its tasks run and wait. What it got grows. */
+async function expectShares(page: Page): Promise<void> {
+  const percent = (part: number) => `${Math.round(part * 100)} %`
+  await agrees(
+    'what is fair',
+    async () => {
+      const rows = await page.locator('.share').all()
+      return Promise.all(
+        rows.map(async (row) => {
+          const label = await row.getByRole('img').getAttribute('aria-label')
+          const more = await row.locator('.dim').first().textContent()
+          return `${label?.replace(/ got .*,/, '')}, ${more}`
+        }),
+      )
+    },
+    async () => {
+      const { shares } = await on.daemon.ok('queue.status')
+      return shares.map(({ user, weight, running, pending, fair_share }: Json) => {
+        const says = `weight ${weight} · ${running} running · ${pending} waiting`
+        return `${user} fair ${percent(fair_share)}, ${says}`
+      })
+    },
+  )
 }
 
 async function expectLists(page: Page): Promise<void> {
+  await visit(page, '#/tasks')
+  const counts = async () => {
+    const heads = await page.locator('.column-head .number').allTextContents()
+    return heads.map((text) => Number(text.replaceAll(',', '')))
+  }
+  await agrees('tasks of each status', counts, async () => {
+    const tasks = await whole('task.peek')
+    return STATUSES.map((status) => tasks.filter((task) => task.status === status).length)
+  })
   await visit(page, '#/tasks?as=list')
   const says = (text: RegExp) => async () => {
     const found = text.exec(await page.locator('.page').innerText())
     return Number(found?.[1]?.replaceAll(',', ''))
   }
-  const all = async (operation: string) =>
-    (await daemon.ok(operation, { limit: 1000 })).items.length as number
+  const all = async (operation: string) => (await whole(operation)).length
   await agrees('tasks', says(/([\d,]+) tasks/), () => all('task.peek'))
   await visit(page, '#/locks')
   await agrees('locks', says(/([\d,]+) locks? held/), async () => {
-    const { items } = await daemon.ok('lock.list', { limit: 1000 })
-    return items.filter(({ name }: Json) => !name.startsWith('leasehold:')).length
+    return (await whole('lock.list')).filter(({ name }) => ours(name)).length
   })
   await visit(page, '#/agents')
   await agrees('agents', says(/([\d,]+) agents? ever/), () => all('agent.list'))
@@ -157,6 +227,20 @@ async function expectLists(page: Page): Promise<void> {
   await agrees('events', says(/([\d,]+) events, all/), async () => {
     const more = page.getByRole('button', { name: 'Load older' })
     if ((await more.count()) > 0) await more.click()
-    return (await daemon.ok('event.list', { type: 'lease', limit: 1000 })).items.length
+    return (await whole('event.list', { type: 'lease' })).length
+  })
+}
+
+async function expectStats(page: Page): Promise<void> {
+  await visit(page, '#/stats')
+  await agrees('stats', tilesOf(page), async () => {
+    const { locks, tasks, stale_writes } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
+    return {
+      Acquisitions: shown(locks.acquisitions),
+      Expired: shown(locks.expired),
+      Died: shown(locks.died),
+      'Stale writes refused': shown(stale_writes),
+      'Tasks done': shown(tasks.done),
+    }
   })
 }

@@ -1,7 +1,8 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import type { Sandbox } from '../support/processes.ts'
 import { LOOKS } from './browser.ts'
+import type { Shared } from './served.ts'
 
 /** A page of the dashboard, and whatever its console complained about. */
 export interface Opened {
@@ -12,7 +13,7 @@ export interface Opened {
 
 /** A window of its own, closed when the test has ended; by then nothing may have gone wrong. */
 export async function openWindow(
-  browser: Browser,
+  { browser }: Pick<Shared, 'browser'>,
   more: BrowserContextOptions = {},
   expected?: RegExp,
 ): Promise<Opened> {
@@ -38,12 +39,11 @@ export async function linkFrom(place: Sandbox, ...flags: string[]): Promise<stri
 
 /** Signed in by a link of its own. */
 export async function signIn(
-  browser: Browser,
-  place: Sandbox,
+  shared: Pick<Shared, 'browser' | 'place'>,
   { flags = [], expected }: { flags?: string[]; expected?: RegExp } = {},
 ): Promise<Opened> {
-  const opened = await openWindow(browser, {}, expected)
-  await opened.page.goto(await linkFrom(place, ...flags))
+  const opened = await openWindow(shared, {}, expected)
+  await opened.page.goto(await linkFrom(shared.place, ...flags))
   await opened.page.getByText('Live', { exact: true }).waitFor()
   return opened
 }
@@ -57,3 +57,9 @@ export async function visit(page: Page, hash: string): Promise<void> {
 export async function expectSeen(what: Locator): Promise<void> {
   await what.first().waitFor()
 }
+
+/** A text without what is another a moment later, or on another clock: times, and how long. */
+export const steady = (text: string) =>
+  text
+    .replaceAll(/\d{4}-[\d-]+T[\d:.]+Z|\d\d:\d\d:\d\d/g, '…')
+    .replaceAll(/\d+ ?(?:s|m|min|h)\b/g, '…')

@@ -1,17 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { finish, type Served, startDaemon } from '../doors/serving.ts'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { finish, startDaemon } from '../doors/serving.ts'
 import { Endpoint } from '../memory/endpoint.ts'
 import { Sandbox, until } from '../support/processes.ts'
-import { launch } from './browser.ts'
+import { shareDashboard } from './served.ts'
 import { expectSeen, signIn, visit } from './signed_in.ts'
 
 /** The page never says what is not so: each of these it has said. */
-
-let place: Sandbox
-let daemon: Served
-let browser: Browser
 
 const AWAY = { expected: /ERR_|Failed to load/ }
 const LINES = 12_000
@@ -25,41 +21,28 @@ seq -f 'line number %.0f of a long story' 1 ${LINES}
 echo the very last line
 `
 
-beforeAll(async () => {
-  place = new Sandbox()
-  const config = {
-    projects: { web: { agent: 'quick' } },
-    agents: {
-      quick: { command: ['/bin/sh', '-c', 'exit 0'] },
-      talker: { command: ['/bin/sh', '-c', TALKER] },
-    },
-    runs: { grace_seconds: 0 },
-  }
-  await place.ok(['task', 'add', 'Here from the start', '--id', 'first'])
-  writeFileSync(`${place.state}/config.json`, JSON.stringify(config), { mode: 0o600 })
-  ;[daemon, browser] = await Promise.all([startDaemon(place), launch()])
-})
-
-afterAll(async () => {
-  await browser.close()
-  await finish(place)
-  await place.close()
-})
+const on = shareDashboard(() => ({
+  agents: {
+    quick: { command: ['/bin/sh', '-c', 'exit 0'] },
+    talker: { command: ['/bin/sh', '-c', TALKER] },
+  },
+  runs: { grace_seconds: 0 },
+}))
 
 /** Enqueues a task and waits until its run is over. */
 async function runTask(id: string, more: object = {}): Promise<void> {
-  await daemon.ok('queue.add', { id, prompt: id, project: 'web', user: id, ...more })
+  await on.daemon.ok('queue.add', { id, prompt: id, project: 'web', user: id, ...more })
   await until(`${id} has run`, async () => {
-    return (await daemon.ok('task.get', { id })).status === 'done'
+    return (await on.daemon.ok('task.get', { id })).status === 'done'
   })
 }
 
 test('a run that is over is one span of time, as long as the store says', async () => {
   await runTask('over')
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await visit(page, '#/timeline?time=5m&q=task:over')
   await expectSeen(page.getByRole('img', { name: /^1 lanes, 1 spans of time, 0 of them/ }))
-  const { items } = await daemon.ok('span.list', { lock: 'task:over', since_seconds: 300 })
+  const { items } = await on.daemon.ok('span.list', { lock: 'task:over', since_seconds: 300 })
   expect(items).toEqual([expect.objectContaining({ kind: 'held', ending: 'done' })])
   // And what ends while somebody looks on.
   await visit(page, '#/timeline?time=5m&q=task:seen')
@@ -69,19 +52,19 @@ test('a run that is over is one span of time, as long as the store says', async 
 
 describe('what needs a person', () => {
   test('a task that nobody will ever run is said first, with its cause', async () => {
-    await daemon.ok('queue.add', { id: 'lonely', prompt: 'x', project: 'nowhere', user: 'ada' })
-    const { page } = await signIn(browser, place)
+    await on.daemon.ok('queue.add', { id: 'lonely', prompt: 'x', project: 'nowhere', user: 'ada' })
+    const { page } = await signIn(on)
     const stuck = page.getByRole('region', { name: 'Stuck' })
     await expectSeen(stuck.getByText('nowhere'))
     expect(await stuck.getByText('Nothing needs a person').count()).toBe(0)
-    const { items } = await daemon.ok('stuck.get')
+    const { items } = await on.daemon.ok('stuck.get')
     const cause = items.find((each: { what: string }) => each.what.includes('nowhere'))
     await expectSeen(stuck.getByText(cause.what))
     await until('the tab says so', async () => (await page.title()).startsWith('Degraded · Now'))
     await visit(page, '#/locks')
     await expectSeen(page.getByRole('link', { name: 'Degraded' }))
     await expectSeen(page.getByText(`Degraded: ${cause.what}`))
-    await daemon.ok('queue.cancel', { id: 'lonely' })
+    await on.daemon.ok('queue.cancel', { id: 'lonely' })
     await page.getByText(`Degraded: ${cause.what}`).waitFor({ state: 'detached' })
     await until('the tab says so', async () => (await page.title()).startsWith('Locks'))
   })
@@ -89,37 +72,37 @@ describe('what needs a person', () => {
   test('every alert is there, links to its thing, and leaves when it is over', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `brief:${i}`)
     for (const name of names) {
-      await daemon.ok('lock.acquire', { name, agent: `gone-${name}`, ttl_seconds: 1 })
+      await on.daemon.ok('lock.acquire', { name, agent: `gone-${name}`, ttl_seconds: 1 })
     }
-    const { page } = await signIn(browser, place)
+    const { page } = await signIn(on)
     const alerts = page.getByRole('region', { name: 'Alerts' })
     for (const name of names) await expectSeen(alerts.getByText(`${name} expired`))
     await alerts.getByRole('link', { name: /^brief:7 expired/ }).click()
     await expectSeen(page.getByRole('complementary', { name: 'Lock brief:7' }))
     await visit(page, '#/now')
-    await daemon.ok('lock.acquire', { name: 'brief:7', agent: 'back' })
+    await on.daemon.ok('lock.acquire', { name: 'brief:7', agent: 'back' })
     await alerts.getByText('brief:7 expired').waitFor({ state: 'detached' })
-    await daemon.ok('lock.release', { name: 'brief:7', agent: 'back' })
+    await on.daemon.ok('lock.release', { name: 'brief:7', agent: 'back' })
   })
 })
 
 describe('a server that is away', () => {
   test('a view opened meanwhile shows itself when the server is back', async () => {
-    await daemon.ok('lock.acquire', { name: 'kept', agent: 'ada' })
-    const { page } = await signIn(browser, place, AWAY)
-    const { port } = daemon
-    await daemon.kill()
+    await on.daemon.ok('lock.acquire', { name: 'kept', agent: 'ada' })
+    const { page } = await signIn(on, AWAY)
+    const { port } = on.daemon
+    await on.daemon.kill()
     await expectSeen(page.getByText('The server does not answer').first())
     await visit(page, '#/agents')
     await expectSeen(page.getByText('Start it (leasehold up)'))
-    daemon = await startDaemon(place, { flags: ['--port', String(port)] })
+    on.daemon = await startDaemon(on.place, { flags: ['--port', String(port)] })
     await expectSeen(page.getByText('Connected again'))
     await expectSeen(page.getByRole('link', { name: 'ada', exact: true }))
     await page.getByText('Start it (leasehold up)').waitFor({ state: 'detached' })
   })
 
   test('stats that could not be loaded are loaded again', async () => {
-    const { page } = await signIn(browser, place, AWAY)
+    const { page } = await signIn(on, AWAY)
     await visit(page, '#/tasks')
     await page.route('**/v1/stats.get', (route) => route.abort(), { times: 1 })
     await page.route('**/assets/stats*', (route) => route.abort(), { times: 1 })
@@ -129,13 +112,13 @@ describe('a server that is away', () => {
   })
 
   test('one that hangs is said to within five seconds, and what was sent stays sent', async () => {
-    await daemon.ok('lock.acquire', { name: 'stuck', agent: 'sleepy' })
-    const { page } = await signIn(browser, place)
+    await on.daemon.ok('lock.acquire', { name: 'stuck', agent: 'sleepy' })
+    const { page } = await signIn(on)
     await visit(page, '#/locks')
     await page.getByRole('button', { name: 'Force-release stuck' }).click()
-    process.kill(daemon.running.pid, 'SIGSTOP')
+    process.kill(on.daemon.running.pid, 'SIGSTOP')
     const hung_ms = performance.now()
-    onTestFinished(() => void process.kill(daemon.running.pid, 'SIGCONT'))
+    onTestFinished(() => void process.kill(on.daemon.running.pid, 'SIGCONT'))
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Force-release' }).click()
     await expectSeen(dialog.getByRole('button', { name: 'Sending…' }))
@@ -145,7 +128,7 @@ describe('a server that is away', () => {
     await expectSeen(page.getByRole('alert').getByText('says nothing'))
     expect(performance.now() - hung_ms).toBeLessThan(5_500)
     expect(await page.title()).toMatch(/^Silent · /)
-    process.kill(daemon.running.pid, 'SIGCONT')
+    process.kill(on.daemon.running.pid, 'SIGCONT')
     await expectSeen(page.getByText('stuck was released'))
     await page.getByRole('alert').getByText('says nothing').waitFor({ state: 'detached' })
   })
@@ -153,9 +136,9 @@ describe('a server that is away', () => {
 
 test('tabs keep their height over any content', async () => {
   for (let i = 0; i < 40; i += 1) {
-    await daemon.ok('reserve.add', { paths: [`src/${i}/**`], project: 'tall', agent: `a${i}` })
+    await on.daemon.ok('reserve.add', { paths: [`src/${i}/**`], project: 'tall', agent: `a${i}` })
   }
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await visit(page, '#/locks?tab=paths')
   await expectSeen(page.getByText('39', { exact: true }))
   const box = await page.getByRole('tablist').boundingBox()
@@ -175,7 +158,7 @@ test('notes that are alike are shown whole, as they are compared', async () => {
   await served.ok('memory.put', { key: 'cache.a', content: `${long}At 02:00.`, agent: 'ada' })
   await served.ok('memory.put', { key: 'cache.b', content: `${long}At 05:30.`, agent: 'bob' })
   await until('they are found', async () => (await served.ok('duplicate.list')).items.length > 0)
-  const { page } = await signIn(browser, other)
+  const { page } = await signIn({ browser: on.browser, place: other })
   await visit(page, '#/memory?tab=duplicates')
   await expectSeen(page.locator('mark', { hasText: '02:00' }))
   await expectSeen(page.locator('mark', { hasText: '05:30' }))
@@ -183,15 +166,15 @@ test('notes that are alike are shown whole, as they are compared', async () => {
 
 describe('events', () => {
   beforeAll(async () => {
-    await daemon.ok('lock.acquire', { name: 'rare', agent: 'early bird' })
+    await on.daemon.ok('lock.acquire', { name: 'rare', agent: 'early bird' })
     for (let i = 0; i < 150; i += 1) {
-      const { fence } = await daemon.ok('lock.acquire', { name: 'common', agent: 'busy' })
-      await daemon.ok('lock.release', { name: 'common', agent: 'busy', fence })
+      const { fence } = await on.daemon.ok('lock.acquire', { name: 'common', agent: 'busy' })
+      await on.daemon.ok('lock.release', { name: 'common', agent: 'busy', fence })
     }
   })
 
   test('what is long past is found, and all of it can be loaded', async () => {
-    const { page } = await signIn(browser, place)
+    const { page } = await signIn(on)
     await visit(page, '#/events?by=early%20bird')
     await expectSeen(page.getByText('rare'))
     await visit(page, '#/events')
@@ -200,12 +183,12 @@ describe('events', () => {
     expect(page.url()).toContain('lock=common')
     await page.getByRole('button', { name: 'Load older' }).click()
     await expectSeen(page.getByText('300 events, all that fit'))
-    await daemon.ok('lock.acquire', { name: 'common', agent: 'busy' })
+    await on.daemon.ok('lock.acquire', { name: 'common', agent: 'busy' })
     await expectSeen(page.getByText('301 events, all that fit'))
   })
 
   test('an export has every event that fits', async () => {
-    const { page } = await signIn(browser, place)
+    const { page } = await signIn(on)
     await visit(page, '#/events?lock=common')
     const exported = await download(page, 'Export JSONL')
     const lines = exported.trimEnd().split('\n')
@@ -225,18 +208,18 @@ async function download(page: Page, button: string): Promise<string> {
 }
 
 test('those who died are told apart from leases that ran out, with values and units', async () => {
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await visit(page, '#/stats')
   await expectSeen(page.getByText('Died', { exact: true }))
   await expectSeen(page.getByText('Locks, a minute'))
-  const { hold } = await daemon.ok('stats.get', { since_seconds: 3600 })
+  const { hold } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
   expect(hold.p50_seconds).toBeLessThan(1)
   await expectSeen(page.getByRole('cell', { name: /^\d+ ms$/ }))
 })
 
 test('a log is read from its first line, as a terminal shows it', async () => {
   await runTask('chatty', { agent_command: 'talker' })
-  const { page } = await signIn(browser, place)
+  const { page } = await signIn(on)
   await visit(page, '#/tasks?id=chatty')
   const log = page.getByRole('group', { name: 'Output of run chatty.1' })
   await expectSeen(log.getByText('the very last line'))

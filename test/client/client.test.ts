@@ -74,6 +74,23 @@ test('a fence that was granted goes with later writes, and process and agent do 
   expect(held!.name).toBe(`task:${task!.id}`)
 })
 
+test('of several tasks claimed at once each is ended under its own fence', async () => {
+  const place = sandbox()
+  const one = await clientOf({ embedded: true, dir: place.state, agent: 'ada' })
+  for (const title of ['A', 'B']) await one.task.create({ title })
+  const { claims } = await one.task.claim({ max: 5 })
+  const [first, second] = claims!
+  expect(claims!.map(({ task }) => task!.title)).toEqual(['A', 'B'])
+  expect(await one.task.status({ id: first!.task!.id, status: 'done' })).toMatchObject({
+    task: { status: 'done' },
+  })
+  // Under the fence that it was given, which is stale now that the lock was taken again.
+  const { id } = second!.task!
+  await place.ok(['lock', 'force-release', `task:${id}`])
+  await place.ok(['lock', 'acquire', `task:${id}`, '--agent', 'bob'])
+  await expectRefusal(one.task.status({ id, status: 'done' }), 'fence_stale')
+})
+
 test('a program without a server uses the store itself', async () => {
   const place = sandbox()
   const client = await clientOf({ dir: place.state })

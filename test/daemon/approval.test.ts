@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { readConfig } from '../../src/daemon/config/config.ts'
+import { queueSettingsOf } from '../../src/daemon/config/shared_settings.ts'
 import { finish, type Served, startDaemon } from '../doors/serving.ts'
 import { type Sandbox, sandbox, TEST_CLI, until } from '../support/processes.ts'
 
@@ -43,6 +45,29 @@ describe('programs in config.json', () => {
     expect(changed.waiting).toEqual(['agents.mine', 'projects.web'])
     expect(changed.projects['web']).toBeUndefined()
     expect(changed.agents['mine']).toBeUndefined()
+  })
+
+  test('a check that was approved proves what is done until another is', async () => {
+    const { place, env, witness } = untrusting()
+    const check = ['npm', 'test']
+    const landing = (land?: object) => {
+      const { agents } = agent(witness)
+      return { agents, projects: { web: { agent: 'mine', path: '.', ...(land && { land }) } } }
+    }
+    write(place, landing({ onto: 'main', check }))
+    expect(readConfig(place.state, env).landing).toEqual({})
+    await place.ok(['config', 'approve', '--yes'])
+    for (const edited of [landing(), landing({ check: ['true'] }), {}]) {
+      write(place, edited)
+      const config = readConfig(place.state, env)
+      expect(config.landing['web']).toMatchObject({ onto: 'main', check })
+      expect(config.projects['web']).toBeUndefined()
+      const said = queueSettingsOf(config)
+      expect(said[settingKey('projects', 'web', 'land', 'checks')]).toBe(true)
+    }
+    write(place, landing())
+    await place.ok(['config', 'approve', '--yes'])
+    expect(readConfig(place.state, env).landing).toEqual({})
   })
 
   test('presets too are started only where a person said so', () => {

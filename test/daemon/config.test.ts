@@ -46,6 +46,7 @@ describe('config.json', () => {
         slots: { max: 4 },
         per_user_serialization: {},
         projects: {},
+        landing: {},
         users: {},
         groups: {},
         pool: {},
@@ -58,8 +59,18 @@ describe('config.json', () => {
           embeddings: { provider: 'local' },
         },
         alerts: ALERTS,
+        peers: {},
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
+    }
+  })
+
+  test('says where other machines reach this one, by an address that leads here', () => {
+    const listen = (said: string) => read({ peers: { listen: said } }).peers.listen
+    expect(listen('10.8.0.1:4750')).toEqual({ host: '10.8.0.1', port: 4750 })
+    expect(listen('[fd00::1]:4750')).toEqual({ host: 'fd00::1', port: 4750 })
+    for (const wrong of ['4750', 'host', 'host:99999', '0.0.0.0:4750', '[::]:4750', 'a b:1']) {
+      expect(() => listen(wrong)).toThrow('peers.listen must')
     }
   })
 

@@ -60,4 +60,32 @@ test('a task is not to blame when no process can be started', async () => {
   expect(await task()).toMatchObject({ queue: { lost: 0 } })
 })
 
+test('a dispatcher fills its free slots with one commit', async () => {
+  const { store, verbs } = await begin()
+  const claims: number[] = []
+  store.onCommit((events) => {
+    const count = events.filter(isClaim).length
+    if (count > 0) claims.push(count)
+  })
+  await verbs.pause()
+  for (let i = 0; i < 4; i += 1) await verbs.enqueue({ id: `${i}`, project: 'web', user: `u${i}` })
+  await verbs.resume()
+  await until('something is claimed', () => claims.length > 0)
+  expect(claims[0]).toBe(4)
+})
+
+test('of many tasks that no process can be started for, all wait again at once', async () => {
+  const { store, verbs, complaints } = await begin()
+  const path = process.execPath
+  onTestFinished(() => void (process.execPath = path))
+  await verbs.pause()
+  for (let i = 0; i < 3; i += 1) await verbs.enqueue({ id: `${i}`, project: 'web', user: `u${i}` })
+  process.execPath = join(temporaryFolder(), 'gone')
+  await verbs.resume()
+  await until('it was tried', () => complaints().length > 0)
+  const tasks = () => store.read((view) => ['0', '1', '2'].map((id) => view.get('task', id)!))
+  await until('all wait', async () => (await tasks()).every(({ status }) => status === 'todo'))
+  for (const task of await tasks()) expect(task).toMatchObject({ queue: { lost: 0 } })
+})
+
 const isClaim = ({ type }: { type: string }) => type === 'task.claimed'

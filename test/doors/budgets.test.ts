@@ -65,6 +65,15 @@ describe('a budget that is used up', () => {
   }, 120_000)
 })
 
+test('who asks for many tasks and gets none has used none of what it may hold', async () => {
+  const daemon = await daemonHere()
+  const token = await daemon.agentToken('ada')
+  const asks = (LIMITS.leases.max / 100) * 2
+  for (let i = 0; i < asks; i += 1) await daemon.ok('task.claim', { max: 100 }, { token })
+  const one = await daemon.post('lock.acquire', { name: 'one' }, { token })
+  expect(one.status).toBe(200)
+})
+
 test('a check of globs that would take long is refused in time', () => {
   const [one, other] = [parseGlob('*a'.repeat(500)), parseGlob('*b'.repeat(500))]
   const steps = { left: 1_000_000 }

@@ -13,6 +13,7 @@ const ALL = [
   ...['list_tasks', 'get_task', 'update_task', 'acquire_task_lock', 'release_task_lock'],
   'ask_for_paths',
   ...['get_task_lock_status', 'renew_lock', 'list_locks', 'hand_off_lock', 'heartbeat', 'stuck'],
+  ...['land_task'],
   ...['enqueue_task', 'queue_status', 'cancel_task', 'reserve_paths', 'release_paths'],
   ...['memory_put', 'memory_get', 'conflicts_list', 'conflict_resolve'],
   ...['memory_search', 'memory_context', 'duplicates_list', 'duplicate_resolve'],

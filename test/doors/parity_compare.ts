@@ -59,6 +59,7 @@ class Plain {
         .replaceAll(/(fence |latest is |the lease |#)(\d+)/gi, (_, before: string, n) => {
           return before + this.fence(Number(n))
         })
+        .replaceAll(/\bL\d+\b/g, '<landing>')
         .replaceAll(/[0-9a-f]{8}-?[0-9a-f]{4}[0-9a-f-]*/g, '<id>')
     )
   }
@@ -85,7 +86,7 @@ function plain(steps: Step[]): { asked: string; name: string; outcome: Outcome |
   const [begin] = steps
   const made = new Plain((begin!.outcome as { answer: { fence: number } }).answer.fence)
   return steps.map(({ asked, name, outcome }) => ({
-    asked: asked.replaceAll(/"fence":\d+|"after":"[^"]*"/g, ''),
+    asked: asked.replaceAll(/"fence":\d+|"after":"[^"]*"|"L\d+"/g, ''),
     name,
     outcome: outcome && made.of(outcome),
   }))

@@ -63,6 +63,13 @@ export class Player {
     })
   }
 
+  /** The config.json of a host says how a project lands. */
+  async lands(project: string): Promise<void> {
+    await this.store.write((view) => {
+      view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
+    })
+  }
+
   /** What the store says, past the door and past the script. */
   async look(name: Name, input: Json): Promise<Json> {
     const outcome = await this.direct.ask(operationNamed.get(name)!, 'ada', input)!

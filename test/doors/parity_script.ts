@@ -3,6 +3,7 @@ import { operations } from '../../src/operations/registry.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import type { Opened } from './parity_doors.ts'
 import { past } from './parity_past.ts'
+import { landing } from './parity_landing.ts'
 import { paths } from './parity_paths.ts'
 import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Choice, type Name, Player, type Step } from './parity_player.ts'
@@ -17,6 +18,10 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
   ...MEMORY_UNREACHED,
   ...SEARCH_UNREACHED,
+  'land.add': {
+    not_found: 'only for a token with a scope: scopes.test.ts shows it',
+    lease_expired: 'what is nobody’s is not in progress any more',
+  },
   ...Object.fromEntries(
     (['queue.add', 'queue.pause', 'queue.resume', 'queue.limit', 'stats.get'] as const).map(
       (name) => {
@@ -28,7 +33,20 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
 
 export async function play(opened: Opened, choice?: Choice): Promise<Step[]> {
   const player = new Player(opened, choice)
-  const own = [locks, waits, tasks, moves, queue, paths, memory, searching, lists, tokens, past]
+  const own = [
+    locks,
+    waits,
+    tasks,
+    moves,
+    queue,
+    landing,
+    paths,
+    memory,
+    searching,
+    lists,
+    tokens,
+    past,
+  ]
   const parts = [...own, badInput]
   for (const part of parts) await part(player)
   return player.steps
@@ -167,6 +185,17 @@ async function moves(p: Player): Promise<void> {
   await p.ask('lock.force_release', 'ada', { name: next.lease.name })
   await p.ask('task.claim', 'cy', { request_id: 'next' })
   await p.ask('task.claim', 'cy', { project: 'nowhere' })
+  await p.ask('task.claim', 'cy', { project: 'nowhere', max: 3 })
+  await p.ask('task.claim', 'cy', { id: 'T-3', max: 3 })
+  await p.ask('task.claim', 'cy', { max: 101 })
+  for (const id of ['M-a', 'M-b']) {
+    await p.ask('task.create', 'ada', { title: 'of many', id, project: 'many' })
+  }
+  const many = await p.ask('task.claim', 'cy', { project: 'many', max: 3, request_id: 'many' })
+  await p.ask('task.claim', 'cy', { project: 'many', max: 3, request_id: 'many' })
+  for (const { task, lease } of many.claims) {
+    await p.ask('task.status', 'cy', { id: task.id, status: 'cancelled', fence: lease.fence })
+  }
 }
 
 async function lists(p: Player): Promise<void> {

@@ -69,6 +69,14 @@ const GRANTS: [string, unknown, (ask: Ask) => Promise<Record<string, unknown>>][
     },
   ],
   [
+    'task.claim of several',
+    tasks.claim,
+    async (ask) => {
+      for (const title of ['t', 'u', 'v']) await ask(tasks.create, { title })
+      return { max: 2, ttl_seconds: 60 }
+    },
+  ],
+  [
     'task.status in_progress',
     tasks.setStatus,
     async (ask) => ({
@@ -104,7 +112,8 @@ describe('a grant that is asked for again under its request id', () => {
       await askIt()
       machine.advance(10_000)
       const again = await askIt()
-      const leases = [again, again.lease, ...(again.items ?? []), ...(again.reserved ?? [])]
+      const parts = [...(again.items ?? []), ...(again.reserved ?? []), ...(again.claims ?? [])]
+      const leases = [again, again.lease, ...parts, ...parts.map(({ lease }) => lease)]
       for (const lease of leases.filter((each) => each?.lock_id && each.expires_in_seconds)) {
         const left_ms = Date.parse(lease.expires_at) - machine.wallMs()
         expect(lease.expires_in_seconds, 'its present times').toBeCloseTo(left_ms / 1000, 0)
@@ -115,6 +124,24 @@ describe('a grant that is asked for again under its request id', () => {
       expect(refused.details['reason']).not.toBe('never held')
     })
   }
+
+  test('task.claim of several: all of them again, then those that are left', async () => {
+    const { machine, ask } = begin()
+    for (const title of ['a', 'b', 'c']) await ask(tasks.create, { title, body: 'b'.repeat(9_000) })
+    const input = { max: 2, ttl_seconds: 60, request_id: 'r' }
+    const first = await ask(tasks.claim, input)
+    expect(first.claims).toHaveLength(2)
+    expect(first).toMatchObject(first.claims[0])
+    expect(await ask(tasks.claim, input)).toEqual(first)
+    await expectRefusal(ask(tasks.claim, { ...input, max: 3 }), 'invalid')
+    const { task, lease } = first.claims[0]
+    await ask(tasks.setStatus, { id: task.id, status: 'done', fence: lease.fence })
+    const again = await ask(tasks.claim, input)
+    expect(again.claims).toEqual([first.claims[1]])
+    expect(again).toMatchObject(first.claims[1])
+    machine.advance(60_000)
+    await expectRefusal(ask(tasks.claim, input), 'lease_expired')
+  })
 
   test('task.status: a move that gave the lock back is an effect, and stays one', async () => {
     const { ask } = begin()

@@ -3,12 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { dispatchNext } from '../../src/core/queue/dispatch.ts'
 import type { Refusal } from '../../src/core/refusal.ts'
+import { Access } from '../../src/operations/access.ts'
 import { TokenWatch } from '../../src/operations/token_watch.ts'
 import { sha256 } from '../../src/machine/digest.ts'
-import { MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
+import { expectRefusal, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
 import { sandbox, type Sandbox, until } from '../support/processes.ts'
+import { QueueVerbs } from '../support/queue_verbs.ts'
 import { finish, send, type Served, servingPlace, startDaemon, unseen } from './serving.ts'
 
 const idOf = (secret: string) => sha256(secret).slice(0, 12)
@@ -131,6 +134,24 @@ describe('a token that cannot be checked', () => {
     const told = await new Promise<Refusal>((resolve) => void watch.watch('a hash', resolve))
     expect(told).toMatchObject({ code: 'unavailable' })
     expect(told.next).toMatch(/same request id/)
+  })
+})
+
+describe('the token of a run', () => {
+  test('counts no longer than its lease, though nobody has swept that', async () => {
+    const machine = new MachineSim()
+    const store = openSqlite(temporaryFolder(), machine)
+    onTestFinished(() => store.close())
+    const verbs = new QueueVerbs(store)
+    await verbs.register('d')
+    await verbs.enqueue({ id: '1' })
+    const process = machine.spawn()
+    const ask = { dispatcher: 'dispatcher:d', ttl_ms: 60_000, process, agentFor: () => 'run' }
+    await store.write((view) => dispatchNext(view, { ...ask, token_hash: sha256('secret') }))
+    const bearer = () => new Access(store, 'of an admin').bearerOf('secret')
+    expect(await bearer()).toMatchObject({ role: 'agent', agent: 'run:1.1' })
+    machine.advance(60_000)
+    await expectRefusal(bearer(), 'unauthorized')
   })
 })
 

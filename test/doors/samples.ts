@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
 import { acquireLocks } from '../../src/core/locks/lock.ts'
+import { land } from '../../src/core/landing/land.ts'
 import { repositoryLock } from '../../src/core/queue/worktree.ts'
 import type { GroupRef, Lease } from '../../src/core/rows.ts'
+import type { View } from '../../src/core/view.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { ownProcess } from '../../src/machine/process.ts'
@@ -21,7 +23,7 @@ interface Scene {
   /** A user that is kept busy by a run of ada's, and what waits in its queue. */
   queue: { user: string; run: string; fence: number; waiting: string; cancelled: string }
   /** A note with two versions that disagree. */
-  memory: { key: string; conflict: string; pair: string }
+  memory: { key: string; conflict: string; pair: string; landing: string }
   /** A repository that ada is at work in, with a worktree. */
   entered: { repository: string; host: string; fence: number }
 }
@@ -75,20 +77,30 @@ async function prepareQueue(daemon: Served, user: string): Promise<Scene['queue'
 async function prepareMemory(daemon: Served, key: string): Promise<Scene['memory']> {
   await daemon.ok('memory.put', { key, content: 'one' })
   const { conflict } = await daemon.ok('memory.put', { key, content: 'two', agent: 'bob' })
-  return { key, conflict: conflict.id, pair: await putPair(daemon, key) }
+  return { key, conflict: conflict.id, ...(await putApart(daemon, key)) }
 }
 
-/** Two notes that were found to be alike, as a server with a model would record it. */
-async function putPair({ place }: Served, key: string): Promise<string> {
+/** Two notes that were found to be alike, as a server with a model would record it; a landing. */
+async function putApart({ place }: Served, key: string) {
   const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
   const open = { label: null, status: 'open' as const, action: null }
   const pair = { id: `pair-${key}`, a: `global\n${key}`, b: `global\n${key}-b`, similarity: 0.9 }
   const settled = { resolved_by: null, resolved_at: null }
+  const landing = `landing-${key}`
   await store.write((view) => {
     view.put('duplicate', { ...pair, ...open, ...settled, found_at: view.at })
+    putLanding(view, key, landing)
   })
   await store.close()
-  return pair.id
+  return { pair: pair.id, landing }
+}
+
+/** A landing that waits, of a project that lands. */
+export function putLanding(view: View, project: string, id: string): void {
+  view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
+  const landing = land(view, { id: 'fix/it', project }, callerOf('ada'))
+  view.remove('landing', landing.id)
+  view.put('landing', { ...landing, id })
 }
 
 /**
@@ -138,6 +150,10 @@ export function samplesFor({
     'run.get': { id: run.id },
     'run.start': { ...run, process: ownProcess(), group },
     'run.finish': { ...run, exit_code: 0 },
+    'land.add': { id: 'fix/that', project: memory.key },
+    'land.list': { limit: 5 },
+    'land.get': { id: memory.landing },
+    'land.cancel': { id: memory.landing },
     'worktree.list': { limit: 5 },
     'worktree.get': { id: queue.run },
     'worktree.enter': { repository: `/sample/${name}`, process: ownProcess(), group },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Registered } from '../../src/operations/registry.ts'
-import { operations } from '../../src/operations/registry.ts'
+import { operations, type Registered } from '../../src/operations/registry.ts'
 import { bindToken } from '../../src/core/token.ts'
+import { putLanding } from './samples.ts'
 import { getTask } from '../../src/core/tasks/task.ts'
 import { sha256, uniqueId } from '../../src/machine/digest.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
@@ -43,6 +43,7 @@ async function furnish(user: string): Promise<void> {
     const open = { similarity: 0.9, label: null, status: 'open' as const, action: null }
     const ends = { resolved_by: null, resolved_at: null, found_at: view.at }
     view.put('duplicate', { id: `${user}-pair`, ...ids, ...open, ...ends })
+    putLanding(view, project, `${user}-landing`)
   })
 }
 
@@ -120,6 +121,10 @@ function samplesOf(user: string): Record<Name, object> {
     'run.start': { ...busy, process: ownProcess(), group },
     'run.finish': { ...busy, exit_code: 0 },
     'run.output': { id: busy.id },
+    'land.add': { id: `${user}-task`, project },
+    'land.list': { project },
+    'land.get': { id: `${user}-landing` },
+    'land.cancel': { id: `${user}-landing` },
     'worktree.list': { project },
     'worktree.get': { id: busy.id },
     'worktree.enter': { repository: `/${user}`, process: ownProcess(), group },
@@ -169,6 +174,7 @@ async function bobs(): Promise<string> {
     [...view.scan('memories', '')].filter(({ scope }) => scope === 'project:bob-project'),
     [...view.scan('conflicts', 'open')].filter(({ scope }) => scope === 'project:bob-project'),
     view.get('duplicate', 'bob-pair'),
+    view.get('landing', 'bob-landing'),
     view.get('run', 'bob-busy.1'),
     view.get('share', 'bob'),
     view.get('token', sha256('bob')),
@@ -208,6 +214,7 @@ describe.each([
       'lock.list',
       'queue.list',
       'run.list',
+      'land.list',
       'reserve.list',
       'agent.list',
       'event.list',

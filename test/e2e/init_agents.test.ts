@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sandbox } from '../support/processes.ts'
@@ -7,9 +7,21 @@ import { Checkout } from './checkouts.ts'
 describe('leasehold init and the agents that it finds', () => {
   test('names an agent that asks nobody before an edit', async () => {
     const repo = new Checkout(sandbox())
-    mkdirSync(join(repo.root, '.kiro'))
+    writeFileSync(join(repo.root, '.goosehints'), '')
     const said = await repo.init(['--dry-run', '--agent', 'claude'])
-    expect(said.out).toContain('Not guarded: Kiro (.kiro).')
+    expect(said.out).toContain('Not guarded: Goose (.goosehints).')
+  })
+
+  test('leaves a script of Cline that somebody else wrote', async () => {
+    const repo = new Checkout(sandbox())
+    const hooks = join(repo.root, '.clinerules/hooks')
+    mkdirSync(hooks, { recursive: true })
+    writeFileSync(join(hooks, 'PostToolUse'), '#!/bin/sh\necho {}\n')
+    const said = await repo.init(['--yes', '--agent', 'cline'])
+    expect(said.out).toContain('By documentation only: Cline.')
+    expect(readFileSync(join(hooks, 'PreToolUse'), 'utf8')).toContain('leasehold hook cline')
+    expect(statSync(join(hooks, 'PreToolUse')).mode & 0o111).not.toBe(0)
+    expect(readFileSync(join(hooks, 'PostToolUse'), 'utf8')).toBe('#!/bin/sh\necho {}\n')
   })
 
   test('names an agent that came after the repository was set up', async () => {

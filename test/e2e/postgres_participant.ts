@@ -27,7 +27,7 @@ async function claimAll(agent: string): Promise<void> {
   for (;;) {
     const claim = await store.write((view) => {
       seeAgent(view, caller)
-      return claimNext(view, {}, ask, caller)
+      return claimNext(view, {}, ask, caller)[0]
     })
     if (!claim) return
     const { id } = claim.task

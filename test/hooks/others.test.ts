@@ -137,3 +137,57 @@ describe('Cursor', () => {
     expect(said).toMatchObject({ code: 0, out: '{"continue":true}\n', err: '' })
   })
 })
+
+/** By their documentation: nobody here has seen these programs. */
+describe('Windsurf, Cline and Kiro', () => {
+  const windsurf = (session: string, repo: string, agent_action_name: string) => {
+    const info = { file_path: join(repo, 'a.ts'), command_line: 'rm a.ts', cwd: repo, edits: [] }
+    return { agent_action_name, trajectory_id: session, execution_id: 'e1', tool_info: info }
+  }
+  const cline = (session: string, repo: string, hookName: string) => {
+    const write = { toolName: 'write_to_file', parameters: { path: 'a.ts', content: 'x' } }
+    const run = { toolName: 'execute_command', parameters: { command: 'rm a.ts' } }
+    const preToolUse = hookName === 'shell' ? run : write
+    return { hookName, taskId: session, workspaceRoots: [repo], clineVersion: '3.40.0', preToolUse }
+  }
+  const kiro = (session: string, repo: string, hook_event_name: string) => {
+    const write = { tool_name: 'fs_write', tool_input: { command: 'create', path: 'a.ts' } }
+    const run = { tool_name: 'execute_bash', tool_input: { command: 'rm a.ts' } }
+    const tool = hook_event_name === 'shell' ? run : write
+    return { hook_event_name, session_id: session, cwd: repo, ...tool }
+  }
+  const denied = (said: Said) =>
+    said.out.startsWith('{') ? JSON.parse(said.out).cancel : said.code
+
+  test.each([
+    ['windsurf', windsurf, ['pre_write_code', 'pre_run_command', 'post_cascade_response'], 2],
+    ['cline', cline, ['PreToolUse', 'shell', 'TaskComplete'], true],
+    ['kiro', kiro, ['PreToolUse', 'shell', 'Stop'], 2],
+  ] as const)(
+    '%s is refused what another has, until its turn ends',
+    async (kind, input, names, no) => {
+      const { place, repo } = repository()
+      const editor = new AgentProcess(place, repo)
+      const ask = (id: string, name: string) =>
+        editor.hook(kind, name === 'shell' ? 'PreToolUse' : name, input(id, repo, name))
+      const [write, run, end] = names
+      expect(denied(await ask('one', write))).not.toBe(no)
+      for (const name of [write, run]) {
+        const said = await ask('two', name)
+        expect(denied(said)).toBe(no)
+        expect(said.out + said.err).toContain(`a.ts is reserved by ${kind}:one`)
+      }
+      await ask('one', end)
+      expect(denied(await ask('two', write))).not.toBe(no)
+    },
+  )
+
+  test('where no conversation is named, the process stands for one', async () => {
+    const { place, repo } = repository()
+    const [a, b] = [new AgentProcess(place, repo), new AgentProcess(place, repo)]
+    const { session_id: _, ...input } = kiro('none', repo, 'PreToolUse')
+    expectSilent(await a.hook('kiro', 'PreToolUse', input))
+    expectSilent(await a.hook('kiro', 'PreToolUse', input))
+    expect(denied(await b.hook('kiro', 'PreToolUse', input))).toBe(2)
+  })
+})

@@ -85,7 +85,7 @@ export class Openings {
       if (claim) found.add(`a run by ${name}`)
     }
     const grant = { ttl_ms: 1_000, process: null, takeover: false }
-    const claim = await store.read((view) => claimNext(view, {}, grant, callerOf('looker')))
+    const claim = await store.read((view) => claimNext(view, {}, grant, callerOf('looker'))[0])
     if (claim) found.add('a claim')
     return found
   }

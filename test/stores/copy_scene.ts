@@ -146,7 +146,11 @@ async function wholePostgres({ url }: Place): Promise<Read> {
     return (await client.query<{ rows: AnyRow[] }>(text)).rows[0]!.rows
   }
   const rows = {} as Read['rows']
-  for (const table of TABLES) rows[table] = await rowsOf(table)
+  for (const table of TABLES) {
+    const found = (await rowsOf(table)) as (AnyRow & { written?: number })[]
+    // Which commit wrote a row is the database's own, as its ctid is.
+    rows[table] = found.map(({ written: _, ...row }) => row)
+  }
   const [{ position, hash }] = (await rowsOf('checkpoint')) as unknown as [Whole['checkpoint']]
   await client.end()
   return { rows, checkpoint: { position, hash } }

@@ -10,6 +10,7 @@ import { exerciseLeases } from './exercise/leases.ts'
 import { exerciseLines } from './exercise/lines.ts'
 import { exerciseSweeping } from './exercise/sweeping.ts'
 import { exerciseLocks } from './exercise/locks.ts'
+import { exerciseLanding } from './exercise/landing.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
 import { exerciseMemorySiblings } from './exercise/memory_siblings.ts'
@@ -77,6 +78,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueSettings(begin)
     exerciseQueueSettling(begin)
     exerciseQueueExplain(begin)
+    exerciseLanding(begin)
     exerciseQueueResources(begin)
     exerciseReservations(begin)
     exerciseStats(begin)

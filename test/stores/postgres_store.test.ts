@@ -257,6 +257,18 @@ describe('care for a PostgreSQL store', () => {
     )
   })
 
+  test('finds a row that is there twice', async () => {
+    const url = postgresUrl(temporaryFolder())
+    const verbs = openAt(url)
+    await verbs.take('a', ada)
+    await verbs.store.close()
+    const lease = `${schemaOf(url)}.lease`
+    await ask(`CREATE TEMP TABLE twice AS SELECT * FROM ${lease}; UPDATE twice SET written = 99;
+      INSERT INTO ${lease} SELECT * FROM twice`)
+    const { problems } = await checkPostgres(where(url))
+    expect(problems).toContain('rows of lease that are there twice: a')
+  })
+
   test('prunes events behind a checkpoint', async () => {
     const url = postgresUrl(temporaryFolder())
     const verbs = openAt(url)

@@ -1,6 +1,7 @@
 import type { Caller } from '../../src/core/caller.ts'
 import type { Claim } from '../../src/core/tasks/claim.ts'
 import {
+  dispatchAll,
   dispatchNext,
   type FinishRun,
   finishRun,
@@ -126,6 +127,13 @@ export class QueueVerbs extends Verbs {
   dispatch(name: string, process: ProcessRef, ttl_ms = 60_000): Promise<Claim | undefined> {
     const ask = this.dispatchAsk(name, process, ttl_ms)
     return this.store.write((view) => dispatchNext(view, ask))
+  }
+
+  /** As many at once as there are free slots. */
+  dispatchAll(name: string, process: ProcessRef, most = 32): Promise<Claim[]> {
+    const { token_hash: _one, ...ask } = this.dispatchAsk(name, process, 60_000)
+    const token_hashes = Array.from({ length: most }, (_, i) => `token-${name}-${tokens}.${i}`)
+    return this.store.write((view) => dispatchAll(view, { ...ask, token_hashes }))
   }
 
   private dispatchAsk(name: string, process: ProcessRef, ttl_ms: number) {

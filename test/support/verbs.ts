@@ -1,6 +1,7 @@
 import { heartbeat, seeAgent } from '../../src/core/locks/agent.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import { type Claim, claimNext, claimTask, type ClaimFilter } from '../../src/core/tasks/claim.ts'
+import { claimAny } from '../../src/core/queue/queue.ts'
 import { explainTask } from '../../src/core/tasks/explain.ts'
 import { handOff } from '../../src/core/locks/handoff.ts'
 import {
@@ -111,7 +112,13 @@ export class Verbs {
   }
 
   next(caller: Caller, filter: ClaimFilter = {}, options: LeaseOptions = {}) {
-    return this.store.write((view) => claimNext(view, filter, grantOf(options, caller), caller))
+    return this.store.write((view) => claimNext(view, filter, grantOf(options, caller), caller)[0])
+  }
+
+  nextOf(max: number, caller: Caller, filter: ClaimFilter = {}, options: LeaseOptions = {}) {
+    return this.store.write((view) => {
+      return claimAny(view, filter, grantOf(options, caller), caller, max)
+    })
   }
 
   move(id: string, to: Status, caller: Caller, fence?: number, options: LeaseOptions = {}) {

@@ -76,6 +76,20 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   return { ...claim, lease, run }
 }
 
+/** As many as free slots, limits and tokens allow, in one step: each run comes in by its own. */
+export function dispatchAll(
+  view: View,
+  { token_hashes, ...ask }: Omit<DispatchAsk, 'token_hash'> & { token_hashes: string[] },
+): Claim[] {
+  const claims: Claim[] = []
+  for (const token_hash of token_hashes) {
+    const claim = dispatchNext(view, { ...ask, token_hash })
+    if (!claim) break
+    claims.push(claim)
+  }
+  return claims
+}
+
 function slacken(view: View, lease: Lease, slack_ms: number): Lease {
   const { terms } = lease
   if (!terms?.until_ms) return lease
@@ -216,12 +230,14 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
   return over
 }
 
-function statusAfter(task: Task, well: boolean): Status {
+/** What becomes of a task whose run ended well, or not. */
+export function statusAfter(task: Task, well: boolean): Status {
   if (well) return 'done'
   return task.queue && task.queue.failed < task.queue.retries ? 'todo' : 'failed'
 }
 
-function failOnce(view: View, task: Task): Task {
+/** Counts a failure of an enqueued task. */
+export function failOnce(view: View, task: Task): Task {
   const queue = task.queue && { ...task.queue, failed: task.queue.failed + 1 }
   return putTask(view, task, { ...task, queue })
 }

@@ -13,6 +13,7 @@ import type { View } from '../view.ts'
 export const REASON_CODES = [
   'running',
   'ended',
+  'landing',
   'dependency',
   'locked',
   'promised',

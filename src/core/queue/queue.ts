@@ -102,22 +102,34 @@ export function claimQueued(view: View, ask: QueuedAsk): Claim | undefined {
 }
 
 /**
- * What an agent gets that names no task: the next ready one and, if it takes enqueued ones too,
- * whatever is next in the queue. Refuses `invalid` for a filter that the queue does not know.
+ * What an agent gets that names no task, up to `max` of them: the next ready ones and, if it takes
+ * enqueued ones too, whatever is next in the queue. Refuses `invalid` for a filter that the queue
+ * does not know, but only an agent that got nothing: what is ready is not taken back.
  */
 export function claimAny(
   view: View,
   filter: ClaimFilter,
   ask: ClaimAsk,
   caller: Caller,
-): Claim | undefined {
-  const ready = claimNext(view, filter, ask, caller)
-  if (ready || !ask.queued) return ready
-  if (isScoped(caller)) throw byIdOnly()
-  const { project, label, priority } = filter
-  if (label !== undefined || priority !== undefined) throw unfiltered()
+  max: number,
+): Claim[] {
+  const claims = claimNext(view, filter, ask, caller, max)
+  const refusal = ask.queued ? notFromQueue(filter, caller) : undefined
+  if (refusal && claims.length === 0) throw refusal
+  if (!ask.queued || refusal) return claims
+  const { project } = filter
   const projects = project === undefined ? undefined : new Set([project])
-  return claimQueued(view, { ...ask, projects, as: () => caller })
+  while (claims.length < max) {
+    const claim = claimQueued(view, { ...ask, projects, as: () => caller })
+    if (!claim) break
+    claims.push(claim)
+  }
+  return claims
+}
+
+function notFromQueue({ label, priority }: ClaimFilter, caller: Caller): Refusal | undefined {
+  if (isScoped(caller)) return byIdOnly()
+  return label === undefined && priority === undefined ? undefined : unfiltered()
 }
 
 function byIdOnly(): Refusal {

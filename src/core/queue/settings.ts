@@ -5,6 +5,7 @@ import {
   type SettingRows,
   settingsInForce,
 } from './host_settings.ts'
+import { LANDING_ROWS } from '../landing/rule.ts'
 import { LOCK_TIMEOUT_MS } from '../bounds.ts'
 import type { Settings, Share } from './rows.ts'
 import { liveDispatchers } from './status.ts'
@@ -14,14 +15,18 @@ import type { View } from '../view.ts'
 
 /** Settings of the queue, as rules read them: by their path in config.json. */
 const QUEUE_ROWS: SettingRows = {
-  get(view, [section = '', name = '', field]) {
+  get(view, path) {
+    const [section = '', name = '', field] = path
+    if (field === 'land') return LANDING_ROWS.get(view, path)
     if (section === 'users') return shareOf(view, name)[field === 'weight' ? 'weight' : 'max']
     if (section !== 'per_user_serialization') return limitOf(view, limitIn(section, name)).max
     const { user_max, lock_timeout_ms } = queueOf(view)
     return name === 'enabled' ? user_max !== null : lock_timeout_ms / 1000
   },
-  put(view, [section = '', name = '', field], value) {
-    if (section === 'users') {
+  put(view, path, value) {
+    const [section = '', name = '', field] = path
+    if (field === 'land') LANDING_ROWS.put(view, path, value)
+    else if (section === 'users') {
       const changed = field === 'weight' ? { weight: value ?? 1 } : { max: value ?? null }
       putShare(view, { ...shareOf(view, name), ...(changed as Partial<Share>) })
     } else if (section !== 'per_user_serialization') {

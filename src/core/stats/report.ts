@@ -1,5 +1,5 @@
 import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS } from './histogram.ts'
-import type { Counts, Histogram, RunCount, Stat } from './rows.ts'
+import type { Counts, Histogram, Stat } from './rows.ts'
 import {
   addAll,
   byContention,
@@ -32,6 +32,8 @@ export function reportStats(view: View, { from_ms, to_ms, limit }: StatsAsk) {
   const rows = rowsBetween(view, span_ms, from, to)
   const all = rows.reduce((sum, row) => plus(sum, row.counts), noCounts())
   const { events, moves, refusals } = all
+  const times = timesBetween(view, rows, span_ms, to)
+  const runsOf = (kind: 'projects' | 'users' | 'agents') => runsIn(all, times, kind, limit)
   return {
     from,
     to,
@@ -62,14 +64,16 @@ export function reportStats(view: View, { from_ms, to_ms, limit }: StatsAsk) {
     },
     fairness: fairnessOf(view, all, limit),
     throughput: {
-      projects: runsOf(all.projects, limit),
-      users: runsOf(all.users, limit),
-      agents: runsOf(all.agents, limit),
+      projects: runsOf('projects'),
+      users: runsOf('users'),
+      agents: runsOf('agents'),
     },
     commits: commitsOf(all),
     refusals,
     events,
-    series: seriesOf(view, rows, span_ms),
+    series: times.map(([at, counts]) => {
+      return pointOf(at, counts, view.wall < Date.parse(at) + span_ms)
+    }),
   }
 }
 
@@ -182,23 +186,36 @@ function fairnessOf(view: View, { users }: Counts, limit: number) {
   }
 }
 
-/** Runs that ended, those first that there were most of. */
-const runsOf = (counts: RunCount[] = [], limit: number) =>
-  counts
-    .toSorted((a, b) => b[1] - a[1])
-    .slice(0, limit)
-    .map(([name, ended, run_ms, failed = 0]) => {
-      return { name, ended, failed, run_seconds: run_ms / 1000 }
-    })
+/** Runs that ended, those first that there were most of; and how many in each of these times. */
+function runsIn(
+  all: Counts,
+  times: [string, Counts][],
+  kind: 'projects' | 'users' | 'agents',
+  limit: number,
+) {
+  const most = (all[kind] ?? []).toSorted((a, b) => b[1] - a[1]).slice(0, limit)
+  return most.map(([name, ended, run_ms, failed = 0]) => {
+    const endedIn = ([, counts]: [string, Counts]) =>
+      counts[kind]?.find(([each]) => each === name)?.[1] ?? 0
+    return { name, ended, failed, run_seconds: run_ms / 1000, ended_series: times.map(endedIn) }
+  })
+}
 
-/** The same, time by time: for a chart. The minute that counts now belongs to its hour. */
-function seriesOf(view: View, rows: Stat[], span_ms: number) {
+/** Time by time, from the first that is known. The minute that counts now belongs to its hour. */
+function timesBetween(view: View, rows: Stat[], span_ms: number, to: string): [string, Counts][] {
   const by = new Map<string, Counts>()
   for (const { start_at, counts } of rows) {
     const at = startOf(Date.parse(start_at), span_ms)
     by.set(at, plus(by.get(at) ?? noCounts(), counts))
   }
-  return [...by].map(([at, counts]) => pointOf(at, counts, view.wall < Date.parse(at) + span_ms))
+  const [first] = by.keys()
+  // A time in which nothing was written has no row: nothing happened then, which is known too.
+  const end_ms = Math.min(view.wall, Date.parse(to) - 1)
+  for (let ms = first ? Date.parse(first) : Infinity; ms <= end_ms; ms += span_ms) {
+    const at = startOf(ms, span_ms)
+    if (!by.has(at)) by.set(at, noCounts())
+  }
+  return [...by].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
 /** `is_open`: it still counts, and what is yet to come is not in it. */

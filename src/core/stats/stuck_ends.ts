@@ -145,7 +145,14 @@ function reviewCauses(view: View, caller: Caller): Cause[] {
 function unclaimedCauses(view: View, caller: Caller): Cause[] {
   const { rows, more } = firstRows(view.scan('ready_in', ANY), LOOKED_MAX)
   const tasks = rows.flatMap(({ task_id }) => view.get('task', task_id) ?? [])
-  const old = tasks.filter(({ updated_at }) => view.wall - Date.parse(updated_at) > UNCLAIMED_MS)
+  const waiting = tasks.filter(
+    ({ updated_at }) => view.wall - Date.parse(updated_at) > UNCLAIMED_MS,
+  )
+  const isReady = ({ id }: Task) =>
+    explainTask(view, id, caller.agent).reasons.every(({ code }) => code === 'ready')
+  // One that a limit keeps from being claimed is not what agents pass by.
+  const ready = waiting.filter(isReady)
+  const old = ready.length > 0 ? ready : waiting
   const [task] = old
   if (!task) return []
   const { sentence, next } = explainTask(view, task.id, caller.agent)
@@ -156,7 +163,10 @@ function unclaimedCauses(view: View, caller: Caller): Cause[] {
       id: 'unclaimed:',
       kind: 'unclaimed',
       severity: 'info',
-      what: `${are} ready, but no agent has claimed ${one ? 'it' : 'them'} yet`,
+      what:
+        ready.length > 0
+          ? `${are} ready, but no agent has claimed ${one ? 'it' : 'them'} yet`
+          : `${are} unclaimed: no agent may claim ${one ? 'it' : 'them'} yet`,
       why: sentence,
       next,
       since: old.map(({ updated_at }) => updated_at).toSorted()[0]!,

@@ -24,8 +24,7 @@ const LONG_MS = 60_000
 
 /** One holder that is not itself waiting, and all who wait for it in the end. */
 interface Root {
-  lease: Lease
-  locks: Set<string>
+  leases: Map<string, Lease>
   waiters: Map<string, Ticket>
 }
 
@@ -103,19 +102,21 @@ class Waiting {
 
   private blame(lease: Lease, name: string, waiter: Ticket): void {
     const key = nodeOfLease(lease) ?? `lock:${name}`
-    const root = this.found.get(key) ?? { lease, locks: new Set(), waiters: new Map() }
-    root.locks.add(name)
+    const root = this.found.get(key) ?? { leases: new Map(), waiters: new Map() }
+    root.leases.set(name, lease)
     root.waiters.set(waiter.id, waiter)
     this.found.set(key, root)
   }
 }
 
-function heldCause(view: View, { lease, locks, waiters }: Root, at_least: boolean): Cause {
-  const names = [...locks].toSorted()
+function heldCause(view: View, { leases, waiters }: Root, at_least: boolean): Cause {
+  const names = [...leases.keys()].toSorted()
+  const lease = leases.get(names[0]!)!
   const first = [...waiters.values()].reduce((a, b) => (b.asked_ms < a.asked_ms ? b : a))
   const agents = new Set([...waiters.values()].map(({ agent }) => agent))
   const longest_ms = view.now - first.asked_ms
-  const silent_ms = silentFor(view, lease)
+  // One that should have been renewed by now is enough.
+  const [silent_ms] = [...leases.values()].flatMap((each) => silentFor(view, each) ?? [])
   const isStranger = lease.holder === STRANGER
   const holder = isStranger ? lease.holder : word(lease.holder)
   const longest = lasted(longest_ms)

@@ -129,19 +129,22 @@ export interface ClaimFilter {
   priority?: number | undefined
 }
 
-/** The best ready task that fits the filter, claimed; undefined when nothing is ready. */
+/** The best ready tasks that fit the filter, up to `max`, claimed; none when nothing is ready. */
 export function claimNext(
   view: View,
   filter: ClaimFilter,
   ask: ClaimAsk,
   caller: Caller,
-): Claim | undefined {
+  max = 1,
+): Claim[] {
+  const claims: Claim[] = []
   for (const task of readyFor(view, filter, caller.agent)) {
     if (!mayTake(task, caller) || fullLimit(view, task) !== undefined) continue
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
-    return startTask(view, task, ask, caller, ['todo'])
+    claims.push(startTask(view, task, ask, caller, ['todo']))
+    if (claims.length >= max) break
   }
-  return undefined
+  return claims
 }
 
 /** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */

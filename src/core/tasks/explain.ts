@@ -7,6 +7,7 @@ import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Task } from '../rows.ts'
 import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
+import { openLandingOf, showLanding } from '../landing/ask.ts'
 import { getTask } from './task.ts'
 import type { View } from '../view.ts'
 
@@ -19,8 +20,10 @@ export function explainTask(view: View, id: string, agent: string) {
   return { sentence, reasons, next: adviceOn(task, reasons[0]!) }
 }
 
-function adviceOn({ id, status, queue }: Task, { code }: Reason): string {
+function adviceOn({ id, status, queue }: Task, { code, details }: Reason): string {
   switch (code) {
+    case 'landing':
+      return `See it: leasehold land show ${String(details['landing'])}`
     case 'ended':
       if (status === 'review') return `Accept it: leasehold task status ${id} done`
       if (status === 'done') return ''
@@ -52,11 +55,29 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
   yield { code: 'running', sentence, details: { assignee: task.assignee, run: task.run_id } }
 }
 
+/** What became of saying that it is done, where that has to be proved. */
+function landingOf(view: View, { id, status, metadata }: Task): Reason | undefined {
+  const open = status === 'review' ? openLandingOf(view, id) : undefined
+  if (open) {
+    const { target, position, reason } = showLanding(view, open)
+    const what = target === null ? 'its check' : `landing onto ${target}`
+    const now = position === null ? `${what} is under way` : `${what} is number ${position} in line`
+    const sentence = `is in review: ${now} (${open.id})${reason ? `; ${reason}` : ''}`
+    return { code: 'landing', sentence, details: { landing: open.id, position, reason } }
+  }
+  const { returned } = metadata
+  if (status !== 'failed' || typeof returned !== 'string') return undefined
+  return { code: 'ended', sentence: `failed: ${returned}`, details: { status } }
+}
+
 /** How it ended, and by what: a failed one by its last run, or because too many were lost. */
-function endOf(view: View, { id, status, attempts, queue }: Task): Reason {
+function endOf(view: View, task: Task): Reason {
+  const { id, status, attempts, queue } = task
+  const landing = landingOf(view, task)
+  if (landing) return landing
   const run = status === 'failed' ? view.get('run', `${id}.${attempts}`) : undefined
   if (!run) {
-    const sentence = `is not waiting to run: it is ${status}`
+    const sentence = `is not waiting to run: it is ${status === 'review' ? 'in review' : status}`
     return { code: 'ended', sentence, details: { status } }
   }
   const { outcome } = run

@@ -18,7 +18,10 @@ import {
   settleLease,
 } from '../locks/lease.ts'
 import { blockedBy } from '../locks/lock.ts'
+import { askForProof } from '../landing/ask.ts'
+import { mustProve } from '../landing/rule.ts'
 import { putTask, tellDependents } from './ready.ts'
+import { planted } from '../planted.ts'
 import { Refusal } from '../refusal.ts'
 import type { Lease, ProcessRef, Queued, Status, Task } from '../rows.ts'
 import { closeRun, outcomeOf } from './run.ts'
@@ -139,14 +142,33 @@ export const isGivenUp = (status: Status) => status === 'failed' || status === '
 /** What went wrong before is forgotten. */
 const afresh = (queue: Queued | null) => queue && { ...queue, failed: 0, lost: 0 }
 
-/** Writes a status that the caller may set. Under a running command the run goes on. */
+/**
+ * Writes a status that the caller may set. Under a running command the run goes on. Where `done`
+ * has to be proved, saying so is not enough: the task goes to review, to be checked.
+ */
 export function setStatus(
+  view: View,
+  task: Task,
+  asked: Status,
+  caller: Caller,
+  held?: { lease: Lease; releases: boolean },
+  isProved = false,
+): Task {
+  const isClaim = asked === 'done' && !isProved && mustProve(view, task)
+  const to = isClaim && !planted('R55 proof') ? 'review' : asked
+  const moved = writeStatus(view, task, to, caller, held)
+  if (to !== asked) askForProof(view, moved, caller, task.status === 'review')
+  return moved
+}
+
+function writeStatus(
   view: View,
   task: Task,
   to: Status,
   caller: Caller,
   held?: { lease: Lease; releases: boolean },
 ): Task {
+  if (!held && to === 'review' && task.status === 'review') return task
   const runs = held !== undefined && !held.releases
   if (!runs) closeRun(view, task.run_id, outcomeOf(to), `moved to ${to}`)
   const back = to === 'todo'

@@ -5,7 +5,7 @@ import { planted } from '../../core/planted.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { loginState } from '../../machine/place.ts'
 import { writePrivate } from '../../machine/private_file.ts'
-import type { FileConfig } from './schema.ts'
+import type { FileConfig, LandConfig } from './schema.ts'
 
 /**
  * `config.json` lies where agents may write, or where an archive was unpacked, and it names
@@ -16,17 +16,17 @@ import type { FileConfig } from './schema.ts'
 /** All in `config.json` that decides which program is started, and where. */
 export interface Programs {
   agents: Record<string, unknown>
-  projects: Record<string, unknown>
+  projects: Record<string, { land?: LandConfig | undefined }>
   alert_command: unknown
 }
 
 const NONE: Programs = { agents: {}, projects: {}, alert_command: null }
 
 export function programsIn({ agents, projects, alerts }: FileConfig): Programs {
-  const started = Object.entries(projects).map(([name, { agent, path, worktrees }]) => {
+  const started = Object.entries(projects).map(([name, { agent, path, land, worktrees }]) => {
     const { setup, teardown } = worktrees ?? {}
     // What is not set is not named: what was approved before stays approved.
-    return [name, { agent, path, setup: setup ?? undefined, teardown: teardown ?? undefined }]
+    return [name, { agent, path, land, setup: setup ?? undefined, teardown: teardown ?? undefined }]
   })
   const plain = { agents, projects: Object.fromEntries(started), alert_command: alerts.command }
   // As it is kept, so that the two can be compared.

@@ -7,7 +7,7 @@ import { homeFolder } from '../../machine/login.ts'
 import { CONFIG_FILE } from '../../stores/open.ts'
 import { approvedFor, isTrusted, programsIn, withApproved } from './approval.ts'
 import type { WorktreeRules } from '../worktrees/tree.ts'
-import { checkFile, type FileConfig, SLOTS_MAX } from './schema.ts'
+import { checkFile, type FileConfig, type LandConfig, SLOTS_MAX } from './schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 
 export type { AgentConfig } from './presets.ts'
@@ -22,6 +22,7 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
       limit?: number | null | undefined
       agent: string
       agents: string[]
+      land?: LandConfig | undefined
       worktrees: WorktreeRules | null
       /** Those of `resources` that each of its runs is lent a value of. */
       resources: string[]
@@ -29,6 +30,11 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
   >
   /** Presets included. */
   agents: Record<string, AgentConfig>
+  /**
+   * How projects land, by name. What a person approved stays in force until the next approval:
+   * else an edit of the file would be enough to have work counted as done unproved.
+   */
+  landing: Record<string, LandConfig>
   /** What names a program and has no effect, because nobody approved it. */
   waiting: string[]
 }
@@ -39,10 +45,10 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
  */
 export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   const all = readFile(folder, env)
-  const { said, waiting } = isTrusted(env)
-    ? { said: all, waiting: [] }
-    : withApproved(all, approvedFor(folder, env))
-  const config = { ...configOf(said, resolve(folder), () => homeFolder(env)), waiting }
+  const approved = isTrusted(env) ? undefined : approvedFor(folder, env)
+  const { said, waiting } = approved ? withApproved(all, approved) : { said: all, waiting: [] }
+  const landing = landingOf({ ...approved?.projects, ...said.projects })
+  const config = { ...configOf(said, resolve(folder), () => homeFolder(env)), landing, waiting }
   if (env['LEASEHOLD_EMBEDDINGS'] === 'off') config.memory.embeddings.provider = 'off'
   return config
 }
@@ -100,7 +106,12 @@ function table<T>(entries: [string, T][]): Record<string, T> {
   return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
 }
 
-function configOf(said: FileConfig, state: string, home: () => string): Omit<Config, 'waiting'> {
+const landingOf = (projects: Record<string, { land?: LandConfig | undefined }>) =>
+  table(Object.entries(projects).flatMap(([name, { land }]) => (land ? [[name, land]] : [])))
+
+type Filled = Omit<Config, 'waiting' | 'landing'>
+
+function configOf(said: FileConfig, state: string, home: () => string): Filled {
   const base = dirname(state)
   const inFile = Object.keys(said.agents)
   const names = [...new Set([...PRESETS.keys(), ...inFile])]

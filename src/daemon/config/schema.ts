@@ -140,6 +140,26 @@ const address = () =>
     .plain(2000)
     .check(z.refine((value) => /^https?:\/\/[^@]+$/.test(value), 'must be an http(s) address'))
 
+/** Others are told this very address, so it must lead them here. */
+const listening = () =>
+  z.pipe(
+    s.plain(300).check(
+      z.regex(/^(\[[\da-f:.]+\]|[^\s:[\]]+):\d{1,5}$/i, 'must be HOST:PORT'),
+      z.refine(
+        (value) => !/^(0\.0\.0\.0|\[::\]):/.test(value),
+        'must name one address of this host',
+      ),
+      z.refine((value) => Number(/\d+$/.exec(value)) < 65_536, 'must have a port up to 65535'),
+    ),
+    z.transform((value: string) => {
+      const at = value.lastIndexOf(':')
+      return {
+        host: value.slice(0, at).replaceAll(/[[\]]/g, ''),
+        port: Number(value.slice(at + 1)),
+      }
+    }),
+  )
+
 /** How notes become vectors. `local` is the model inside the package. */
 const embeddings = () => ({
   provider: s.or(
@@ -215,6 +235,20 @@ const retention = () =>
     ),
   )
 
+/** How work becomes part of a branch: see src/daemon/lander. */
+const landing = () =>
+  section({
+    onto: s.optional(s.branch()),
+    method: s.or(z.enum(['rebase', 'merge'], 'must be "rebase" or "merge"'), 'rebase'),
+    check: s.optional(command()),
+    check_seconds: s.or(s.seconds(1, RUN_SECONDS_MAX), 1800),
+    auto: s.or(s.yesOrNo(), false),
+    remote: s.or(s.nullable(s.branch()), null),
+    together: s.or(s.whole(1, 64), 4),
+  }).check(z.refine(({ onto, check }) => onto !== undefined || check !== undefined, NEEDS_ONE))
+
+const NEEDS_ONE = 'needs onto (a branch), check (a command), or both'
+
 /** A file as it may be written. */
 const fileSchema = () =>
   section({
@@ -229,6 +263,7 @@ const fileSchema = () =>
         path: s.or(folder(), '.'),
         limit: limit(),
         agent: s.or(s.plain(200), 'claude'),
+        land: s.optional(landing()),
         worktrees: s.or(worktrees(), null),
         resources: s.or(z.array(s.plain(100), 'must be a list of names'), []),
       }),
@@ -269,10 +304,12 @@ const fileSchema = () =>
       labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
+    peers: filled({ listen: s.optional(listening()) }),
     // A store is opened with these, without this schema: see src/stores/open.ts.
     retention: retention(),
   })
 
+export type LandConfig = z.output<ReturnType<typeof landing>>
 export type FileConfig = z.output<ReturnType<typeof fileSchema>>
 
 /** Several parts of a daemon read the file as it starts; to make the schema is most of the work. */

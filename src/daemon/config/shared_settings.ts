@@ -12,9 +12,14 @@ export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host
 
 /** Limits and weights that a config.json names. What it does not name is left to others. */
 export function queueSettingsOf(config: Config): Settings {
-  const { per_user_serialization, pool, projects, groups, users } = config
-  const limits = Object.entries(projects).map(([name, { limit }]) => [name, { limit }] as const)
-  return flat({ per_user_serialization, pool, projects: Object.fromEntries(limits), groups, users })
+  const { per_user_serialization, pool, projects, groups, users, landing } = config
+  const said: Tree = {}
+  for (const [name, { limit }] of Object.entries(projects)) said[name] = { limit }
+  for (const [name, { onto, check, auto }] of Object.entries(landing)) {
+    const limit = projects[name]?.limit
+    said[name] = { limit, land: { onto, checks: check !== undefined, auto } }
+  }
+  return flat({ per_user_serialization, pool, projects: said, groups, users })
 }
 
 /** What this host lends, and to runs of which projects. */

@@ -1,11 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { bodyOf } from '../../core/tasks/body.ts'
+import { returnedNote } from '../../core/landing/turn.ts'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { type Event, factsOf, isEnding } from '../../core/event.ts'
 import {
   abandonRun,
-  dispatchNext,
+  dispatchAll,
   finishRun,
   registerDispatcher,
 } from '../../core/queue/dispatch.ts'
@@ -44,6 +45,8 @@ export interface DispatcherOptions {
 }
 
 const RETRY_MS = 1_000
+/** So many are claimed and started at once at most. */
+const STARTS_MAX = 32
 /** After trouble of the store it tries again by itself, less and less often. */
 const FILL_AGAIN_MS = 200
 const FILL_AGAIN_MS_MAX = 2_000
@@ -189,7 +192,7 @@ export class Dispatcher {
     while (this.active && this.again) {
       this.again = false
       try {
-        while (this.active && (await this.startOne()));
+        while (this.active && (await this.startSome()));
         this.fill_again_ms = FILL_AGAIN_MS
       } catch (error) {
         this.options.say(`could not dispatch: ${(error as Error).message}`)
@@ -204,24 +207,39 @@ export class Dispatcher {
     this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
   }
 
-  /** Claims the task whose turn it is, then starts its runner. False when there is none. */
-  private async startOne(): Promise<boolean> {
-    const secret = randomBytes(32).toString('base64url')
+  /** Claims the tasks whose turn it is, then starts their runners. False when there are none. */
+  private async startSome(): Promise<boolean> {
+    const count = Math.min(this.config.slots.max, STARTS_MAX)
+    const secrets = Array.from({ length: count }, () => randomBytes(32).toString('base64url'))
     step('dispatcher:idle')
     const found = await this.store.write((view) => {
-      const claim = dispatchNext(view, {
+      const claims = dispatchAll(view, {
         dispatcher: dispatcherId,
         ttl_ms: this.config.runs.ttl_seconds * 1000,
         process: ownProcess(),
         agentFor: (task: Task) => agentNameFor(this.config, task),
-        token_hash: sha256(secret),
+        token_hashes: secrets.map(sha256),
         slack_ms: slackOf(this.config),
       })
-      return claim && { claim, prompt: bodyOf(view, claim.task) }
+      return claims.map((claim) => {
+        return { claim, prompt: bodyOf(view, claim.task) + returnedNote(claim.task) }
+      })
     })
-    if (!found) return false
+    if (found.length > 0) step('dispatcher:claimed')
+    for (const [i, each] of found.entries()) {
+      try {
+        await this.startOne(each, secrets[i]!)
+      } catch (error) {
+        await Promise.all(found.slice(i).map(({ claim }) => this.abandon(claim, false)))
+        throw error
+      }
+    }
+    return found.length > 0
+  }
+
+  /** Refuses `unavailable` where this host cannot start a process at all. */
+  private async startOne(found: { claim: Claim; prompt: string }, secret: string): Promise<void> {
     const { claim } = found
-    step('dispatcher:claimed')
     try {
       const { place, env, url } = this.options
       const { config } = this
@@ -230,14 +248,10 @@ export class Dispatcher {
       const { agent, cwd } = planOf(this.config, claim.task)
       this.trust.look(agent, cwd)
     } catch (error) {
-      if (isRefusal(error, 'unavailable')) {
-        await this.abandon(claim, false)
-        throw error
-      }
+      if (isRefusal(error, 'unavailable')) throw error
       await this.giveUp(claim, error as Error)
     }
     step('dispatcher:spawned')
-    return true
   }
 
   /** A runner that neither begins nor goes is ended when its claim is: it may be stopped. */

@@ -86,12 +86,17 @@ function checkArgument(prompt: string): void {
   )
 }
 
-function environmentOf({ agent, ours, leasehold }: LaunchAsk): Record<string, string> {
-  const env: Record<string, string> = {}
+/** What any command of ours gets of our own environment. */
+export function allowedOf(ours: NodeJS.ProcessEnv): Record<string, string> {
+  const env: Record<string, string> = { PATH: PATH_DEFAULT }
   for (const [name, value] of Object.entries(ours)) {
-    const allowed = ALLOWED.has(name) || name.startsWith('LC_')
-    if (value !== undefined && allowed) env[name] = value
+    if (value && (ALLOWED.has(name) || name.startsWith('LC_'))) env[name] = value
   }
+  return env
+}
+
+function environmentOf({ agent, ours, leasehold }: LaunchAsk): Record<string, string> {
+  const env = allowedOf(ours)
   for (const [name, said] of Object.entries(agent.env)) {
     const value = said === true ? ours[name] : said
     if (value !== undefined && !name.startsWith('LEASEHOLD_')) env[name] = value

@@ -51,11 +51,15 @@ const SHORT: ByAnswer<Shape> = {
   'task.list': (list) => brief(list, { items: TASK_ITEM }),
   'lock.list': (list) => brief(list, { items: LEASE_ITEM }),
   'agent.heartbeat': (list) => brief(list, { items: LEASE_ITEM }),
-  'task.claim': (claim) => brief(claim, { run: RUN_BRIEF }),
+  'task.claim': ({ claims, ...one }) => ({
+    ...claimBrief(one),
+    ...(claims && { claims: claims.map(claimBrief) }),
+  }),
   'task.status': (claim) => brief(claim, { task: TASK_BRIEF, run: RUN_BRIEF }),
   'queue.add': (added) => brief(added, { task: ['id', 'status'] }),
   'reserve.add': (list) => brief(list, { items: ['path', 'fence', 'expires_at', 'shared'] }),
   'reserve.release': (list) => brief(list, { items: ['path', 'fence', 'released'] }),
+  'land.add': (landing) => only(['id', 'target', 'branch', 'status', 'position'], landing),
   'task.create': (task) => only(TASK_BRIEF, task),
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
@@ -65,6 +69,8 @@ const SHORT: ByAnswer<Shape> = {
   'stuck.get': (stuck) =>
     brief(stuck, { items: ['kind', 'severity', 'what', 'tasks', 'agents', 'about'] }),
 }
+
+const claimBrief = (claim: ShownClaim) => brief(claim, { run: RUN_BRIEF })
 
 function shortened(operation: string, result: Shape): Shape {
   const short: ((result: never) => Shape) | undefined = SHORT[operation as RegisteredName]
@@ -119,7 +125,7 @@ const WORDS: ByAnswer<string> = {
   'task.create': (task) => `Added task ${task.id}`,
   'task.get': taskSheet,
   'task.list': ({ items, next }) => lines(items.map(taskItem), 'No such tasks.', next),
-  'task.claim': claimed,
+  'task.claim': ({ claims, ...one }) => (claims?.length ? claims : [one]).map(claimed).join('\n\n'),
   'task.status': moved,
   'task.update': (task) => `Changed task ${task.id}, now version ${task.version}`,
   'task.explain': explained,
@@ -134,6 +140,7 @@ const WORDS: ByAnswer<string> = {
       `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
       ...warnings.map((each) => `Warning: ${each}`),
     ].join('\n'),
+  'land.add': ({ note }) => note,
   'queue.cancel': (task) => `Cancelled task ${task.id}`,
   'queue.status': queueLines,
   'reserve.add': ({ items, warnings }) =>
@@ -243,7 +250,8 @@ function claimed({ task, lease }: ShownClaim): string {
   return `Claimed ${leaseLine(lease)}\n${taskSheet(task)}`
 }
 
-function moved({ task, lease }: ShownClaim): string {
+function moved({ task, lease, note }: AnswerOf<'task.status'>): string {
+  if (note !== undefined) return note
   const now = `Task ${task?.id} is now ${task?.status}`
   return lease ? `${now}: ${leaseLine(lease)}` : now
 }

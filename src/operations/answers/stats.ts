@@ -174,7 +174,15 @@ const shapeOf = <N extends string>(names: readonly N[]) =>
 
 const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names))
 
-const ran = () => list({ name: text(), ended: count(), failed: count(), run_seconds: seconds() })
+/** `ended_series`: how many ended, for each point of `series`. */
+const ran = () =>
+  list({
+    name: text(),
+    ended: count(),
+    failed: count(),
+    run_seconds: seconds(),
+    ended_series: z.array(count()),
+  })
 
 const fairness = () => ({
   index: orNull(z.number()),

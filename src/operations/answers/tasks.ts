@@ -7,6 +7,7 @@ import {
   counts,
   details,
   list,
+  maybe,
   orNull,
   page,
   seconds,
@@ -98,11 +99,19 @@ const runFields = () => ({
 const run = shape('Run', 'One attempt at a task.', runFields)
 export const cleanedRuns = all(() => ({ ...runFields(), task_status: z.enum(STATUSES) }))
 
-export const claim = shape(
-  'Claim',
-  'The result of a claim; all null when nothing is ready.',
-  () => ({ task: orNull(task()), lease: orNull(lease()), run: orNull(run()) }),
-)
+const claimFields = () => ({
+  task: orNull(task()),
+  lease: orNull(lease()),
+  run: orNull(run()),
+})
+const claim = shape('Claim', 'The result of a claim; all null when nothing is ready.', claimFields)
+
+export const moved = unnamed(() => ({ ...claimFields(), note: maybe(text()) }))
+
+export const claims = unnamed(() => ({
+  ...claimFields(),
+  claims: maybe(z.array(claim())),
+}))
 
 export const shownRun = shape('ShownRun', 'A run with what is known of its task and lock.', () => ({
   ...runFields(),

@@ -3,7 +3,7 @@ import { KEYS, type TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
 import type { AnyRow, Changes, Head } from '../port.ts'
 import { type Address, addressOf } from '../postgres/address.ts'
-import { EVENT_CODEC } from '../postgres/codec.ts'
+import { CODECS, EVENT_CODEC } from '../postgres/codec.ts'
 import type { Connection } from '../postgres/driver.ts'
 import { isMissing, refusalFor } from '../postgres/errors.ts'
 import { headOf } from '../postgres/head.ts'
@@ -12,9 +12,9 @@ import { indexAllWords } from '../postgres/search.ts'
 import { Sessions } from '../postgres/session.ts'
 import { type PostgresStatements, statementsFor } from '../postgres/statements.ts'
 import { HEAD, write } from '../postgres/writes.ts'
-import { readJsonText } from './scans.ts'
+import { readText } from './scans.ts'
 import { unknownOutcome } from './refusals.ts'
-import { type Mark, type Side, wholeRow } from './side.ts'
+import type { Mark, Side } from './side.ts'
 
 /** The other end of a copy may take its time; a copy that was stopped must not hold up for ever. */
 const PATIENCE = `SET LOCAL idle_in_transaction_session_timeout = '60s'`
@@ -90,12 +90,10 @@ export class PostgresSide implements Side {
   }
 
   async rows(table: TableName, after: string | undefined, limit: number): Promise<AnyRow[]> {
-    const text = readJsonText(table, after)
+    const columns = CODECS[table].names.map((name) => `t."${name}"::text`).join(', ')
+    const text = readText(table, after).replace('*', columns).replaceAll('?', '$')
     const found = await this.attempt(() => this.db.query(text, [after ?? '', limit]))
-    return found.map(([json]) => {
-      const row = JSON.parse(json!) as AnyRow
-      return wholeRow(table, row[KEYS[table] as keyof AnyRow], row)
-    })
+    return found.map((row) => CODECS[table].decode(row))
   }
 
   async events(after: number, limit: number): Promise<Event[]> {

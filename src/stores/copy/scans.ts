@@ -1,16 +1,11 @@
 import { KEYS, type TableName } from '../../core/rows.ts'
 
 /**
- * The statement for the next rows of a table, in the order of keys, as SQLite reads it. A key may
+ * The statement for the next rows of a table, in the order of keys, as SQLite spells it. A key may
  * be empty, so the first rows are not behind any.
  */
 export function readText(table: TableName, after: string | undefined): string {
   const key = `"${KEYS[table]}"`
   const behind = after === undefined ? '>=' : '>'
   return `SELECT * FROM "${table}" AS t WHERE ${key} ${behind} ?1 ORDER BY ${key} LIMIT ?2`
-}
-
-/** The same for PostgreSQL; rows come as JSON, by name, whatever the order of columns is there. */
-export function readJsonText(table: TableName, after: string | undefined): string {
-  return readText(table, after).replace('*', 'row_to_json(t)::text').replaceAll('?', '$')
 }

@@ -1,11 +1,12 @@
 import { FOLLOWED, type Likely, nameFrom } from '../../core/ahead.ts'
-import { KEYS, type TableName } from '../../core/rows.ts'
+import type { TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { quoted, textArray } from './codec.ts'
+import { quoted } from './codec.ts'
 import type { Value } from './driver.ts'
-import type { Wanted } from './known.ts'
-import { scanText } from './scans.ts'
+import { fromPlaces, placesIn, placeValues } from './places.ts'
+import { byKey, scanText } from './scans.ts'
+import { mostOf, type Wanted } from './wanted.ts'
 
 /** Of each group: as many rows as a rule looks at before it asks for more. */
 const EACH = 4
@@ -43,10 +44,8 @@ export function aheadParts(schema: string, { groups }: Wanted) {
   for (const { index, next } of FOLLOWED) {
     const wanted = groups.get(index)
     if (!wanted) continue
-    values.push(textArray([...wanted.keys()]), Math.max(...wanted.values()))
-    const scan = scanText(index, schema, '', `$${values.length}::bigint`)
-    const text = `SELECT t.* FROM unnest($${values.length - 1}::text[]) AS g
-      CROSS JOIN LATERAL (${scan}) AS t`
+    const text = `SELECT t.* FROM ${fromPlaces(index, schema, values.length + 1)}`
+    values.push(...placeValues(index, placesIn(wanted), mostOf(wanted)))
     sources.push(found(INDEXES[index].table, text, next))
   }
   if (sources.length === 0) return undefined
@@ -94,14 +93,13 @@ function fromText(schema: string, { likely, names }: Target): string {
     const scan = scanText(likely.index, schema, '', `${EACH}`)
     return `(${all}) AS g0 CROSS JOIN LATERAL (${scan}) AS t`
   }
-  const { table } = likely
-  return `${schema}.${quoted(table)} AS t WHERE t.${quoted(KEYS[table])} = ANY (ARRAY(${all}))`
+  return byKey(schema, likely.table, `(${all})`)
 }
 
 /** What `aheadParts` has asked for, said by the rows it found: so what is not there is missing. */
 export function foundAhead(branches: AheadBranch[], rowsOf: (branch: number) => AnyRow[]): Wanted {
   const keys = new Map<TableName, Set<string>>()
-  const groups = new Map<IndexName, Map<string, number>>()
+  const groups: Wanted['groups'] = new Map()
   for (const [i, { next }] of branches.entries()) {
     for (const row of next.length > 0 ? rowsOf(i) : []) {
       for (const likely of next) {
@@ -110,7 +108,8 @@ export function foundAhead(branches: AheadBranch[], rowsOf: (branch: number) => 
         if ('table' in likely) {
           keys.set(likely.table, (keys.get(likely.table) ?? new Set()).add(name))
         } else {
-          groups.set(likely.index, (groups.get(likely.index) ?? new Map()).set(name, EACH))
+          const each = { limit: EACH, after: undefined }
+          groups.set(likely.index, (groups.get(likely.index) ?? new Map()).set(name, each))
         }
       }
     }

@@ -24,6 +24,7 @@ import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE }
 import { type FoundHead, headOf, notDurable, SeenHead } from './head.ts'
 import { Known } from './known.ts'
 import { inLine, LINE_MS } from './line.ts'
+import { leaderBoardOf } from './leader_row.ts'
 import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
@@ -67,6 +68,7 @@ export class PostgresBackend implements Backend {
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder
   readonly counter: PostgresCounter
+  readonly leaders: Backend['leaders']
   private readonly statements: PostgresStatements
   private readonly sessions: Sessions
   private readonly readers: Pool
@@ -89,6 +91,7 @@ export class PostgresBackend implements Backend {
     const read: PostgresRead = (use, none) => this.reading(use, none)
     this.finder = new PostgresFinder(read, this.statements)
     this.counter = new PostgresCounter(read, options.address)
+    this.leaders = leaderBoardOf(read, this.statements)
   }
 
   async begin(): Promise<Head> {
@@ -132,6 +135,7 @@ export class PostgresBackend implements Backend {
   private catchUp({ commits, recent }: FoundHead): void {
     const theirs = commits - this.commits
     if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
+    if (this.commits >= 0 && planted('R37')) return void (this.commits = commits)
     if (this.commits >= 0 && theirs === recent.length) {
       for (const line of recent) this.known.follow(unpack(line))
     } else {

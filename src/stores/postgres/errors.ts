@@ -21,7 +21,7 @@ const AWAY = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '25P04', '533
 
 /**
  * Somebody was in the way, or it took too long: nothing was written, and it may go better. A key
- * that is taken (23505) can only be an event's position: then our lock was not held.
+ * that is taken (23505) is an event's position or a version's commit: then our lock was not held.
  */
 const UNLUCKY = new Set(['40001', '40P01', '57014', '23505', STATE.lockTimeout])
 

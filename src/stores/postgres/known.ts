@@ -13,6 +13,14 @@ import { TEXTS } from '../columns.ts'
 import { INDEXES_OF, placeBehind } from '../writer/page.ts'
 import type { AnyRow, Base, Changes } from '../port.ts'
 import { Remembered } from '../writer/remembered.ts'
+import {
+  mostOf,
+  nothing,
+  pageKey,
+  type Wanted,
+  type WantedPage,
+  type WantedStart,
+} from './wanted.ts'
 
 /** Groups of an index that are remembered; beyond this it starts over. */
 const GROUPS_MAX = 20_000
@@ -46,10 +54,14 @@ interface Index {
   group: (row: AnyRow) => string | null
 }
 
-/** The first rows of a group, in order; all there are if `done`. */
+/**
+ * The first rows of a group, in order: all that are not behind `upTo`, or all there are. When they
+ * were taken, those behind are loaded, and nobody passes again the places of rows that are gone:
+ * while a transaction is left open, an index keeps these.
+ */
 interface Start {
   rows: AnyRow[]
-  done: boolean
+  upTo: Cursor | undefined
 }
 
 /** Rows behind a cursor; all there are if fewer than `limit`. */
@@ -58,24 +70,6 @@ interface Page {
   rows: AnyRow[]
   limit: number
 }
-
-interface WantedPage {
-  index: IndexName
-  group: string
-  after: Cursor
-  limit: number
-}
-
-/** What to load: rows by key, starts of groups with how many rows, and pages behind a cursor. */
-export interface Wanted {
-  keys: Map<TableName, Set<string>>
-  groups: Map<IndexName, Map<string, number>>
-  /** Once each, however many asks look there. */
-  pages: Map<string, WantedPage>
-}
-
-const pageKey = ({ index, group, after }: Omit<WantedPage, 'limit'>) =>
-  JSON.stringify([index, group, after.order, after.key])
 
 /**
  * The committed rows that were loaded. What was never asked for is not known to be missing: asking
@@ -89,6 +83,8 @@ export class Known implements Base {
   /** In which group of an index a row was seen. */
   private readonly places = new Map<IndexName, Map<string, string>>()
   private readonly pages = new Map<string, Page>()
+  /** Rows behind which all was known: to look again at each load took a quarter of the time. */
+  private followed = new WeakSet<AnyRow>()
   /** For how many batches to load what they will claim. */
   private ahead = BATCHES_AHEAD
   /** Tables without any row; undefined before that was asked. */
@@ -125,7 +121,7 @@ export class Known implements Base {
     const start = this.starts.get(index)?.get(group)
     if (start) {
       const from = after ? placeBehind(index, start.rows, after) : 0
-      if (start.done || start.rows.length - from >= limit) {
+      if (!start.upTo || start.rows.length - from >= limit) {
         return start.rows.slice(from, from + limit)
       }
     }
@@ -136,54 +132,64 @@ export class Known implements Base {
 
   /** Of `needs`, what is not known yet. */
   lacking(needs: Need[]): Wanted {
-    const wanted: Wanted = { keys: new Map(), groups: new Map(), pages: new Map() }
-    for (const need of needs) {
-      if ('table' in need) this.wantRow(wanted, need)
-      else this.wantScan(wanted, need)
-    }
+    const wanted = nothing()
+    for (const need of needs) this.want(wanted, need)
     return wanted
   }
 
-  private wantRow(wanted: Wanted, { table, key }: { table: TableName; key: string }): void {
-    if (this.rows[table].has(key) || this.empty?.has(table)) return
+  /** Adds to `wanted` what is not known yet. Returns whether that was so. */
+  private want(wanted: Wanted, need: Need): boolean {
+    return 'table' in need ? this.wantRow(wanted, need) : this.wantScan(wanted, need)
+  }
+
+  private wantRow(wanted: Wanted, { table, key }: { table: TableName; key: string }): boolean {
+    if (this.rows[table].has(key) || this.empty?.has(table)) return false
     const keys = wanted.keys.get(table)
     if (keys) keys.add(key)
     else wanted.keys.set(table, new Set([key]))
+    return true
   }
 
-  private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): void {
+  private wantScan(wanted: Wanted, need: Extract<Need, { index: IndexName }>): boolean {
     const least = READ_AHEAD.has(need.index) ? FEW_ROWS_MIN : ROWS_MIN
     const { index, group, after, limit: asked = least } = need
-    if (this.find(index, group, after, asked)) return
+    if (this.find(index, group, after, asked)) return false
     const limit = Math.max(least, AHEAD[index]?.taken ? asked * this.ahead : asked)
-    if (after) {
+    const upTo = this.starts.get(index)?.get(group)?.upTo
+    if (after && (!upTo || isBefore(upTo, after))) {
       const page = { index, group, after, limit }
       wanted.pages.set(pageKey(page), page)
-      return
+      return true
     }
-    const groups = wanted.groups.get(index) ?? new Map<string, number>()
-    wanted.groups.set(index, groups.set(group, Math.max(limit, groups.get(group) ?? 0)))
+    const groups = wanted.groups.get(index) ?? new Map<string, WantedStart>()
+    const most = Math.max(limit, groups.get(group)?.limit ?? 0)
+    wanted.groups.set(index, groups.set(group, { limit: most, after: upTo }))
+    return true
   }
 
   /** What is likely to be read after the rows that are known, and is not known yet. */
   lackingAhead(): Wanted {
-    const needs: Need[] = []
-    const seen = new Set<AnyRow>()
-    for (const { index, next } of FOLLOWED) this.addNext(next, this.startsOf(index), needs, seen)
-    return this.lacking(needs)
+    const wanted = nothing()
+    for (const { index, next } of FOLLOWED) {
+      for (const row of this.startsOf(index)) this.wantNext(wanted, row, next)
+    }
+    return wanted
   }
 
-  private addNext(next: readonly Likely[], rows: AnyRow[], needs: Need[], seen: Set<AnyRow>): void {
-    for (const row of rows) {
-      if (seen.has(row)) continue
-      seen.add(row)
-      for (const likely of next) {
-        const need = needFrom(row, likely)
-        if (!need) continue
-        needs.push(need)
-        if (likely.next) this.addNext(likely.next, this.knownOf(need), needs, seen)
+  /** Whether all that is likely to be read after a row is known; what is not, is wanted. */
+  private wantNext(wanted: Wanted, row: AnyRow, next: readonly Likely[]): boolean {
+    if (this.followed.has(row)) return true
+    let isKnown = true
+    for (const likely of next) {
+      const need = needFrom(row, likely)
+      if (!need) continue
+      if (this.want(wanted, need)) isKnown = false
+      for (const each of likely.next ? this.knownOf(need) : []) {
+        if (!this.wantNext(wanted, each, likely.next!)) isKnown = false
       }
     }
+    if (isKnown) this.followed.add(row)
+    return isKnown
   }
 
   private knownOf(need: Need): AnyRow[] {
@@ -201,18 +207,19 @@ export class Known implements Base {
 
   /** Takes in what was found of `wanted`; what was not found is now known to be missing. */
   learn(wanted: Wanted, found: { table: TableName; row: AnyRow }[]): void {
-    for (const [table, keys] of wanted.keys) for (const key of keys) this.rows[table].set(key, null)
     const byTable = new Map<TableName, AnyRow[]>()
     for (const { table, row } of found) {
-      this.rows[table].set(keyIn(table, row), row)
+      const key = keyIn(table, row)
+      if (this.rows[table].get(key) !== row) this.rows[table].set(key, row)
       const its = byTable.get(table)
       if (its) its.push(row)
       else byTable.set(table, [row])
     }
+    for (const [table, keys] of wanted.keys) {
+      for (const key of keys) if (!this.rows[table].has(key)) this.rows[table].set(key, null)
+    }
     for (const [index, groups] of wanted.groups) {
-      const limit = Math.max(...groups.values())
-      const rows = byTable.get(INDEXES[index].table) ?? []
-      this.learnGroups(index, [...groups.keys()], limit, rows)
+      this.learnGroups(index, groups, byTable.get(INDEXES[index].table) ?? [])
     }
     this.learnPages([...wanted.pages.values()], byTable)
   }
@@ -237,17 +244,25 @@ export class Known implements Base {
     }
   }
 
-  private learnGroups(index: IndexName, groups: string[], limit: number, rows: AnyRow[]): void {
+  private learnGroups(index: IndexName, groups: Map<string, WantedStart>, rows: AnyRow[]): void {
     const starts = this.starts.get(index) ?? new Map<string, Start>()
     const places = this.places.get(index) ?? new Map<string, string>()
     this.starts.set(index, starts)
     this.places.set(index, places)
-    const byGroup = new Map<string, AnyRow[]>(groups.map((group) => [group, []]))
+    const limit = mostOf(groups)
+    const byGroup = new Map<string, AnyRow[]>([...groups.keys()].map((group) => [group, []]))
     for (const row of rows) byGroup.get(groupOf(index, row) ?? '\0')?.push(row)
     for (const [group, its] of byGroup) {
-      const unique = sorted(index, its)
-      starts.set(group, { rows: unique.slice(0, limit), done: unique.length < limit })
-      for (const row of unique) places.set(keyIn(INDEXES[index].table, row), group)
+      const { after } = groups.get(group)!
+      const inOrder = sorted(index, its)
+      const found = after ? inOrder.slice(placeBehind(index, inOrder, after)) : inOrder
+      const more = found.slice(0, limit)
+      const start = (after && starts.get(group)) ?? { rows: [], upTo: undefined }
+      const last = found.length < limit ? undefined : more.at(-1)
+      start.rows.push(...more)
+      start.upTo = last && cursorOf(index, last)
+      starts.set(group, start)
+      for (const row of more) places.set(keyIn(INDEXES[index].table, row), group)
     }
   }
 
@@ -281,6 +296,7 @@ export class Known implements Base {
   }
 
   private forgetIndex(index: IndexName): void {
+    this.followed = new WeakSet()
     this.starts.delete(index)
     this.places.delete(index)
   }
@@ -292,13 +308,19 @@ export class Known implements Base {
   }
 
   private change(table: TableName, key: string, row: AnyRow | null): void {
+    const before = this.rows[table].get(key) ?? undefined
     // What is gone is seldom asked for again, and ready rows come and go with every claim.
     if (row === null) this.rows[table].delete(key)
     else if (!TEXTS.has(table)) this.rows[table].set(key, row)
-    for (const index of INDEXES_OF.get(table)!) this.move(index, key, row)
+    for (const index of INDEXES_OF.get(table)!) this.move(index, key, row, before)
   }
 
-  private move(index: IndexName, key: string, row: AnyRow | null): void {
+  private move(
+    index: IndexName,
+    key: string,
+    row: AnyRow | null,
+    before: AnyRow | undefined,
+  ): void {
     const starts = this.starts.get(index)
     const places = this.places.get(index)
     if (!starts || !places) return
@@ -311,16 +333,18 @@ export class Known implements Base {
     if (left !== undefined) {
       places.delete(key)
       const { rows } = starts.get(left)!
-      const at = rows.findIndex((each) => keyIn(INDEXES[index].table, each) === key)
+      const isIt = (each: AnyRow | undefined) => each && keyIn(INDEXES[index].table, each) === key
+      const near = before ? placeBehind(index, rows, cursorOf(index, before)) - 1 : -1
+      const at = isIt(rows[near]) ? near : rows.findIndex(isIt)
       if (at >= 0) rows.splice(at, 1)
     }
     const group = row && groupOf(index, row)
     const start = typeof group === 'string' ? starts.get(group) : undefined
     if (!row || !start || typeof group !== 'string') return
-    const at = placeBehind(index, start.rows, cursorOf(index, row))
-    // Behind the last one that is known there may be others that are not.
-    if (at === start.rows.length && !start.done) return
-    start.rows.splice(at, 0, row)
+    const here = cursorOf(index, row)
+    // There may be others before it that are not known.
+    if (start.upTo && isBefore(start.upTo, here)) return
+    start.rows.splice(placeBehind(index, start.rows, here), 0, row)
     places.set(key, group)
   }
 
@@ -335,6 +359,7 @@ export class Known implements Base {
 
   forget(): void {
     for (const table of TABLES) this.rows[table].clear()
+    this.followed = new WeakSet()
     this.starts.clear()
     this.places.clear()
     this.pages.clear()

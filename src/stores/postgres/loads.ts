@@ -1,12 +1,14 @@
 import { AHEAD, TABLE_AHEAD } from '../../core/ahead.ts'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import { INDEXES } from '../../core/view.ts'
+import { TABLES, type TableName } from '../../core/rows.ts'
+import { INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
 import { aheadParts, foundAhead } from './ahead.ts'
 import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
-import type { Known, Wanted } from './known.ts'
-import { SCANS, scanText } from './scans.ts'
+import type { Known } from './known.ts'
+import { fromPlaces, type GroupPlace, placesIn, placeValues } from './places.ts'
+import { byKey } from './scans.ts'
+import { mostOf, type Wanted } from './wanted.ts'
 
 /** Known to be empty, they spare every claim several looks for what is not there. */
 const OFTEN_EMPTY = TABLES.filter((table) => TABLE_AHEAD[table]?.often_empty)
@@ -101,24 +103,16 @@ function rowBranches({ keys }: Wanted): Branch[] {
   return [...keys].map(([table, wanted]) => ({
     table,
     text: (cols, schema, first) =>
-      `SELECT ${cols} FROM ${schema}.${quoted(table)} AS t
-       WHERE t.${quoted(KEYS[table])} = ANY ($${first}::text[])`,
+      `SELECT ${cols} FROM ${byKey(schema, table, `unnest($${first}::text[])`)}`,
     values: [textArray([...wanted])],
   }))
 }
 
 function groupBranches({ groups }: Wanted): Branch[] {
-  return [...groups].flatMap(([index, wanted]) => {
-    // Those come with what is likely to be read after them.
-    if (AHEAD[index]?.next) return []
-    const limit = Math.max(...wanted.values())
-    const { table } = INDEXES[index]
-    const text: Branch['text'] = (cols, schema, first) =>
-      `SELECT ${cols} FROM unnest($${first}::text[]) AS g
-       CROSS JOIN LATERAL (${scanText(index, schema, '', `$${first + 1}::bigint`)}) AS t`
-    const values = [textArray([...wanted.keys()]), limit]
-    return [{ table, text, values }]
-  })
+  // Those that have something behind them come with that.
+  return [...groups]
+    .filter(([index]) => !AHEAD[index]?.next)
+    .map(([index, wanted]) => placesBranch(index, placesIn(wanted), mostOf(wanted)))
 }
 
 /** All pages of an index in one branch: a rule that looks for paths wants hundreds of them. */
@@ -127,25 +121,16 @@ function pageBranches(wanted: Wanted): Branch[] {
   const indexes = [...new Set(pages.map(({ index }) => index))]
   return indexes.map((index) => {
     const its = pages.filter((page) => page.index === index)
-    const { order, type } = SCANS[index]
-    const orders = its.map(({ after }) => String(after.order))
-    return {
-      table: INDEXES[index].table,
-      text: (cols, schema, first) => {
-        const key = quoted(KEYS[INDEXES[index].table])
-        const behind = `AND (${order}, ${key}) > (from_order, from_key)`
-        const lists = `$${first}::text[], $${first + 1}::${type}[], $${first + 2}::text[]`
-        return `SELECT ${cols} FROM unnest(${lists}) AS wanted (g, from_order, from_key)
-          CROSS JOIN LATERAL (${scanText(index, schema, behind, `$${first + 3}::bigint`)}) AS t`
-      },
-      values: [
-        textArray(its.map(({ group }) => group)),
-        textArray(orders),
-        textArray(its.map(({ after }) => after.key)),
-        Math.max(...its.map(({ limit }) => limit)),
-      ],
-    }
+    return placesBranch(index, its, Math.max(...its.map(({ limit }) => limit)))
   })
+}
+
+function placesBranch(index: IndexName, places: GroupPlace[], limit: number): Branch {
+  return {
+    table: INDEXES[index].table,
+    text: (cols, schema, first) => `SELECT ${cols} FROM ${fromPlaces(index, schema, first)}`,
+    values: placeValues(index, places, limit),
+  }
 }
 
 /** Statements that are likely to come again get a name; beyond so many, they are planned anew. */

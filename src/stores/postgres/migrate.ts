@@ -19,6 +19,9 @@ const SCRIPTS = [
   '010_hosts.pg.sql',
   '011_task_text.pg.sql',
   '012_worktrees.pg.sql',
+  '013_leader.pg.sql',
+  '014_landing.pg.sql',
+  '015_versions.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

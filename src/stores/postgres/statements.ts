@@ -1,8 +1,9 @@
-import { TABLES } from '../../core/rows.ts'
+import { KEYS, TABLES } from '../../core/rows.ts'
 import { type Address, lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { RECENT_MAX, SHAPE } from './recent.ts'
+import { VERSIONED } from './versions.ts'
 import { HEAD } from './writes.ts'
 
 /** Tables whose rows are counted, in the order in which they are. */
@@ -24,7 +25,8 @@ export function statementsFor(address: Address) {
   const head = (more = '') => `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
     current_setting('synchronous_commit'), ${readMark},
-    (SELECT max(number)::text FROM ${schema}.migration)${more} FROM ${schema}.head`
+    (SELECT max(number)::text FROM ${schema}.migration)${more}
+    FROM ${schema}.head ORDER BY commits DESC LIMIT 1`
   // With the statements that begin there are no bound values: this one is a number, made sure.
   const recent = (seen: number) => `,
     (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r
@@ -35,7 +37,7 @@ export function statementsFor(address: Address) {
     beginWriting: `${lock('write')}; ${head()}`,
     beginWritingAfter: (seen: number) => `${lock('write')}; ${head(recent(seen))}`,
     forgetRecent: `DELETE FROM ${schema}.recent
-      WHERE commits <= (SELECT commits FROM ${schema}.head) - ${RECENT_MAX}`,
+      WHERE commits <= (SELECT max(commits) FROM ${schema}.head) - ${RECENT_MAX}`,
     // Whoever has that lock or waits for it; the key is kept as two halves.
     line: `SELECT pid::text, virtualtransaction, granted::text FROM pg_catalog.pg_locks
       WHERE locktype = 'advisory' AND objsubid = 1
@@ -43,6 +45,13 @@ export function statementsFor(address: Address) {
       AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
       AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head()}`,
+    findLeader: `SELECT fence, address, secret, host, version FROM ${schema}.leader
+      WHERE address <> ''`,
+    putLeader: `INSERT INTO ${schema}.leader AS l (fence, address, secret, host, version)
+      VALUES ($1, $2, $3, $4, $5) ON CONFLICT (one) DO UPDATE SET fence = excluded.fence,
+      address = excluded.address, secret = excluded.secret, host = excluded.host,
+      version = excluded.version WHERE l.fence < excluded.fence`,
+    clearLeader: `UPDATE ${schema}.leader SET address = '', secret = '' WHERE fence = $1`,
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
@@ -65,10 +74,22 @@ export function statementsFor(address: Address) {
     firstHead: `INSERT INTO ${schema}.head VALUES (1, 0, 0, 0, 0, $1, '', 0, 0, 0)`,
     firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
     ...searchingFor(schema),
-    questions: QUESTIONS.map(([text, sentence]) => {
-      return { text: text.replaceAll('$schema', schema), sentence }
-    }),
+    questions: questionsFor(schema),
   }
+}
+
+function questionsFor(schema: string) {
+  const known = QUESTIONS.map(([text, sentence]) => {
+    return { text: text.replaceAll('$schema', schema), sentence }
+  })
+  // A version has its own key, so no index keeps a row from being there twice.
+  const twice = VERSIONED.map((table) => {
+    const key = quoted(KEYS[table])
+    const text = `SELECT replace(${key}, chr(10), ' ') FROM ${schema}.${quoted(table)}
+      GROUP BY ${key} HAVING count(*) > 1 LIMIT 20`
+    return { text, sentence: `rows of ${table} that are there twice` }
+  })
+  return [...known, ...twice]
 }
 
 /** Notes by their words, and the vectors of those that live. */

@@ -7,6 +7,8 @@ import { hotCodec, isHotChange } from './hot.ts'
 import type { Known } from './known.ts'
 import { nameOf } from './loads.ts'
 import { pack, RECENT_MAX, SHAPE } from './recent.ts'
+import { newest } from './scans.ts'
+import { isVersioned } from './versions.ts'
 
 /** The columns of the head row; `commits` is ours, and counts up by itself. */
 export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
@@ -39,28 +41,28 @@ export async function write(
   known: Known,
 ): Promise<boolean> {
   const parts: string[] = []
-  const values: Value[] = []
+  // The number of this commit comes first: so `$1` is known to all parts.
+  const values: Value[] = [commits + 1]
   for (const table of TABLES) {
-    const { rows, hot, gone } = sides(table, changes[table], known)
+    const { rows, hot, gone, old } = sides(table, changes[table], known)
     const codec = hotCodec(table)
     if (codec && hot.length > 0) {
       parts.push(updateText(schema, table, codec, values.length + 1))
       codec.bind(hot, values as string[])
     }
     if (rows.length > 0) {
-      parts.push(insertText(schema, table, CODECS[table], values.length + 1, upsert(table)))
+      parts.push(insertText(schema, table, CODECS[table], values.length + 1))
       CODECS[table].bind(rows, values as string[])
     }
-    if (gone.length > 0) {
-      values.push(textArray(gone))
-      const key = quoted(KEYS[table])
-      parts.push(
-        `DELETE FROM ${schema}.${quoted(table)} WHERE ${key} = ANY ($${values.length}::text[])`,
-      )
+    // Of a row that has versions, the last one goes, and another one comes.
+    const leaving = isVersioned(table) ? [...gone, ...old] : gone
+    if (leaving.length > 0) {
+      values.push(textArray(leaving))
+      parts.push(deleteText(schema, table, values.length))
     }
   }
   if (events.length > 0) {
-    parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1, ''))
+    parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1))
     EVENT_CODEC.bind(events, values as string[])
   }
   if (forgets) {
@@ -68,18 +70,17 @@ export async function write(
     parts.push(...forgetText(schema, values.length - 1))
   }
   if (tells) {
-    values.push(commits + 1, SHAPE, pack(changes), commits + 1 - RECENT_MAX)
+    values.push(SHAPE, pack(changes))
     const n = values.length
     parts.push(
-      `INSERT INTO ${schema}.recent SELECT $${n - 3}::bigint, $${n - 2}, $${n - 1}`,
-      `DELETE FROM ${schema}.recent WHERE commits = $${n}::bigint`,
+      `INSERT INTO ${schema}.recent SELECT $1::bigint, $${n - 1}, $${n}`,
+      `DELETE FROM ${schema}.recent WHERE commits = $1::bigint - ${RECENT_MAX}`,
     )
   }
   const set = HEAD.map((name, i) => `${quoted(name)} = $${values.length + 1 + i}`)
   for (const name of HEAD) values.push(head[name])
-  values.push(commits)
-  parts.push(`UPDATE ${schema}.head SET ${set.join(', ')}, commits = commits + 1
-    WHERE commits = $${values.length} RETURNING 1`)
+  parts.push(`UPDATE ${schema}.head SET ${set.join(', ')}, commits = $1::bigint
+    WHERE commits = $1::bigint - 1 RETURNING 1`)
   const withs = parts.map((part, i) => `w${i} AS (${part})`)
   // Fails where no head was written, so that a COMMIT sent along behind it cannot take effect.
   const text = `WITH ${withs.join(',\n')}\nSELECT 1 / count(*) FROM w${parts.length - 1}`
@@ -108,13 +109,18 @@ function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map()
   const rows: AnyRow[] = []
   const hot: AnyRow[] = []
   const gone: string[] = []
+  /** Keys of `rows` that may be there already. */
+  const old: string[] = []
   for (const [key, row] of changed) {
     const before = known.committed(table, key)
     if (!row) gone.push(key)
     else if (before && isHotChange(table, before, row)) hot.push(row)
-    else rows.push(row)
+    else {
+      rows.push(row)
+      if (before !== null) old.push(key)
+    }
   }
-  return { rows, hot, gone }
+  return { rows, hot, gone, old }
 }
 
 /** Of rows that are there. An insert that meets them takes twice as long to find that out. */
@@ -126,28 +132,43 @@ function updateText(
 ): string {
   const [key, ...names] = codec.names.map(quoted)
   const [same, ...casts] = codec.casts()
-  const columns = codec.names.map((_, i) => `c${i + 1}`)
-  return `UPDATE ${schema}.${quoted(table)} AS t
-    SET ${names.map((name, i) => `${name} = ${casts[i]}`).join(', ')}
-    FROM unnest(${codec.parameters(first).join(', ')}) AS n(${columns.join(', ')})
-    WHERE t.${key} = ${same}`
+  const sets = names.map((name, i) => `${name} = ${casts[i]}`)
+  const from = unnested(codec, first)
+  const to = `UPDATE ${schema}.${quoted(table)} AS t SET ${sets.join(', ')}`
+  if (!isVersioned(table)) return `${to} FROM ${from} WHERE t.${key} = ${same}`
+  return `${to}, written = $1::bigint FROM ${from}
+    CROSS JOIN LATERAL ${newest(schema, table, same!)} AS old WHERE t.ctid = old.ctid`
 }
 
 function insertText<Row>(
   schema: string,
-  table: string,
+  table: TableName | 'event',
   codec: PostgresCodec<Row>,
   first: number,
-  tail: string,
 ): string {
-  const columns = codec.names.map((_, i) => `c${i + 1}`)
-  return `INSERT INTO ${schema}.${quoted(table)} (${codec.names.map(quoted).join(', ')})
-    SELECT ${codec.casts().join(', ')}
-    FROM unnest(${codec.parameters(first).join(', ')}) AS n(${columns.join(', ')})${tail}`
+  const names = codec.names.map(quoted)
+  const into = `INSERT INTO ${schema}.${quoted(table)}`
+  const from = `FROM ${unnested(codec, first)}`
+  const casts = codec.casts().join(', ')
+  if (table === 'event') return `${into} (${names.join(', ')}) SELECT ${casts} ${from}`
+  if (isVersioned(table)) {
+    return `${into} (${names.join(', ')}, written) SELECT ${casts}, $1::bigint ${from}`
+  }
+  const key = quoted(KEYS[table])
+  const updates = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
+  return `${into} (${names.join(', ')}) SELECT ${casts} ${from}
+    ON CONFLICT (${key}) DO UPDATE SET ${updates.join(', ')}`
 }
 
-function upsert(table: TableName): string {
-  const rest = CODECS[table].names.filter((column) => column !== KEYS[table])
-  const updates = rest.map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
-  return ` ON CONFLICT (${quoted(KEYS[table])}) DO UPDATE SET ${updates.join(', ')}`
+function deleteText(schema: string, table: TableName, at: number): string {
+  const from = `DELETE FROM ${schema}.${quoted(table)} AS t`
+  if (!isVersioned(table)) return `${from} WHERE t.${quoted(KEYS[table])} = ANY ($${at}::text[])`
+  return `${from} USING unnest($${at}::text[]) AS n (key)
+    CROSS JOIN LATERAL ${newest(schema, table, 'n.key')} AS old WHERE t.ctid = old.ctid`
+}
+
+/** The rows that are bound from `$first` on, as `n`. */
+function unnested<Row>(codec: PostgresCodec<Row>, first: number): string {
+  const columns = codec.names.map((_, i) => `c${i + 1}`)
+  return `unnest(${codec.parameters(first).join(', ')}) AS n (${columns.join(', ')})`
 }

@@ -25,6 +25,7 @@ const SCRIPTS = [
   '012_row_sums.sql',
   '013_task_text.sql',
   '014_worktrees.sql',
+  '015_landing.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

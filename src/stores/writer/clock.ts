@@ -1,6 +1,11 @@
-import type { Instant } from './layer.ts'
 import type { Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
+
+export interface Instant {
+  now: number
+  wall: number
+  at: string
+}
 
 /**
  * Store time on one machine: the monotonic clock plus an offset that was chosen when this boot was

@@ -18,6 +18,7 @@ import {
 } from '../../core/view.ts'
 import { AHEAD } from '../../core/ahead.ts'
 import type { EventDraft } from '../../core/event.ts'
+import { type Instant, instantOf } from './clock.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { AnyRow, Base, Changes, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
@@ -28,12 +29,6 @@ export const FENCES_PER_EPOCH = 2 ** 40
 const FIRST_PAGE = 4
 
 const NONE: never[] = []
-
-export interface Instant {
-  now: number
-  wall: number
-  at: string
-}
 
 /** What a whole batch has decided so far, over the committed rows. */
 export class Batch {
@@ -137,6 +132,12 @@ export class Batch {
     this.forgets = layer.forgets ?? this.forgets
     this.head = layer.head
   }
+}
+
+/** A batch that begins now, over what was committed up to `begun`. */
+export function batchOver(base: Base, begun: Head, machine: Machine, asks = 1): Batch {
+  const { instant, head } = instantOf(begun, machine)
+  return new Batch(base, head, instant, machine, asks)
 }
 
 /** One ask's view of a batch: copy-on-write, so that a refusal is forgotten by dropping it. */

@@ -39,15 +39,21 @@ export class Remembered extends Map<string, AnyRow | null> {
     const isTrimmed = this.bodies.size > 0
     for (const key of this.bodies) this.delete(key)
     this.bodies.clear()
-    if (this.bytes > BYTES_MAX) this.count()
-    if (this.size <= ROWS_MAX && this.bytes <= BYTES_MAX) return isTrimmed
+    if (this.size <= ROWS_MAX && (this.bytes <= BYTES_MAX || this.count() <= BYTES_MAX / 2)) {
+      return isTrimmed
+    }
     this.clear()
     return true
   }
 
-  private count(): void {
+  /**
+   * Goes through all rows. So if they take more than half of what they may, all are forgotten: the
+   * next changes would soon have them counted again, and then with every batch.
+   */
+  private count(): number {
     this.bytes = 0
     for (const row of this.values()) this.bytes += BARE + sizeOf(row)
+    return this.bytes
   }
 }
 

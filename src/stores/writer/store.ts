@@ -8,7 +8,6 @@ import { settleQuietly, sweep, UNBOUNDED } from '../../core/locks/sweep.ts'
 import { type Need, type NeedsKill, NotLoaded, type View } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { seal } from './chain.ts'
-import { instantOf } from './clock.ts'
 import { decideOn, needsOf } from './deciding.ts'
 import {
   type Ask,
@@ -21,8 +20,9 @@ import {
 } from './outcome.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { Follower, type Listener, SILENT, tellEach } from './follower.ts'
+import { Gathering } from './gathering.ts'
 import { Guesses, untilLoaded } from './guesses.ts'
-import { Batch, Layer } from './layer.ts'
+import { type Batch, batchOver, Layer } from './layer.ts'
 import { Meter } from './meter.ts'
 import { refuseMoved } from '../copy/moved.ts'
 import {
@@ -33,6 +33,7 @@ import {
   type Counter,
   type Finder,
   type Head,
+  type Leader,
   type Meaning,
   NotBegun,
 } from '../port.ts'
@@ -58,9 +59,13 @@ export class Store {
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */
   meaning: Meaning | undefined
+  readonly gathering = new Gathering()
+  /** Who decides what is asked here, where another process does. */
+  leader: Leader | undefined
   /** What leaves by itself, and when. */
   retention: Retention = RETENTION
   readonly counter: Counter
+  readonly leaders: Backend['leaders']
   readonly isDatabase: boolean
   readonly isShared: boolean
   isClosed = false
@@ -78,6 +83,7 @@ export class Store {
   ) {
     this.stops = new Stops(machine)
     this.counter = backend.counter
+    this.leaders = backend.leaders
     this.isDatabase = backend.isDatabase
     this.isShared = backend.isShared ?? false
     this.batch_max = backend.batch_max ?? BATCH_MAX
@@ -99,10 +105,16 @@ export class Store {
     })
   }
 
-  /** Looks at a snapshot, as the next sweep would leave it. What the look changes is dropped. */
-  async read<T>(look: (view: View) => T): Promise<T> {
+  /**
+   * Looks at a snapshot as the next sweep would leave it, or, not swept, as it is: for rows that no
+   * sweep changes, at a fraction of the cost. What the look changes is dropped.
+   */
+  async read<T>(look: (view: View) => T, isSwept = true): Promise<T> {
     try {
-      const seen = await this.backend.snapshot((base, head) => look(this.open(base, head, 1).layer))
+      const seen = await this.backend.snapshot((base, head) => {
+        const asIs = () => new Layer(batchOver(base, head, this.machine))
+        return look(isSwept ? this.open(base, head, 1).layer : asIs())
+      })
       this.meter.worked('read')
       return seen
     } catch (error) {
@@ -204,22 +216,13 @@ export class Store {
   /** While one batch commits, the next one gathers. */
   private async turn(): Promise<void> {
     while (this.waiting.length > 0) {
-      await this.gather()
-      await this.runBatch(this.waiting.splice(0, this.batch_max), this.waiting)
+      await this.gathering.whole(this.waiting, this.batch_max)
+      const asks = this.waiting.splice(0, this.batch_max)
+      await this.runBatch(asks, this.waiting)
+      this.gathering.done(asks.length)
     }
     // In the same step as the last look at the queue, or an ask in between would wait for ever.
     this.turning = undefined
-  }
-
-  /**
-   * Waits as long as more asks come with every turn of the event loop. Those who were answered
-   * together ask again one after the other; to commit the first without the rest costs a sync.
-   */
-  private async gather(): Promise<void> {
-    for (let seen = 0; seen < this.waiting.length && seen < this.batch_max;) {
-      seen = this.waiting.length
-      await new Promise<void>((resolve) => void setImmediate(resolve))
-    }
   }
 
   /** `more` come along if they are there before the batch has begun: others may write first. */
@@ -337,8 +340,8 @@ export class Store {
 
   /** A batch over committed rows, with what time has brought about since the last commit. */
   private open(base: Base, begun: Head, asks: number) {
-    const { instant, head } = instantOf(begun, this.machine)
-    const batch = new Batch(base, head, instant, this.machine, asks)
+    const batch = batchOver(base, begun, this.machine, asks)
+    const { head, instant } = batch
     const layer = new Layer(batch)
     if (begun.boot !== head.boot && begun.boot !== '') grantTimeAfterBoot(layer, begun.last_ms)
     // A reader looks every time, and leaves the writer's next look alone: what it sees it drops.

@@ -26,12 +26,15 @@ class EventList {
   private readonly first = new Repeated(() => this.load({}))
   private readonly newer = new Repeated(() => this.catchUp())
   private readonly unlisten: () => void
+  /** What was heard and is not shown yet: in a flood, moving all rows costs most. */
+  private heard: ShownEvent[] = []
 
   constructor(private readonly filter: EventFilter) {
-    const isAll = Object.values(filter).every((value) => value === undefined)
     this.unlisten = listen({
-      // What fits is for the server to say; without a filter all do.
-      events: (events) => (isAll ? this.add(events.toReversed()) : this.newer.soon()),
+      events: (events) => {
+        this.heard.push(...events)
+        this.newer.soon()
+      },
       reset: () => this.first.soon(),
     })
     this.first.soon()
@@ -64,10 +67,16 @@ class EventList {
       throw error
     } finally {
       this.isLoading.value = false
+      if (this.heard.length > 0) this.newer.soon()
     }
   }
 
   private async catchUp(): Promise<void> {
+    // What is loading ends with this.
+    if (this.isLoading.value) return
+    const heard = this.heard.splice(0).toReversed()
+    // What fits is for the server to say; without a filter all do.
+    if (Object.values(this.filter).every((value) => value === undefined)) return this.add(heard)
     const from = this.items.value[0]?.at
     const { items } = await ask('event.list', {
       ...this.filter,
@@ -80,7 +89,7 @@ class EventList {
   private add(events: ShownEvent[]): void {
     const newest = this.items.value[0]?.position ?? 0
     const fresh = events.filter(({ position }) => position > newest)
-    if (fresh.length === 0 || this.isLoading.value) return
+    if (fresh.length === 0) return
     const all = [...fresh, ...this.items.value]
     if (all.length > KEPT_MAX) {
       all.length = KEPT_MAX

@@ -11,8 +11,8 @@ import { connection, listen } from './live.ts'
 
 type Stuck = AnswerOf<'stuck.get'>
 
-/** Waits get longer without an event. */
-const LOOK_MS = 10_000
+/** Without an event a wait gets longer, a holder falls silent, and a store cannot be written. */
+const LOOK_MS = 5_000
 const SHOWN_MAX = 50
 const NOUNS = new Set<string>(['lease', 'ticket', 'task', 'run', 'queue', 'dispatcher', 'alert'])
 

@@ -130,7 +130,7 @@ function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) 
     ticks: ticksOf(from, to, Math.max(2, Math.floor(inner / 90))).map((ms) => {
       return { x: xOf(ms), text: to - from > DAY_MS ? shortDay(ms) : clockOf(ms).slice(0, 5) }
     }),
-    /** A gap where nothing is known. */
+    /** A gap where nothing is known; what stands alone is a dot. */
     path: (pick: (point: P) => number | null, first: number, last: number) => {
       let isOn = false
       return points
@@ -141,7 +141,7 @@ function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) 
           isOn = value !== null
           return value === null
             ? ''
-            : `${verb}${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}`
+            : `${verb}${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}h0`
         })
         .join('')
     },

@@ -18,20 +18,23 @@ export function ago(at: string, now_ms: number): string {
   return seconds < 2 * 86_400 ? `${span(seconds)} ago` : dayOf(at)
 }
 
-export const dayOf = (at: string) =>
-  new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+/** Made once: making one costs more than all else that a row of a list needs. */
+const formatter = (options: Intl.DateTimeFormatOptions) => {
+  const made = new Intl.DateTimeFormat(undefined, options)
+  return (at: string | number) => made.format(new Date(at))
+}
 
-export const clockOf = (at: string | number) =>
-  new Date(at).toLocaleTimeString(undefined, { hour12: false })
+export const dayOf = formatter({ dateStyle: 'medium', timeStyle: 'short' })
+
+export const clockOf = formatter({ timeStyle: 'medium', hourCycle: 'h23' })
 
 /** `Mon 14:00`: enough to tell one day of a week from another. */
-export const shortDay = (at: string | number) =>
-  new Date(at).toLocaleString(undefined, {
-    weekday: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    hour12: false,
-  })
+export const shortDay = formatter({
+  weekday: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
 
 /** 0.25 → `250 ms`, 3.21 → `3.2 s`, 125 → `2m 05s`. */
 export function took(seconds: number): string {

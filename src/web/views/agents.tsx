@@ -194,11 +194,10 @@ function AgentRow({ row, isOpen, fold }: AgentRowProps) {
         </span>
       </div>
       <span class="agent-holds">
+        <span class="dim">holds {holds.length === 0 ? 'nothing' : holds.length}</span>
         {holds.slice(0, 4).map((name) => (
           <Tag key={name}>{name}</Tag>
         ))}
-        {holds.length > 4 && <Tag>+{holds.length - 4}</Tag>}
-        {holds.length === 0 && <span class="dim">holds nothing</span>}
       </span>
       <span class="dim number">
         {row.standing}, seen {ago(last_seen_at, now.value)}

@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
-import { Chart, type Line } from '../parts/chart.tsx'
+import { Chart, type Line, Sparkline } from '../parts/chart.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
 import { Page, Panel, Select, Tile } from '../parts/frame.tsx'
 import { ago, count, took } from '../parts/words.ts'
@@ -132,18 +132,18 @@ const KINDS = { projects: 'project', users: 'user', agents: 'agent' } as const
 
 function Throughput({ report: { throughput } }: { report: Report }) {
   const rows = (Object.keys(KINDS) as (keyof typeof KINDS)[]).flatMap((kind) =>
-    throughput[kind].map(({ name, ended, failed, run_seconds }) => [
+    throughput[kind].map(({ name, ended, failed, run_seconds, ended_series }) => [
       <>
         <span class="dim">{KINDS[kind]}</span> {name || '(none)'}
       </>,
       ended.toLocaleString(),
       failed.toLocaleString(),
       seconds(ended === 0 ? null : run_seconds / ended),
+      <Sparkline values={ended_series} label={`Runs of ${name || 'none'} that ended, over time`} />,
     ]),
   )
-  return (
-    <Table title="Runs by whom" head={['', 'ended', 'failed', 'took on average']} rows={rows} />
-  )
+  const head = ['', 'ended', 'failed', 'took on average', 'over time']
+  return <Table title="Runs by whom" head={head} rows={rows} />
 }
 
 function Times({ report }: { report: Report }) {

@@ -184,6 +184,7 @@ function Chart({ lanes, spans, whole, frame }: ChartProps) {
       <div
         ref={box}
         class="timeline panel"
+        style={{ '--tall': `${heightOf(lanes)}px` }}
         tabIndex={0}
         role="group"
         aria-label="Timeline; arrow keys move, plus and minus zoom"

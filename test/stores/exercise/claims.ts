@@ -206,6 +206,37 @@ export function exerciseClaims(begin: Begin): void {
       expect(new Set(got).size).toBe(30)
     })
 
+    test('takes as many as asked for in one step, or all there are', async () => {
+      const { verbs, store } = begin()
+      for (let i = 0; i < 5; i += 1) await verbs.add('x', ada, { id: `t${i}`, priority: 9 - i })
+      await verbs.take('task:t1', bob)
+      const commits: string[][] = []
+      store.onCommit((events) => void commits.push(events.map(({ type }) => type)))
+      const ids = async () => (await verbs.nextOf(3, ada)).map(({ task }) => task.id)
+      expect(await ids()).toEqual(['t0', 't2', 't3'])
+      expect(await ids()).toEqual(['t4'])
+      expect(await ids()).toEqual([])
+      const claimed = (count: number) => Array.from({ length: count }, () => 'task.claimed')
+      expect(commits).toEqual([claimed(3), claimed(1)])
+      const fences = await Promise.all(
+        ['t0', 't2', 't3', 't4'].map(async (id) => (await verbs.lease(`task:${id}`))!.fence),
+      )
+      expect(fences).toEqual(fences.toSorted((a, b) => a - b))
+      expect(new Set(fences).size).toBe(4)
+    })
+
+    test('by many agents that take several each gives no task to two', async () => {
+      const { verbs, beside } = begin()
+      const writers = [verbs, beside()]
+      for (let i = 0; i < 30; i += 1) await verbs.add('x', ada, { id: `t${i}` })
+      const asked = Array.from({ length: 10 }, (_, i) => {
+        return writers[i % 2]!.nextOf(4, callerOf(`agent-${i}`))
+      })
+      const got = (await Promise.all(asked)).flat().map(({ task }) => task.id)
+      expect(got).toHaveLength(30)
+      expect(new Set(got).size).toBe(30)
+    })
+
     test('becomes possible when the last dependency is done, and not before', async () => {
       const { verbs } = begin()
       await verbs.add('x', ada, { id: 'a' })

@@ -33,6 +33,25 @@ export function exerciseQueueRuns(begin: Begin): void {
       expect(await scene.drain()).toEqual(['t4'])
     })
 
+    test('fills all its slots in one step, each run with its own fence and token', async (s) => {
+      const { verbs, store, process } = s
+      for (let i = 0; i < 6; i += 1) await verbs.enqueue({ id: `t${i}`, user: `u${i % 5}` })
+      await s.claim('t0')
+      const commits: string[][] = []
+      store.onCommit((events) => void commits.push(events.map(({ type }) => type)))
+      const claims = await verbs.dispatchAll('d', process)
+      expect(claims.map(({ task }) => task.id)).toEqual(['t1', 't2', 't3'])
+      expect(commits).toEqual([Array.from({ length: 3 }, () => 'task.claimed')])
+      expect(new Set(claims.map(({ lease }) => lease.fence)).size).toBe(3)
+      expect(new Set(claims.map(({ lease }) => lease.terms?.token_hash)).size).toBe(3)
+      expect(await verbs.dispatchAll('d', process)).toEqual([])
+      await s.end('t0')
+      await s.end('t1')
+      expect((await verbs.dispatchAll('d', process, 1)).map(({ task }) => task.id)).toEqual(['t4'])
+      // One task per user at a time holds within one step too.
+      expect((await verbs.dispatchAll('d', process)).map(({ task }) => task.id)).toEqual(['t5'])
+    })
+
     test('counts the runs of its former life', async (scene) => {
       const { verbs, machine } = scene
       for (let i = 0; i < 3; i += 1) await verbs.enqueue({ id: `t${i}`, user: `u${i}` })

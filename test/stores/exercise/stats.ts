@@ -103,6 +103,9 @@ export function exerciseStats(begin: Begin): void {
       const day = await report(store, 24 * HOUR_MS)
       expect(day).toMatchObject({ resolution_seconds: 3600, locks: { acquisitions: 5 } })
       expect(day.series.map(({ acquisitions }) => acquisitions)).toEqual([2, 1, 1, 1])
+      // Times in which nothing was written are there too: nothing happened then.
+      const lately = (await report(store, HOUR_MS)).series.map(({ acquisitions }) => acquisitions)
+      expect(lately).toEqual([1, ...Array.from({ length: 49 }, () => 0), 1])
       machine.advance(61 * 24 * HOUR_MS)
       await hold(scene, 1_000)
       machine.advance(60_000)
@@ -155,7 +158,7 @@ export function exerciseStats(begin: Begin): void {
         ['ann', 0],
         ['ben', 0],
       ])
-      const both = { ended: 2, failed: 0, run_seconds: 40 }
+      const both = { ended: 2, failed: 0, run_seconds: 40, ended_series: [2] }
       expect(throughput.projects).toEqual([{ name: 'web', ...both }])
       expect(throughput.agents).toEqual([{ name: expect.stringMatching(/^[^:]+$/), ...both }])
       expect(queue).toMatchObject({ enqueued: 2, started: 2, depth_now: 0, wait: { count: 2 } })

@@ -83,6 +83,21 @@ export function exerciseStuck(begin: Begin): void {
       expect(await stuck(store)).toMatchObject([silent])
     })
 
+    test('counts as ready what an agent may claim, and not what a limit holds back', async () => {
+      const { machine, store, verbs } = begin()
+      await verbs.add('busy', ada, { id: 'one', user: 'grace' })
+      await verbs.add('held back', ada, { id: 'two', user: 'grace' })
+      await verbs.claim('one', bob, { ttl_ms: 600_000 })
+      machine.advance(120_000)
+      const waiting = await stuck(store)
+      expect(waiting).toMatchObject([{ what: '1 task is unclaimed: no agent may claim it yet' }])
+      await verbs.add('passed by', ada, { id: 'three', user: 'linus' })
+      machine.advance(120_000)
+      const [ready] = await stuck(store)
+      expect(ready).toMatchObject({ what: '1 task is ready, but no agent has claimed it yet' })
+      expect(ready!.about).toEqual([{ kind: 'task', id: 'three' }])
+    })
+
     test('many deaths in the last hour need a person, whoever saw them', async () => {
       const { machine, store, verbs } = begin()
       if (!store.isDatabase) return

@@ -63,8 +63,10 @@ function add(
   fixed: Record<string, unknown>,
 ): void {
   const [noun, verb, ...positional] = usage.split(' ') as [string, ...string[]]
-  // A command of one word is its noun.
-  const command = (verb === undefined ? groups(noun) : groups(noun).command(verb)).description(doc)
+  // `land 42` is short for `land add 42`. A command of one word is its noun.
+  const isDefault = operation.name === 'land.add'
+  const group = groups(noun)
+  const command = (verb === undefined ? group : group.command(verb, { isDefault })).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
@@ -133,6 +135,7 @@ const camel = (flag: string) =>
 
 async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
+  if (operation.name === 'land.add') input['id'] ??= context.env['LEASEHOLD_TASK']
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   const abort = new AbortController()
   const stop = () => abort.abort()

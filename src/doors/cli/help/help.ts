@@ -50,6 +50,14 @@ Examples:
   leasehold task edit 42 --version 3 --title "Write the new parser"
   leasehold task explain 42                       why is it not running?`,
   },
+  land: {
+    about: 'Bring branches into their target: checked, in order, one after the other.',
+    examples: `
+Examples:
+  leasehold land 42                               what is in review
+  leasehold land feature/login --onto main --project web
+  leasehold land list                             what waits, and why`,
+  },
   queue: {
     about: 'Hand tasks to agents that Leasehold starts itself, one at a time per user.',
     examples: `
@@ -263,6 +271,16 @@ Examples:
   leasehold queue add - --project web --user alice --priority 8 < prompt.md
   leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
   leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
+  'land.add': `
+What is in review is brought up to date with its target, checked by the command that config.json
+names, and made part of the target: one after the other, first come, first served. If it conflicts
+or its check fails, nothing changes, and its task comes back with the reason (docs/landing.md).
+
+Examples:
+  leasehold land 42
+  leasehold land feature/login --onto main --project web
+  leasehold land list                             what waits, and why
+  leasehold land show L7                          with the end of what its check said`,
   'queue.status': `
 Shows waiting tasks by user, slots in use, and who is busy with what, since when. A user is busy
 while one of their tasks runs; their other tasks wait. Why one waits: leasehold task explain ID`,

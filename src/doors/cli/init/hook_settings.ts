@@ -12,10 +12,10 @@ export interface HookEntry {
 }
 
 /**
- * How an agent's settings hold hooks: in groups with a matcher each, as plain lists of commands, or
- * as lists of commands that say so.
+ * How an agent's settings hold hooks: in groups with a matcher each, as plain lists of commands, as
+ * lists of commands that say so, or as commands and nothing else.
  */
-export type HookShape = 'groups' | 'plain' | 'typed'
+export type HookShape = 'groups' | 'plain' | 'typed' | 'bare'
 
 interface HookSettings {
   path: string
@@ -28,7 +28,7 @@ interface HookSettings {
   allow?: string[]
 }
 
-const OURS = /\bleasehold hook [a-z]+ [a-z-]+/
+const OURS = /\bleasehold hook [a-z]+ [a-z_-]+/i
 const isOurs = (handler: unknown) =>
   isObject(handler) && typeof handler['command'] === 'string' && OURS.test(handler['command'])
 
@@ -101,6 +101,7 @@ function putEvent(json: JsonText, wanted: HookEntry, shape: HookShape): void {
 
 function entryOf({ matcher, command, timeout }: HookEntry, shape: HookShape): object {
   const filter = matcher === undefined ? {} : { matcher }
+  if (shape === 'bare') return { command }
   if (shape === 'plain') return { command, timeout, ...filter }
   if (shape === 'typed') return { type: 'command', command, timeout }
   return { ...filter, hooks: [{ type: 'command', command, timeout }] }

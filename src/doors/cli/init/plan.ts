@@ -10,6 +10,7 @@ import {
   findAgents,
   findUnguarded,
   isOnPath,
+  UNSEEN,
 } from './agents.ts'
 import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, insidePath, isSame, lookAt } from './files.ts'
@@ -56,6 +57,13 @@ export function planInit(
   for (const agent of known) plugged.delete(agent)
   for (const agent of agents.filter((each) => plugged.has(each))) {
     notes.push(`${FACTS[agent].name} has Leasehold as a plugin: its hooks are not written again.`)
+  }
+  const unseen = agents.filter((agent) => UNSEEN.has(agent)).map((agent) => FACTS[agent].name)
+  if (unseen.length > 0) {
+    notes.push(
+      `By documentation only: ${unseen.join(', ')}. Nobody has tried these hooks with the real ` +
+        'program: see once that an edit is refused.',
+    )
   }
   const written = agents.filter((agent) => !plugged.has(agent))
   const changes = changesFor(checkout, partsOf(checkout, written))

@@ -52,6 +52,17 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
   'queue.release_user': ({ user, cancelled }) =>
     `${pc.yellow('released')} user ${user}` +
     (cancelled.length > 0 ? `: cancelled task ${cancelled.join(', ')}` : ''),
+  'land.add': ({ note }) => note,
+  'land.cancel': ({ id }) => `${pc.yellow('cancelled')} landing ${id}`,
+  'land.list': (page) =>
+    pageTable(page, 'Nothing has been landed yet. See: leasehold land --help', {
+      ID: 'id',
+      STATUS: ({ status, position }) => (position === null ? status : `${status} (${position})`),
+      ONTO: ({ target }) => target ?? '(check)',
+      'TASK OR BRANCH': ({ task_id, branch }) => task_id ?? branch,
+      WHY: 'reason',
+    }),
+  'land.get': landingSheet,
   'queue.list': (page) =>
     pageTable(page, NOTHING_WAITS, {
       ID: 'id',
@@ -195,4 +206,21 @@ function runSheet(run: ShownRun): string {
   // An agent that claimed the task itself prints elsewhere.
   const output = run.dispatcher === null ? [] : [pc.dim(`  output: leasehold runs logs ${run.id}`)]
   return [pc.bold(`${run.id}  ${run.title ?? ''}`), ...facts, ...output].join('\n')
+}
+
+function landingSheet(landing: AnswerOf<'land.get'>): string {
+  const { id, status, target, branch, task_id, commit, position, reason, paths, output } = landing
+  const place = position === null ? '' : `, number ${position} in line`
+  const head = pc.bold(`${id}  ${target === null ? 'check' : `onto ${target}`}`)
+  const facts = factLines([
+    ['status', `${status}${place}`],
+    ['task', task_id],
+    ['branch', branch],
+    ['commit', commit],
+    ['why', reason],
+    ['paths', paths.join(', ')],
+    ['asked', `${clock(landing.asked_at)} by ${landing.asked_by}`],
+    ['ended', clock(landing.ended_at)],
+  ])
+  return [head, ...facts, ...(output ? ['', output] : [])].join('\n')
 }

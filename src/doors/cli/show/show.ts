@@ -68,7 +68,7 @@ const PRINTERS: ByAnswer<string> = {
       ASSIGNEE: 'assignee',
       TITLE: 'title',
     }),
-  'task.claim': claimLine,
+  'task.claim': ({ claims, ...one }) => (claims?.length ? claims : [one]).map(claimLine).join('\n'),
   'task.status': claimLine,
   'task.update': (task) => `${pc.green('changed')} task ${task.id}, now version ${task.version}`,
   'task.explain': explained,
@@ -174,7 +174,9 @@ function taskSheet(task: ShownTask): string {
   return [head, ...factLines(facts), ...(task.body ? ['', task.body] : [])].join('\n')
 }
 
-function claimLine({ task, lease, run }: AnswerOf<'task.claim' | 'task.status'>): string {
+function claimLine(claim: AnswerOf<'task.status'>): string {
+  const { task, lease, run, note } = claim
+  if (note !== undefined) return note
   if (!task) return 'Nothing is ready. See why: leasehold task list, leasehold task explain ID'
   if (!lease) return `task ${task.id} is now ${coloured(task.status)}`
   const times = `fence ${pc.bold(String(lease.fence))}, until ${clock(lease.expires_at)}`

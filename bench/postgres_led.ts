@@ -1,0 +1,78 @@
+import * as z from 'zod/mini'
+import type { Claim } from '../src/core/tasks/claim.ts'
+import { Leading } from '../src/daemon/leading.ts'
+import { call } from '../src/operations/call.ts'
+import { field, type Operation, writeOperation } from '../src/operations/operation.ts'
+import { LeaderFollower } from '../src/reach/leader.ts'
+import type { Store } from '../src/stores/writer/store.ts'
+import { callerOf } from './claims.ts'
+import { claimOf, claimWith, complete, type Kind } from './postgres_claims.ts'
+
+const VERSION = 'bench'
+const LOOK_MS = 20
+
+const common = { refuses: [], doc: '', output: () => z.unknown(), touches: () => [] }
+
+/** What direct callers decide, as operations: so it can be sent. */
+function operationsFor(kind: Kind) {
+  const claim = writeOperation({
+    ...common,
+    name: 'bench.claim',
+    input: {},
+    decide: (view, _, caller): unknown => claimOf(kind)(view, caller) ?? null,
+  })
+  const done = writeOperation({
+    ...common,
+    name: 'bench.complete',
+    input: { claim: field(() => z.unknown(), '') },
+    decide: (view, input, caller): unknown => {
+      complete(view, kind, input.claim as Claim, caller)
+      return null
+    },
+  })
+  return { claim, done }
+}
+
+/** `postgres_led KIND URL CALLERS WINDOW_MS NUMBER`: number 0 leads, the others follow it. */
+export function claimLed(args: string[]): Promise<void> {
+  return claimWith(args, async (store, kind, number) => {
+    const { claim, done } = operationsFor(kind)
+    const all = [claim, done] as unknown as Operation[]
+    const operations = new Map(all.map((each) => [each.name as string, each]))
+    const end = number === 0 ? await lead(store, operations) : await follow(store)
+    return {
+      claim: async (caller) => (await call(store, claim, {}, caller)) as Claim | null,
+      complete: (caller, { task, lease }) => {
+        const named = { id: task.id, title: task.title, body: task.body, user: task.user }
+        const { project, priority, group } = task
+        const said = { ...named, project, priority, group }
+        return call(store, done, { claim: { task: said, lease: { fence: lease.fence } } }, caller)
+      },
+      end,
+    }
+  })
+}
+
+async function lead(store: Store, operations: ReadonlyMap<string, Operation>) {
+  const listen = () => ({ host: '127.0.0.1', port: 0 })
+  const leading = new Leading(store, { listen, version: VERSION, say: console.error, operations })
+  await leading.start()
+  return async () => {
+    await leading.stop()
+    leading.follower.close()
+    await store.close()
+  }
+}
+
+async function follow(store: Store) {
+  const follower = new LeaderFollower(store, VERSION)
+  store.leader = follower
+  while (!follower.isLed) {
+    await follower.decide({ operation: '', input: {}, caller: callerOf(0) }, async () => undefined)
+    await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
+  }
+  return async () => {
+    follower.close()
+    await store.close()
+  }
+}

@@ -1,0 +1,174 @@
+import type { Caller } from '../caller.ts'
+import { lockOf } from '../locks/lease.ts'
+import { isFree } from '../locks/standing.ts'
+import { shortLine } from '../one_line.ts'
+import { failOnce, statusAfter } from '../queue/dispatch.ts'
+import type { Task } from '../rows.ts'
+import { setStatus } from '../tasks/move.ts'
+import { putTask } from '../tasks/ready.ts'
+import type { View } from '../view.ts'
+import { getLanding } from './ask.ts'
+import type { Landing } from './rows.ts'
+
+/**
+ * What a lander does with landings. Each of these is decided in a transaction that begins with a
+ * look at the lander's own fence: one that was succeeded changes nothing here.
+ */
+
+const REASON_MAX = 500
+
+export interface Turn {
+  project: string
+  fence: number
+  max: number
+}
+
+/** Those of a project that a former lander had taken: they may or may not be landed. */
+export const takenBefore = (view: View, project: string, fence: number): Landing[] =>
+  [...view.scan('landings_open', project)].filter(
+    (each) => each.status === 'landing' && each.fence !== fence,
+  )
+
+/** A landing as one lander has it: the one that is asked for, if that is so still. */
+export type Taken = Pick<Landing, 'id' | 'fence'>
+
+function stillTaken(view: View, { id, fence }: Taken): Landing | undefined {
+  const landing = getLanding(view, id)
+  return landing.status === 'landing' && landing.fence === fence ? landing : undefined
+}
+
+/** Gives a landing back to the line, in its old place; `reason`: why it waits, beside its turn. */
+export function putBack(view: View, taken: Taken, reason: string | null = null): void {
+  const landing = stillTaken(view, taken)
+  if (!landing) return
+  const again = { status: 'waiting', fence: null, base: null, candidate: null } as const
+  view.put('landing', { ...landing, ...again, reason: reason && shortLine(reason, REASON_MAX) })
+}
+
+/**
+ * Takes the first landings of a project that are for one target, in order. What is not in review
+ * any more is not landed; a task whose command still runs waits for its end.
+ */
+export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] {
+  const taken: Landing[] = []
+  for (const landing of [...view.scan('landings_open', turn.project)]) {
+    if (taken.length === turn.max) break
+    if (landing.status !== 'waiting' || isWithdrawn(view, landing, caller)) continue
+    if (landing.task_id !== null && !isFree(view, lockOf(landing.task_id))) continue
+    const [first] = taken
+    // What is only checked has a tree of its own: there is nothing to put on top of each other.
+    if (first && (first.target !== landing.target || first.target === null)) break
+    const now = { ...landing, status: 'landing' as const, fence: turn.fence, reason: null }
+    view.put('landing', now)
+    taken.push(now)
+  }
+  return taken
+}
+
+function isWithdrawn(view: View, landing: Landing, caller: Caller): boolean {
+  if (landing.task_id === null) return false
+  const task = view.get('task', landing.task_id)
+  if (task?.status === 'review') return false
+  endLanding(
+    view,
+    landing,
+    'cancelled',
+    { reason: `its task is ${task?.status ?? 'gone'}` },
+    caller,
+  )
+  return true
+}
+
+export interface LandingEnd {
+  reason?: string
+  paths?: string[]
+  output?: string | null
+  commit?: string | null
+}
+
+function endLanding(
+  view: View,
+  landing: Landing,
+  status: 'landed' | 'returned' | 'cancelled',
+  end: LandingEnd,
+  caller: Caller,
+): Landing {
+  const { reason = null, paths = [], output = null, commit = landing.commit } = end
+  const ended: Landing = {
+    ...landing,
+    ...{ status, reason, paths, output, commit },
+    ended_at: view.at,
+  }
+  view.put('landing', ended)
+  const about = { agent: caller.agent, lock: null, task: landing.task_id }
+  const said = { landing: landing.id, reason: reason ?? '' }
+  const { target } = landing
+  const fence = landing.fence ?? 0
+  if (status === 'landed') {
+    const data = { landing: landing.id, target, commit: commit ?? '', fence }
+    view.record({ type: 'landing.landed', ...about, data })
+  } else if (status === 'returned') {
+    view.record({ type: 'landing.returned', ...about, data: { ...said, paths } })
+  } else view.record({ type: 'landing.cancelled', ...about, data: said })
+  return ended
+}
+
+export interface Proposed extends Taken {
+  commit: string
+  base: string | null
+  candidate: string
+}
+
+/**
+ * Writes down what the target is about to become, before it does: a successor can tell then whether
+ * it did. Returns those that are not wanted any more; if there are any, nothing is to be moved.
+ */
+export function proposeLandings(view: View, proposed: Proposed[], caller: Caller): string[] {
+  const gone = proposed.filter((each) => {
+    const landing = stillTaken(view, each)
+    return !landing || isWithdrawn(view, landing, caller)
+  })
+  if (gone.length > 0) return gone.map(({ id }) => id)
+  for (const said of proposed) view.put('landing', { ...getLanding(view, said.id), ...said })
+  return []
+}
+
+/** The target has it now: its task is done, and says by which commit. */
+export function markLanded(view: View, taken: Taken, commit: string, caller: Caller): void {
+  const landing = stillTaken(view, taken)
+  if (!landing) return
+  endLanding(view, landing, 'landed', { commit }, caller)
+  const task = landing.task_id === null ? undefined : view.get('task', landing.task_id)
+  // Somebody may have put it back while the target was moved; what has been landed is done.
+  const isWaiting = task?.status === 'todo' && task.lock_fence === null
+  if (!task || !(task.status === 'review' || isWaiting)) return
+  const { returned: _, ...metadata } = task.metadata
+  const proof = { commit, landing: landing.id, onto: landing.target }
+  const proved = putTask(view, task, { ...task, metadata: { ...metadata, proof } })
+  setStatus(view, proved, 'done', caller, undefined, true)
+}
+
+/**
+ * It cannot be landed: nothing has changed in git, and its task comes back with the reason. An
+ * enqueued one is tried again while its retries last.
+ */
+export function returnLanding(view: View, taken: Taken, end: LandingEnd, caller: Caller): void {
+  const landing = stillTaken(view, taken)
+  if (!landing) return
+  const reason = shortLine(end.reason ?? '', REASON_MAX)
+  endLanding(view, landing, 'returned', { ...end, reason }, caller)
+  const task = landing.task_id === null ? undefined : view.get('task', landing.task_id)
+  if (task?.status !== 'review') return
+  const returned = `${reason} (landing ${landing.id})`
+  const told = putTask(view, task, { ...task, metadata: { ...task.metadata, returned } })
+  setStatus(view, task.queue ? failOnce(view, told) : told, backTo(task), caller)
+}
+
+const backTo = (task: Task) => (task.queue ? statusAfter(task, false) : 'todo')
+
+/** What the next one who works on a task is told of the last who did. */
+export function returnedNote({ metadata }: Task): string {
+  const { returned } = metadata
+  if (typeof returned !== 'string') return ''
+  return `\n\nWhat was done before came back, and nothing of it is landed yet: ${returned}\n`
+}

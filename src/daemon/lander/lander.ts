@@ -1,0 +1,352 @@
+import { isEnding, type Event } from '../../core/event.ts'
+import type { Landing } from '../../core/landing/rows.ts'
+import {
+  type LandingEnd,
+  markLanded,
+  type Proposed,
+  proposeLandings,
+  putBack,
+  returnLanding,
+  takeLandings,
+  takenBefore,
+} from '../../core/landing/turn.ts'
+import { endsLease } from '../../core/refusal.ts'
+import type { View } from '../../core/view.ts'
+import type { Repository } from '../../machine/git.ts'
+import { sha256 } from '../../machine/digest.ts'
+import { host } from '../../machine/process.ts'
+import type { Store } from '../../stores/writer/store.ts'
+import type { LandConfig } from '../config/schema.ts'
+import { allowedOf } from '../dispatch/launch.ts'
+import { Elected } from '../elected.ts'
+import { Role } from '../role.ts'
+import { step } from '../steps.ts'
+import { type Checked, runCheck } from './check.ts'
+import { findSource } from './source.ts'
+import { Term } from './term.ts'
+
+export interface LandedProject {
+  name: string
+  /** Its own folder. */
+  path: string
+  land: LandConfig
+}
+
+export interface LanderOptions {
+  repository: Repository
+  projects: LandedProject[]
+  /** Where its trees are; it exists, and this is its real path. */
+  folder: string
+  env: NodeJS.ProcessEnv
+  say: (sentence: string) => void
+}
+
+/** A landing whose commit is known; `top` is what the target would be with it. */
+interface Ready {
+  landing: Landing
+  commit: string
+  top?: string
+}
+
+/** What is in the way outside of the store is looked at again by itself, less and less often. */
+const AGAIN_MS = 500
+const AGAIN_MS_MAX = 30_000
+const KNOWN_MAX = 200
+
+/**
+ * Lands what waits for the targets of one repository: brings it up to date, checks it, moves the
+ * target. It may die at any time: its successor finds by git what was landed.
+ */
+export class Lander {
+  private readonly role: Role
+  private readonly elected: Elected
+  private term: Term | undefined
+  private ending = new AbortController()
+  private working: Promise<void> | undefined
+  private again = false
+  private again_ms = AGAIN_MS
+  private timer: NodeJS.Timeout | undefined
+  private forget = () => {}
+  /** What commits on top of others became, and what checks said of them: nothing is done twice. */
+  private readonly tops = new Map<string, string>()
+  private readonly checked = new Map<string, Checked>()
+
+  constructor(
+    private readonly store: Store,
+    private readonly options: LanderOptions,
+  ) {
+    const { common } = options.repository
+    this.role = new Role(store, `leasehold:lander:${host}:${sha256(common).slice(0, 16)}`, 'lander')
+    const duty = { begin: () => this.begin(), end: () => this.end() }
+    this.elected = new Elected(store, this.role, duty, options.say)
+  }
+
+  start(): Promise<void> {
+    return this.elected.startOrStandBy()
+  }
+
+  stop(): Promise<void> {
+    return this.elected.stop()
+  }
+
+  private async begin(): Promise<void> {
+    this.ending = new AbortController()
+    this.forget = this.store.onCommit((events) => events.some(mayLand) && this.wake())
+    this.wake()
+  }
+
+  private async end(): Promise<void> {
+    this.ending.abort()
+    this.forget()
+    clearTimeout(this.timer)
+    await this.working
+    await this.term?.end().catch(() => undefined)
+    this.term = undefined
+  }
+
+  private get isActive(): boolean {
+    return !this.ending.signal.aborted
+  }
+
+  private wake(): void {
+    this.again = true
+    this.working ??= this.work().finally(() => (this.working = undefined))
+  }
+
+  private wakeLater(): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.isActive && this.wake(), this.again_ms).unref()
+    this.again_ms = Math.min(this.again_ms * 2, AGAIN_MS_MAX)
+  }
+
+  private async work(): Promise<void> {
+    while (this.isActive && this.again) {
+      this.again = false
+      try {
+        for (const project of this.options.projects) while (await this.turn(project));
+      } catch (error) {
+        if (!this.isActive) return
+        // Another has begun: its election tells this one to stand by.
+        if (!endsLease(error)) this.options.say(`lander: ${(error as Error).message}`)
+        this.wakeLater()
+      }
+    }
+  }
+
+  /** For a write that only the lander of today may make. */
+  private write<T>(decide: (view: View) => T): Promise<T> {
+    return this.store.write((view) => {
+      this.role.check(view)
+      return decide(view)
+    })
+  }
+
+  /** Takes what is first in line, and sees it through. False when nothing waits that could go. */
+  private async turn(project: LandedProject): Promise<boolean> {
+    if (!this.isActive) return false
+    const { name, land } = project
+    const term = await this.termNow()
+    const open = await this.store.read((view) => [...view.scan('landings_open', name)])
+    if (open.length === 0) return false
+    for (const { target } of open) if (target !== null) await term.begin(target, land.remote)
+    await this.settleFormer(project, term)
+    const ask = { project: name, fence: term.fence, max: land.together }
+    const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
+    step('lander:taken')
+    const blocked = await this.settle(project, term, await this.ready(project, taken)).catch(
+      async (error: Error) => {
+        const why = endsLease(error) ? null : error.message
+        await this.write((view) => taken.forEach((each) => putBack(view, each, why)))
+        throw error
+      },
+    )
+    if (blocked) this.wakeLater()
+    else if (taken.length > 0) this.again_ms = AGAIN_MS
+    return taken.length > 0 && !blocked
+  }
+
+  /** The term of the lease that this process has now: it may have lost one and got another. */
+  private async termNow(): Promise<Term> {
+    const { repository, folder } = this.options
+    if (this.term && this.term.fence !== this.role.fence) await this.term.end()
+    if (this.term?.fence === this.role.fence) return this.term
+    return (this.term = new Term(repository.top, folder, this.role.name, this.role.fence))
+  }
+
+  /** What a lander before had taken is landed if git says so, and else in line again. */
+  private async settleFormer({ name, land }: LandedProject, term: Term): Promise<void> {
+    const former = await this.store.read((view) => takenBefore(view, name, term.fence))
+    for (const each of former) {
+      const { target, candidate, base } = each
+      const isLanded =
+        target !== null && candidate && (await term.contains(target, land.remote, candidate))
+      if (isLanded && land.remote === null && base) await term.follow(target, base)
+      await this.write((view) => {
+        if (isLanded) markLanded(view, each, candidate, this.role.caller)
+        else putBack(view, each)
+      })
+    }
+  }
+
+  /** Those that have something to land; the others come back. */
+  private async ready({ path, land }: LandedProject, taken: Landing[]): Promise<Ready[]> {
+    const ready: Ready[] = []
+    for (const landing of taken) {
+      const worktree = await this.store.read((view) => lastWorktree(view, landing))
+      const source = await findSource({ landing, worktree, folder: path, remote: land.remote })
+      if ('commit' in source) ready.push({ landing, commit: source.commit })
+      else await this.giveBack(landing, source)
+    }
+    return ready
+  }
+
+  private giveBack(landing: Landing, end: LandingEnd): Promise<void> {
+    return this.write((view) => returnLanding(view, landing, end, this.role.caller))
+  }
+
+  private async putBack(some: Ready[], reason: string | null = null): Promise<void> {
+    await this.write((view) => some.forEach(({ landing }) => putBack(view, landing, reason)))
+  }
+
+  /**
+   * Stacks landings in their order, checks the whole once, and moves the target to its top. If the
+   * check fails, the halves are tried: what fails alone comes back. True when something outside of
+   * the store is in the way.
+   */
+  private async settle(project: LandedProject, term: Term, all: Ready[]): Promise<boolean> {
+    const [first] = all
+    if (!first) return false
+    const { target } = first.landing
+    if (target === null) return this.checkAlone(project, term, first)
+    const base = await term.tip(target, project.land.remote)
+    const stack = await this.stack(project, term, base, all)
+    const top = stack.at(-1)?.top
+    if (top === undefined) return false
+    const { failed, output } = await this.check(project, term, top)
+    if (!this.isActive) {
+      await this.putBack(stack)
+      return false
+    }
+    if (failed === null) return this.land(project, term, base, stack)
+    if (stack.length === 1) {
+      await this.giveBack(stack[0]!.landing, { reason: failed, output })
+      return false
+    }
+    const half = Math.ceil(stack.length / 2)
+    const blocked = await this.settle(project, term, stack.slice(0, half))
+    if (!blocked) return this.settle(project, term, stack.slice(half))
+    await this.putBack(stack.slice(half))
+    return true
+  }
+
+  private async checkAlone(project: LandedProject, term: Term, one: Ready): Promise<boolean> {
+    const { landing, commit } = one
+    const { failed, output } = await this.check(project, term, commit)
+    if (!this.isActive) await this.putBack([one])
+    else if (failed !== null) await this.giveBack(landing, { reason: failed, output })
+    else await this.write((view) => markLanded(view, landing, commit, this.role.caller))
+    return false
+  }
+
+  /**
+   * One on top of the other. The first that conflicts comes back if nothing is under it but the
+   * target; else it waits until what is under it has been settled, and those behind it with it.
+   */
+  private async stack(project: LandedProject, term: Term, base: string, all: Ready[]) {
+    const stack: Ready[] = []
+    let under = base
+    for (const [i, one] of all.entries()) {
+      const { landing, commit } = one
+      const put = await this.put(project, term, under, one)
+      if ('top' in put) {
+        stack.push({ landing, commit, top: put.top })
+        under = put.top
+      } else if (stack.length > 0) {
+        await this.putBack(all.slice(i))
+        break
+      } else if ('nothing' in put) {
+        await this.giveBack(landing, { reason: `${landing.target} has all of it already` })
+      } else {
+        const paths = put.conflict
+        const reason = `it conflicts with ${landing.target} in ${paths.join(', ')}`
+        await this.giveBack(landing, { reason, paths, commit })
+      }
+    }
+    return stack
+  }
+
+  private async put({ land }: LandedProject, term: Term, under: string, one: Ready) {
+    const key = `${land.method} ${one.commit} on ${under}`
+    const known = this.tops.get(key)
+    if (known !== undefined) return { top: known }
+    const { branch, task_id } = one.landing
+    const message = `Land ${task_id === null ? branch : `task ${task_id}`}`
+    const put = await term.stack(under, one.commit, land.method, message)
+    if ('top' in put) keep(this.tops, key, put.top)
+    return put
+  }
+
+  private async check({ name, land }: LandedProject, term: Term, top: string): Promise<Checked> {
+    const key = `${name} ${top}`
+    const known = this.checked.get(key)
+    if (known || !land.check) return known ?? { failed: null, output: '' }
+    const cwd = await term.at(top)
+    const { signal } = this.ending
+    const env = allowedOf(this.options.env)
+    const seconds = land.check_seconds
+    const checked = await runCheck({ argv: land.check, cwd, env, seconds, signal })
+    if (!signal.aborted) keep(this.checked, key, checked)
+    return checked
+  }
+
+  /** Moves the target to the top of a stack that passed. True when something is in the way. */
+  private async land(project: LandedProject, term: Term, base: string, stack: Ready[]) {
+    const target = stack[0]!.landing.target!
+    const { remote } = project.land
+    const top = stack.at(-1)!.top!
+    const obstacle = remote === null ? await term.obstacle(target, base, top) : null
+    if (obstacle !== null) {
+      await this.putBack(stack, obstacle)
+      return true
+    }
+    const proposed = stack.map(({ landing: { id, fence }, commit, top: candidate }): Proposed => {
+      return { id, fence, commit, base, candidate: candidate! }
+    })
+    const gone = await this.write((view) => proposeLandings(view, proposed, this.role.caller))
+    if (gone.length > 0) {
+      await this.putBack(stack)
+      return false
+    }
+    step('lander:proposed')
+    const why = `land ${stack.map(({ landing }) => landing.task_id ?? landing.branch).join(', ')}`
+    const moved =
+      remote === null
+        ? await term.move(target, base, top, why)
+        : await term.push(target, remote, base, top)
+    step('lander:moved')
+    if (!moved) {
+      // Somebody else has moved it: all of this is brought up to date once more.
+      await this.putBack(stack)
+      return false
+    }
+    if (remote === null) await term.follow(target, base)
+    await this.write((view) => {
+      for (const each of proposed) markLanded(view, each, each.candidate, this.role.caller)
+    })
+    return false
+  }
+}
+
+/** The one that the last run of a landing's task had. */
+const lastWorktree = (view: View, { task_id }: Landing) =>
+  task_id === null ? undefined : [...view.scan('worktrees_of', task_id)].at(-1)
+
+/** The newest are kept. */
+function keep<T>(known: Map<string, T>, key: string, value: T): void {
+  known.set(key, value)
+  if (known.size > KNOWN_MAX) known.delete(known.keys().next().value!)
+}
+
+/** Something is asked for, or a command has ended whose task was said to be done. */
+const mayLand = (event: Event) =>
+  event.type === 'landing.asked' || event.type === 'run.ended' || isEnding(event)

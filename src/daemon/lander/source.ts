@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs'
+import type { Landing } from '../../core/landing/rows.ts'
+import type { Worktree } from '../../core/rows.ts'
+import { commitOf, gitList, tryGit } from '../../machine/git.ts'
+import { host } from '../../machine/process.ts'
+
+/** The commit that is to be landed, or why there is none. */
+export type Source = { commit: string } | { reason: string; paths?: string[] }
+
+interface SourceAsk {
+  landing: Landing
+  /** The last one of its task. */
+  worktree: Worktree | undefined
+  /** The project's own folder. */
+  folder: string
+  remote: string | null
+}
+
+const PATHS_MAX = 20
+
+/**
+ * What a landing is about. An agent that says "done" may be wrong in many ways: it left changes
+ * uncommitted, committed nothing, or worked on another branch. Then there is nothing to land.
+ */
+export async function findSource(ask: SourceAsk): Promise<Source> {
+  const { landing, worktree, folder } = ask
+  if (landing.branch !== null) return ofBranch(ask, landing.branch)
+  if (worktree) return ofWorktree(ask, worktree)
+  if (landing.target === null) return ofFolder(folder)
+  return {
+    reason: `it has no branch of its own: leasehold land ${landing.task_id} --branch BRANCH`,
+  }
+}
+
+async function ofBranch({ landing, folder, remote }: SourceAsk, branch: string): Promise<Source> {
+  const at = `refs/heads/${branch}`
+  if (remote !== null && !(await commitOf(folder, at))) {
+    await tryGit(folder, ['fetch', '--quiet', remote, `${at}:${at}`])
+  }
+  const commit = await commitOf(folder, at)
+  if (!commit) return { reason: `there is no branch ${branch}` }
+  if (landing.commit !== null && landing.commit !== commit) {
+    return { reason: `branch ${branch} has moved since to ${commit.slice(0, 12)}` }
+  }
+  return { commit }
+}
+
+async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
+  const { branch, base, path } = worktree
+  if (worktree.host !== host) return { reason: `its worktree is on host ${worktree.host}` }
+  const unfinished = existsSync(path) ? await left(path) : undefined
+  if (unfinished) return unfinished
+  const { out } = existsSync(path)
+    ? await tryGit(path, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+    : { out: branch }
+  const source = await ofBranch(ask, branch)
+  if ('commit' in source && source.commit === base) {
+    return { reason: `nothing was committed on ${branch}${elsewhere(out.trim(), branch)}` }
+  }
+  if (out.trim() === branch) return source
+  return { reason: `its worktree is not on its branch ${branch}${elsewhere(out.trim(), branch)}` }
+}
+
+const elsewhere = (now: string, branch: string) =>
+  now === branch ? '' : `: it is on ${now === '' ? 'no branch' : now}`
+
+async function ofFolder(folder: string): Promise<Source> {
+  const unfinished = await left(folder)
+  if (unfinished) return unfinished
+  const commit = await commitOf(folder, 'HEAD')
+  return commit ? { commit } : { reason: `${folder} has no commit` }
+}
+
+/** What is not committed, ignored files aside. */
+async function left(path: string): Promise<{ reason: string; paths: string[] } | undefined> {
+  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'])
+  const paths = entries.map((entry) => entry.slice(3))
+  if (paths.length === 0) return undefined
+  const some = paths.slice(0, PATHS_MAX)
+  const more = paths.length > some.length ? ` and ${paths.length - some.length} more` : ''
+  return { reason: `changes were left uncommitted: ${some.join(', ')}${more}`, paths: some }
+}

@@ -1,0 +1,139 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { Json } from '../doors/serving.ts'
+import { until } from '../support/processes.ts'
+import { shareDashboard } from './served.ts'
+import { expectSeen, signIn, visit } from './signed_in.ts'
+
+/** What a person does on the page is done in the store. */
+
+const on = shareDashboard(() => ({ projects: {} }))
+
+/** Says yes in the dialog that asks, and waits for what is said of it. */
+async function confirm(page: Page, verb: string, said: RegExp | string): Promise<void> {
+  await page.getByRole('dialog').getByRole('button', { name: verb }).click()
+  await expectSeen(page.getByText(said))
+}
+
+const statusOf = async (id: string) => (await on.daemon.ok('task.get', { id })).status as string
+
+test('a selection of tasks is cancelled, then retried, and what is refused is named', async () => {
+  const ids = ['many-1', 'many-2', 'many-3']
+  for (const id of ids) {
+    await on.daemon.ok('queue.add', { id, prompt: id, project: 'bulk', user: 'ada' })
+  }
+  await on.daemon.ok('task.create', { id: 'many-over', title: 'Over', project: 'bulk' })
+  await on.daemon.ok('task.claim', { id: 'many-over', agent: 'ada' })
+  await on.daemon.ok('task.status', { id: 'many-over', status: 'done', agent: 'ada' })
+  const { page } = await signIn(on, { expected: /409/ })
+  await visit(page, '#/tasks?as=list&project=bulk')
+  await page.getByRole('button', { name: 'Select all 4' }).click()
+  await page.getByLabel('Select task many-3').uncheck()
+  await expectSeen(page.getByText('3 selected'))
+  await page.getByRole('button', { name: 'Cancel tasks' }).click()
+  await confirm(page, 'Cancel tasks', /2 of 3 tasks; refused: many-over: /)
+  expect(await Promise.all(ids.map(statusOf))).toEqual(['cancelled', 'cancelled', 'todo'])
+  await expectSeen(page.getByRole('button', { name: 'Select all 4' }))
+  await page.getByLabel('Select task many-1').check()
+  await page.getByLabel('Select task many-2').check()
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await confirm(page, 'Retry tasks', '2 of 2 tasks')
+  expect(await Promise.all(ids.map(statusOf))).toEqual(['todo', 'todo', 'todo'])
+})
+
+test('a new task is enqueued for a dispatcher, or added for any agent', async () => {
+  const { page } = await signIn(on)
+  await visit(page, '#/tasks')
+  const add = async (text: string, target: RegExp) => {
+    await page.getByRole('button', { name: 'New task' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What to do').fill(text)
+    const choice = await dialog.getByRole('option', { name: target }).textContent()
+    await dialog.getByRole('combobox').selectOption(choice)
+    await dialog.getByLabel('Project').fill('new')
+    await dialog.getByLabel('User').fill('eve')
+    await dialog.getByLabel('Priority').fill('8')
+    await dialog.getByRole('button', { name: 'Add task' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    return until(`${text} is there`, async () => {
+      const { items } = await on.daemon.ok('task.list', { project: 'new', limit: 100 })
+      return items.find(({ title }: Json) => title === text.split('\n')[0])
+    })
+  }
+  const queued = await add('Paint the door\n\nIn green.', /dispatcher/)
+  const both = { project: 'new', user: 'eve', priority: 8, status: 'todo' }
+  expect(await on.daemon.ok('task.get', { id: queued.id })).toMatchObject({
+    ...both,
+    body: expect.stringContaining('In green.'),
+    queue: expect.anything(),
+  })
+  const free = await add('Oil the hinge', /any agent/)
+  expect(await on.daemon.ok('task.get', { id: free.id })).toMatchObject({ ...both, queue: null })
+})
+
+test('a note is edited on the version that was read, and deleted', async () => {
+  await on.daemon.ok('memory.put', { key: 'door', content: 'It is red.', agent: 'ada' })
+  const { page } = await signIn(on, { expected: /404/ })
+  await visit(page, '#/memory')
+  await page.getByRole('button', { name: /^door/ }).click()
+  const note = page.getByRole('complementary', { name: 'Note door' })
+  await note.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('dialog').getByLabel('What it says').fill('It is green.')
+  await confirm(page, 'Save note', 'door was saved')
+  await expectSeen(note.getByText('It is green.'))
+  expect(await on.daemon.ok('memory.get', { key: 'door' })).toMatchObject({
+    content: 'It is green.',
+    siblings: [],
+  })
+  await note.getByRole('button', { name: 'Delete note' }).click()
+  await confirm(page, 'Delete note', 'door was deleted')
+  const { json } = await on.daemon.post('memory.get', { key: 'door' })
+  expect(json.error.code).toBe('not_found')
+})
+
+test('each part of a conflict is decided for itself', async () => {
+  const text = (port: string, host: string) => `port ${port}\nthe same\nhost ${host}\n`
+  const put = (agent: string, content: string) =>
+    on.daemon.ok('memory.put', { key: 'parts', content, agent })
+  await put('ada', text('80', 'a'))
+  await put('bob', text('8080', 'b'))
+  const { page } = await signIn(on)
+  await visit(page, '#/memory?tab=conflicts')
+  const parts = page.getByRole('list', { name: 'Part by part' }).getByRole('listitem')
+  await expectSeen(parts)
+  expect(await parts.count()).toBe(2)
+  const save = page.getByRole('button', { name: 'Resolve with this text' })
+  await parts.nth(0).getByRole('button', { name: 'What came' }).click()
+  // The other part is not decided yet.
+  expect(await save.isDisabled()).toBe(true)
+  await parts.nth(1).getByRole('button', { name: 'Both' }).click()
+  await save.click()
+  await confirm(page, 'Resolve', 'parts is resolved')
+  const { content } = await on.daemon.ok('memory.get', { key: 'parts' })
+  expect(content).toBe('port 8080\nthe same\nhost a\nhost b\n')
+})
+
+test('a brush over the whole time shows that part of it, and the address keeps it', async () => {
+  await on.daemon.ok('lock.acquire', { name: 'brushed', agent: 'ada', ttl_seconds: 600 })
+  const { page } = await signIn(on)
+  await visit(page, '#/timeline?time=1h')
+  const map = page.getByRole('img', { name: /^The whole time/ })
+  const box = (await map.boundingBox())!
+  const middle = box.y + box.height / 2
+  const at = (part: number) => box.x + 190 + (box.width - 190) * part
+  await page.mouse.move(at(0.25), middle)
+  await page.mouse.down()
+  await page.mouse.move(at(0.4), middle)
+  await page.mouse.move(at(0.5), middle)
+  await page.mouse.up()
+  const partIn = () => /part=(\d+)-(\d+)/.exec(page.url())?.slice(1).map(Number)
+  const [from_ms, to_ms] = await until('the address says which', () => partIn())
+  // A quarter of an hour, which began three quarters of an hour ago.
+  expect(Math.abs((to_ms! - from_ms!) / 60_000 - 15)).toBeLessThan(1)
+  expect(Math.abs((Date.now() - from_ms!) / 60_000 - 45)).toBeLessThan(2)
+  await page.reload()
+  await expectSeen(page.getByRole('img', { name: /^The whole time/ }))
+  expect(partIn()).toEqual([from_ms, to_ms])
+  await page.getByRole('button', { name: 'Now', exact: true }).click()
+  await until('all of it is shown again', () => partIn() === undefined)
+})
