@@ -35,15 +35,18 @@ const rulesOf = ({ rules }: KeeperSpec, { project }: SeenWorktree) =>
 
 /** All whose run is over come to rest; what was kept long enough goes, where it is safe. */
 async function keepAll(entered: Entered, spec: KeeperSpec): Promise<undefined> {
-  const over = entered.items.filter(({ is_over }) => is_over)
   const left: SeenWorktree[] = []
-  for (const tree of over) {
-    const settled = await settleTree(entered, tree, rulesOf(spec, tree))
+  const failed: unknown[] = []
+  // One that cannot be brought to rest keeps none of the others from it.
+  const each = async (trees: SeenWorktree[], work: (tree: SeenWorktree) => Promise<unknown>) => {
+    for (const tree of trees) await work(tree).catch((error: unknown) => failed.push(error))
+  }
+  await each(entered.items, async (tree) => {
+    const settled = tree.is_over && (await settleTree(entered, tree, rulesOf(spec, tree)))
     if (settled) left.push({ ...settled, is_over: true })
-  }
-  for (const tree of dueOf(spec, left)) {
-    await removeWorktree(entered, tree, rulesOf(spec, tree))
-  }
+  })
+  await each(dueOf(spec, left), (tree) => removeWorktree(entered, tree, rulesOf(spec, tree)))
+  if (failed.length > 0) throw failed[0]
 }
 
 /** The oldest first: those that are too old, and those beyond the room that a project has. */
