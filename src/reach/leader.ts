@@ -37,6 +37,8 @@ export class LeaderFollower implements Leader {
   }
 
   decide<T>(asked: SentAsk, direct: () => Promise<T>): Promise<T> {
+    // Of one without a request id nobody could tell, if the leader went away, whether it was done.
+    if (typeof asked.input['request_id'] !== 'string') return direct()
     if (this.link) return this.link.send(asked, direct)
     void this.look()
     return direct()

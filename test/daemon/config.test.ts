@@ -60,6 +60,7 @@ describe('config.json', () => {
         },
         alerts: ALERTS,
         peers: {},
+        resources: {},
       })
       expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
     }
