@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Registered } from '../../src/operations/registry.ts'
-import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { land } from '../../src/core/landing/land.ts'
+import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { repositoryLock } from '../../src/core/queue/worktree.ts'
 import type { GroupRef, Lease } from '../../src/core/rows.ts'
 import type { View } from '../../src/core/view.ts'

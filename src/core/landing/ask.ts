@@ -20,6 +20,14 @@ export function openLandingOf(view: View, task_id: string): Landing | undefined 
   return newest?.ended_at === null ? newest : undefined
 }
 
+/** Why a task that failed came back from landing, unless a later run of it ended otherwise. */
+export function returnedLast(view: View, task: Task): Landing | undefined {
+  const [newest] = view.scan('landings_of', task.id)
+  const run = view.get('run', `${task.id}.${task.attempts}`)
+  if (newest?.status !== 'returned') return undefined
+  return newest.ended_at! >= (run?.ended_at ?? '') ? newest : undefined
+}
+
 /** Puts a branch in line for its target. A task that is in line already keeps its place. */
 export function addLanding(view: View, ask: AskToLand, caller: Caller): Landing {
   const { project, task, target } = ask

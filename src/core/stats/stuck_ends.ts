@@ -3,6 +3,7 @@ import { LOST_MAX } from '../bounds.ts'
 import { quoted } from '../quote.ts'
 import type { Run, Task } from '../rows.ts'
 import { ANY } from '../tasks/ready.ts'
+import { returnedLast } from '../landing/ask.ts'
 import { explainTask } from '../tasks/explain.ts'
 import type { View } from '../view.ts'
 import { about, type Cause, type CauseKind, causeOf, firstRows, listed, many } from './cause.ts'
@@ -39,7 +40,7 @@ function failedCauses(view: View, caller: Caller): Cause[] {
   const groups = new Map<string, Failure[]>()
   for (const task of failed.values()) {
     const run = view.get('run', `${task.id}.${task.attempts}`)
-    const key = `${kindOf(task, run)}:${run?.outcome ?? ''}`
+    const key = `${kindOf(task, run)}:${lastWord(view, { task, run })}`
     const group = groups.get(key)
     if (group) group.push({ task, run })
     else groups.set(key, [{ task, run }])
@@ -83,7 +84,8 @@ function failedCause(
     return firstRows(view.scan('dependents_of', each), 20).rows
   })
   const behind = waiting.length === 0 ? '' : `; ${many(waiting.length, 'task', 'wait')} for that`
-  const last = run?.outcome ? `: ${quoted(run.outcome)}` : ''
+  const said = lastWord(view, { task, run })
+  const last = said === '' ? '' : `: ${quoted(said)}`
   const { sentence, next } = explainTask(view, task.id, caller.agent)
   return causeOf({
     id,
@@ -99,6 +101,10 @@ function failedCause(
     actions: newest.map((each) => again(each.task)),
   })
 }
+
+/** Why it failed: what came back from landing it, else how its last run ended. */
+const lastWord = (view: View, { task, run }: Failure) =>
+  returnedLast(view, task)?.reason ?? run?.outcome ?? ''
 
 const endOf = ({ run, task }: Failure) => run?.ended_at ?? task.updated_at
 

@@ -7,7 +7,7 @@ import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Task } from '../rows.ts'
 import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
-import { openLandingOf, showLanding } from '../landing/ask.ts'
+import { openLandingOf, returnedLast, showLanding } from '../landing/ask.ts'
 import { getTask } from './task.ts'
 import type { View } from '../view.ts'
 
@@ -56,7 +56,8 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
 }
 
 /** What became of saying that it is done, where that has to be proved. */
-function landingOf(view: View, { id, status, metadata }: Task): Reason | undefined {
+function landingOf(view: View, task: Task): Reason | undefined {
+  const { id, status } = task
   const open = status === 'review' ? openLandingOf(view, id) : undefined
   if (open) {
     const { target, position, reason } = showLanding(view, open)
@@ -65,9 +66,10 @@ function landingOf(view: View, { id, status, metadata }: Task): Reason | undefin
     const sentence = `is in review: ${now} (${open.id})${reason ? `; ${reason}` : ''}`
     return { code: 'landing', sentence, details: { landing: open.id, position, reason } }
   }
-  const { returned } = metadata
-  if (status !== 'failed' || typeof returned !== 'string') return undefined
-  return { code: 'ended', sentence: `failed: ${returned}`, details: { status } }
+  const returned = status === 'failed' ? returnedLast(view, task) : undefined
+  if (!returned) return undefined
+  const sentence = `failed: landing ${returned.id} came back with ${quoted(returned.reason ?? '')}`
+  return { code: 'ended', sentence, details: { status, landing: returned.id } }
 }
 
 /** How it ended, and by what: a failed one by its last run, or because too many were lost. */

@@ -45,13 +45,6 @@ export function statementsFor(address: Address) {
       AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
       AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head()}`,
-    findLeader: `SELECT fence, address, secret, host, version FROM ${schema}.leader
-      WHERE address <> ''`,
-    putLeader: `INSERT INTO ${schema}.leader AS l (fence, address, secret, host, version)
-      VALUES ($1, $2, $3, $4, $5) ON CONFLICT (one) DO UPDATE SET fence = excluded.fence,
-      address = excluded.address, secret = excluded.secret, host = excluded.host,
-      version = excluded.version WHERE l.fence < excluded.fence`,
-    clearLeader: `UPDATE ${schema}.leader SET address = '', secret = '' WHERE fence = $1`,
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
@@ -73,8 +66,22 @@ export function statementsFor(address: Address) {
     migrated: `INSERT INTO ${schema}.migration VALUES ($1, clock_timestamp())`,
     firstHead: `INSERT INTO ${schema}.head VALUES (1, 0, 0, 0, 0, $1, '', 0, 0, 0)`,
     firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
+    ...leaderFor(schema),
     ...searchingFor(schema),
     questions: questionsFor(schema),
+  }
+}
+
+/** Where the leader is. */
+function leaderFor(schema: string) {
+  return {
+    findLeader: `SELECT fence, address, secret, host, version FROM ${schema}.leader
+      WHERE address <> ''`,
+    putLeader: `INSERT INTO ${schema}.leader AS l (fence, address, secret, host, version)
+      VALUES ($1, $2, $3, $4, $5) ON CONFLICT (one) DO UPDATE SET fence = excluded.fence,
+      address = excluded.address, secret = excluded.secret, host = excluded.host,
+      version = excluded.version WHERE l.fence < excluded.fence`,
+    clearLeader: `UPDATE ${schema}.leader SET address = '', secret = '' WHERE fence = $1`,
   }
 }
 

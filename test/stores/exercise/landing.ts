@@ -98,6 +98,20 @@ export function exerciseLanding(begin: Begin): void {
       expect(sentence).toContain('conflict in a.txt')
     })
 
+    test('explains a failure by what came last: a landing, or a later run', async (s) => {
+      await say(s)
+      await finished(s, 'a', { retries: 1 })
+      const [landing] = await take(s)
+      const end = { reason: 'conflict in a.txt', paths: ['a.txt'] }
+      await s.store.write((view) => returnLanding(view, landing!, end, lander))
+      s.machine.advance(1_000)
+      await s.begun('a')
+      await s.end('a', 3)
+      const { sentence } = await s.store.read((view) => explainTask(view, 'a', 'ada'))
+      expect(sentence).toContain('exit 3')
+      expect(sentence).not.toContain('conflict')
+    })
+
     test('gives a task that an agent took by itself back to todo', async (scene) => {
       await say(scene)
       await scene.verbs.add('x', ada, { id: 'a', project: 'web' })
