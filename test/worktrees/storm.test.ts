@@ -189,7 +189,12 @@ async function play(enough: number, plant?: string) {
       await eventually('all are removed', async () => (await atRest()) && trees.length === 0)
       await killAll([all.daemon.running.pid])
     }
-    await eventually('keepers are gone', () => all.processes().length === 0, 60_000)
+    // Those that stopped themselves at a step when the storm was over would stay for ever.
+    await killAll(all.stopped())
+    const alive = () => all.processes().map((pid) => `${pid} ${argvOf(pid)}`)
+    await eventually('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
+      throw new Error(`${error.message}: ${alive().join(', ')}`)
+    })
     const words = all.read('ledger').split('\n').filter(Boolean)
     const kept = reachable(repo, trees)
     const lost = words.filter((word) => !kept.includes(`${word}\n`))
