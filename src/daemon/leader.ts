@@ -182,9 +182,6 @@ class Follower {
 function saidOf(error: unknown): LeaderFrame {
   // A bug of ours is for the follower's own log: there the same will happen again.
   if (!(error instanceof Refusal)) return { yours: true }
-  if (error.details['outcome'] === 'unknown') {
-    return { refusal: error, unknown: true, trouble: true }
-  }
   const trouble = isRefusal(error, 'unavailable') || isRefusal(error, 'damaged')
   return trouble ? { yours: true, trouble } : { refusal: error }
 }

@@ -9,6 +9,7 @@ import { sightOf } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
 import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { View } from '../core/view.ts'
+import { uniqueId } from '../machine/digest.ts'
 import type { SentAsk } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
@@ -124,7 +125,9 @@ function change<F extends Fields, O>(
 ): Promise<Settled<O>> {
   const turn = usedBy(caller)?.turn
   const request = requestOf(operation.name, input, caller)
-  const decide = decisionOf(operation, input, caller, request)
+  // A leader may go away before it answers: what it is sent has an id, to be asked again under.
+  const sent = request || !store.leader?.isLed ? input : { ...input, request_id: uniqueId() }
+  const decide = decisionOf(operation, sent, caller, request)
   const timed: typeof decide = (view, ticket_id) => {
     if (!turn) return decide(view, ticket_id)
     try {
@@ -138,8 +141,8 @@ function change<F extends Fields, O>(
     const direct = () =>
       store.write((view) => timed(view, ticket_id), operation.reads?.(input, caller))
     if (!store.leader) return direct()
-    const sent = { operation: operation.name, input, caller, ticket_id }
-    const decided = store.leader.decide(sent, direct)
+    const asked = { operation: operation.name, input: sent, caller, ticket_id }
+    const decided = store.leader.decide(asked, direct)
     return turn ? decided.finally(() => turn.end()) : decided
   }
   const claim = ask as () => Promise<Settled<O>>

@@ -37,14 +37,12 @@ export class LeaderFollower implements Leader {
   }
 
   decide<T>(asked: SentAsk, direct: () => Promise<T>): Promise<T> {
+    if (!this.link) void this.look()
     // Of one without a request id nobody could tell, if the leader went away, whether it was done.
-    if (typeof asked.input['request_id'] !== 'string') return direct()
-    if (this.link) return this.link.send(asked, direct)
-    void this.look()
+    else if (typeof asked.input['request_id'] === 'string') return this.link.send(asked, direct)
     return direct()
   }
 
-  /** Whether asks are sent elsewhere now. */
   get isLed(): boolean {
     return this.link !== undefined
   }

@@ -10,15 +10,16 @@ const SILENT_MS = 1_500
 const STUCK_MS = 2_000
 
 interface Open {
-  /** Whether it takes effect once, however often it is asked. */
-  isOnce: boolean
   sent_ms: number
   resolve: (answer: unknown) => void
   reject: (why: unknown) => void
   direct: () => Promise<unknown>
 }
 
-/** An open connection to a leader that has proved itself, and the asks that are under way there. */
+/**
+ * An open connection to a leader that has proved itself, and the asks that are under way there.
+ * Each has a request id: what the leader does not answer is asked elsewhere, and takes effect once.
+ */
 export class LeaderLink {
   /** Whether more may be sent. One that is not used any more is closed with its last answer. */
   isUsed = true
@@ -43,10 +44,9 @@ export class LeaderLink {
       const sent_ms = performance.now()
       // While nothing was asked, nothing was to be heard.
       if (this.open.size === 0) this.lines.heard_ms = sent_ms
-      const isOnce = typeof asked.input['request_id'] === 'string'
       const answer = resolve as Open['resolve']
       const id = (this.last += 1)
-      this.open.set(id, { isOnce, sent_ms, resolve: answer, reject, direct })
+      this.open.set(id, { sent_ms, resolve: answer, reject, direct })
       // What counts for the token is counted here.
       this.say({ id, ...asked, caller: { ...caller, uses: undefined } })
     })
@@ -78,7 +78,7 @@ export class LeaderLink {
     if (!asked) return
     this.open.delete(id)
     if (rest.trouble) this.retire()
-    if (rest.yours || (rest.unknown && asked.isOnce)) asked.resolve(asked.direct())
+    if (rest.yours) asked.resolve(asked.direct())
     else if (refusal) asked.reject(Refusal.from(refusal, 500))
     else {
       this.hasAnswered = true
@@ -99,11 +99,9 @@ export class LeaderLink {
     this.say({})
   }
 
-  /** What takes effect once is asked elsewhere; of the rest only the leader can tell. */
   private giveUp(): void {
     this.retire()
     for (const [id, asked] of this.open) {
-      if (!asked.isOnce) continue
       this.open.delete(id)
       this.say({ drop: id })
       asked.resolve(asked.direct())
@@ -118,18 +116,7 @@ export class LeaderLink {
   private lose(): void {
     clearInterval(this.timer)
     this.retire()
-    for (const { isOnce, resolve, reject, direct } of this.open.values()) {
-      if (isOnce) resolve(direct())
-      else reject(lost())
-    }
+    for (const { resolve, direct } of this.open.values()) resolve(direct())
     this.open.clear()
   }
-}
-
-/** As when a connection to the database breaks in the middle of a commit. */
-function lost(): Refusal {
-  return new Refusal('unavailable', 'The server that writes for all went away before it answered', {
-    next: 'Ask again with the same request id: it takes effect once, whichever way this went.',
-    details: { outcome: 'unknown' },
-  })
 }

@@ -22,15 +22,14 @@ export interface Greeting {
 export type FollowerFrame = Partial<SentAsk> & { id?: number; drop?: number }
 
 /**
- * From the leader, about an ask: its answer, or the refusal that it was. `unknown`: it may have
- * been written or not. `yours`: nothing was decided, and the follower has to; with `trouble`, send
- * no more. Without an id: a sign of life, or that the leader is about to be gone.
+ * From the leader, about an ask: its answer, or the refusal that it was. `yours`: the leader has
+ * neither, and the follower decides under the same request id; with `trouble`, send no more.
+ * Without an id: a sign of life, or that the leader is about to be gone.
  */
 export interface LeaderFrame {
   id?: number
   answer?: unknown
   refusal?: unknown
-  unknown?: boolean
   yours?: boolean
   trouble?: boolean
   leaving?: boolean

@@ -130,6 +130,8 @@ export interface SentAsk {
 
 /** What sends asks to the leader of a store; see src/reach/leader.ts. */
 export interface Leader {
+  /** Whether asks are sent elsewhere now. */
+  readonly isLed: boolean
   /** Has `asked` decided there, or by `direct` where nobody there can or will. */
   decide<T>(asked: SentAsk, direct: () => Promise<T>): Promise<T>
 }

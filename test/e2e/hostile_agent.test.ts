@@ -71,7 +71,7 @@ async function furnish({ daemon }: Dispatching, store: Store): Promise<Json> {
   const { name, fence: daemon_fence } = items.find((each: Json) => each.name === 'leasehold:daemon')
   const run = await until('bob’s run has begun', async () => {
     const found = await daemon.post('run.get', { id: 'bob-busy.1' })
-    return found.json.started_at && found.json
+    return found.json.begun_at && found.json
   })
   return {
     lock,

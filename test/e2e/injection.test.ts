@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { argvOf, type Dispatching, dispatching, environ } from '../support/dispatching.ts'
@@ -156,11 +156,19 @@ describe('what cannot be passed on', () => {
   })
 })
 
-/** Every file below a folder. */
-function filesIn(folder: string): string[] {
+/** The files below a folder that hold this text. Files come and go while it looks. */
+function filesWith(text: string, folder: string): string[] {
   return readdirSync(folder, { recursive: true })
     .map((name) => join(folder, String(name)))
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .filter((path) => {
+      try {
+        return readFileSync(path).includes(text)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (['ENOENT', 'EISDIR', 'ENXIO'].includes(code ?? '')) return false
+        throw error
+      }
+    })
 }
 
 describe('secrets', () => {
@@ -186,8 +194,7 @@ describe('secrets', () => {
         .map(Number)
         .filter((pid) => pid > 0)
       const shown = pids.filter((pid) => argvOf(pid).includes(token))
-      const kept = filesIn(all.place.state).filter((path) => readFileSync(path).includes(token))
-      return { shown, kept }
+      return { shown, kept: filesWith(token, all.place.state) }
     }
     expect(look()).toEqual({ shown: [], kept: [] })
     const [runner] = all.runners()
@@ -197,8 +204,7 @@ describe('secrets', () => {
     expect(all.read('env')).not.toContain(SECRET)
     const carriers = all.processes().filter((pid) => environ(pid).includes(SECRET))
     expect(carriers).toEqual([all.daemon.running.pid])
-    const kept = filesIn(all.place.state).filter((path) => readFileSync(path).includes(SECRET))
-    expect(kept).toEqual([])
+    expect(filesWith(SECRET, all.place.state)).toEqual([])
     all.write('go')
     await all.become('ada-1', 'done')
     expect(look()).toEqual({ shown: [], kept: [] })
