@@ -95,19 +95,23 @@ export const spans = readOperation({
   doc: 'Who held or waited for which lock, from when to when, and how it ended; newest end first.',
   input: { lock: onlyLock, by: onlyBy, ...WINDOW },
   output: answers.spans,
-  lookup: (store, input, caller): Promise<EventsFound<LockSpan>> => {
+  lookup: async (store, input, caller) => {
+    // What ends after the walk has begun is found by who asks again from here on.
+    const walked_to = await newestTime(store)
     // What has ended after `to` may have begun before it: the walk begins at the newest.
     const to = timeOf(input.to) ?? '~'
-    return walkBack(store, { ...input, to: undefined }, caller, (event) => {
+    const walked = await walkBack(store, { ...input, to: undefined }, caller, (event) => {
       const span = spanOf(event)
       return span && span.from <= to && isOf(span, input) ? span : undefined
     })
+    return { ...walked, walked_to }
   },
   decide: (view, input, _caller, _ticket, found) => {
-    const { items, next } = found!
+    const { items, next, walked_to } = found!
     const open = input.after === undefined ? [...openSpans(view)] : []
-    const to = timeOf(input.to) ?? view.at
-    const shown = [...open.filter((span) => span.from <= to && isOf(span, input)), ...items]
+    const to = timeOf(input.to) ?? walked_to ?? view.at
+    const isBefore = ({ from }: LockSpan) => input.to === undefined || from <= to
+    const shown = [...open.filter((span) => isBefore(span) && isOf(span, input)), ...items]
     return {
       items: shown.map((span) => withWhose(view, span)),
       next,
@@ -181,6 +185,12 @@ async function walkBack<Item>(
     looked_to = page[0]?.at ?? looked_to
   }
   return end > 0 ? { items, next: String(end + 1), looked_to } : none
+}
+
+async function newestTime(store: Store): Promise<string | undefined> {
+  const { position } = await store.head()
+  const [newest] = position > 0 ? await store.events(position - 1, 1) : []
+  return newest?.at
 }
 
 /** The newest event of `at` or before, by halving: times rise with positions. */

@@ -55,6 +55,25 @@ test('events are found by type, agent and time, also those that no page has load
   expect(looked_to).not.toBeNull()
 })
 
+test('what ends while spans are read is found by who asks again from where they end', async () => {
+  const { machine, store, verbs } = begin()
+  await verbs.take('a', ada, { ttl_ms: 60_000 })
+  machine.advance(1_000)
+  // The walk over the past is done; the release comes before the look at what lasts.
+  let isReleased = false
+  const between = Object.create(store) as typeof store
+  between.read = async (decide) => {
+    if (!isReleased) await verbs.release('a', ada)
+    isReleased = true
+    machine.advance(1_000)
+    return store.read(decide)
+  }
+  const first = await call(between, events.spans, { since_seconds: 60 }, ada)
+  const second = await call(store, events.spans, { from: first.to }, ada)
+  const ends = [...first.items, ...second.items].map(({ ending }) => ending)
+  expect(ends).toEqual(['released'])
+})
+
 test('spans come from the store: ended ones by their end, and those that last', async () => {
   const { machine, store, verbs } = begin()
   const { fence } = await verbs.take('a', ada, { ttl_ms: 60_000 })

@@ -173,6 +173,8 @@ async function play(enough: number, plant?: string) {
     for (let i = 0; plant !== undefined && i < enough; i += 1) await look.add(`p-${i}`, `u${i}`)
     let trees: Json[] = []
     const atRest = async () => {
+      // Who stopped itself at a step keeps others out of the repository for as long as it lives.
+      for (const pid of all.stopped()) signal(pid, 'SIGKILL')
       const { pending, active } = await look.status()
       trees = (await look.ask(list, { limit: 1000 })).items
       const isAtRest = trees.every(({ state, is_over }) => state === 'left' && is_over)
@@ -189,8 +191,6 @@ async function play(enough: number, plant?: string) {
       await eventually('all are removed', async () => (await atRest()) && trees.length === 0)
       await killAll([all.daemon.running.pid])
     }
-    // Those that stopped themselves at a step when the storm was over would stay for ever.
-    await killAll(all.stopped())
     const alive = () => all.processes().map((pid) => `${pid} ${argvOf(pid)}`)
     await eventually('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
       throw new Error(`${error.message}: ${alive().join(', ')}`)
