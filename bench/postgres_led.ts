@@ -42,7 +42,7 @@ export function claimLed(args: string[]): Promise<void> {
     const operations = new Map(all.map((each) => [each.name as string, each]))
     const end = number === 0 ? await lead(store, operations) : await follow(store)
     return {
-      claim: async (caller) => (await call(store, claim, {}, caller)).claim as Claim | null,
+      claim: async (caller) => (await call(store, claim, {}, caller)).claim,
       complete: (caller, { task, lease }) => {
         const named = { id: task.id, title: task.title, body: task.body, user: task.user }
         const { project, priority, group } = task
