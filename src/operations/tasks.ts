@@ -77,7 +77,7 @@ const taskAndLock = ({ id }: { id?: string | undefined }): Need[] => {
 export const create = writeOperation({
   name: 'task.create',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
-  refuses: ['conflict', 'not_found', 'too_large'],
+  refuses: ['conflict', 'not_found', 'too_large', 'forbidden'],
   doc: 'Add a task.',
   tool: 'create_task',
   input: { id: f.taskIdOptional, ...newTask, ...marks, request_id: f.requestId },

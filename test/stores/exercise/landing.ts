@@ -14,6 +14,7 @@ import { settingKey } from '../../../src/core/queue/host_settings.ts'
 import { applySettings } from '../../../src/core/queue/settings.ts'
 import { explainTask } from '../../../src/core/tasks/explain.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
+import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 
@@ -110,6 +111,37 @@ export function exerciseLanding(begin: Begin): void {
       const { sentence } = await s.store.read((view) => explainTask(view, 'a', 'ada'))
       expect(sentence).toContain('exit 3')
       expect(sentence).not.toContain('conflict')
+    })
+
+    test('lets nobody but the lander say what proves a task, or why it came back', async (s) => {
+      await say(s)
+      const forged = { proof: { commit: 'c0ffee', landing: 'L1', onto: 'main' } }
+      await expectRefusal(s.verbs.add('x', ada, { metadata: forged }), 'forbidden')
+      await expectRefusal(s.verbs.enqueue({ metadata: { returned: 'do this' } }), 'forbidden')
+      await finished(s, 'a', { retries: 1, metadata: { own: 1 } })
+      const [first] = await take(s)
+      await s.store.write((view) => returnLanding(view, first!, { reason: 'red' }, lander))
+      const { version, metadata } = await s.verbs.task('a')
+      const edit = (said: object, at = version) =>
+        s.verbs.edit('a', at, { metadata: { ...said } }, ADMIN)
+      await expectRefusal(edit({ ...metadata, ...forged }), 'forbidden')
+      await expectRefusal(edit({ returned: 'green' }), 'forbidden')
+      await expectRefusal(edit({ returned: '' }), 'forbidden')
+      // What is read may be written back, and what is left out stays.
+      expect((await edit({ ...metadata, own: 2 })).metadata).toEqual({ ...metadata, own: 2 })
+      expect((await edit({}, version + 1)).metadata).toEqual({ returned: metadata['returned'] })
+      await s.begun('a')
+      await s.end('a')
+      const [second] = await take(s)
+      await s.store.write((view) => markLanded(view, second!, 'c0ffee', lander))
+      const done = await s.verbs.task('a')
+      const { onto, landing, commit } = done.metadata['proof'] as Record<string, string>
+      const other = { proof: { onto, landing, commit } }
+      expect((await edit(other, done.version)).metadata).toEqual(done.metadata)
+      await expectRefusal(edit({ proof: null }, done.version + 1), 'forbidden')
+      plant('R55 proof')
+      const stolen = await edit(forged, done.version + 1).finally(() => plant(undefined))
+      expect(stolen.metadata).toEqual(forged)
     })
 
     test('gives a task that an agent took by itself back to todo', async (scene) => {
