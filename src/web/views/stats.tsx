@@ -132,17 +132,24 @@ const KINDS = { projects: 'project', users: 'user', agents: 'agent' } as const
 
 function Throughput({ report: { throughput } }: { report: Report }) {
   const rows = (Object.keys(KINDS) as (keyof typeof KINDS)[]).flatMap((kind) =>
-    throughput[kind].map(({ name, ended, failed, run_seconds, ended_series }) => [
-      <>
-        <span class="dim">{KINDS[kind]}</span> {name || '(none)'}
-      </>,
-      ended.toLocaleString(),
-      failed.toLocaleString(),
-      seconds(ended === 0 ? null : run_seconds / ended),
-      <Sparkline values={ended_series} label={`Runs of ${name || 'none'} that ended, over time`} />,
-    ]),
+    throughput[kind].map((each) => {
+      const name = each.name || '(none)'
+      return [
+        <>
+          <span class="dim">{KINDS[kind]}</span> {name}
+        </>,
+        each.claimed.toLocaleString(),
+        <Sparkline values={each.claimed_series} label={`Runs of ${name} that began, over time`} />,
+        each.ended.toLocaleString(),
+        <Sparkline values={each.ended_series} label={`Runs of ${name} that ended, over time`} />,
+        each.failed.toLocaleString(),
+        seconds(each.queue_p50_seconds),
+        seconds(each.queue_p95_seconds),
+        seconds(each.ended === 0 ? null : each.run_seconds / each.ended),
+      ]
+    }),
   )
-  const head = ['', 'ended', 'failed', 'took on average', 'over time']
+  const head = ['', 'began', '', 'ended', '', 'failed', 'waited p50', 'p95', 'took on average']
   return <Table title="Runs by whom" head={head} rows={rows} />
 }
 
