@@ -30,7 +30,7 @@ const worktreeFields = () => ({
   is_over: yes(),
 })
 
-export const worktree = shape(
+const worktree = shape(
   'Worktree',
   'A git worktree of a run. `is_over`: the run that has it has ended.',
   worktreeFields,
