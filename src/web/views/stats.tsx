@@ -149,8 +149,8 @@ function Throughput({ report: { throughput } }: { report: Report }) {
       ]
     }),
   )
-  const head = ['', 'began', '', 'ended', '', 'failed', 'waited p50', 'p95', 'took on average']
-  return <Table title="Runs by whom" head={head} rows={rows} />
+  const head = ['', 'began', '', 'ended', '', 'failed', 'in the queue, p50', 'p95', 'took on average']
+  return <Table title="Runs by whom" class="is-across" head={head} rows={rows} />
 }
 
 function Times({ report }: { report: Report }) {
@@ -227,18 +227,19 @@ interface TableProps {
   title: string
   head: string[]
   rows: preact.ComponentChildren[][]
+  class?: string
 }
 
-function Table({ title, head, rows }: TableProps) {
+function Table({ title, head, rows, class: more }: TableProps) {
   return (
-    <Panel title={title}>
+    <Panel title={title} {...(more && { class: more })}>
       {rows.length === 0 ? (
         <p class="dim pad">Nothing in this time.</p>
       ) : (
         <div class="table-box" tabIndex={0} role="group" aria-label={title}>
           <table>
             <thead>
-              <tr>{head.map((name) => (name ? <th key={name}>{name}</th> : <td key="none" />))}</tr>
+              <tr>{head.map((name, i) => (name ? <th key={i}>{name}</th> : <td key={i} />))}</tr>
             </thead>
             <tbody>
               {rows.map((row, i) => (
