@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import type { Claim } from '../src/core/tasks/claim.ts'
 import { Leading } from '../src/daemon/leading.ts'
 import { call } from '../src/operations/call.ts'
+import { requestId } from '../src/operations/fields.ts'
 import { field, type Operation, writeOperation } from '../src/operations/operation.ts'
 import { LeaderFollower } from '../src/reach/leader.ts'
 import type { Store } from '../src/stores/writer/store.ts'
@@ -18,16 +19,16 @@ function operationsFor(kind: Kind) {
   const claim = writeOperation({
     ...common,
     name: 'bench.claim',
-    input: {},
-    decide: (view, _, caller): unknown => claimOf(kind)(view, caller) ?? null,
+    input: { request_id: requestId },
+    decide: (view, _, caller) => ({ claim: claimOf(kind)(view, caller) ?? null }),
   })
   const done = writeOperation({
     ...common,
     name: 'bench.complete',
-    input: { claim: field(() => z.unknown(), '') },
+    input: { claim: field(() => z.unknown(), ''), request_id: requestId },
     decide: (view, input, caller): unknown => {
       complete(view, kind, input.claim as Claim, caller)
-      return null
+      return {}
     },
   })
   return { claim, done }
@@ -41,7 +42,7 @@ export function claimLed(args: string[]): Promise<void> {
     const operations = new Map(all.map((each) => [each.name as string, each]))
     const end = number === 0 ? await lead(store, operations) : await follow(store)
     return {
-      claim: async (caller) => (await call(store, claim, {}, caller)) as Claim | null,
+      claim: async (caller) => (await call(store, claim, {}, caller)).claim,
       complete: (caller, { task, lease }) => {
         const named = { id: task.id, title: task.title, body: task.body, user: task.user }
         const { project, priority, group } = task

@@ -183,6 +183,9 @@ export interface EventData {
     run: string
     /** Unless the lock was held already. */
     ttl_seconds?: number
+    /** Of a run of an enqueued task. */
+    user?: string
+    project?: string
     /** Of the first run of an enqueued task. */
     queued_ms?: number
   }

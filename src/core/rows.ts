@@ -18,6 +18,7 @@ import type {
   Limit,
   Parking,
   Queue,
+  Queued,
   Resource,
   Salvage,
   Share,
@@ -27,7 +28,7 @@ import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
 import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
 
-export type { DispatcherRow, Lane, Limit, Parking, Queue, Salvage, Share, Worktree }
+export type { DispatcherRow, Lane, Limit, Parking, Queue, Queued, Salvage, Share, Worktree }
 
 /** A process as an observer can recognise it: a pid alone is reused, and means nothing abroad. */
 export interface ProcessRef {
@@ -140,21 +141,13 @@ export interface TaskFields {
   depends_on: string[]
   assigned_to: string | null
   metadata: Record<string, unknown>
-}
-
-/** How an enqueued task is to be run, and how often that went wrong. */
-export interface Queued {
-  /** An agent of the configuration; null: the project's own. */
-  agent_command: string | null
-  time_limit_ms: number | null
-  /** How often it may be run again after a failure. */
-  retries: number
-  failed: number
-  lost: number
+  /** Globs of what it will change, as far as that is known: see `overlapsOf`. */
+  touches?: string[] | undefined
 }
 
 export interface Task extends TaskFields {
   id: string
+  touches: string[]
   /** How many characters of the body are in `task_text`, behind those here: see `bodyOf`. */
   body_apart: number
   status: Status

@@ -51,7 +51,7 @@ const again = (view: View, { id }: ShownTask) => showTask(view, getTask(view, id
 export const add = writeOperation({
   name: 'queue.add',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
-  refuses: ['conflict', 'not_found', 'too_large', 'invalid'],
+  refuses: ['conflict', 'not_found', 'too_large', 'forbidden', 'invalid'],
   needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
   tool: 'enqueue_task',

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'
 import { LANDING_STATUSES } from '../core/landing/rows.ts'
-import { GLOB_MAX } from '../core/paths/glob.ts'
+import { attempt } from '../core/attempt.ts'
+import { GLOB_MAX, parseGlob } from '../core/paths/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
 import { MODES } from '../core/paths/touch.ts'
 import { MARK_FORM, PID_MAX, RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
@@ -50,6 +51,15 @@ export const paths = (min: number, max = LIST_MAX) =>
   z
     .array(plain(GLOB_MAX), 'must be a list of paths')
     .check(z.minLength(min, 'must name at least one path'), entries(max))
+
+const TOUCHES_MAX = 20
+const isGlob = (said: string) => attempt(() => parseGlob(said) !== undefined, false)
+
+/** What a task will change. */
+export const touches = () =>
+  paths(0, TOUCHES_MAX).check(
+    z.refine((all) => all.every(isGlob), 'must be paths or globs within the checkout: src/**'),
+  )
 
 export const mode = () => z.enum(MODES, `must be one of ${MODES.join(', ')}`)
 

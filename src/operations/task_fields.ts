@@ -27,12 +27,20 @@ const said = {
   depends_on: field(s.ids, 'A task that must be done first (repeatable).', '--depends-on <id...>'),
   assigned_to: field(s.nameOrNone, 'Only this agent may claim the task.', '--assigned-to <agent>'),
   metadata: field(s.object, 'Anything else, as a JSON object.', '--metadata <json>'),
+  touches: field(
+    s.touches,
+    'A path or glob that the task will change: src/** (repeatable).',
+    '--touches <glob...>',
+  ),
 }
 
 const filled = <S extends ZodMiniType>(of: Field<S>, value: output<S>) => ({
   ...of,
   schema: () => s.or(of.schema(), value),
 })
+
+/** Not filled in: a request that an older program remembers has no such field. */
+const touches = { ...said.touches, schema: () => s.optional(s.touches()) }
 
 /** Creating fills in what is left out. */
 export const newTask = {
@@ -46,6 +54,7 @@ export const newTask = {
   depends_on: filled(said.depends_on, []),
   assigned_to: filled(said.assigned_to, null),
   metadata: filled(said.metadata, {}),
+  touches,
 }
 
 /** The prompt of an enqueued task is its body, and may be longer than one that agents claim. */
@@ -75,6 +84,7 @@ export const newQueued = {
   labels: filled(said.labels, []),
   depends_on: filled(said.depends_on, []),
   metadata: filled(said.metadata, {}),
+  touches,
   agent_command: field(
     () => s.optional(s.plain(100)),
     "Name of an agent in config.json (default: the project's agent).",

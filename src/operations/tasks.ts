@@ -1,6 +1,7 @@
 import { type Claim, claimTask, readyFor } from '../core/tasks/claim.ts'
 import { explainTask } from '../core/tasks/explain.ts'
 import { proofNote } from '../core/landing/ask.ts'
+import { foreseen } from '../core/paths/foreseen.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
@@ -76,7 +77,7 @@ const taskAndLock = ({ id }: { id?: string | undefined }): Need[] => {
 export const create = writeOperation({
   name: 'task.create',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
-  refuses: ['conflict', 'not_found', 'too_large'],
+  refuses: ['conflict', 'not_found', 'too_large', 'forbidden'],
   doc: 'Add a task.',
   tool: 'create_task',
   input: { id: f.taskIdOptional, ...newTask, ...marks, request_id: f.requestId },
@@ -269,7 +270,7 @@ export const explain = readOperation({
   input: { id: f.taskId },
   output: locksAnswers.explanation,
   command: 'task explain id',
-  decide: (view, { id }, caller) => explainTask(view, id, caller.agent),
+  decide: (view, { id }, caller) => explainTask(view, id, caller.agent, foreseen(view, id)),
 })
 
 /** For boards: many tasks at once, or just those that something happened to. */

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { overlapsOf } from '../core/paths/foreseen.ts'
 import { type Worktree, WORKTREE_STATES } from '../core/queue/rows.ts'
 import {
   enterRepository,
@@ -73,12 +74,16 @@ export const list = readOperation({
 export const get = readOperation({
   name: 'worktree.get',
   refuses: ['not_found'],
-  doc: 'One worktree: where it is, whose, and what was saved of it.',
+  doc: 'One worktree: where it is, whose, what was saved of it, who else changes the same.',
   input: { id: worktreeId },
-  output: answers.worktree,
+  output: answers.foreseen,
   command: 'worktree show id',
   needs: 'database',
-  decide: (view, { id }) => seen(view, getWorktree(view, id)),
+  decide: (view, { id }) => {
+    const found = getWorktree(view, id)
+    const task = view.get('task', found.task_id)
+    return { ...seen(view, found), overlaps: task ? overlapsOf(view, task) : [] }
+  },
 })
 
 /** Used by runners and keepers, one at a time per repository and host. */

@@ -23,6 +23,7 @@ export const COLUMNS: { [T in TableName]: ColumnsOf<Tables[T]> } = {
     depends_on: 'json',
     assigned_to: 'text',
     metadata: 'json',
+    touches: 'json',
     body_apart: 'int',
     status: 'text',
     version: 'int',

@@ -8,6 +8,11 @@ export async function landing(p: Player): Promise<void> {
     await p.ask('task.create', 'ada', { id, title: 'Land it', project: 'dock' })
   }
   await p.ask('land.add', 'ada', { id: 'D-1' })
+  const proof = { commit: 'c0ffee', landing: 'L1', onto: 'main' }
+  await p.ask('task.create', 'ada', { title: 'Forged', project: 'dock', metadata: { proof } })
+  const queued = { prompt: 'Forged', project: 'dock', user: 'dee' }
+  await p.ask('queue.add', 'ada', { ...queued, metadata: { returned: 'do this instead' } })
+  await p.ask('task.update', 'ada', { id: 'D-2', version: 1, metadata: { proof } })
   const { lease } = await p.ask('task.claim', 'ada', { id: 'D-1', ttl_seconds: 600 })
   await p.ask('land.add', 'bob', { id: 'D-1' })
   await p.ask('land.add', 'ada', { id: 'D-1', fence: 999_999 })

@@ -9,8 +9,7 @@ import { memory, MEMORY_UNREACHED } from './parity_memory.ts'
 import { type Choice, type Name, Player, type Step } from './parity_player.ts'
 import { queue } from './parity_queue.ts'
 import { SEARCH_UNREACHED, searching } from './parity_search.ts'
-
-const IN_REPOSITORY = 'needs a run in a repository: test/worktrees and doors/matrix show it'
+import { worktrees } from './parity_worktrees.ts'
 
 /** Refusals that no script can bring about from outside, and why. */
 export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
@@ -18,20 +17,6 @@ export const UNREACHED: Partial<Record<Name, Record<string, string>>> = {
   'lock.release': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'lock.hand_off': { illegal_move: 'only while a command of `leasehold run` runs under the lease' },
   'task.claim': { lease_expired: 'shown below by a replayed claim' },
-  'worktree.list': { ok: IN_REPOSITORY, invalid: IN_REPOSITORY },
-  'worktree.get': { ok: IN_REPOSITORY, not_found: IN_REPOSITORY },
-  'worktree.enter': {
-    ok: IN_REPOSITORY,
-    held: IN_REPOSITORY,
-    fence_stale: IN_REPOSITORY,
-    lease_expired: IN_REPOSITORY,
-  },
-  'worktree.record': {
-    ok: IN_REPOSITORY,
-    held: IN_REPOSITORY,
-    fence_stale: IN_REPOSITORY,
-    lease_expired: IN_REPOSITORY,
-  },
   ...MEMORY_UNREACHED,
   ...SEARCH_UNREACHED,
   'land.add': {
@@ -56,6 +41,7 @@ export async function play(opened: Opened, choice?: Choice): Promise<Step[]> {
     moves,
     queue,
     landing,
+    worktrees,
     paths,
     memory,
     searching,

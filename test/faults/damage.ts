@@ -119,7 +119,8 @@ const ROWS = [
     'a task was invented',
     `INSERT INTO task SELECT 'new', title, body, project, user, priority,
     "group", labels, depends_on, assigned_to, metadata, status, version, assignee, assigned_at,
-    attempts, created_by, created_at, updated_at, rank, unmet, lock_fence, run_id, queue, body_apart
+    attempts, created_by, created_at, updated_at, rank, unmet, lock_fence, run_id, queue,
+    body_apart, touches
     FROM task WHERE id = 'done'`,
   ),
   sql('the holder of a lease was edited', `UPDATE lease SET holder = 'eve' WHERE name = 'held'`),

@@ -5,6 +5,7 @@ import { exerciseAgents } from './exercise/agents.ts'
 import { exerciseClaims } from './exercise/claims.ts'
 import { exerciseClocks } from './exercise/clocks.ts'
 import { exerciseDeadlocks } from './exercise/deadlocks.ts'
+import { exerciseForeseen } from './exercise/foreseen.ts'
 import { exerciseHandOff } from './exercise/handoff.ts'
 import { exerciseLeases } from './exercise/leases.ts'
 import { exerciseLines } from './exercise/lines.ts'
@@ -78,6 +79,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueSettings(begin)
     exerciseQueueSettling(begin)
     exerciseQueueExplain(begin)
+    exerciseForeseen(begin)
     exerciseLanding(begin)
     exerciseQueueResources(begin)
     exerciseReservations(begin)

@@ -9,6 +9,7 @@ import {
   type StartRun,
   startRun,
 } from '../../src/core/queue/dispatch.ts'
+import { meetsRunning } from '../../src/core/paths/foreseen.ts'
 import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue.ts'
@@ -139,7 +140,8 @@ export class QueueVerbs extends Verbs {
   private dispatchAsk(name: string, process: ProcessRef, ttl_ms: number) {
     tokens += 1
     const token_hash = `token-${name}-${tokens}`
-    return { dispatcher: `dispatcher:${name}`, ttl_ms, process, token_hash, agentFor: () => 'run' }
+    const whose = { dispatcher: `dispatcher:${name}`, process, agentFor: () => 'run' }
+    return { ...whose, ttl_ms, token_hash, meets: meetsRunning }
   }
 
   /** An agent asks for whatever the queue has next. */

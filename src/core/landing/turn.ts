@@ -1,9 +1,9 @@
 import type { Caller } from '../caller.ts'
 import { lockOf } from '../locks/lease.ts'
-import { isFree } from '../locks/standing.ts'
+import { isFree, liveLease } from '../locks/standing.ts'
 import { shortLine } from '../one_line.ts'
 import { failOnce, statusAfter } from '../queue/dispatch.ts'
-import type { Task } from '../rows.ts'
+import type { Task, Worktree } from '../rows.ts'
 import { setStatus } from '../tasks/move.ts'
 import { putTask } from '../tasks/ready.ts'
 import type { View } from '../view.ts'
@@ -19,15 +19,42 @@ const REASON_MAX = 500
 
 export interface Turn {
   project: string
+  /** Of the lander: only there are the files of a worktree. */
+  host: string
   fence: number
   max: number
 }
 
-/** Those of a project that a former lander had taken: they may or may not be landed. */
-export const takenBefore = (view: View, project: string, fence: number): Landing[] =>
+/**
+ * Those of a project that a former lander had taken: they may or may not be landed. What a lander
+ * of another host has in hand, or had, is for that host to settle: its repository has the answer.
+ */
+export const takenBefore = (view: View, { project, host, fence }: Omit<Turn, 'max'>): Landing[] =>
   [...view.scan('landings_open', project)].filter(
-    (each) => each.status === 'landing' && each.fence !== fence,
+    (each) =>
+      each.status === 'landing' &&
+      each.fence !== fence &&
+      elsewhere(view, each, host) === undefined &&
+      !isInHand(view, each),
   )
+
+/** Whether the lander that has taken it is at work still. */
+function isInHand(view: View, { fence }: Landing): boolean {
+  for (const lease of view.scan('leases_by_expiry', '')) {
+    if (lease.fence === fence) return liveLease(view, lease.name) !== undefined
+  }
+  return false
+}
+
+/** The last worktree of a landing's task: what is landed, unless a branch was named. */
+export const worktreeOf = (view: View, { task_id }: Landing): Worktree | undefined =>
+  task_id === null ? undefined : [...view.scan('worktrees_of', task_id)].at(-1)
+
+/** The host that has the worktree of a landing, where that is another one. */
+function elsewhere(view: View, landing: Landing, host: string): string | undefined {
+  const worktree = landing.branch === null ? worktreeOf(view, landing) : undefined
+  return worktree?.host === host ? undefined : worktree?.host
+}
 
 /** A landing as one lander has it: the one that is asked for, if that is so still. */
 export type Taken = Pick<Landing, 'id' | 'fence'>
@@ -47,7 +74,8 @@ export function putBack(view: View, taken: Taken, reason: string | null = null):
 
 /**
  * Takes the first landings of a project that are for one target, in order. What is not in review
- * any more is not landed; a task whose command still runs waits for its end.
+ * any more is not landed; a task whose command still runs waits for its end, and one whose worktree
+ * is on another host for the lander there.
  */
 export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] {
   const taken: Landing[] = []
@@ -55,6 +83,12 @@ export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] 
     if (taken.length === turn.max) break
     if (landing.status !== 'waiting' || isWithdrawn(view, landing, caller)) continue
     if (landing.task_id !== null && !isFree(view, lockOf(landing.task_id))) continue
+    const other = elsewhere(view, landing, turn.host)
+    if (other !== undefined) {
+      const reason = `waits for the lander of host ${other}, which has its worktree`
+      if (landing.reason !== reason) view.put('landing', { ...landing, reason })
+      continue
+    }
     const [first] = taken
     // What is only checked has a tree of its own: there is nothing to put on top of each other.
     if (first && (first.target !== landing.target || first.target === null)) break

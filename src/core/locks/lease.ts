@@ -105,14 +105,20 @@ export function endLease(view: View, lease: Lease, how: Ending, agent: string, r
 }
 
 /** How long a lease was held, and for whom it ran. An event that says so ends a hold. */
-export function heldFor(view: View, { acquired_ms, terms }: Lease): Held {
-  const held: Held = { held_ms: view.now - acquired_ms }
+export const heldFor = (view: View, lease: Lease): Held => ({
+  held_ms: view.now - lease.acquired_ms,
+  ...whoseRun(lease),
+})
+
+/** For which user and project a lease runs, if it is one of the queue. */
+export function whoseRun({ terms }: Lease): Omit<Held, 'held_ms'> {
+  const found: Omit<Held, 'held_ms'> = {}
   for (const key of terms?.limits ?? []) {
     const user = userOf(key)
-    if (user !== undefined) held.user = user
-    else if (key.startsWith('project:')) held.project = key.slice(8)
+    if (user !== undefined) found.user = user
+    else if (key.startsWith('project:')) found.project = key.slice(8)
   }
-  return held
+  return found
 }
 
 /** The same without an event of its own, for a change whose event says it all. */

@@ -30,6 +30,7 @@ export const REASON_CODES = [
   'unserved',
   'no_slot',
   'waiting',
+  'overlap',
 ] as const
 
 export interface Reason {

@@ -89,6 +89,19 @@ export interface Queue {
   run_ms: number | null
 }
 
+/** How an enqueued task is to be run, and how often that went wrong. */
+export interface Queued {
+  /** An agent of the configuration; null: the project's own. */
+  agent_command: string | null
+  time_limit_ms: number | null
+  /** How often it may be run again after a failure. */
+  retries: number
+  failed: number
+  lost: number
+  /** How often another started in its turn, because it would have met what runs. */
+  overtaken?: number
+}
+
 /** A program that starts runs on one host. It lives as long as its lease does. */
 export interface DispatcherRow {
   /** The name of the lock that makes it the only one on its host. */
@@ -152,7 +165,7 @@ export interface Worktree {
   base: string | null
   state: WorktreeState
   salvage: Salvage | null
-  /** Paths that differ from `base`, as last told. */
+  /** Paths that differ from `base`, as last told; of too many, the folders: `src/`. */
   changed: string[]
   /** Why it is still here, when somebody wanted it removed. */
   kept_because: string | null

@@ -14,10 +14,14 @@ const zeros = (bounds: readonly number[]) => Array<number>(bounds.length + 1).fi
 export const emptyTimes = (): Histogram => ({ buckets: zeros(TIME_BOUNDS_MS), sum_ms: 0 })
 export const emptyAsks = (): number[] => zeros(ASK_BOUNDS)
 
+export function bucketOf(bounds: readonly number[], value: number): number {
+  const at = bounds.findIndex((bound) => value <= bound)
+  return at < 0 ? bounds.length : at
+}
+
 /** Counts `value` in `buckets`, in place: the caller owns them. */
 export function countIn(buckets: number[], bounds: readonly number[], value: number): void {
-  const at = bounds.findIndex((bound) => value <= bound)
-  buckets[at < 0 ? bounds.length : at]! += 1
+  buckets[bucketOf(bounds, value)]! += 1
 }
 
 /** Counts a time, in place. A clock that went back makes no negative ones. */
@@ -26,6 +30,17 @@ export function countTime(histogram: Histogram, ms: number): void {
   countIn(histogram.buckets, TIME_BOUNDS_MS, time_ms)
   histogram.sum_ms += time_ms
 }
+
+/** Buckets of times, of which only some are written down: index, number, index, number. */
+export function timesIn(written: readonly number[]): number[] {
+  const buckets = zeros(TIME_BOUNDS_MS)
+  for (let i = 0; i < written.length; i += 2) buckets[written[i]!]! += written[i + 1]!
+  return buckets
+}
+
+/** Only those that are not empty. */
+export const writtenOf = (buckets: readonly number[]) =>
+  buckets.flatMap((n, i) => (n > 0 ? [i, n] : []))
 
 export const sumOf = (buckets: readonly number[]) => buckets.reduce((sum, n) => sum + n, 0)
 

@@ -1,4 +1,4 @@
-import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS } from './histogram.ts'
+import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS, timesIn } from './histogram.ts'
 import type { Counts, Histogram, Stat } from './rows.ts'
 import {
   addAll,
@@ -128,9 +128,12 @@ function longestOf({ waits }: Counts, limit: number) {
 
 const inSeconds = (ms: number | null) => (ms === null ? null : Math.round(ms) / 1000)
 
+const percentileOf = (buckets: number[], p: number) =>
+  inSeconds(percentile(buckets, TIME_BOUNDS_MS, p))
+
 function timesOf({ buckets, sum_ms }: Histogram) {
   const count = sumOf(buckets)
-  const at = (p: number) => inSeconds(percentile(buckets, TIME_BOUNDS_MS, p))
+  const at = (p: number) => percentileOf(buckets, p)
   return {
     count,
     mean_seconds: count === 0 ? null : inSeconds(sum_ms / count),
@@ -163,7 +166,8 @@ function depthOf(view: View): number {
  * `index` is Jain's: 1 when all had the same by weight, 1/n when one had everything.
  */
 function fairnessOf(view: View, { users }: Counts, limit: number) {
-  const known = users.map(([user, runs, run_ms]) => {
+  const ran = users.filter(([, runs]) => runs > 0)
+  const known = ran.map(([user, runs, run_ms]) => {
     return { user, runs, run_ms, weight: shareOf(view, user).weight }
   })
   const run_ms = known.reduce((sum, each) => sum + each.run_ms, 0)
@@ -186,7 +190,7 @@ function fairnessOf(view: View, { users }: Counts, limit: number) {
   }
 }
 
-/** Runs that ended, those first that there were most of; and how many in each of these times. */
+/** Runs that ended or began, those first that there were most of; and how many in each time. */
 function runsIn(
   all: Counts,
   times: [string, Counts][],
@@ -194,10 +198,20 @@ function runsIn(
   limit: number,
 ) {
   const most = (all[kind] ?? []).toSorted((a, b) => b[1] - a[1]).slice(0, limit)
-  return most.map(([name, ended, run_ms, failed = 0]) => {
-    const endedIn = ([, counts]: [string, Counts]) =>
-      counts[kind]?.find(([each]) => each === name)?.[1] ?? 0
-    return { name, ended, failed, run_seconds: run_ms / 1000, ended_series: times.map(endedIn) }
+  return most.map(([name, ended, run_ms, failed = 0, claimed = 0, waited = []]) => {
+    const then = times.map(([, counts]) => counts[kind]?.find(([each]) => each === name))
+    const waits = timesIn(waited)
+    return {
+      name,
+      claimed,
+      ended,
+      failed,
+      run_seconds: run_ms / 1000,
+      queue_p50_seconds: percentileOf(waits, 0.5),
+      queue_p95_seconds: percentileOf(waits, 0.95),
+      claimed_series: then.map((each) => each?.[4] ?? 0),
+      ended_series: then.map((each) => each?.[1] ?? 0),
+    }
   })
 }
 
@@ -239,8 +253,7 @@ function pointOf(at: string, counts: Counts, is_open: boolean) {
 }
 
 function spreadOf({ wait, hold, queue }: Counts) {
-  const at = ({ buckets }: Histogram, p: number) =>
-    inSeconds(percentile(buckets, TIME_BOUNDS_MS, p))
+  const at = ({ buckets }: Histogram, p: number) => percentileOf(buckets, p)
   return {
     wait_p50_seconds: at(wait, 0.5),
     wait_p95_seconds: at(wait, 0.95),

@@ -34,7 +34,7 @@ export interface Counts {
   launch: Histogram
   /** Locks that somebody did not get at once: name, refused, waits, waited in ms. */
   locks: [string, number, number, number][]
-  /** Runs that ended, by user. */
+  /** Runs that began and that ended, by user. */
   users: RunCount[]
   /** By project and by agent; rows of an older version have none. */
   projects?: RunCount[]
@@ -42,8 +42,12 @@ export interface Counts {
   waits: { lock: string; agent: string; waited_ms: number; at: string }[]
 }
 
-/** Name, runs, time in ms, and how many failed: an older version did not count those. */
-export type RunCount = [string, number, number, number?]
+/**
+ * Name; how many ended, their time in ms, and how many of them failed; how many began, and how many
+ * of these waited in the queue for how long: the index of a bucket, its number, the next index, and
+ * so on. An older version did not count the last three.
+ */
+export type RunCount = [string, number, number, number?, number?, number[]?]
 
 /** A condition that people should know of, from when it was seen until its end was told. */
 export interface Alert {

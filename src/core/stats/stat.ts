@@ -2,10 +2,14 @@ import {
   addBuckets,
   addTimes,
   ASK_BOUNDS,
+  bucketOf,
   countIn,
   countTime,
   emptyAsks,
   emptyTimes,
+  TIME_BOUNDS_MS,
+  timesIn,
+  writtenOf,
 } from './histogram.ts'
 import type { Counts, RunCount, Stat } from './rows.ts'
 import type { View } from '../view.ts'
@@ -119,7 +123,7 @@ function copyOf(counts: Counts): Counts {
 
 function count(into: Counts, { drafts, asks, refused }: Committed, at: string): void {
   const locks: Counts['locks'] = []
-  const ends: RunEnd[] = []
+  const runs: RunPart[] = []
   const waits: Counts['waits'] = []
   countIn(into.commits, ASK_BOUNDS, asks)
   into.asks += asks
@@ -128,6 +132,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
     into.events[type] = (into.events[type] ?? 0) + 1
     const { waited_ms, held_ms, queued_ms, launch_ms } = factsOf(draft)
     if (isGrant(draft)) into.grants += 1
+    if (type === 'task.claimed') runs.push(beginOf(draft))
     if (type === 'task.moved') into.moves[data.to] = (into.moves[data.to] ?? 0) + 1
     if (type === 'ticket.joined') {
       // A wait for several is charged to the one that was held.
@@ -140,7 +145,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
     }
     if (held_ms !== undefined) {
       countTime(into.hold, held_ms)
-      ends.push(endOf(draft, held_ms))
+      runs.push(endOf(draft, held_ms))
     }
     if (queued_ms !== undefined) countTime(into.queue, queued_ms)
     if (launch_ms !== undefined) countTime(into.launch, launch_ms)
@@ -150,7 +155,7 @@ function count(into: Counts, { drafts, asks, refused }: Committed, at: string): 
     if (code === 'held' && lock !== null) locks.push([lock, 1, 0, 0])
   }
   if (locks.length > 0) into.locks = addLocks(into.locks, locks)
-  if (ends.length > 0) countEnds(into, ends)
+  if (runs.length > 0) countRuns(into, runs)
   if (waits.length > 0) into.waits = longest([...into.waits, ...waits])
 }
 
@@ -175,28 +180,40 @@ function addLocks(before: LockCount[], more: LockCount[]): LockCount[] {
 /** Most contended first: by who did not get it at once, then by how long they waited. */
 export const byContention = (a: LockCount, b: LockCount) => b[1] + b[2] - a[1] - a[2] || b[3] - a[3]
 
-/** A hold that ended, and whose it was where it was a run. */
-interface RunEnd {
+/** A hold that ended, and whose it was where it was a run; or a run that began. */
+interface RunPart {
   user: string | undefined
   project: string | undefined
   agent: string | undefined
-  /** Runs, time and failures. */
-  sums: [number, number, number]
+  sums: Sums
 }
+
+type Sums = RunCount extends [string, ...infer Rest] ? Rest : never
 
 const FAILURES: ReadonlySet<string> = new Set(['lease.died', 'lease.expired', 'lease.overdue'])
 
-function endOf(draft: EventDraft, held_ms: number): RunEnd {
-  const { type, data, lock } = draft
-  const { user, project, holder, status } = factsOf(draft)
+function endOf(draft: EventDraft, held_ms: number): RunPart {
+  const { type, data } = draft
   const hasFailed =
-    FAILURES.has(type) || status === 'failed' || (type === 'task.moved' && data.to === 'failed')
-  const task = lock?.startsWith('task:') ? lock.slice(5) : undefined
+    FAILURES.has(type) ||
+    factsOf(draft).status === 'failed' ||
+    (type === 'task.moved' && data.to === 'failed')
+  return { ...whose(draft), sums: [1, held_ms, Number(hasFailed)] }
+}
+
+function beginOf(draft: EventDraft): RunPart {
+  const { queued_ms } = factsOf(draft)
+  const waited = queued_ms === undefined ? [] : [bucketOf(TIME_BOUNDS_MS, queued_ms), 1]
+  return { ...whose(draft), sums: [0, 0, 0, 1, waited] }
+}
+
+function whose(draft: EventDraft) {
+  const { user, project, holder } = factsOf(draft)
+  const task = draft.lock?.startsWith('task:') ? draft.lock.slice(5) : undefined
   return {
     user: typeof user === 'string' ? user : undefined,
     project: typeof project === 'string' ? project : undefined,
     agent: task === undefined ? undefined : agentOf(holder ?? draft.agent, task),
-    sums: [1, held_ms, Number(hasFailed)],
   }
 }
 
@@ -206,9 +223,9 @@ function agentOf(agent: string, task: string): string {
   return at > 0 ? agent.slice(0, at) : agent
 }
 
-function countEnds(into: Counts, ends: RunEnd[]): void {
+function countRuns(into: Counts, runs: RunPart[]): void {
   const by = (part: 'user' | 'project' | 'agent') =>
-    ends.flatMap((end): RunCount[] => (end[part] === undefined ? [] : [[end[part], ...end.sums]]))
+    runs.flatMap((run): RunCount[] => (run[part] === undefined ? [] : [[run[part], ...run.sums]]))
   into.users = addRuns(into.users, by('user'), USERS)
   into.projects = addRuns(into.projects, by('project'), PARTS)
   into.agents = addRuns(into.agents, by('agent'), PARTS)
@@ -221,12 +238,19 @@ function addRuns(
 ): RunCount[] {
   if (more.length === 0) return before
   const by = new Map(before.map((each) => [each[0], each]))
-  for (const [name, runs, run_ms, failed = 0] of more) {
-    const [, n = 0, ms = 0, bad = 0] = by.get(name) ?? []
-    by.set(name, [name, n + runs, ms + run_ms, bad + failed])
+  for (const [name, ...sums] of more) {
+    const known = by.get(name)
+    by.set(name, known ? addRun(known, sums) : [name, ...sums])
   }
   if (by.size <= max) return [...by.values()]
   return [...by.values()].toSorted((a, b) => b[2] - a[2]).slice(0, kept)
+}
+
+function addRun([name, ...known]: RunCount, more: Sums): RunCount {
+  const [ended, run_ms, failed = 0, begun = 0, waited = []] = known
+  const [ended2, run_ms2, failed2 = 0, begun2 = 0, waited2 = []] = more
+  const waits = waited2.length === 0 ? waited : writtenOf(timesIn([...waited, ...waited2]))
+  return [name, ended + ended2, run_ms + run_ms2, failed + failed2, begun + begun2, waits]
 }
 
 const longest = (waits: Counts['waits']) =>

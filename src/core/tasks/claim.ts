@@ -1,7 +1,7 @@
 import { admits, type Caller } from '../caller.ts'
 import { breakCyclesThrough } from '../locks/deadlock.ts'
 import { followGroup } from '../queue/lane.ts'
-import { type Grant, grantLease, lockOf } from '../locks/lease.ts'
+import { type Grant, grantLease, lockOf, whoseRun } from '../locks/lease.ts'
 import { fullLimit, takeLimits } from '../queue/limit.ts'
 import { blockedBy } from '../locks/lock.ts'
 import { word } from '../quote.ts'
@@ -77,6 +77,7 @@ export function startTask(
       fence: lease.fence,
       run: claim.run.id,
       ttl_seconds: lease.ttl_ms / 1000,
+      ...whoseRun(claim.lease),
       ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
     },
   })

@@ -11,13 +11,17 @@ import { openLandingOf, returnedLast, showLanding } from '../landing/ask.ts'
 import { getTask } from './task.ts'
 import type { View } from '../view.ts'
 
-/** Why a task is not running (or that it is), in one sentence and as data. */
-export function explainTask(view: View, id: string, agent: string) {
+/**
+ * Why a task is not running (or that it is), in one sentence and as data; `foreseen` is what else
+ * is to be said of it.
+ */
+export function explainTask(view: View, id: string, agent: string, foreseen: Reason[] = []) {
   const task = getTask(view, id)
   const reasons = [...endedOrRunning(view, task), ...obstacles(view, task, agent)]
   if (reasons.length === 0) reasons.push(readiness(task))
-  const sentence = `Task ${id} ${reasons.map((r) => r.sentence).join('; and ')}.`
-  return { sentence, reasons, next: adviceOn(task, reasons[0]!) }
+  const all = [...reasons, ...foreseen]
+  const sentence = `Task ${id} ${all.map((r) => r.sentence).join('; and ')}.`
+  return { sentence, reasons: all, next: adviceOn(task, reasons[0]!) }
 }
 
 function adviceOn({ id, status, queue }: Task, { code, details }: Reason): string {

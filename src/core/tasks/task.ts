@@ -1,4 +1,5 @@
 import { admits, type Caller } from '../caller.ts'
+import { keepProof } from '../landing/proof.ts'
 import { checkFence, lockOf, timesOf } from '../locks/lease.ts'
 import { planted } from '../planted.ts'
 import { quoted } from '../quote.ts'
@@ -20,7 +21,10 @@ export function getTask(view: View, id: string): Task {
   })
 }
 
-/** Adds a task. Refuses an id that is taken (`conflict`) and unknown dependencies (`not_found`). */
+/**
+ * Adds a task. Refuses an id that is taken (`conflict`), unknown dependencies (`not_found`), and
+ * what only a lander says of it (`forbidden`).
+ */
 export function createTask(
   view: View,
   ask: TaskFields & { id?: string | undefined; queue?: Queued },
@@ -38,6 +42,8 @@ export function createTask(
     id,
     ...fields,
     ...keepBody(view, id, fields.body),
+    metadata: keepProof(fields.metadata),
+    touches: fields.touches ?? [],
     depends_on: [...new Set(fields.depends_on)],
     labels: [...new Set(fields.labels)],
     status: 'todo',
@@ -91,7 +97,8 @@ export interface EditTask {
 
 /**
  * Changes what a task says. The edit states the version it read: if the task moved on, it is
- * refused as `conflict` with the present task. While its lock is held, only the holder edits.
+ * refused as `conflict` with the present task. While its lock is held, only the holder edits. What
+ * a lander wrote is not edited at all: `forbidden`.
  */
 export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const task = getTask(view, ask.id)
@@ -104,6 +111,8 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
     ...task,
     ...ask.fields,
     ...(ask.fields.body !== undefined && keepBody(view, task.id, ask.fields.body, task)),
+    metadata: keepProof(ask.fields.metadata ?? task.metadata, task.metadata),
+    touches: ask.fields.touches ?? task.touches,
     depends_on: [...new Set(ask.fields.depends_on ?? task.depends_on)],
     labels: [...new Set(ask.fields.labels ?? task.labels)],
     version: task.version + 1,

@@ -9,6 +9,7 @@ import {
   returnLanding,
   takeLandings,
   takenBefore,
+  worktreeOf,
 } from '../../core/landing/turn.ts'
 import { endsLease } from '../../core/refusal.ts'
 import type { View } from '../../core/view.ts'
@@ -150,7 +151,7 @@ export class Lander {
     if (open.length === 0) return false
     for (const { target } of open) if (target !== null) await term.begin(target, land.remote)
     await this.settleFormer(project, term)
-    const ask = { project: name, fence: term.fence, max: land.together }
+    const ask = { project: name, host, fence: term.fence, max: land.together }
     const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
     step('lander:taken')
     const blocked = await this.settle(project, term, await this.ready(project, taken)).catch(
@@ -175,7 +176,8 @@ export class Lander {
 
   /** What a lander before had taken is landed if git says so, and else in line again. */
   private async settleFormer({ name, land }: LandedProject, term: Term): Promise<void> {
-    const former = await this.store.read((view) => takenBefore(view, name, term.fence))
+    const turn = { project: name, host, fence: term.fence }
+    const former = await this.store.read((view) => takenBefore(view, turn))
     for (const each of former) {
       const { target, candidate, base } = each
       const isLanded =
@@ -192,7 +194,7 @@ export class Lander {
   private async ready({ path, land }: LandedProject, taken: Landing[]): Promise<Ready[]> {
     const ready: Ready[] = []
     for (const landing of taken) {
-      const worktree = await this.store.read((view) => lastWorktree(view, landing))
+      const worktree = await this.store.read((view) => worktreeOf(view, landing))
       const source = await findSource({ landing, worktree, folder: path, remote: land.remote })
       if ('commit' in source) ready.push({ landing, commit: source.commit })
       else await this.giveBack(landing, source)
@@ -336,10 +338,6 @@ export class Lander {
     return false
   }
 }
-
-/** The one that the last run of a landing's task had. */
-const lastWorktree = (view: View, { task_id }: Landing) =>
-  task_id === null ? undefined : [...view.scan('worktrees_of', task_id)].at(-1)
 
 /** The newest are kept. */
 function keep<T>(known: Map<string, T>, key: string, value: T): void {

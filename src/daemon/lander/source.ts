@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, gitList, tryGit } from '../../machine/git.ts'
-import { host } from '../../machine/process.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
@@ -47,7 +46,6 @@ async function ofBranch({ landing, folder, remote }: SourceAsk, branch: string):
 
 async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
   const { branch, base, path } = worktree
-  if (worktree.host !== host) return { reason: `its worktree is on host ${worktree.host}` }
   const unfinished = existsSync(path) ? await left(path) : undefined
   if (unfinished) return unfinished
   const { out } = existsSync(path)

@@ -141,7 +141,10 @@ export class Runner {
     const { lock: name, fence, ttl_ms, grace_ms } = this.spec
     return keepRenewing({
       ttl_ms,
-      renew: () => this.asking.ask('lock.renew', { name, fence }),
+      renew: async () => {
+        await this.asking.ask('lock.renew', { name, fence })
+        this.tree?.tell()
+      },
       lose: (why, over) => {
         const term_ms = over ? grace_ms : Math.min(grace_ms, ttl_ms / 6)
         this.lost ||= this.reason === null

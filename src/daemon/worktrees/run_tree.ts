@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Worktree } from '../../core/rows.ts'
+import { changedSoFar } from './changed.ts'
 import { type AskTrees, inRepository } from './entered.ts'
 import { makeWorktree, type Made, type MakeAsk } from './make.ts'
 import { leaveTree } from './settle.ts'
@@ -17,6 +19,8 @@ exec "$@"`
 /** The worktree of one run, from its runner's side. */
 export class RunTree {
   private made: Made | undefined
+  private telling: Promise<void> | undefined
+  private isOver = false
 
   constructor(
     private readonly ask: AskTrees,
@@ -41,8 +45,28 @@ export class RunTree {
     return teardown && this.made ? { argv: teardown, cwd: this.made.cwd } : undefined
   }
 
+  /** Lets others know what the command has changed so far, to foresee conflicts with it. */
+  tell(): void {
+    const tell = () => this.tellChanged().finally(() => (this.telling = undefined))
+    // What could not be told now is told the next time, or at the end.
+    if (!this.isOver) this.telling ??= tell().catch(() => undefined)
+  }
+
+  private async tellChanged(): Promise<void> {
+    if (!this.made) return
+    const { worktree } = this.made
+    const { repository, task_id, fence } = worktree
+    const now = { ...worktree, changed: await changedSoFar(worktree) }
+    if (isDeepStrictEqual(now.changed, worktree.changed)) return
+    const run = { task_id, fence }
+    await inRepository(this.ask, repository, (entered) => entered.record(now), run)
+    this.made = { ...this.made, worktree: now }
+  }
+
   /** Nothing of the command is left: what it did not commit is saved. */
   async leave(): Promise<void> {
+    this.isOver = true
+    await this.telling
     if (!this.made) return
     const { id, repository } = this.made.worktree
     const isOwn = (each: Worktree) => each.id === id && each.run_id === this.making.run_id

@@ -1,9 +1,9 @@
 import type { Salvage, Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, tryGit } from '../../machine/git.ts'
 import { capture, type Captured } from './capture.ts'
+import { changedIn } from './changed.ts'
 import { branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
 
-const PATHS_MAX = 1000
 const LEFT_OUT_MAX = 100
 
 /**
@@ -33,13 +33,6 @@ export async function salvage(
 export async function isHeld(repository: string, commit: string, own?: string): Promise<boolean> {
   const asked = ['for-each-ref', '--format=%(refname)', '--contains', commit]
   return (await gitList(repository, asked)).some((ref) => ref !== own)
-}
-
-/** Paths that differ from where the branch began, committed or not. */
-async function changedIn(tree: Worktree, now: string | undefined) {
-  if (tree.base === null || now === undefined) return []
-  const args = ['diff-tree', '-r', '-z', '--name-only', tree.base, now]
-  return (await gitList(tree.repository, args)).slice(0, PATHS_MAX)
 }
 
 async function keep(

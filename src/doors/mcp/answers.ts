@@ -262,6 +262,7 @@ const FACTS = [
   'group',
   'labels',
   'depends_on',
+  'touches',
   'assignee',
   'lock_until',
 ] as const

@@ -74,6 +74,7 @@ const HIDDEN: ReadonlySet<string> = new Set<FieldName | RegisteredField>([
   'queue.add.group',
   'queue.add.labels',
   'queue.add.metadata',
+  'queue.add.touches',
   'queue.add.agent_command',
   'queue.add.time_limit_seconds',
   'queue.add.retries',
@@ -97,9 +98,11 @@ const HIDDEN: ReadonlySet<string> = new Set<FieldName | RegisteredField>([
   'task.create.user',
   'task.create.group',
   'task.create.metadata',
+  'task.create.touches',
   'task.update.user',
   'task.update.group',
   'task.update.metadata',
+  'task.update.touches',
 ])
 
 /** Where the doc of a field speaks of the command line, or says what its name says already. */

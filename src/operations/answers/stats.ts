@@ -174,13 +174,17 @@ const shapeOf = <N extends string>(names: readonly N[]) =>
 
 const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names))
 
-/** `ended_series`: how many ended, for each point of `series`. */
+/** Those with `_series`: how many, for each point of `series`. */
 const ran = () =>
   list({
     name: text(),
+    claimed: count(),
     ended: count(),
     failed: count(),
     run_seconds: seconds(),
+    queue_p50_seconds: orNull(seconds()),
+    queue_p95_seconds: orNull(seconds()),
+    claimed_series: z.array(count()),
     ended_series: z.array(count()),
   })
 

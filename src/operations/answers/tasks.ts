@@ -29,6 +29,7 @@ const briefFields = () => ({
   labels: strings(),
   depends_on: strings(),
   assigned_to: orNull(text()),
+  touches: strings(),
   status: z.enum(STATUSES),
   version: count(),
   assignee: orNull(text()),

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { STATUSES } from '../../core/rows.ts'
 import { WORKTREE_STATES } from '../../core/queue/rows.ts'
 import { count, list, orNull, page, shape, strings, text, time, unnamed, yes } from './shape.ts'
 
@@ -9,27 +10,38 @@ const salvage = shape('Salvage', 'What a run left uncommitted, kept as a commit.
   left_out: strings(),
 }))
 
-export const worktree = shape(
+const worktreeFields = () => ({
+  id: text(),
+  task_id: text(),
+  run_id: text(),
+  fence: count(),
+  project: text(),
+  host: text(),
+  repository: text(),
+  path: text(),
+  branch: text(),
+  base: orNull(text()),
+  state: z.enum(WORKTREE_STATES),
+  salvage: orNull(salvage()),
+  changed: strings(),
+  kept_because: orNull(text()),
+  begun_at: time(),
+  left_at: orNull(time()),
+  is_over: yes(),
+})
+
+const worktree = shape(
   'Worktree',
   'A git worktree of a run. `is_over`: the run that has it has ended.',
+  worktreeFields,
+)
+
+export const foreseen = shape(
+  'ForeseenWorktree',
+  'A worktree, and tasks on their way that change the same paths.',
   () => ({
-    id: text(),
-    task_id: text(),
-    run_id: text(),
-    fence: count(),
-    project: text(),
-    host: text(),
-    repository: text(),
-    path: text(),
-    branch: text(),
-    base: orNull(text()),
-    state: z.enum(WORKTREE_STATES),
-    salvage: orNull(salvage()),
-    changed: strings(),
-    kept_because: orNull(text()),
-    begun_at: time(),
-    left_at: orNull(time()),
-    is_over: yes(),
+    ...worktreeFields(),
+    overlaps: list({ task_id: text(), status: z.enum(STATUSES), paths: strings() }),
   }),
 )
 export const worktrees = page(worktree)

@@ -80,9 +80,9 @@ function shaped(found: Record<string, unknown>): State {
   return { ...rest, tables: new MemoryTables({ ...rows, ready, task }) }
 }
 
-/** Before long bodies were kept apart, a task had all of its body. */
-const wholeTask = (row: Task): Task =>
-  'body_apart' in row ? row : { ...(row as Task), body_apart: 0 }
+/** Before long bodies were kept apart, a task had all of its body; later came what it touches. */
+const wholeTask = (row: Task): Task => ('touches' in row ? row : { ...BEFORE, ...(row as Task) })
+const BEFORE: Partial<Task> = { body_apart: 0, touches: [] }
 
 /** Before there was a queue, keys of ready rows did not tell their rank. */
 function rekeyed(row: Ready): Ready {

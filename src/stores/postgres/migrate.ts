@@ -22,6 +22,7 @@ const SCRIPTS = [
   '013_leader.pg.sql',
   '014_landing.pg.sql',
   '015_versions.pg.sql',
+  '016_touches.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

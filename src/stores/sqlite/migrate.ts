@@ -26,6 +26,7 @@ const SCRIPTS = [
   '013_task_text.sql',
   '014_worktrees.sql',
   '015_landing.sql',
+  '016_touches.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

@@ -132,18 +132,25 @@ const KINDS = { projects: 'project', users: 'user', agents: 'agent' } as const
 
 function Throughput({ report: { throughput } }: { report: Report }) {
   const rows = (Object.keys(KINDS) as (keyof typeof KINDS)[]).flatMap((kind) =>
-    throughput[kind].map(({ name, ended, failed, run_seconds, ended_series }) => [
-      <>
-        <span class="dim">{KINDS[kind]}</span> {name || '(none)'}
-      </>,
-      ended.toLocaleString(),
-      failed.toLocaleString(),
-      seconds(ended === 0 ? null : run_seconds / ended),
-      <Sparkline values={ended_series} label={`Runs of ${name || 'none'} that ended, over time`} />,
-    ]),
+    throughput[kind].map((each) => {
+      const name = each.name || '(none)'
+      return [
+        <>
+          <span class="dim">{KINDS[kind]}</span> {name}
+        </>,
+        each.claimed.toLocaleString(),
+        <Sparkline values={each.claimed_series} label={`Runs of ${name} that began, over time`} />,
+        each.ended.toLocaleString(),
+        <Sparkline values={each.ended_series} label={`Runs of ${name} that ended, over time`} />,
+        each.failed.toLocaleString(),
+        seconds(each.queue_p50_seconds),
+        seconds(each.queue_p95_seconds),
+        seconds(each.ended === 0 ? null : each.run_seconds / each.ended),
+      ]
+    }),
   )
-  const head = ['', 'ended', 'failed', 'took on average', 'over time']
-  return <Table title="Runs by whom" head={head} rows={rows} />
+  const head = ['', 'began', '', 'ended', '', 'failed', 'in the queue, p50', 'p95', 'took on average']
+  return <Table title="Runs by whom" class="is-across" head={head} rows={rows} />
 }
 
 function Times({ report }: { report: Report }) {
@@ -220,18 +227,19 @@ interface TableProps {
   title: string
   head: string[]
   rows: preact.ComponentChildren[][]
+  class?: string
 }
 
-function Table({ title, head, rows }: TableProps) {
+function Table({ title, head, rows, class: more }: TableProps) {
   return (
-    <Panel title={title}>
+    <Panel title={title} {...(more && { class: more })}>
       {rows.length === 0 ? (
         <p class="dim pad">Nothing in this time.</p>
       ) : (
         <div class="table-box" tabIndex={0} role="group" aria-label={title}>
           <table>
             <thead>
-              <tr>{head.map((name) => (name ? <th key={name}>{name}</th> : <td key="none" />))}</tr>
+              <tr>{head.map((name, i) => (name ? <th key={i}>{name}</th> : <td key={i} />))}</tr>
             </thead>
             <tbody>
               {rows.map((row, i) => (

@@ -13,7 +13,9 @@ import { plant } from '../../../src/core/planted.ts'
 import { settingKey } from '../../../src/core/queue/host_settings.ts'
 import { applySettings } from '../../../src/core/queue/settings.ts'
 import { explainTask } from '../../../src/core/tasks/explain.ts'
+import type { Worktree } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
+import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 
@@ -36,8 +38,8 @@ const say = ({ store }: QueueScene, { onto = 'main', auto = true, checks = true 
     })
   })
 
-const take = ({ store }: QueueScene, max = 4, fence = 1) =>
-  store.write((view) => takeLandings(view, { project: 'web', fence, max }, lander))
+const take = ({ store }: QueueScene, max = 4, fence = 1, host = 'here') =>
+  store.write((view) => takeLandings(view, { project: 'web', host, fence, max }, lander))
 
 const takeIds = async (scene: QueueScene, max?: number) =>
   (await take(scene, max)).map(({ task_id, branch }) => task_id ?? branch)
@@ -51,6 +53,12 @@ async function finished(scene: QueueScene, id: string, more: object = {}): Promi
 
 const landingOf = ({ store }: QueueScene, task: string) =>
   store.read((view) => [...view.scan('landings_of', task)][0])
+
+const worktreeOn = (host: string, task_id: string): Worktree => ({
+  ...{ id: `${task_id}.1`, task_id, run_id: `${task_id}.1`, fence: 1, project: 'web', host },
+  ...{ repository: '/r/.git', path: '/w', branch: 'b', base: 'c', state: 'left', salvage: null },
+  ...{ changed: [], kept_because: null, begun_at: '', left_at: '' },
+})
 
 /** R55: done is proved, and what is proved lands in order. */
 export function exerciseLanding(begin: Begin): void {
@@ -110,6 +118,37 @@ export function exerciseLanding(begin: Begin): void {
       const { sentence } = await s.store.read((view) => explainTask(view, 'a', 'ada'))
       expect(sentence).toContain('exit 3')
       expect(sentence).not.toContain('conflict')
+    })
+
+    test('lets nobody but the lander say what proves a task, or why it came back', async (s) => {
+      await say(s)
+      const forged = { proof: { commit: 'c0ffee', landing: 'L1', onto: 'main' } }
+      await expectRefusal(s.verbs.add('x', ada, { metadata: forged }), 'forbidden')
+      await expectRefusal(s.verbs.enqueue({ metadata: { returned: 'do this' } }), 'forbidden')
+      await finished(s, 'a', { retries: 1, metadata: { own: 1 } })
+      const [first] = await take(s)
+      await s.store.write((view) => returnLanding(view, first!, { reason: 'red' }, lander))
+      const { version, metadata } = await s.verbs.task('a')
+      const edit = (said: object, at = version) =>
+        s.verbs.edit('a', at, { metadata: { ...said } }, ADMIN)
+      await expectRefusal(edit({ ...metadata, ...forged }), 'forbidden')
+      await expectRefusal(edit({ returned: 'green' }), 'forbidden')
+      await expectRefusal(edit({ returned: '' }), 'forbidden')
+      // What is read may be written back, and what is left out stays.
+      expect((await edit({ ...metadata, own: 2 })).metadata).toEqual({ ...metadata, own: 2 })
+      expect((await edit({}, version + 1)).metadata).toEqual({ returned: metadata['returned'] })
+      await s.begun('a')
+      await s.end('a')
+      const [second] = await take(s)
+      await s.store.write((view) => markLanded(view, second!, 'c0ffee', lander))
+      const done = await s.verbs.task('a')
+      const { onto, landing, commit } = done.metadata['proof'] as Record<string, string>
+      const other = { proof: { onto, landing, commit } }
+      expect((await edit(other, done.version)).metadata).toEqual(done.metadata)
+      await expectRefusal(edit({ proof: null }, done.version + 1), 'forbidden')
+      plant('R55 proof')
+      const stolen = await edit(forged, done.version + 1).finally(() => plant(undefined))
+      expect(stolen.metadata).toEqual(forged)
     })
 
     test('gives a task that an agent took by itself back to todo', async (scene) => {
@@ -216,7 +255,9 @@ export function exerciseLanding(begin: Begin): void {
       await say(scene)
       for (const id of ['a', 'b', 'c']) await finished(scene, id)
       const [a, b] = await take(scene, 2, 7)
-      const before = await scene.store.read((view) => takenBefore(view, 'web', 8))
+      const before = await scene.store.read((view) =>
+        takenBefore(view, { project: 'web', host: 'here', fence: 8 }),
+      )
       expect(before.map(({ id }) => id)).toEqual([a!.id, b!.id])
       await scene.store.write((view) => before.forEach((each) => putBack(view, each)))
       const [again] = await take(scene, 4, 8)
@@ -228,6 +269,33 @@ export function exerciseLanding(begin: Begin): void {
       })
       expect(again).toMatchObject({ id: a!.id, fence: 8 })
       expect(await landingOf(scene, 'a')).toEqual(again)
+    })
+
+    test('is left to the lander of the host that has its worktree', async (scene) => {
+      await say(scene)
+      await finished(scene, 'a')
+      await scene.store.write((view) => view.put('worktree', worktreeOn('there', 'a')))
+      expect(await take(scene)).toEqual([])
+      expect((await landingOf(scene, 'a'))?.reason).toBe(
+        'waits for the lander of host there, which has its worktree',
+      )
+      expect(await take(scene, 4, 900_001, 'there')).toHaveLength(1)
+      const former = (host: string) =>
+        scene.store.read((view) => takenBefore(view, { project: 'web', host, fence: 900_002 }))
+      expect(await former('here')).toEqual([])
+      expect(await former('there')).toHaveLength(1)
+    })
+
+    test('is not taken from a lander of another host that is at work on it', async (scene) => {
+      await say(scene)
+      await scene.store.write((view) => land(view, { id: 'fix', project: 'web' }, ada))
+      const { fence } = await scene.verbs.take('leasehold:lander:there', lander)
+      expect(await take(scene, 4, fence, 'there')).toHaveLength(1)
+      const turn = { project: 'web', host: 'here', fence: 900_002 }
+      const former = () => scene.store.read((view) => takenBefore(view, turn))
+      expect(await former()).toEqual([])
+      await scene.verbs.release('leasehold:lander:there', lander, fence)
+      expect(await former()).toHaveLength(1)
     })
 
     test('is ended once: whoever comes second changes nothing', async (scene) => {

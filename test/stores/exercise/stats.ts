@@ -154,11 +154,16 @@ export function exerciseStats(begin: Begin): void {
       expect(series).toHaveLength(1)
       expect(point).toMatchObject({ started: 2, ended: 2, died: 0, is_open: true })
       expect(point!.queue_p95_seconds).toBeGreaterThan(0)
-      expect(throughput.users.map(({ name, failed }) => [name, failed])).toEqual([
-        ['ann', 0],
-        ['ben', 0],
+      const waits = throughput.users.map((each) => [each.name, each.failed, each.queue_p95_seconds])
+      expect(waits).toEqual([
+        ['ann', 0, expect.closeTo(1.95)],
+        ['ben', 0, expect.closeTo(58.5)],
       ])
-      const both = { ended: 2, failed: 0, run_seconds: 40, ended_series: [2] }
+      const both = {
+        ...{ claimed: 2, ended: 2, failed: 0, run_seconds: 40 },
+        ...{ queue_p50_seconds: expect.closeTo(2), queue_p95_seconds: expect.closeTo(57) },
+        ...{ claimed_series: [2], ended_series: [2] },
+      }
       expect(throughput.projects).toEqual([{ name: 'web', ...both }])
       expect(throughput.agents).toEqual([{ name: expect.stringMatching(/^[^:]+$/), ...both }])
       expect(queue).toMatchObject({ enqueued: 2, started: 2, depth_now: 0, wait: { count: 2 } })

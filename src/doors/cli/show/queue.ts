@@ -95,7 +95,7 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       PATH: 'path',
       'KEPT BECAUSE': 'kept_because',
     }),
-  'worktree.get': ({ id, state, salvage, changed, kept_because, ...tree }) =>
+  'worktree.get': ({ id, state, salvage, changed, overlaps, kept_because, ...tree }) =>
     [
       `worktree ${pc.bold(id)}: ${state}`,
       ...factLines([
@@ -105,6 +105,9 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
         ['saved', salvage && `${salvage.ref} (${salvage.commit})`],
         ['not saved', salvage?.left_out.join(', ') ?? null],
         ['changed', changed.join(', ')],
+        ...overlaps.map(({ task_id, paths }): [string, string] => {
+          return ['may conflict', `with task ${task_id}: both change ${paths.join(', ')}`]
+        }),
         ['kept', kept_because],
       ]),
     ].join('\n'),

@@ -161,6 +161,7 @@ function taskSheet(task: ShownTask): string {
     ['group', task.group],
     ['labels', task.labels.join(', ')],
     ['depends on', task.depends_on.join(', ')],
+    ['touches', task.touches.join(', ')],
     ['assigned to', task.assigned_to],
     ['assignee', task.assignee],
     ['lock until', clock(task.lock_until)],
