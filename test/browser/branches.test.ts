@@ -122,6 +122,11 @@ test('worktrees are listed as they stand, with commands for the host that has th
   await expectSeen(sheet.getByText('refs/leasehold/salvage/S-mail.1', { exact: true }))
   await expectSeen(sheet.getByRole('list', { name: /Changed/ }).getByText('src/mail.ts'))
   await expectSeen(sheet.getByText('leasehold worktree remove S-mail.1'))
+  const touches = ['src/mail.ts']
+  await on.daemon.ok('task.create', { id: 'S-post', title: 'Post it', project: 'shop', touches })
+  await on.daemon.ok('task.claim', { id: 'S-post', agent: 'ada' })
+  await page.reload()
+  await expectSeen(sheet.getByRole('link', { name: 'S-post in src/mail.ts' }))
   await page.getByLabel('State').selectOption('ready')
   await until('only what is in use', async () => {
     return Object.keys(await listed(page)).join() === 'S-stock.1'

@@ -107,7 +107,8 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
     for (const [name, hash] of Object.entries(VIEWS)) {
       if (ONLY.length > 0 && !ONLY.includes(name)) continue
       // More of it is below.
-      const height = name === 'now' || name === 'stats' ? 1240 : width === 390 ? 844 : LOOKS.viewport.height
+      const height =
+        name === 'now' || name === 'stats' ? 1240 : width === 390 ? 844 : LOOKS.viewport.height
       await page.setViewportSize({ width, height })
       await show(page, hash)
       await keep(page, `${name}-${theme}${width === SIZES[0] ? '' : `-${width}`}`)

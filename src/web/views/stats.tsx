@@ -149,7 +149,17 @@ function Throughput({ report: { throughput } }: { report: Report }) {
       ]
     }),
   )
-  const head = ['', 'began', '', 'ended', '', 'failed', 'in the queue, p50', 'p95', 'took on average']
+  const head = [
+    '',
+    'began',
+    '',
+    'ended',
+    '',
+    'failed',
+    'in the queue, p50',
+    'p95',
+    'took on average',
+  ]
   return <Table title="Runs by whom" class="is-across" head={head} rows={rows} />
 }
 

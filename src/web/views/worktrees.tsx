@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact'
+import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutBranches } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import type { Fits, Listed, ListedWorktree } from '../data/branches.ts'
 import { changed, tasks } from '../data/tasks.ts'
-import { Tag, WorktreeBadge } from '../parts/badge.tsx'
+import { StatusBadge, Tag, WorktreeBadge } from '../parts/badge.tsx'
 import { Button, IconButton } from '../parts/buttons.tsx'
 import { CopyCommand } from '../parts/copy.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
@@ -90,6 +91,7 @@ export function WorktreeSheet({ id }: { id: string }) {
           <p class="explain">{standing(tree)}</p>
           <Facts of={factsOf(tree)} />
           <Paths title="Changed since its branch began" of={tree.changed} />
+          <Overlaps of={tree.overlaps} />
           <Paths title="Not saved" of={tree.salvage?.left_out ?? []} />
           {tree.is_over && mayWork() && (
             <div class="buttons">
@@ -148,6 +150,26 @@ function Paths({ title, of }: { title: string; of: string[] }) {
           </li>
         ))}
         {of.length > PATHS_SHOWN && <li class="dim">and {of.length - PATHS_SHOWN} more</li>}
+      </ul>
+    </>
+  )
+}
+
+/** Foreseen: tasks on their way that change the same paths. */
+function Overlaps({ of }: { of: AnswerOf<'worktree.get'>['overlaps'] }) {
+  if (of.length === 0) return null
+  return (
+    <>
+      <h3>May conflict with</h3>
+      <ul class="links" aria-label="May conflict with">
+        {of.map(({ task_id, status, paths }) => (
+          <li key={task_id}>
+            <a href={hrefOf('tasks', { id: task_id })}>
+              <span class="id">{task_id}</span> in {paths.join(', ')}
+            </a>
+            <StatusBadge status={status} />
+          </li>
+        ))}
       </ul>
     </>
   )
