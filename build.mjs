@@ -47,6 +47,7 @@ const BUNDLES = {
   init: 'src/doors/cli/init/main.ts',
   demo: 'src/doors/cli/demo/main.ts',
   demo_agent: 'src/doors/cli/demo/agent.ts',
+  demo_branch: 'src/doors/cli/demo/branch_agent.ts',
   runner: 'src/daemon/runner/main.ts',
   runner_direct: 'src/daemon/runner/direct.ts',
   keeper: 'src/daemon/worktrees/main.ts',

@@ -58,11 +58,15 @@ export function moveTask(id: string, status: 'done' | 'todo'): void {
   confirm({
     title: isDone ? `Approve task ${id}?` : `Send task ${id} back?`,
     says: isDone
-      ? ['It becomes Done; tasks that wait for it may start.']
+      ? [
+          'It becomes Done; tasks that wait for it may start.',
+          'Where its project lands branches, it is checked and landed first.',
+        ]
       : ['It goes back to To do, and an agent may take it again.'],
     verb: isDone ? 'Approve' : 'Send back',
     run: async () => {
-      await change('task.status', { id, status })
+      const { note } = await change('task.status', { id, status })
+      if (note !== undefined) return note
       return isDone ? `Task ${id} is done` : `Task ${id} is to be done again`
     },
   })

@@ -8,7 +8,7 @@ export const paletteOpen = signal(false)
 
 /** For the page of help: what each key does. */
 export const KEYS: [string, string][] = [
-  ['1 … 8', 'go to a view, in the order of the menu'],
+  ['1 … 9', 'go to a view, in the order of the menu'],
   ['⌘K, Ctrl K', 'go anywhere: a view, a task, a lock, an agent'],
   ['/', 'search or filter in this view'],
   ['j k', 'next and previous in a list; Enter opens'],

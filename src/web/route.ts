@@ -4,6 +4,7 @@ export const VIEWS = [
   'now',
   'tasks',
   'locks',
+  'branches',
   'timeline',
   'memory',
   'agents',

@@ -5,7 +5,9 @@ import { gzipSync } from 'node:zlib'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { GitRepo } from '../support/git_repo.ts'
 import { until } from '../support/processes.ts'
+import { hrefOfLanding, playLine, playShop, shopConfig, shopRepo } from './branch_scene.ts'
 import { Asking, play } from './scene.ts'
 import { shareDashboard } from './served.ts'
 import { expectSeen, linkFrom, openWindow, signIn, visit } from './signed_in.ts'
@@ -33,6 +35,10 @@ const VIEWS: Record<string, string> = {
   '#/locks?id=git%3Aweb': 'Who held it when',
   '#/locks?tab=waits': 'Deadlock found',
   '#/locks?tab=paths': 'session.ts',
+  '#/branches': 'docs/opening',
+  '#/branches?q=sale': 'it conflicts with main in src/price.ts',
+  '#/branches?tab=worktrees&id=S-mail.1': 'leasehold worktree remove S-mail.1',
+  '#/tasks?id=S-price': 'Proved by',
   '#/tasks?as=list&q=W-205': 'W-205',
   '#/tasks?id=W-202': 'Held and waited',
   '#/agents?id=claude-1': 'Waits for',
@@ -46,11 +52,15 @@ const VIEWS: Record<string, string> = {
 }
 
 let asking: Asking
+let repo: GitRepo
 
-const on = shareDashboard(() => ({ projects: {} }))
+const on = shareDashboard((place) => shopConfig((repo = shopRepo(place.path('shop')))))
 
 beforeAll(async () => {
   asking = new Asking(on.daemon.url, on.daemon.secret)
+  await playShop(asking)
+  await playLine(asking, repo)
+  VIEWS[await hrefOfLanding(asking, 'S-tax')] = '1 failed, 40 passed'
   await play(asking)
 })
 

@@ -59,15 +59,16 @@ exit 2
 `
 
 /** What the dispatcher of the scene runs; written before the server starts. */
-export function configure(state: string): void {
+export function configure(state: string, more: Json = {}): void {
   mkdirSync(state, { recursive: true, mode: 0o700 })
   const project = { path: '.', agent: 'coder' }
   const config = {
     slots: { max: 6 },
-    projects: { web: project, api: project, infra: { ...project, limit: 1 } },
+    projects: { web: project, api: project, infra: { ...project, limit: 1 }, ...more.projects },
     agents: {
       coder: { command: ['/bin/sh', '-c', AGENT] },
       broken: { command: ['/bin/sh', '-c', BROKEN] },
+      ...more.agents,
     },
     runs: { ttl_seconds: 60, grace_seconds: 1 },
   }
@@ -160,7 +161,7 @@ async function bustle(asking: Asking, ms: number): Promise<void> {
 }
 
 // reason: a scene in which nothing took any time would show nothing
-const pause = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
+export const pause = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
 
 async function board(asking: Asking): Promise<void> {
   for (let i = 0; i < 14; i += 1) {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { launch, LOOKS } from './browser.ts'
+import { hrefOfLanding, playLine, playShop, shopConfig, shopRepo } from './branch_scene.ts'
 import { Asking, configure, play } from './scene.ts'
 
 /** `npm run screenshots`: every view, light and dark, wide and narrow, of the same busy morning. */
@@ -20,6 +21,8 @@ const VIEWS: Record<string, string> = {
   task: '#/tasks?id=Q-ada-1',
   failed: '#/tasks?id=Q-broken',
   locks: '#/locks?id=git%3Aweb',
+  branches: '#/branches',
+  worktrees: '#/branches?tab=worktrees&id=S-mail.1',
   waits: '#/locks?tab=waits',
   reservations: '#/locks?tab=paths',
   timeline: '#/timeline?time=1m',
@@ -35,11 +38,17 @@ const VIEWS: Record<string, string> = {
 const ONLY = process.argv.slice(2)
 /** In docs, a few of them; `SIZES=all` makes every view at every size. */
 const SIZES = process.env['SIZES'] === 'all' ? [1440, 1024, 390] : [1440]
-const PHONE: Record<string, string> = { now: '#/now', tasks: '#/tasks', locks: '#/locks' }
+const PHONE: Record<string, string> = {
+  now: '#/now',
+  tasks: '#/tasks',
+  locks: '#/locks',
+  branches: '#/branches',
+}
 /** Long enough for a timeline and for two minutes on the charts. */
 const BUSTLE_MS = Number(process.env['BUSTLE_MS'] ?? 75_000)
 
-const state = mkdtempSync(join(tmpdir(), 'leasehold-scene-'))
+const folder = mkdtempSync(join(tmpdir(), 'leasehold-scene-'))
+const state = join(folder, 'state')
 const env = {
   ...process.env,
   LEASEHOLD_DIR: state,
@@ -50,7 +59,8 @@ const env = {
 
 async function main(): Promise<void> {
   mkdirSync(OUT, { recursive: true })
-  configure(state)
+  const repo = shopRepo(join(folder, 'shop'))
+  configure(state, shopConfig(repo))
   const server = spawn(process.execPath, [BIN, '--json', 'serve', '--port', '0'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -61,6 +71,9 @@ async function main(): Promise<void> {
     const { url } = JSON.parse(String(said)) as { url: string }
     const secret = readFileSync(join(state, 'admin.token'), 'utf8').trim()
     const asking = new Asking(url, secret)
+    await playShop(asking)
+    await playLine(asking, repo)
+    VIEWS['branches'] = await hrefOfLanding(asking, 'S-sale')
     await play(asking, BUSTLE_MS)
     await foundAlike(asking)
     for (const theme of ['light', 'dark'] as const) await shoot(browser, url, secret, theme)
@@ -69,7 +82,7 @@ async function main(): Promise<void> {
     await browser.close()
     server.kill('SIGTERM')
     await once(server, 'exit')
-    rmSync(state, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

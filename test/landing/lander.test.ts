@@ -42,6 +42,22 @@ describe('a lander', () => {
     expect(scene.repo.git('status', '--porcelain')).toBe('')
   })
 
+  test('lands a branch that has merged its target and settled the conflict there', async () => {
+    const scene = await begin()
+    const { repo } = scene
+    scene.branch('two', { 'a.txt': 'two\n' })
+    repo.commit('Meanwhile', { 'a.txt': 'three\n' })
+    repo.git('switch', '--quiet', 'two')
+    expect(() => repo.git('merge', '--quiet', 'main')).toThrow(/Command failed/)
+    repo.commit('Both', { 'a.txt': 'two and three\n' })
+    repo.git('switch', '--quiet', 'main')
+    repo.commit('Later', { 'b.txt': 'b' })
+    await scene.lander()
+    expect(await scene.ended(await scene.ask({ id: 'two' }))).toMatchObject({ status: 'landed' })
+    expect(repo.git('show', 'main:a.txt')).toBe('two and three')
+    expect(scene.files()).toContain('b.txt')
+  })
+
   test('gives a red one back with what its check said', async () => {
     const scene = await begin()
     scene.branch('bad', { red: '' })

@@ -119,13 +119,19 @@ export class Term {
     return this.removeTrees((fence) => fence === this.fence)
   }
 
-  /** Puts `commit` on top of `base`. */
+  /** Its conflicts may be settled by a merge of its own: a rebase would meet all of them again. */
+  private async hasMerges(base: string, commit: string): Promise<boolean> {
+    const found = ['rev-list', '--merges', '--max-count=1', `${base}..${commit}`]
+    return (await git(this.top, found)) !== ''
+  }
+
+  /** Puts `commit` on top of `base`; by a merge where it has merges of its own. */
   async stack(base: string, commit: string, method: string, message: string): Promise<Stacked> {
-    const tree = await this.at(method === 'merge' ? base : commit)
-    const args =
-      method === 'merge'
-        ? ['merge', '--quiet', '--no-ff', '--message', message, commit]
-        : [...NO_SURPRISE, 'rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
+    const merges = method === 'merge' || (await this.hasMerges(base, commit))
+    const tree = await this.at(merges ? base : commit)
+    const args = merges
+      ? ['merge', '--quiet', '--no-ff', '--message', message, commit]
+      : [...NO_SURPRISE, 'rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
     const { code, out, err } = await tryGit(tree, args)
     const top = await git(tree, ['rev-parse', 'HEAD'])
     if (code === 0) {

@@ -15,5 +15,8 @@ export const aboutMemory = (event: ShownEvent) => MEMORY.has(nounOf(event))
 const QUEUE = new Set<string>(['task', 'run', 'queue', 'dispatcher', 'lease'])
 export const aboutQueue = (event: ShownEvent) => QUEUE.has(nounOf(event))
 
+const BRANCHES = new Set<string>(['landing', 'worktree', 'run'])
+export const aboutBranches = (event: ShownEvent) => BRANCHES.has(nounOf(event))
+
 export const aboutTask = (id: string) => (event: ShownEvent) =>
   event.task === id || event.lock === `task:${id}`

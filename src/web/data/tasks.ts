@@ -35,6 +35,17 @@ function keep(items: BriefTask[]): void {
   changed.value += 1
 }
 
+const sought = new Set<string>()
+
+/** Called by what names these tasks: what is not here is asked for, once. */
+export function wantTasks(ids: string[]): void {
+  for (const id of ids) {
+    if (tasks.has(id) || sought.has(id)) continue
+    sought.add(id)
+    dirty.add(id)
+  }
+}
+
 /** What runs, at once; all others when a view asks for them. */
 const asking = new Repeated(async () => {
   const { items } = await ask('task.peek', { status: 'in_progress', limit: PAGE })

@@ -10,6 +10,7 @@ import { hrefOf, route, type ViewName, VIEWS } from '../route.ts'
 import { signOut, who } from '../session.ts'
 import { theme, toggleTheme } from '../theme.ts'
 import { Agents } from './agents.tsx'
+import { Branches } from './branches.tsx'
 import { Events } from './events.tsx'
 import { Help } from './help.tsx'
 import { Locks } from './locks.tsx'
@@ -25,6 +26,7 @@ const PAGES: Record<ViewName, { title: string; Show: () => preact.JSX.Element }>
   now: { title: 'Now', Show: Now },
   tasks: { title: 'Tasks', Show: Tasks },
   locks: { title: 'Locks', Show: Locks },
+  branches: { title: 'Branches', Show: Branches },
   timeline: { title: 'Timeline', Show: Timeline },
   memory: { title: 'Memory', Show: Memory },
   agents: { title: 'Agents', Show: Agents },

@@ -12,7 +12,19 @@ import { Virtual } from '../parts/virtual.tsx'
 import { clockOf, count, dayOf } from '../parts/words.ts'
 import { hrefOf, param } from '../route.ts'
 
-const KINDS = ['', 'task', 'lease', 'ticket', 'run', 'agent', 'memory', 'queue', 'alert'] as const
+const KINDS = [
+  '',
+  'task',
+  'lease',
+  'ticket',
+  'run',
+  'landing',
+  'worktree',
+  'agent',
+  'memory',
+  'queue',
+  'alert',
+] as const
 const TIMES = { '': 0, '5m': 300, '1h': 3600, '6h': 21_600, '1d': 86_400, '7d': 604_800 }
 type Time = keyof typeof TIMES
 

@@ -14,6 +14,7 @@ import { leave, param } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { Log } from './log.tsx'
 import { Past } from './past.tsx'
+import { TaskBranch } from './task_branch.tsx'
 import { TaskActions } from './task_actions.tsx'
 import { TaskEdit } from './task_edit.tsx'
 import { TaskDetails } from './task_overview.tsx'
@@ -66,6 +67,7 @@ export function TaskPage({ id }: { id: string }) {
                   <TaskEdit task={task} />
                 </Panel>
               )}
+              <TaskBranch task={task} />
               <Past title="History" none="Its events were pruned." filter={{ task_id: id }} />
               <TaskDetails task={task} />
               {run && <RunFiles run={run} />}

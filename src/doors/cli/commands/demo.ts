@@ -8,7 +8,7 @@ export function addDemo(root: Command): void {
     .description('See what it does: real processes edit real files, without and with Leasehold.')
     .option('--seconds <n>', 'how long each half takes', '20')
     .option('--agents <n>', 'how many processes', '8')
-    .option('--keep', 'keep both repositories, to look at')
+    .option('--keep', 'keep the repositories, to look at')
     .addHelpText('after', HELP)
     .action(async (_, self: Command) => {
       const { demo } = await import('../demo/main.ts')
@@ -21,6 +21,10 @@ Eight processes work in a small git repository in a temporary folder: take a tas
 think, write the whole file with one more line. First they share a to-do list that all of them edit,
 as people do; then they run the same code, but claim tasks and reserve files. At the end, what each
 process was told it had written is compared with what is in the files.
+
+Then three agents are started from a queue, each in a git worktree of its own. What they commit is
+checked and landed on main, one after the other. Two of them edit one file: the later one comes back
+with the reason, is run again, and lands.
 
 Examples:
   leasehold demo

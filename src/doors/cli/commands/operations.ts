@@ -15,6 +15,7 @@ import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
 import { EXAMPLES } from '../help/help.ts'
 import { unknownAgent, withHints } from '../hints.ts'
+import { nothingToLand } from './land.ts'
 import { show } from '../show/show.ts'
 import { valueOf } from '../values.ts'
 
@@ -135,7 +136,10 @@ const camel = (flag: string) =>
 
 async function answer(context: Context, operation: Operation, input: Record<string, unknown>) {
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
-  if (operation.name === 'land.add') input['id'] ??= context.env['LEASEHOLD_TASK']
+  if (operation.name === 'land.add') {
+    input['id'] ??= context.env['LEASEHOLD_TASK'] ?? input['branch']
+    if (input['id'] === undefined) throw await nothingToLand(process.cwd())
+  }
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   const abort = new AbortController()
   const stop = () => abort.abort()

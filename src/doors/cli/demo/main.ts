@@ -2,16 +2,18 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
+import type { Client } from '../../../client/client.ts'
 import { connect } from '../../../client/connect.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
 import { placeOf } from '../../../stores/open.ts'
 import { print } from '../show/show.ts'
+import { type Branches, landAll, makeShop, useOwnEnvironment } from './branches.ts'
 import { plainEnvironment, runHalf, type Scene, type Tally } from './half.ts'
 import { Picture } from './picture.ts'
 import { commit, demoTasks, makeRepository, saveFile, TODO } from './repository.ts'
 import { todoList } from './ways.ts'
-import type { DemoTask, Way } from './words.ts'
+import { BRANCH_TASKS, type DemoTask, type Way } from './words.ts'
 
 export interface DemoOptions {
   seconds: string
@@ -42,7 +44,8 @@ export async function demo(options: DemoOptions): Promise<void> {
     const halves = { folder, agents, seconds, picture, signal: stop.signal }
     const without = await half('without', halves)
     const withIt = await half('with', halves)
-    tell({ seconds, agents, without, with: withIt }, options, folder)
+    const branches = await onBranches(halves)
+    tell({ seconds, agents, without, with: withIt, branches }, options, folder)
   } catch (error) {
     if (!stop.signal.aborted) throw error
     process.exitCode = INTERRUPTED
@@ -98,27 +101,41 @@ async function half(
   return tally
 }
 
+/** Each agent in a git worktree of its own; what it did is checked, and landed on `main`. */
+async function onBranches({ folder, picture, signal }: Halves): Promise<Branches | null> {
+  const shop = makeShop(folder)
+  if (!shop) {
+    picture.say('There is no git here, so no branches are shown.')
+    return null
+  }
+  picture.say(`${BRANCH_TASKS.length} agents on branches, two of them in one file:`)
+  useOwnEnvironment()
+  const { state, repository } = shop
+  return served(state, [], (client) => landAll(client, repository, { picture, signal }), signal)
+}
+
 /** With a server on a store of its own, as `leasehold up` would start it. */
 async function served<T>(
   state: string,
   tasks: DemoTask[],
-  run: () => Promise<T>,
+  run: (client: Client) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   const { serve } = await import('../../../daemon/main.ts')
   const env = { ...plainEnvironment(), LEASEHOLD_DIR: state }
   const server = await serve(placeOf(env, state), 0, VERSION)
+  const ends = [() => server.stop()]
   try {
     const client = await connect({ dir: state, store: '', agent: 'demo' })
+    ends.push(() => client.close())
     for (let at = 0; at < tasks.length; at += CREATED_AT_ONCE) {
       signal.throwIfAborted()
       const some = tasks.slice(at, at + CREATED_AT_ONCE)
       await Promise.all(some.map(({ file }) => client.task.create({ title: file, labels: [file] })))
     }
-    await client.close()
-    return await run()
+    return await run(client)
   } finally {
-    await server.stop()
+    for (const end of ends.toReversed()) await end()
   }
 }
 
@@ -127,11 +144,13 @@ interface Outcome {
   agents: number
   without: Tally
   with: Tally
+  branches: Branches | null
 }
 
 function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): void {
   const { without, with: kept } = outcome
-  if (kept.edits_lost > 0 || kept.tasks_done_twice > 0) process.exitCode = 1
+  const lost = kept.edits_lost + kept.tasks_done_twice + (outcome.branches?.lines_lost ?? 0)
+  if (lost > 0) process.exitCode = 1
   if (json) {
     print(JSON.stringify({ ...outcome, folder: keep ? folder : null }))
     return
@@ -151,8 +170,17 @@ function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): vo
       row('conflicts prevented', '-', kept.conflicts_prevented),
       '',
       'An edit is lost when an agent was told that it is written, and it is in no file at the end.',
-      ...(keep ? [`Both repositories are in ${folder}`] : []),
+      ...(outcome.branches ? ['', ...branchLines(outcome.branches)] : []),
+      ...(keep ? [`The repositories are in ${folder}`] : []),
       `Next, in a repository of yours: ${pc.bold('leasehold init')}`,
     ].join('\n'),
   )
+}
+
+function* branchLines({ landed, reasons, lines_lost }: Branches): Generator<string> {
+  const lost = lines_lost > 0 ? pc.red(`${lines_lost} lines lost`) : pc.green('no line lost')
+  yield `On branches: ${landed} of ${BRANCH_TASKS.length} landed on main, ${lost}.`
+  for (const reason of reasons) {
+    yield `One came back first, as ${reason}; its agent was told so, and did it again.`
+  }
 }

@@ -27,16 +27,20 @@ export function demoTasks(count: number): DemoTask[] {
 
 export function commit(folder: string, message: string): void {
   git(folder, 'add', '--all')
-  const who = ['-c', 'user.name=leasehold demo', '-c', 'user.email=demo@localhost']
-  git(folder, ...who, 'commit', '--quiet', '--no-verify', '--message', message)
+  git(folder, 'commit', '--quiet', '--no-verify', '--message', message)
 }
 
-/** Where git is missing the files are still real; only their history is not kept. */
-function git(folder: string, ...args: string[]): void {
+/** Somebody who tries this out may have no name in git yet, or sign what they commit. */
+const WHO = ['-c', 'user.name=leasehold demo', '-c', 'user.email=demo@localhost']
+const UNSIGNED = ['-c', 'commit.gpgSign=false']
+
+/** Whether it did so. Where git is missing the files are still real; only their history is not. */
+export function git(folder: string, ...args: string[]): boolean {
   try {
-    execFileSync('git', args, { cwd: folder, stdio: 'ignore' })
+    execFileSync('git', [...WHO, ...UNSIGNED, ...args], { cwd: folder, stdio: 'ignore' })
+    return true
   } catch {
-    // Nothing is decided by the history.
+    return false
   }
 }
 

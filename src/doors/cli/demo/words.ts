@@ -27,3 +27,15 @@ export interface DemoTask {
   id: string
   file: string
 }
+
+/** What agents on branches do at once: two of them in one file. */
+export const BRANCH_TASKS: DemoTask[] = [
+  { id: 'price', file: 'src/price.ts' },
+  { id: 'sale', file: 'src/price.ts' },
+  { id: 'tax', file: 'src/tax.ts' },
+]
+
+/** The one that ends when another has landed already. */
+export const LATE = 'sale'
+
+export const lineOf = (task: string) => `// the line of ${task}`

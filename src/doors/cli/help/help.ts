@@ -53,10 +53,20 @@ Examples:
   land: {
     about: 'Bring branches into their target: checked, in order, one after the other.',
     examples: `
+A landing puts a branch on top of its target (main, say), runs the project's check there, and moves
+the target only if the check passes. If the branch conflicts or its check fails, nothing changes,
+and its task comes back with the reason. A running server does this, one after the other, for
+projects with "land" in config.json (docs/landing.md):
+
+  "projects": { "web": { "land": { "onto": "main", "check": ["npm", "test"] } } }
+
 Examples:
-  leasehold land 42                               what is in review
-  leasehold land feature/login --onto main --project web
-  leasehold land list                             what waits, and why`,
+  leasehold land 42                               a task that is in review
+  leasehold land feature/login                    a branch; of several projects: --project web
+  leasehold land feature/login --onto release     onto another branch than config.json says
+  leasehold land list                             what waits, what landed, what came back and why
+  leasehold land show L7                          with the end of what its check said
+  leasehold land cancel L7                        out of the line; its task stays in review`,
   },
   queue: {
     about: 'Hand tasks to agents that Leasehold starts itself, one at a time per user.',
@@ -101,11 +111,19 @@ Examples:
   worktree: {
     about: 'Show, save and remove the git worktrees of runs.',
     examples: `
-A worktree has the id of the run that it was made for: 42.1.
+With "worktrees" in config.json each run of a project works in a folder and on a branch of its own
+(docs/worktrees.md):
+
+  "projects": { "web": { "worktrees": true } }
+
+A worktree has the id of the run that it was made for: 42.1 has the branch leasehold/42-1. It is
+ready while its run works in it, and left when the run is over: then what was not committed is saved
+as refs/leasehold/salvage/42.1. It is removed by age, and only when other refs have all of it.
 
 Examples:
-  leasehold worktree list
-  leasehold worktree diff 42.1                    what its run has changed
+  leasehold worktree list                         where each is, and why it is kept
+  leasehold worktree show 42.1
+  leasehold worktree diff 42.1                    what its run has changed, committed or not
   leasehold worktree salvage 42.1                 keep all of it under refs/leasehold/salvage
   leasehold worktree remove 42.1                  refused while anything would be lost`,
   },
