@@ -41,9 +41,9 @@ export function createTask(
   const task: Task = {
     id,
     ...fields,
-    ...keepBody(view, id, fields.body),
     metadata: keepProof(fields.metadata),
     touches: fields.touches ?? [],
+    ...keepBody(view, id, fields.body),
     depends_on: [...new Set(fields.depends_on)],
     labels: [...new Set(fields.labels)],
     status: 'todo',

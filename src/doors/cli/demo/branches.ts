@@ -1,9 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../../client/client.ts'
 import type { ShownEvent } from '../../../core/event.ts'
 import type { Status } from '../../../core/rows.ts'
+import { readMeta } from '../../../daemon/runner/run_folder.ts'
+import { processRef } from '../../../machine/process.ts'
 import { plainEnvironment } from './half.ts'
 import type { Picture } from './picture.ts'
 import { git, linesIn, makeRepository } from './repository.ts'
@@ -84,6 +86,19 @@ export async function landAll(
 async function stopAll(client: Client): Promise<void> {
   for (const { id } of BRANCH_TASKS) await client.queue.cancel({ id }).catch(() => undefined)
   while ((await client.queue.status()).active.slots_used > 0) {
+    await new Promise((resolve) => void setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+}
+
+/** A runner writes its last word when it has told how its run ended; then it is gone. */
+export async function runnersGone(state: string): Promise<void> {
+  const runs = join(state, 'runs')
+  const isThere = (name: string) => {
+    const meta = readMeta(join(runs, name))
+    return meta !== undefined && processRef(meta.runner_pid)?.start === meta.runner_start
+  }
+  const until_ms = performance.now() + PATIENCE_MS
+  while (existsSync(runs) && readdirSync(runs).some(isThere) && performance.now() < until_ms) {
     await new Promise((resolve) => void setTimeout(resolve, LOOK_AGAIN_MS))
   }
 }

@@ -8,7 +8,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../daemon/version.ts'
 import { placeOf } from '../../../stores/open.ts'
 import { print } from '../show/show.ts'
-import { type Branches, landAll, makeShop, useOwnEnvironment } from './branches.ts'
+import { type Branches, landAll, makeShop, runnersGone, useOwnEnvironment } from './branches.ts'
 import { plainEnvironment, runHalf, type Scene, type Tally } from './half.ts'
 import { Picture } from './picture.ts'
 import { commit, demoTasks, makeRepository, saveFile, TODO } from './repository.ts'
@@ -51,7 +51,8 @@ export async function demo(options: DemoOptions): Promise<void> {
     process.exitCode = INTERRUPTED
   } finally {
     picture.end()
-    if (!options.keep) rmSync(folder, { recursive: true, force: true })
+    // A git that was stopped may still be closing its files.
+    if (!options.keep) rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   }
 }
 
@@ -111,7 +112,8 @@ async function onBranches({ folder, picture, signal }: Halves): Promise<Branches
   picture.say(`${BRANCH_TASKS.length} agents on branches, two of them in one file:`)
   useOwnEnvironment()
   const { state, repository } = shop
-  return served(state, [], (client) => landAll(client, repository, { picture, signal }), signal)
+  const land = (client: Client) => landAll(client, repository, { picture, signal })
+  return served(state, [], land, signal).finally(() => runnersGone(state))
 }
 
 /** With a server on a store of its own, as `leasehold up` would start it. */
