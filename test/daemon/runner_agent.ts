@@ -4,6 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { dispatchNext, getRun, registerDispatcher } from '../../src/core/queue/dispatch.ts'
 import { enqueueTask } from '../../src/core/queue/queue.ts'
 import type { Queued, Run, Task } from '../../src/core/rows.ts'
+import type { View } from '../../src/core/view.ts'
 import { readMeta, type RunMeta } from '../../src/daemon/runner/run_folder.ts'
 import type { RunSpec } from '../../src/daemon/runner/spec.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
@@ -36,31 +37,24 @@ export class Runners {
     return { LEASEHOLD_DIR: this.place.state }
   }
 
-  /** Enqueues a task and claims it, as a dispatcher with a free slot does. */
+  /**
+   * Enqueues a task and claims it, as a dispatcher with a free slot does; in one step, so that a
+   * daemon that serves no project does not put it aside in between.
+   */
   async claim(queue: Partial<Queued> = {}, ttl_ms = 60_000): Promise<Claimed> {
-    const { store } = this
     const asked = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0, lost: 0 }
     const fields = { body: 'Do it', user: 'ada', priority: 5, group: null, labels: [] }
     const rest = { depends_on: [], assigned_to: null, metadata: {}, title: 'Work' }
-    await store.write((view) => {
+    return this.store.write((view) => {
       const task = { ...fields, ...rest, project: PROJECT, queue: { ...asked, ...queue } }
-      return enqueueTask(view, task, callerOf('ada'))
+      enqueueTask(view, task, callerOf('ada'))
+      return nextOf(view, ttl_ms)
     })
-    return this.claimNext(ttl_ms)
   }
 
   /** Claims whatever is next in the queue. */
-  async claimNext(ttl_ms = 60_000): Promise<Claimed> {
-    const claim = await this.store.write((view) =>
-      dispatchNext(view, {
-        dispatcher: DISPATCHER,
-        ttl_ms,
-        process: ownProcess(),
-        agentFor: () => 'sh',
-        token_hash: '0'.repeat(64),
-      }),
-    )
-    return { task: claim!.task, run: claim!.run, fence: claim!.lease.fence }
+  claimNext(ttl_ms = 60_000): Promise<Claimed> {
+    return this.store.write((view) => nextOf(view, ttl_ms))
   }
 
   /** What a dispatcher tells a runner; `body` is a script for the shell. */
@@ -135,6 +129,17 @@ export class Runners {
     const path = this.place.path(name)
     return until(name, () => existsSync(path) && Number(readFileSync(path, 'utf8').trim()))
   }
+}
+
+function nextOf(view: View, ttl_ms: number): Claimed {
+  const { task, run, lease } = dispatchNext(view, {
+    dispatcher: DISPATCHER,
+    ttl_ms,
+    process: ownProcess(),
+    agentFor: () => 'sh',
+    token_hash: '0'.repeat(64),
+  })!
+  return { task, run, fence: lease.fence }
 }
 
 /** A store with a dispatcher for the test that runs now. */
