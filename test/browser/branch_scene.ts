@@ -7,7 +7,9 @@ import { type Asking, pause } from './scene.ts'
 const AGENT = `
 commit() { git add -A; git -c user.name=Agent -c user.email=agent@example.org commit -qm "$1"; }
 case $LEASEHOLD_TASK in
-  S-price) echo 'export const price = 12' > src/price.ts; commit 'Raise the price' ;;
+  # The sale begins before this has landed, and ends after it: they conflict.
+  S-price) until git rev-parse -q --verify leasehold/S-sale-1; do sleep 0.05; done
+    echo 'export const price = 12' > src/price.ts; commit 'Raise the price' ;;
   S-sale) echo 'export const price = 8' > src/price.ts; commit 'Lower the price'
     while [ "$(git rev-parse main)" = "$(git merge-base HEAD main)" ]; do sleep 0.05; done ;;
   S-tax) echo '// TODO' > src/tax.ts; commit 'Tax' ;;

@@ -20,14 +20,15 @@ async function work(): Promise<void> {
   }
   appendFileSync(file, `${lineOf(task)}\n`)
   commit('.', `Add the line of ${task}`)
-  if (task === LATE && !isAgain) await overtaken()
+  if (isAgain) return
+  // It thinks for so long that another agent lands meanwhile, who began when it had begun.
+  if (task === LATE) await until(() => !git('.', 'merge-base', '--is-ancestor', 'main', 'HEAD'))
+  else await until(() => git('.', 'rev-parse', '--quiet', '--verify', `leasehold/${LATE}-1`))
 }
 
-/** Thinks for so long that another agent has landed meanwhile. */
-async function overtaken(): Promise<void> {
+async function until(isSo: () => boolean): Promise<void> {
   const until_ms = performance.now() + PATIENCE_MS
-  while (git('.', 'merge-base', '--is-ancestor', 'main', 'HEAD')) {
-    if (performance.now() > until_ms) return
+  while (!isSo() && performance.now() < until_ms) {
     await new Promise((resolve) => void setTimeout(resolve, LOOK_AGAIN_MS))
   }
 }

@@ -52,7 +52,10 @@ export function useOwnEnvironment(): void {
   process.env['LEASEHOLD_TRUST_CONFIG'] = 'yes'
 }
 
-/** Runs all tasks at once, and tells what lands and what comes back; at the end nothing runs. */
+/**
+ * Runs all tasks at once, and tells what lands and what comes back. Interrupted, it waits for them
+ * all the same: that takes seconds, and then nothing of theirs is left.
+ */
 export async function landAll(
   client: Client,
   repository: string,
@@ -60,8 +63,7 @@ export async function landAll(
 ): Promise<Branches> {
   const told: Branches = { landed: 0, came_back: 0, reasons: [], lines_lost: 0 }
   const over = new Set<string>()
-  const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-  const stream = client.events({ signal: late })
+  const stream = client.events({ signal: AbortSignal.timeout(PATIENCE_MS) })
   await stream.opened
   try {
     for (const { id, file } of BRANCH_TASKS) {
@@ -82,7 +84,7 @@ export async function landAll(
   return told
 }
 
-/** An interrupted demo leaves no agent behind. */
+/** One that takes too long leaves no agent behind either. */
 async function stopAll(client: Client): Promise<void> {
   for (const { id } of BRANCH_TASKS) await client.queue.cancel({ id }).catch(() => undefined)
   while ((await client.queue.status()).active.slots_used > 0) {
