@@ -18,8 +18,8 @@ const JOBS_QUICK = 20_000
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? 15_000)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const ROUNDS_QUICK = 2
-/** Part of it: `BENCH_ONLY=queue,named` measures those whose name has one of these. */
-const ONLY = process.env['BENCH_ONLY']?.split(',') ?? ['']
+/** Part of it: `BENCH_ONLY='queue|named'` measures those whose name has one of these. */
+const ONLY = process.env['BENCH_ONLY']?.split('|') ?? ['']
 const isWanted = ({ name }: { name: string }) => ONLY.some((part) => name.includes(part))
 
 /** Who is measured: from a copy of which database, by how many processes, and how. */
@@ -74,8 +74,8 @@ function pgboss(from: 'pgboss' | 'pgboss_grouped'): Contender {
 
 const OURS = [ours('queue', 1), ours('queue', 4), ours('plain', 1), ours('plain', 4)]
 const WITH_LEADER = [
-  ...[led('queue', 4), led('queue', 8), led('queue', CROWD)],
-  ...[led('plain', 4), led('plain', 8)],
+  ...[led('queue', 1), led('queue', 4), led('queue', 8), led('queue', CROWD)],
+  ...[led('plain', 1), led('plain', 4), led('plain', 8)],
 ]
 const CONTENDERS = [
   ...OURS,

@@ -6,11 +6,17 @@ import { requestId } from '../src/operations/fields.ts'
 import { field, type Operation, writeOperation } from '../src/operations/operation.ts'
 import { LeaderFollower } from '../src/reach/leader.ts'
 import type { Store } from '../src/stores/writer/store.ts'
+import { uniqueId } from '../src/machine/digest.ts'
 import { callerOf } from './claims.ts'
 import { claimOf, claimWith, complete, type Kind } from './postgres_claims.ts'
 
 const VERSION = 'bench'
 const LOOK_MS = 20
+
+const NOTHING = { operation: '', input: {}, request: undefined, caller: callerOf(0) }
+
+/** As the SDK, hooks and commands ask. */
+const asked = () => ({ request_id: uniqueId() })
 
 const common = { refuses: [], doc: '', output: () => z.unknown(), touches: () => [] }
 
@@ -21,6 +27,9 @@ function operationsFor(kind: Kind) {
     name: 'bench.claim',
     input: { request_id: requestId },
     decide: (view, _, caller) => ({ claim: claimOf(kind)(view, caller) ?? null }),
+    // As task.claim does: the task is read anew.
+    keeps: ({ claim: got }) =>
+      got ? { claim: { task: { id: got.task.id }, lease: { fence: got.lease.fence } } as Claim } : undefined,
   })
   const done = writeOperation({
     ...common,
@@ -34,7 +43,10 @@ function operationsFor(kind: Kind) {
   return { claim, done }
 }
 
-/** `postgres_led KIND URL CALLERS WINDOW_MS NUMBER`: number 0 leads, the others follow it. */
+/**
+ * `postgres_led KIND URL CALLERS WINDOW_MS NUMBER`: number 0 leads, the others follow it. What it
+ * asks has request ids, as what our own clients ask.
+ */
 export function claimLed(args: string[]): Promise<void> {
   return claimWith(args, async (store, kind, number) => {
     const { claim, done } = operationsFor(kind)
@@ -42,12 +54,13 @@ export function claimLed(args: string[]): Promise<void> {
     const operations = new Map(all.map((each) => [each.name as string, each]))
     const end = number === 0 ? await lead(store, operations) : await follow(store)
     return {
-      claim: async (caller) => (await call(store, claim, {}, caller)).claim,
+      claim: async (caller) => (await call(store, claim, asked(), caller)).claim,
       complete: (caller, { task, lease }) => {
         const named = { id: task.id, title: task.title, body: task.body, user: task.user }
         const { project, priority, group } = task
         const said = { ...named, project, priority, group }
-        return call(store, done, { claim: { task: said, lease: { fence: lease.fence } } }, caller)
+        const held = { task: said, lease: { fence: lease.fence } }
+        return call(store, done, { claim: held, ...asked() }, caller)
       },
       end,
     }
@@ -69,7 +82,7 @@ async function follow(store: Store) {
   const follower = new LeaderFollower(store, VERSION)
   store.leader = follower
   while (!follower.isLed) {
-    await follower.decide({ operation: '', input: {}, caller: callerOf(0) }, async () => undefined)
+    await follower.decide(NOTHING, async () => undefined)
     await new Promise((resolve) => void setTimeout(resolve, LOOK_MS))
   }
   return async () => {

@@ -28,7 +28,7 @@ const LEAVE_MS = 5_000
 const GONE_MS = 1_200
 
 /** What an answer takes to a follower, and its next ask back, on a busy machine. */
-const LINGER_MS = 2
+const LINGER_MS = 6
 
 /** Thrown where an ask has to be decided by the process that sent it. */
 class Yours extends Error {}

@@ -8,9 +8,9 @@ import type { ProcessRef } from '../core/rows.ts'
 import { sightOf } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
 import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
-import type { View } from '../core/view.ts'
+import type { Need, View } from '../core/view.ts'
 import { uniqueId } from '../machine/digest.ts'
-import type { SentAsk } from '../stores/port.ts'
+import type { Asked, SentAsk } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
 import { spend, usedBy, whileCounted } from './budget.ts'
@@ -51,22 +51,23 @@ export async function call<F extends Fields, O>(
 }
 
 /**
- * For a leader: decides, now, what was sent to it by another process, which has done with the
- * caller's budget and does the waiting. `guard` may refuse it at the very moment of the decision.
+ * For a leader: decides, now, what was sent to it by another process of the same version, which
+ * has checked it, has done with the caller's budget and does the waiting. `guard` may refuse it at
+ * the very moment of the decision.
  */
-export async function decideSent<F extends Fields, O>(
+export function decideSent<F extends Fields, O>(
   store: Store,
   operation: Operation<F, O>,
-  { input: raw, caller, ticket_id }: SentAsk,
+  { input: sent, request, caller, ticket_id }: SentAsk,
   guard: (view: View) => void,
 ): Promise<O> {
-  const input = checked(store, operation, raw, caller)
-  const decide = decisionOf(operation, input, caller)
+  const input = sent as Input<F>
+  const decide = decisionOf(operation, input, caller, request)
   const guarded = (view: View) => {
     guard(view)
     return decide(view, ticket_id)
   }
-  return store.write(guarded, operation.reads?.(input, caller))
+  return store.write(guarded, readsOf(operation, input, caller, request))
 }
 
 /** The input, if this caller may ask this of this store. */
@@ -107,13 +108,24 @@ function decisionOf<F extends Fields, O>(
   operation: Operation<F, O>,
   input: Input<F>,
   caller: Caller,
-  request = requestOf(operation.name, input, caller),
+  request: Asked | undefined,
 ): (view: View, ticket_id?: string) => O {
   return (view, ticket_id) => {
     seeAgent(view, caller)
     const ask = () => once(view, request, operation, input, caller, ticket_id)
     return isScoped(caller) ? withinScope(view, operation, input, caller, ask) : ask()
   }
+}
+
+/** What it will look at for certain: a row that is missing here costs a batch a second round. */
+function readsOf<F extends Fields, O>(
+  operation: Operation<F, O>,
+  input: Input<F>,
+  caller: Caller,
+  request: Asked | undefined,
+): Need[] {
+  const named = operation.reads?.(input, caller) ?? []
+  return request ? [...named, { table: 'request', key: request.key }] : named
 }
 
 function change<F extends Fields, O>(
@@ -127,7 +139,8 @@ function change<F extends Fields, O>(
   const request = requestOf(operation.name, input, caller)
   // A leader may go away before it answers: what it is sent has an id, to be asked again under.
   const sent = request || !store.leader?.isLed ? input : { ...input, request_id: uniqueId() }
-  const decide = decisionOf(operation, sent, caller, request)
+  const asked = request ?? requestOf(operation.name, sent, caller)
+  const decide = decisionOf(operation, sent, caller, asked)
   const timed: typeof decide = (view, ticket_id) => {
     if (!turn) return decide(view, ticket_id)
     try {
@@ -138,11 +151,11 @@ function change<F extends Fields, O>(
     }
   }
   const ask = (ticket_id?: string): Promise<O> => {
-    const direct = () =>
-      store.write((view) => timed(view, ticket_id), operation.reads?.(input, caller))
+    const reads = readsOf(operation, sent, caller, asked)
+    const direct = () => store.write((view) => timed(view, ticket_id), reads)
     if (!store.leader) return direct()
-    const asked = { operation: operation.name, input: sent, caller, ticket_id }
-    const decided = store.leader.decide(asked, direct)
+    const ours = { operation: operation.name, input: sent, request: asked, caller, ticket_id }
+    const decided = store.leader.decide(ours, direct)
     return turn ? decided.finally(() => turn.end()) : decided
   }
   const claim = ask as () => Promise<Settled<O>>

@@ -5,16 +5,10 @@ import { isRefusal, Refusal } from '../core/refusal.ts'
 import { keyOf, type Request } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import { sha256 } from '../machine/digest.ts'
+import type { Asked } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Fields, Input, Operation } from './operation.ts'
 import { isWaiting } from './wait.ts'
-
-/** A call under a request id: whose it is, of which operation, and what it asks. */
-interface Asked {
-  operation: string
-  key: string
-  input_hash: string
-}
 
 export function requestOf(
   operation: string,

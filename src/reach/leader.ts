@@ -39,7 +39,7 @@ export class LeaderFollower implements Leader {
   decide<T>(asked: SentAsk, direct: () => Promise<T>): Promise<T> {
     if (!this.link) void this.look()
     // Of one without a request id nobody could tell, if the leader went away, whether it was done.
-    else if (typeof asked.input['request_id'] === 'string') return this.link.send(asked, direct)
+    else if (asked.request) return this.link.send(asked, direct)
     return direct()
   }
 

@@ -120,10 +120,18 @@ export interface LeaderBoard {
   clear(fence: number): Promise<void>
 }
 
-/** An ask with an effect, to be decided by another process. */
+/** What was asked under a request id, and whose id it is. */
+export interface Asked {
+  operation: string
+  key: string
+  input_hash: string
+}
+
+/** An ask with an effect, to be decided by another process. It was checked where it was asked. */
 export interface SentAsk {
   operation: string
   input: Record<string, unknown>
+  request: Asked | undefined
   caller: Caller
   ticket_id?: string | undefined
 }

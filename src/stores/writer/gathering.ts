@@ -1,3 +1,5 @@
+const LOOK_MS = 1
+
 /**
  * When a batch has gathered. Those who were answered together ask again one after the other, and
  * to commit the first without the rest costs a sync.
@@ -5,7 +7,8 @@
 export class Gathering {
   /**
    * How long after an answer those who got it may take to ask again: nothing in this process, which
-   * sees at once whether more come; longer for those who are a socket away.
+   * sees at once whether more come; longer for those who are a socket away. They get the processor
+   * meanwhile.
    */
   linger_ms = 0
   private answered = 0
@@ -19,7 +22,10 @@ export class Gathering {
       const isWhole = this.linger_ms === 0 || waiting.length >= expected
       if (waiting.length === seen && (isWhole || performance.now() >= until_ms)) return
       seen = waiting.length
-      await new Promise<void>((resolve) => void setImmediate(resolve))
+      await new Promise<void>((resolve) => {
+        if (isWhole) setImmediate(resolve)
+        else setTimeout(resolve, LOOK_MS)
+      })
     }
   }
 
