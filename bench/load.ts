@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { newRequestId } from '../src/machine/digest.ts'
 
 /**
  * Posts over many connections that are kept open, each waiting for its answer before it asks again:
@@ -33,7 +34,7 @@ async function ask({ url, secret, ids }: Asked, until_ms: number): Promise<numbe
   const answers = answersOf(socket)
   let answered = 0
   while (performance.now() < until_ms) {
-    const request_id = ids ? `${process.pid}-${answered}` : undefined
+    const request_id = ids ? newRequestId() : undefined
     const body = JSON.stringify({ ttl_seconds: 3600, request_id })
     socket.write(
       `POST ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer ${secret}\r\n` +

@@ -6,7 +6,7 @@ import { requestId } from '../src/operations/fields.ts'
 import { field, type Operation, writeOperation } from '../src/operations/operation.ts'
 import { LeaderFollower } from '../src/reach/leader.ts'
 import type { Store } from '../src/stores/writer/store.ts'
-import { uniqueId } from '../src/machine/digest.ts'
+import { newRequestId } from '../src/machine/digest.ts'
 import { callerOf } from './claims.ts'
 import { claimOf, claimWith, complete, type Kind } from './postgres_claims.ts'
 
@@ -16,7 +16,7 @@ const LOOK_MS = 20
 const NOTHING = { operation: '', input: {}, request: undefined, caller: callerOf(0) }
 
 /** As the SDK, hooks and commands ask. */
-const asked = () => ({ request_id: uniqueId() })
+const asked = () => ({ request_id: newRequestId() })
 
 const common = { refuses: [], doc: '', output: () => z.unknown(), touches: () => [] }
 
@@ -29,7 +29,9 @@ function operationsFor(kind: Kind) {
     decide: (view, _, caller) => ({ claim: claimOf(kind)(view, caller) ?? null }),
     // As task.claim does: the task is read anew.
     keeps: ({ claim: got }) =>
-      got ? { claim: { task: { id: got.task.id }, lease: { fence: got.lease.fence } } as Claim } : undefined,
+      got
+        ? { claim: { task: { id: got.task.id }, lease: { fence: got.lease.fence } } as Claim }
+        : undefined,
   })
   const done = writeOperation({
     ...common,

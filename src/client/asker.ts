@@ -6,7 +6,7 @@ import {
   type RegisteredName,
 } from '../operations/registry.ts'
 import type { Operation } from '../operations/operation.ts'
-import { uniqueId } from '../machine/digest.ts'
+import { newRequestId } from '../machine/digest.ts'
 import { ownProcess } from '../machine/process.ts'
 import type { How } from './calls.ts'
 import type { Fences } from './fences.ts'
@@ -58,7 +58,7 @@ export class Asker {
     return {
       ...(names && { process: ownProcess() }),
       ...input,
-      request_id: input['request_id'] ?? uniqueId(),
+      request_id: input['request_id'] ?? newRequestId(),
     }
   }
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
 import type { ShownLease } from '../operations/locks.ts'
-import { uniqueId } from '../machine/digest.ts'
+import { newRequestId } from '../machine/digest.ts'
 import { keepRenewing } from '../reach/renewing.ts'
 import type { Asker } from './asker.ts'
 import type { AnswerOf, InputOf } from '../operations/registry.ts'
@@ -60,7 +60,12 @@ export async function withLock<T>(
 
 async function acquire(asker: Asker, name: string, options: LockOptions): Promise<Hold> {
   const { ttl_seconds = TTL_SECONDS, wait_seconds, priority, signal } = options
-  const ask = { names: [name], ttl_seconds, request_id: uniqueId(), ...(priority && { priority }) }
+  const ask = {
+    names: [name],
+    ttl_seconds,
+    request_id: newRequestId(),
+    ...(priority && { priority }),
+  }
   const asked_ms = performance.now()
   try {
     const lease = (await asker.call(

@@ -1,5 +1,5 @@
 import type { Caller } from '../core/caller.ts'
-import { uniqueId } from '../machine/digest.ts'
+import { newRequestId } from '../machine/digest.ts'
 import { stateFolder } from '../machine/place.ts'
 import type { AnswerOf, InputOf, RegisteredName } from '../operations/registry.ts'
 import type { ReachAsk } from '../reach/ask.ts'
@@ -36,7 +36,7 @@ export class Asking {
   }
 
   ask<N extends RegisteredName>(name: N, input: InputOf<N>, caller: Caller): Promise<AnswerOf<N>> {
-    const asked = READS.test(name) ? input : { request_id: uniqueId(), ...input }
+    const asked = READS.test(name) ? input : { request_id: newRequestId(), ...input }
     return this.reach.ask({ operation: { name }, input: asked, caller }) as Promise<AnswerOf<N>>
   }
 

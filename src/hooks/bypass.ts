@@ -1,5 +1,5 @@
 import { shortLine } from '../core/one_line.ts'
-import { uniqueId } from '../machine/digest.ts'
+import { newRequestId } from '../machine/digest.ts'
 import { carries } from '../machine/proc.ts'
 import { seat } from '../machine/process.ts'
 import { familyHere } from '../machine/family.ts'
@@ -44,7 +44,7 @@ export async function letPast(
     paths: paths.slice(0, PATHS_MAX),
     reason,
     refusal: shortLine(denial, REFUSAL_MAX),
-    request_id: uniqueId(),
+    request_id: newRequestId(),
   }
   const notice = `Leasehold was bypassed (LEASEHOLD_BYPASS: ${reason})`
   try {

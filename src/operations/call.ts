@@ -9,7 +9,7 @@ import { sightOf } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
 import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
-import { uniqueId } from '../machine/digest.ts'
+import { newRequestId } from '../machine/digest.ts'
 import type { Asked, SentAsk } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { waitForTask } from './claim_wait.ts'
@@ -138,7 +138,7 @@ function change<F extends Fields, O>(
   const turn = usedBy(caller)?.turn
   const request = requestOf(operation.name, input, caller)
   // A leader may go away before it answers: what it is sent has an id, to be asked again under.
-  const sent = request || !store.leader?.isLed ? input : { ...input, request_id: uniqueId() }
+  const sent = request || !store.leader?.isLed ? input : { ...input, request_id: newRequestId() }
   const asked = request ?? requestOf(operation.name, sent, caller)
   const decide = decisionOf(operation, sent, caller, asked)
   const timed: typeof decide = (view, ticket_id) => {

@@ -18,7 +18,18 @@ export function requestOf(
   const { request_id, wait_seconds: _, ...rest } = input
   if (typeof request_id !== 'string') return undefined
   const input_hash = sha256(JSON.stringify(rest))
-  return { operation, key: keyOf(caller.agent, operation, request_id), input_hash }
+  return { operation, key: keyFor(request_id, caller.agent, operation), input_hash }
+}
+
+const VERSION_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/
+
+/**
+ * Ids that sort by time come first in their keys: a commit then writes requests side by side, not
+ * each into a page of its own.
+ */
+function keyFor(request_id: string, agent: string, operation: string): string {
+  if (VERSION_7.test(request_id)) return keyOf('', request_id, agent, operation)
+  return keyOf(agent, operation, request_id)
 }
 
 /** What is known under this request id; with other input it is `invalid`, a wait's too. */

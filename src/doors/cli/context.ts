@@ -5,7 +5,7 @@ import { call } from '../../operations/call.ts'
 import { agentId } from '../../operations/fields.ts'
 import { type Fields, type Operation, parseInput } from '../../operations/operation.ts'
 import type { RegisteredName } from '../../operations/registry.ts'
-import { uniqueId } from '../../machine/digest.ts'
+import { newRequestId } from '../../machine/digest.ts'
 import { loginName } from '../../machine/login.ts'
 import { folderOf, openStore, type Place, placeOf } from '../../stores/open.ts'
 import { host, ownProcess } from '../../machine/process.ts'
@@ -110,7 +110,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
       how: How = {},
     ) => {
       // A reply that gets lost can be asked for again only under the id it was asked with.
-      const asked = operation.effect === 'write' ? { request_id: uniqueId(), ...input } : input
+      const asked = operation.effect === 'write' ? { request_id: newRequestId(), ...input } : input
       const ask = { operation: operation as unknown as Operation, input: asked, caller, ...how }
       const asking = async () => {
         const isAdmins = operation.role === 'admin' || ask.caller.admin
