@@ -191,7 +191,8 @@ const CHECKS: [what: string, check: Check][] = [
       const status = await context.call(search.status, {})
       const { notes, embedded, waiting, put_aside, provider } = status
       const behind = put_aside > 0 ? `, ${put_aside} put aside` : ''
-      const says = `${notes} notes, ${embedded} embedded by ${provider ?? 'nobody'}`
+      const by = provider ? `${embedded} embedded by ${provider}` : 'none embedded yet'
+      const says = `${notes} ${notes === 1 ? 'note' : 'notes'}, ${by}`
       const next = 'leasehold memory status says why; leasehold memory retry tries again'
       return { ok: put_aside === 0, says: `${says}, ${waiting} to do${behind}`, next }
     },
