@@ -1,5 +1,7 @@
 import { EventEmitter, once } from 'node:events'
+import { VERSION } from '../machine/version.ts'
 import { call } from '../operations/call.ts'
+import { LeaderFollower } from '../reach/leader.ts'
 import { eventId, eventPlace } from '../stores/writer/event_place.ts'
 import { openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
@@ -14,10 +16,14 @@ export class EmbeddedTransport implements Transport {
   readonly isLocal = true
   readonly place: string
   private readonly store: Store
+  /** On a database that machines share, the daemon that leads decides for us, too. */
+  private readonly follower: LeaderFollower | undefined
 
   constructor(place: Place) {
     this.store = openStore(place)
     this.place = place.path
+    this.follower = this.store.leaders && new LeaderFollower(this.store, VERSION)
+    this.store.leader = this.follower
   }
 
   ask({ operation, input, caller, signal }: Question): Promise<unknown> {
@@ -55,6 +61,7 @@ export class EmbeddedTransport implements Transport {
   }
 
   close(): Promise<void> {
+    this.follower?.close()
     return this.store.close()
   }
 }

@@ -1,11 +1,13 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { proofOf, WRITER } from '../../src/reach/leader_wire.ts'
-import { send, servingPlace, startDaemon } from '../doors/serving.ts'
+import { send, type Served, servingPlace, startDaemon } from '../doors/serving.ts'
 import { callerOf, temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
-import { ROUNDS, until } from '../support/processes.ts'
+import { ROUNDS, Running, until } from '../support/processes.ts'
 import { wrongEffects } from './leader_check.ts'
 import { Company, type Deed, Participant } from './leader_rig.ts'
 import { openAt } from './postgres_writers.ts'
@@ -238,15 +240,18 @@ test('a wait through a follower has its place in the line, and its turn comes', 
   await leader.end()
 })
 
+/** How many asks a server has decided itself. */
+async function decidedBy({ url, secret }: Served): Promise<number> {
+  const { text } = await send(url, '/metrics', { token: secret })
+  return Number(/^leasehold_batch_asks_sum (\d+)/m.exec(text)![1])
+}
+
 test('of two servers one leads, and the other goes on without it when it is killed', async () => {
   const url = postgresUrl(temporaryFolder())
   const places = [servingPlace(), servingPlace()]
   for (const place of places) place.env['LEASEHOLD_STORE'] = url
   const [leader, follower] = [await startDaemon(places[0]!), await startDaemon(places[1]!)]
-  const decided = async () => {
-    const { text } = await send(follower.url, '/metrics', { token: follower.secret })
-    return Number(/^leasehold_batch_asks_sum (\d+)/m.exec(text)![1])
-  }
+  const decided = () => decidedBy(follower)
   const holder = async () => (await follower.ok('lock.status', { name: WRITER })).pid as number
   const lock = (i: number) => follower.ok('lock.acquire', { names: [`lock-${i}`], agent: 'ada' })
   expect(await holder()).toBe(leader.running.pid)
@@ -260,4 +265,31 @@ test('of two servers one leads, and the other goes on without it when it is kill
   const { fence } = await lock(MANY + 1)
   expect(fence).toBeGreaterThan(0)
   await until('the other leads', async () => (await holder()) === follower.running.pid)
+})
+
+/** More than a server asks for itself while a test waits: it renews its roles. */
+const BY_ITSELF = 300
+
+const PROGRAM = `
+import { connect } from 'leasehold'
+const client = await connect({ agent: 'sdk', embedded: true })
+process.stdin.once('end', () => (isOver = true)).resume()
+let isOver = false
+for (let i = 0; !isOver; i += 1) await client.lock.acquire({ names: ['lock-' + i] })
+await client.close()
+`
+
+test('a program that opens the store through the SDK asks the server that leads', async () => {
+  const place = servingPlace()
+  place.env['LEASEHOLD_STORE'] = postgresUrl(temporaryFolder())
+  const leader = await startDaemon(place)
+  const before = await decidedBy(leader)
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const env = { PATH: process.env['PATH'], ...place.env }
+  const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], { cwd, env })
+  const program = new Running(child, undefined)
+  const decided = async () => (await decidedBy(leader)) - before
+  await until('the server decides for it', async () => (await decided()) > BY_ITSELF)
+  child.stdin.end()
+  expect(await program.ended).toMatchObject({ code: 0, err: '' })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { writePrivate } from '../../machine/private_file.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { type Door, openDoor } from '../door.ts'
-import { VERSION } from '../version.ts'
+import { VERSION } from '../../machine/version.ts'
 
 const FILE = 'dispatch.json'
 

@@ -210,6 +210,8 @@ export class Dispatcher {
 
   /** Claims the tasks whose turn it is, then starts their runners. False when there are none. */
   private async startSome(): Promise<boolean> {
+    // To ask is to write, and on a shared store every commit of others makes it look.
+    if (Object.keys(this.config.projects).length === 0) return false
     const count = Math.min(this.config.slots.max, STARTS_MAX)
     const secrets = Array.from({ length: count }, () => randomBytes(32).toString('base64url'))
     step('dispatcher:idle')

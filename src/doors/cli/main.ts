@@ -25,7 +25,7 @@ import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
 import { addWorktrees } from './commands/worktree.ts'
 import { clocked } from './show/table.ts'
-import { VERSION } from '../../daemon/version.ts'
+import { VERSION } from '../../machine/version.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { Refusal } from '../../../core/refusal.ts'
-import { VERSION } from '../../../daemon/version.ts'
+import { VERSION } from '../../../machine/version.ts'
 import { isEverTrusted, UNTRUSTED } from '../../../machine/codex_trust.ts'
 import { ancestors } from '../../../machine/process.ts'
 import { agentProcess } from '../../../hooks/identity.ts'

@@ -1,5 +1,5 @@
 import { REFUSALS } from '../../../core/refusal.ts'
-import { VERSION } from '../../../daemon/version.ts'
+import { VERSION } from '../../../machine/version.ts'
 import type { KnownCommand } from './commands.ts'
 import { NOUNS, PROGRAM } from './help.ts'
 
