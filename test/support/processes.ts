@@ -2,10 +2,10 @@ import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, vi } from 'vitest'
+import { memoryFolder } from './memory_folder.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
@@ -126,7 +126,8 @@ export function isAlive(pid: number): boolean {
  * When the test has ended nothing of it may run any more: what does is killed, and fails the test.
  */
 export class Sandbox {
-  readonly folder = mkdtempSync(join(tmpdir(), 'leasehold-e2e-'))
+  /** A kill loses nothing that was written, on a disk or not; a power cut has a disk of its own. */
+  readonly folder = mkdtempSync(join(memoryFolder(), 'leasehold-e2e-'))
   readonly state = join(this.folder, 'state')
   readonly home = join(this.folder, 'home')
   private readonly mark = randomUUID()
