@@ -14,7 +14,8 @@ export default defineConfig({
     // A poll waits for what must come; on a busy machine it may come late.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of a small machine: most tests wait for processes and for timers.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
   },
 })

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
 import { understood } from '../../src/operations/spelling.ts'
-import { Sandbox, until } from '../support/processes.ts'
+import { ROUNDS, Sandbox, until } from '../support/processes.ts'
 import { Raw } from './raw.ts'
 import { finish, type Reply, send, type Sending, type Served, startDaemon } from './serving.ts'
 
@@ -48,24 +48,49 @@ function expectRefused(reply: Reply, what: string, status = 400, code = 'invalid
 }
 
 async function expectOnEveryRoute(what: string, sending: Sending, status = 400, code = 'invalid') {
-  for (const { name } of operations) {
+  await expectOn(operations, what, sending, status, code)
+}
+
+async function expectOn(
+  routes: readonly { name: string }[],
+  what: string,
+  sending: Sending,
+  status = 400,
+  code = 'invalid',
+) {
+  for (const { name } of routes) {
     expectRefused(await daemon.post(name, {}, sending), `${what}: ${name}`, status, code)
   }
+}
+
+/**
+ * Deals what is to be tried out among the routes, all of which read a request by the same code:
+ * every route gets some of it, and each of it some routes. `npm run faults` gives all to all.
+ */
+function dealt<Each, Route>(tried: Each[], routes: readonly Route[]): [Each, Route[]][] {
+  return tried.map((each, i) => {
+    return [each, routes.filter((_, at) => ROUNDS > 1 || at % tried.length === i)]
+  })
 }
 
 describe('on every route', () => {
   test('what is not a JSON object is refused', async () => {
     const bodies = ['{', '{"a":', 'names=x', '<a/>', 'null', '[]', '"text"', '42', '{"a":1}{"b":2}']
-    for (const body of [...bodies, '\0', '{a:1}', "{'a':1}", 'NaN']) {
-      await expectOnEveryRoute(JSON.stringify(body), { body })
+    const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80])
+    const all = [...bodies, '\0', '{a:1}', "{'a':1}", 'NaN', bytes]
+    for (const [body, routes] of dealt(all, operations)) {
+      await expectOn(routes, JSON.stringify(body), { body })
     }
-    await expectOnEveryRoute('bytes', { body: Buffer.from([0xff, 0xfe, 0x00, 0x80]) })
   })
 
   test('fields that it does not have are refused, those of every object too', async () => {
-    for (const field of ['nonsense', '__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-      await expectOnEveryRoute(field, { body: `{"${field}": {"admin": true}}` })
-      for (const { name } of operations.filter(({ effect }) => effect === 'read')) {
+    const fields = ['nonsense', '__proto__', 'constructor', 'toString', 'hasOwnProperty']
+    for (const [field, routes] of dealt(fields, operations)) {
+      await expectOn(routes, field, { body: `{"${field}": {"admin": true}}` })
+    }
+    const reads = operations.filter(({ effect }) => effect === 'read')
+    for (const [field, routes] of dealt(fields, reads)) {
+      for (const { name } of routes) {
         const path = `/v1/${name}?${field}=1`
         expectRefused(await send(daemon.url, path, { token: daemon.secret }), path)
       }
@@ -113,8 +138,11 @@ describe('on every route', () => {
 
   test('more levels than anybody needs are refused, not followed', async () => {
     const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+    const depths = [200_000, ...Array<number>(ROUNDS > 1 ? 1 : 9).fill(10_000)]
+    for (const [levels, routes] of dealt(depths, operations)) {
+      await expectOn(routes, `${levels} levels`, { body: `{"nonsense": ${deep(levels)}}` })
+    }
     for (const levels of [10_000, 200_000]) {
-      await expectOnEveryRoute(`${levels} levels`, { body: `{"nonsense": ${deep(levels)}}` })
       const body = `{"title": "x", "metadata": {"a": ${deep(levels)}}}`
       expectRefused(await daemon.post('task.create', {}, { body }), `${levels} levels of metadata`)
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { argvOf, type Dispatching, dispatching, environ } from '../support/dispatching.ts'
 import type { Json } from '../doors/serving.ts'
-import { until } from '../support/processes.ts'
+import { ROUNDS, until } from '../support/processes.ts'
 
 /** Prompts that mean something to a shell, an option parser, a terminal or a template. */
 const CORPUS: Record<string, string> = {
@@ -25,6 +25,27 @@ const CORPUS: Record<string, string> = {
   environment: 'LEASEHOLD_TASK=1 PATH=/evil IFS=x LD_PRELOAD=/evil.so',
   json: '","env":{"PATH":"/evil"},"argv":["touch","PWNED"],"x":"',
   long: 'x'.repeat(1024 * 1024),
+}
+
+/**
+ * A file keeps what is in it, and no shell, option or template is near. So what a prompt in a file
+ * may do is tried with these; `npm run faults` has all of them both ways.
+ */
+const BY_FILE = new Set([
+  'substitution',
+  'option',
+  'newlines',
+  'carriage',
+  'unicode',
+  'template',
+  'long',
+])
+
+function triedBy(by: string): [string, string][] {
+  const isFew = ROUNDS === 1 && (by === 'file' || by === 'named')
+  return Object.entries(CORPUS).filter(([id]) => {
+    return isFew ? BY_FILE.has(id) : by !== 'argument' || id !== 'long'
+  })
 }
 
 /** Writes down exactly what it was started with: as the kernel has it, and what it could read. */
@@ -86,7 +107,7 @@ function expectClean(all: Dispatching, seen: Json): void {
 describe.each(['stdin', 'file', 'named', 'argument'])('a prompt for an agent by %s', (by) => {
   test('arrives byte for byte, and changes neither its arguments nor its environment', async () => {
     const { all, command } = await injecting()
-    const prompts = Object.entries(CORPUS).filter(([id]) => by !== 'argument' || id !== 'long')
+    const prompts = triedBy(by)
     for (const [id, prompt] of prompts) await all.add(id, 'ada', { prompt, agent_command: by })
     await all.idle()
     for (const [id, prompt] of prompts) {

@@ -11,13 +11,14 @@ import { postgresUrl } from '../support/postgres.ts'
 import { ROUNDS, Running } from '../support/processes.ts'
 import { openAt } from './postgres_writers.ts'
 
-const TASKS = ROUNDS === 1 ? 5_000 : 250_000
-const USERS = TASKS / 25
+const TASKS = ROUNDS === 1 ? 1_500 : 250_000
+/** More than there are callers: each has one run at a time. */
+const USERS = TASKS / (ROUNDS === 1 ? 10 : 25)
 const PROCESSES = 8
 const CALLERS = ROUNDS === 1 ? 16 : 64
 /** Fewer than there are callers, so that it is always full. */
 const WEB_MAX = ROUNDS === 1 ? 40 : 128
-const FILLED_AT_ONCE = 5_000
+const FILLED_AT_ONCE = Math.min(TASKS, 5_000)
 const QUEUED = { agent_command: null, time_limit_ms: null, retries: 0, failed: 0, lost: 0 }
 const REST = { labels: [], depends_on: [], assigned_to: null, metadata: {}, group: null }
 const ada = callerOf('ada')

@@ -20,6 +20,8 @@ export const PAIRS = rowsOf('pairs').map(([part, verdict, a, b]) => {
   return { part: part as Part, isSame: verdict === 'same', a: a!, b: b! }
 })
 
+type Pair = (typeof PAIRS)[number]
+
 /** Pairs that are worded alike, and whether they can both be true. */
 export const FACTS = rowsOf('facts').map(([part, verdict, a, b]) => {
   return {
@@ -59,11 +61,11 @@ export async function measure(
 }
 
 /** Precision and recall of calling a pair the same from `alike` on. */
-export function judge(part: Part, similarity: (i: number) => number, alike: number) {
-  const judged = PAIRS.map((pair, i) => {
-    return { part: pair.part, isSame: pair.isSame, isFound: similarity(i) >= alike }
-  })
-  return precisionOf(judged.filter((each) => each.part === part))
+export function judge(part: Part, similarity: (pair: Pair) => number, alike: number) {
+  const pairs = PAIRS.filter((pair) => pair.part === part)
+  return precisionOf(
+    pairs.map((pair) => ({ isSame: pair.isSame, isFound: similarity(pair) >= alike })),
+  )
 }
 
 /** How much of what was found is right, and how much of what is right was found. */

@@ -39,6 +39,8 @@ test('the held set is as large as it has to be', () => {
 
 /** Each store ranks words by its own means; a short run looks at one, and at what is reported. */
 const isLong = process.env['FAULTS'] === 'long'
+const PARTS = isLong ? (['dev', 'held'] as const) : (['held'] as const)
+const isPlayed = ({ part }: { part: 'dev' | 'held' }) => isLong || part === 'held'
 
 describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on %s', (kind) => {
   test(
@@ -50,7 +52,7 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
       await notes.keeper(async () => cached)
       await notes.settled()
       const search = (mode: string) => (query: string) => notes.find(query, { mode, limit: 10 })
-      for (const part of isLong ? (['dev', 'held'] as const) : ['held' as const]) {
+      for (const part of PARTS) {
         const text = await measure(part, search('text'))
         const meaning = await measure(part, search('meaning'))
         const fused = await measure(part, search('fused'))
@@ -71,13 +73,21 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
   )
 })
 
+type Told = { a: string; b: string }
+
+/** Of all texts of these pairs. */
+async function vectorsOf(pairs: Told[]) {
+  const texts = pairs.flatMap(({ a, b }) => [a, b])
+  const vectors = (await cached.embed(texts)).map(pack)
+  return new Map(texts.map((text, i) => [text, vectors[i]!]))
+}
+
 test('duplicates are told from notes that are only near', async () => {
-  const first = (await cached.embed(PAIRS.map(({ a }) => a))).map(pack)
-  const second = (await cached.embed(PAIRS.map(({ b }) => b))).map(pack)
-  const similarity = (i: number) => cosine(first[i]!, second[i]!)
+  const vectors = await vectorsOf(PAIRS.filter(isPlayed))
+  const similarity = ({ a, b }: Told) => cosine(vectors.get(a)!, vectors.get(b)!)
   for (const alike of [model.alike, 0.85]) {
-    const [dev, held] = (['dev', 'held'] as const).map((part) => judge(part, similarity, alike))
-    say(`duplicates from ${alike} on: ${JSON.stringify({ dev, held })}`)
+    const judged = PARTS.map((part) => [part, judge(part, similarity, alike)])
+    say(`duplicates from ${alike} on: ${JSON.stringify(Object.fromEntries(judged))}`)
   }
   const { precision, recall } = judge('held', similarity, model.alike)
   expect(precision).toBeGreaterThanOrEqual(0.9)
@@ -86,13 +96,12 @@ test('duplicates are told from notes that are only near', async () => {
 
 test('notes that state different things in the same words are no duplicates', async () => {
   expect(FACTS.length).toBeGreaterThanOrEqual(150)
-  const first = (await cached.embed(FACTS.map(({ a }) => a))).map(pack)
-  const second = (await cached.embed(FACTS.map(({ b }) => b))).map(pack)
-  for (const part of ['dev', 'held'] as const) {
-    const judged = FACTS.map(({ a, b, part: of, verdict }, i) => {
-      const isAlike = cosine(first[i]!, second[i]!) >= model.alike
-      return { of, verdict, a, b, isAlike, isOpposed: contradicts(a, b) }
-    }).filter((pair) => pair.of === part)
+  const vectors = await vectorsOf(FACTS.filter(isPlayed))
+  for (const part of PARTS) {
+    const judged = FACTS.filter((fact) => fact.part === part).map(({ a, b, verdict }) => {
+      const isAlike = cosine(vectors.get(a)!, vectors.get(b)!) >= model.alike
+      return { verdict, a, b, isAlike, isOpposed: contradicts(a, b) }
+    })
     const alike = judged.filter(({ isAlike }) => isAlike)
     const wordings = judged.filter(({ verdict }) => verdict !== 'unrelated')
     const opposed = precisionOf(
