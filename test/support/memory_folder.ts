@@ -1,14 +1,22 @@
-import { existsSync, statfsSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 const SHARED_MEMORY = '/dev/shm'
 
 /**
  * A folder in memory where there is one: for what need not outlast a power cut, there is no waiting
- * for a disk. A container may have as little as 64 MB there, and then it is the usual one.
+ * for a disk. A container may have as little as 64 MB there, or run no program that lies there; then
+ * it is the usual one.
  */
-export function memoryFolder(): string {
+export function memoryFolder(holds: 'files' | 'programs' = 'files'): string {
   if (!existsSync(SHARED_MEMORY)) return tmpdir()
   const { bavail, bsize } = statfsSync(SHARED_MEMORY)
-  return bavail * bsize > 2 * 1024 ** 3 ? SHARED_MEMORY : tmpdir()
+  const isFit = bavail * bsize > 2 * 1024 ** 3 && (holds === 'files' || mayRunPrograms())
+  return isFit ? SHARED_MEMORY : tmpdir()
+}
+
+function mayRunPrograms(): boolean {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const options = mounts.map((line) => line.split(' ')).findLast(([, at]) => at === SHARED_MEMORY)
+  return options?.[3]?.split(',').includes('noexec') === false
 }

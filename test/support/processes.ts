@@ -127,7 +127,7 @@ export function isAlive(pid: number): boolean {
  */
 export class Sandbox {
   /** A kill loses nothing that was written, on a disk or not; a power cut has a disk of its own. */
-  readonly folder = mkdtempSync(join(memoryFolder(), 'leasehold-e2e-'))
+  readonly folder = mkdtempSync(join(memoryFolder('programs'), 'leasehold-e2e-'))
   readonly state = join(this.folder, 'state')
   readonly home = join(this.folder, 'home')
   private readonly mark = randomUUID()
