@@ -120,7 +120,7 @@ export function samplesFor({
   const { user, waiting, cancelled } = queue
   const run = { id: queue.run, fence: queue.fence }
   const samples = {
-    'lock.acquire': { names: [`fresh-${name}`], ttl_seconds: 60 },
+    'lock.acquire': { names: [`fresh-${name}`], ttl_seconds: 3600 },
     'lock.renew': held,
     'lock.status': { name },
     'lock.list': { limit: 5 },
