@@ -1,15 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { LocalProvider } from '../../src/daemon/embedding/local.ts'
 import { answerOf } from '../../src/doors/mcp/answers.ts'
+import { FileModel } from './model.ts'
 import { Notes, STORES } from './scene.ts'
 
-const model = new LocalProvider(undefined, new URL('../../dist/test/embedder.cjs', import.meta.url))
+const model = new FileModel()
 afterAll(() => model.close())
-
-/** Closed by the file, not by whoever is done with it first. */
-const shared = Object.assign(Object.create(model) as LocalProvider, {
-  close: async () => undefined,
-})
 
 const BODY = 'Our main PostgreSQL database listens on the port'
 
@@ -18,7 +13,7 @@ describe.each(STORES)('on %s', (kind) => {
     const notes = new Notes(kind)
     await notes.put('one', `${BODY} 5432.`)
     await notes.put('two', `${BODY} 5433.`)
-    await notes.keeper(async () => shared)
+    await notes.keeper(async () => model.shared)
     await notes.settled()
     const listed = await notes.ask('duplicate.list', {})
     expect(listed.items).toMatchObject([
@@ -36,7 +31,7 @@ describe.each(STORES)('on %s', (kind) => {
     await notes.put('disputed', 'Release notes are written by the product team.')
     await notes.put('disputed', `${BODY} 5432.`, {}, 'bob')
     await notes.put('other', `${BODY} 5432.`, {}, 'cy')
-    await notes.keeper(async () => shared)
+    await notes.keeper(async () => model.shared)
     await notes.settled()
     // What bob wrote is the same as the other note, but the note is shown by what ada wrote.
     expect((await notes.ask('duplicate.list', {})).items).toEqual([])
@@ -61,7 +56,7 @@ describe.each(STORES)('on %s', (kind) => {
     const notes = new Notes(kind)
     const long = `${BODY} 5432. ${'It is the same on every machine that we have. '.repeat(20)}`
     await Promise.all(Array.from({ length: 16 }, (_, i) => notes.put(`note ${i}`, `${long}${i}`)))
-    await notes.keeper(async () => shared)
+    await notes.keeper(async () => model.shared)
     await notes.settled()
     const page = await notes.ask('duplicate.list', {})
     expect(page.items).toHaveLength(10)

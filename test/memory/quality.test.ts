@@ -1,28 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { contradicts } from '../../src/core/memory/contradiction.ts'
-import { LocalProvider } from '../../src/daemon/embedding/local.ts'
 import { cosine, pack } from '../../src/daemon/embedding/vector.ts'
 import { FACTS, judge, measure, NOTES, PAIRS, precisionOf, QUERIES, UNANSWERED } from './held.ts'
+import { FileModel } from './model.ts'
 import { Notes, STORES } from './scene.ts'
 
-/** One model for all of this file: it is loaded once, from the package. */
-const model = new LocalProvider(undefined, new URL('../../dist/test/embedder.cjs', import.meta.url))
-const cache = new Map<string, Float32Array>()
-const cached = {
-  name: model.name,
-  dimensions: model.dimensions,
-  alike: model.alike,
-  near: model.near,
-  floor: model.floor,
-  embed: async (texts: string[], urgent?: boolean) => {
-    const fresh = texts.filter((text) => !cache.has(text))
-    const vectors = fresh.length > 0 ? await model.embed(fresh, urgent) : []
-    for (const [i, text] of fresh.entries()) cache.set(text, vectors[i]!)
-    return texts.map((text) => cache.get(text)!)
-  },
-  close: async () => undefined,
-}
-
+const model = new FileModel()
 afterAll(() => model.close())
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -49,7 +32,7 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
     async () => {
       const notes = new Notes(kind)
       await Promise.all(NOTES.map(({ key, content }) => notes.put(key, content)))
-      await notes.keeper(async () => cached)
+      await notes.keeper(async () => model.shared)
       await notes.settled()
       const search = (mode: string) => (query: string) => notes.find(query, { mode, limit: 10 })
       for (const part of PARTS) {
@@ -78,7 +61,7 @@ type Told = { a: string; b: string }
 /** Of all texts of these pairs. */
 async function vectorsOf(pairs: Told[]) {
   const texts = pairs.flatMap(({ a, b }) => [a, b])
-  const vectors = (await cached.embed(texts)).map(pack)
+  const vectors = (await model.embed(texts)).map(pack)
   return new Map(texts.map((text, i) => [text, vectors[i]!]))
 }
 
