@@ -79,7 +79,7 @@ export class Notes {
   async settled(isSettled = ({ waiting }: Json) => waiting === 0): Promise<Json> {
     let status: Json
     const look = async () => isSettled((status = await this.status()))
-    await until('all is done behind notes', look, 30_000)
+    await until('all is done behind notes', look)
     return status
   }
 }
