@@ -31,7 +31,7 @@ describe('the queue is fair', () => {
   })
 
   for (const limit of ['off', 'on'] as const) {
-    test(`to 50 users beside one with ${WHALE} tasks, with the limit per user ${limit}`, async () => {
+    test(`to 50 users beside one with ${WHALE} tasks, the limit per user ${limit}`, async () => {
       const random = new Random(1)
       const world = await begin({ slots: 4, length: () => 10_000 + random.below(40_000) })
       if (limit === 'off') await world.verbs.settings(OFF)

@@ -5,8 +5,8 @@ const SHARED_MEMORY = '/dev/shm'
 
 /**
  * A folder in memory where there is one: for what need not outlast a power cut, there is no waiting
- * for a disk. A container may have as little as 64 MB there, or run no program that lies there; then
- * it is the usual one.
+ * for a disk. A container may have as little as 64 MB there, or run no program that lies there, and
+ * then it is the usual one.
  */
 export function memoryFolder(holds: 'files' | 'programs' = 'files'): string {
   if (!existsSync(SHARED_MEMORY)) return tmpdir()
