@@ -6,7 +6,7 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GitRepo } from '../support/git_repo.ts'
-import { ROUNDS, until } from '../support/processes.ts'
+import { until } from '../support/processes.ts'
 import { hrefOfLanding, playLine, playShop, shopConfig, shopRepo } from './branch_scene.ts'
 import { Asking, play } from './scene.ts'
 import { shareDashboard } from './served.ts'
@@ -99,9 +99,8 @@ test('what agents write is shown as text, whatever it looks like', async () => {
   expect(await page.evaluate('window.harm')).toBeUndefined()
 })
 
-/** Both schemes, and the narrowest; between the two wider ones nothing is laid out anew. */
 const SEEN = [
-  ...(ROUNDS > 1 ? [{ colorScheme: 'light', width: 1440 } as const] : []),
+  { colorScheme: 'light', width: 1440 },
   { colorScheme: 'dark', width: 1024 },
   { colorScheme: 'light', width: 390 },
 ] as const
