@@ -87,7 +87,8 @@ export async function gitList(cwd: string, args: string[], options?: GitOptions)
   return said.split(args.includes('-z') ? '\0' : '\n').filter((each) => each !== '')
 }
 
-function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
+/** What git would not do, in its own words. */
+export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
   const said = shortLine((err.trim() || out.trim()).replaceAll('\n', '; '), 500)
   return new Refusal('illegal_move', `git ${args[0]} failed (exit ${code}): ${said}`, {
     next: 'See what git says there, and put it right.',
@@ -169,3 +170,6 @@ export async function commitOf(
   const { code, out } = await tryGit(cwd, args, options)
   return code === 0 ? out.trim() : undefined
 }
+
+/** Keeps a commit that was landed as another one: put on top of what its target was. */
+export const landedRef = (commit: string) => `refs/leasehold/landed/${commit}`

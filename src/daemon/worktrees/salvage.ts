@@ -1,5 +1,5 @@
 import type { Salvage, Worktree } from '../../core/rows.ts'
-import { commitOf, git, gitList, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, landedRef, tryGit } from '../../machine/git.ts'
 import { capture, type Captured } from './capture.ts'
 import { changedIn } from './changed.ts'
 import { branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
@@ -31,6 +31,8 @@ export async function salvage(
 
 /** Whether a ref, other than `own`, leads to a commit. */
 export async function isHeld(repository: string, commit: string, own?: string): Promise<boolean> {
+  // Asked by name: there are as many of these as were landed.
+  if ((await commitOf(repository, landedRef(commit))) !== undefined) return true
   const asked = ['for-each-ref', '--format=%(refname)', '--contains', commit]
   return (await gitList(repository, asked)).some((ref) => ref !== own)
 }

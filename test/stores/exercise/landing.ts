@@ -7,6 +7,7 @@ import {
   putBack,
   returnLanding,
   takeLandings,
+  targetsOf,
   takenBefore,
 } from '../../../src/core/landing/turn.ts'
 import { plant } from '../../../src/core/planted.ts'
@@ -38,8 +39,13 @@ const say = ({ store }: QueueScene, { onto = 'main', auto = true, checks = true 
     })
   })
 
+const WEB = { project: 'web', target: 'main' }
+
 const take = ({ store }: QueueScene, max = 4, fence = 1, host = 'here') =>
-  store.write((view) => takeLandings(view, { project: 'web', host, fence, max }, lander))
+  store.write((view) => {
+    const [target = null] = targetsOf(view, 'web')
+    return takeLandings(view, { project: 'web', target, host, fence, max }, lander)
+  })
 
 const takeIds = async (scene: QueueScene, max?: number) =>
   (await take(scene, max)).map(({ task_id, branch }) => task_id ?? branch)
@@ -256,7 +262,7 @@ export function exerciseLanding(begin: Begin): void {
       for (const id of ['a', 'b', 'c']) await finished(scene, id)
       const [a, b] = await take(scene, 2, 7)
       const before = await scene.store.read((view) =>
-        takenBefore(view, { project: 'web', host: 'here', fence: 8 }),
+        takenBefore(view, { ...WEB, host: 'here', fence: 8 }),
       )
       expect(before.map(({ id }) => id)).toEqual([a!.id, b!.id])
       await scene.store.write((view) => before.forEach((each) => putBack(view, each)))
@@ -281,7 +287,7 @@ export function exerciseLanding(begin: Begin): void {
       )
       expect(await take(scene, 4, 900_001, 'there')).toHaveLength(1)
       const former = (host: string) =>
-        scene.store.read((view) => takenBefore(view, { project: 'web', host, fence: 900_002 }))
+        scene.store.read((view) => takenBefore(view, { ...WEB, host, fence: 900_002 }))
       expect(await former('here')).toEqual([])
       expect(await former('there')).toHaveLength(1)
     })
@@ -291,7 +297,7 @@ export function exerciseLanding(begin: Begin): void {
       await scene.store.write((view) => land(view, { id: 'fix', project: 'web' }, ada))
       const { fence } = await scene.verbs.take('leasehold:lander:there', lander)
       expect(await take(scene, 4, fence, 'there')).toHaveLength(1)
-      const turn = { project: 'web', host: 'here', fence: 900_002 }
+      const turn = { ...WEB, host: 'here', fence: 900_002 }
       const former = () => scene.store.read((view) => takenBefore(view, turn))
       expect(await former()).toEqual([])
       await scene.verbs.release('leasehold:lander:there', lander, fence)
