@@ -26,6 +26,8 @@ export interface GitOptions {
   /** Set besides, `GIT_INDEX_FILE` for example. */
   env?: Record<string, string> | undefined
   timeout_ms?: number | undefined
+  /** Names of files are bytes, and need not be text: `latin1` keeps each byte as a character. */
+  encoding?: 'latin1' | undefined
 }
 
 export interface GitSaid {
@@ -39,7 +41,7 @@ export interface GitSaid {
  * is no git, when it takes too long, or says more than can be kept.
  */
 export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
-  const { input, env, timeout_ms = TIMEOUT_MS } = options
+  const { input, env, timeout_ms = TIMEOUT_MS, encoding = 'utf8' } = options
   return new Promise((resolved, rejected) => {
     const child = spawn('git', [...QUIET, ...args], { cwd, env: gitEnvironment(env) })
     const out: Buffer[] = []
@@ -66,11 +68,16 @@ export function tryGit(cwd: string, args: string[], options: GitOptions = {}): P
     child.once('close', (code, signal) => {
       clearTimeout(late)
       if (code === null) rejected(notRun(args, `was ended by ${signal}`))
-      else resolved({ code, out: String(Buffer.concat(out)), err: String(Buffer.concat(err)) })
+      else {
+        resolved({
+          ...{ code, out: Buffer.concat(out).toString(encoding) },
+          err: String(Buffer.concat(err)),
+        })
+      }
     })
     // It may end without having read all of it.
     child.stdin.on('error', () => undefined)
-    child.stdin.end(input ?? '')
+    child.stdin.end(input ?? '', encoding)
   })
 }
 

@@ -73,7 +73,7 @@ export class Looking {
 
   async events(type: string): Promise<Json[]> {
     const found: Json[] = []
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const page = await this.store.events(after, 10_000)
       if (page.length === 0) return found
       found.push(...page.filter((event) => event.type === type))

@@ -129,7 +129,7 @@ function leftBehind(repo: GitRepo, folder: string, trees: Json[]): string[] {
 
 async function landingsOf(look: Looking): Promise<Json[]> {
   const found: Json[] = []
-  for (let after: string | null = null; ; ) {
+  for (let after: string | null = null; ;) {
     const page = await look.ask(landing.list, { limit: 1000, ...(after !== null && { after }) })
     found.push(...page.items)
     if ((after = page.next) === null) return found
@@ -139,7 +139,9 @@ async function landingsOf(look: Looking): Promise<Json[]> {
 /** What is wrong with the target, or with what is said of it; and how many were landed. */
 async function judged(look: Looking, repo: GitRepo, landings: Json[], checks: string) {
   const amiss: string[] = []
-  const green = new Set(checks.split('\n').flatMap((line) => line.match(/^(\w+) green$/)?.[1] ?? []))
+  const green = new Set(
+    checks.split('\n').flatMap((line) => line.match(/^(\w+) green$/)?.[1] ?? []),
+  )
   const states = repo.git('reflog', '--format=%H', 'refs/heads/main').split('\n')
   const moved = states.slice(0, states.indexOf(repo.head(':/Ignore')))
   for (const state of moved) {
@@ -152,7 +154,8 @@ async function judged(look: Looking, repo: GitRepo, landings: Json[], checks: st
     const { status, metadata } = await look.task(task_id)
     const proof = (metadata as Json).proof
     if (!onMain.has(candidate)) amiss.push(`${id} is landed, and not on main`)
-    if (status !== 'done' || proof?.landing !== id) amiss.push(`${id} is landed, ${task_id} ${status}`)
+    if (status !== 'done' || proof?.landing !== id)
+      amiss.push(`${id} is landed, ${task_id} ${status}`)
   }
   const done = new Set(landed.map(({ task_id }) => task_id))
   if (done.size !== landed.length) amiss.push('a task was landed twice')
@@ -161,7 +164,12 @@ async function judged(look: Looking, repo: GitRepo, landings: Json[], checks: st
   if (twice.length > 0) amiss.push(`on main twice: ${twice.join(', ')}`)
   const dirty = repo.git('status', '--porcelain')
   if (dirty !== '') amiss.push(`the checkout did not follow: ${dirty}`)
-  return { amiss, landed: landed.length, returned: landings.length - landed.length, moves: moved.length }
+  return {
+    amiss,
+    landed: landed.length,
+    returned: landings.length - landed.length,
+    moves: moved.length,
+  }
 }
 
 /** One of ours, by chance: an agent's command, a runner, a keeper or the daemon. */

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, gitList, tryGit } from '../../machine/git.ts'
+import { commitOf, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import { gitAt, locationOf } from '../worktrees/tree.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
@@ -45,12 +45,15 @@ async function ofBranch({ landing, folder, remote }: SourceAsk, branch: string):
 }
 
 async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
-  const { branch, base, path } = worktree
-  const unfinished = existsSync(path) ? await left(path) : undefined
+  const { branch, base } = worktree
+  const location = locationOf(worktree)
+  const at = location === undefined ? undefined : gitAt(worktree, location)
+  const unfinished = location === undefined ? undefined : await left(location, at)
   if (unfinished) return unfinished
-  const { out } = existsSync(path)
-    ? await tryGit(path, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
-    : { out: branch }
+  const { out } =
+    location === undefined
+      ? { out: branch }
+      : await tryGit(location, ['symbolic-ref', '--quiet', '--short', 'HEAD'], at)
   const source = await ofBranch(ask, branch)
   if ('commit' in source && source.commit === base) {
     return { reason: `nothing was committed on ${branch}${elsewhere(out.trim(), branch)}` }
@@ -70,8 +73,8 @@ async function ofFolder(folder: string): Promise<Source> {
 }
 
 /** What is not committed, ignored files aside. */
-async function left(path: string): Promise<{ reason: string; paths: string[] } | undefined> {
-  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'])
+async function left(path: string, at?: GitOptions) {
+  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'], at)
   const paths = entries.map((entry) => entry.slice(3))
   if (paths.length === 0) return undefined
   const some = paths.slice(0, PATHS_MAX)

@@ -4,17 +4,16 @@ import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { planted } from '../../core/planted.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, git } from '../../machine/git.ts'
+import { commitOf, git, tryGit } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { capture } from './capture.ts'
 import type { Entered } from './entered.ts'
-import { isHeld } from './salvage.ts'
+import { isHeld, looseOf } from './salvage.ts'
 import {
   adminOf,
   branchRef,
   clearLocks,
   gonePath,
-  headOf,
   locationOf,
   removingPath,
   type SalvageRules,
@@ -95,9 +94,9 @@ async function whyKept(tree: Worktree, rules: SalvageRules): Promise<string | un
     const files = saved && (await git(repository, ['rev-parse', `${saved}^{tree}`]))
     if (files !== found.tree) return 'it has changes that are not committed'
   }
-  for (const commit of new Set([await headOf(tree), await commitOf(repository, branchRef(tree))])) {
-    if (commit === undefined || (await isHeld(repository, commit, branchRef(tree)))) continue
-    return `only its branch ${tree.branch} has commit ${commit.slice(0, 12)}`
-  }
-  return undefined
+  const [loose] = await looseOf(tree, branchRef(tree))
+  if (loose === undefined) return undefined
+  const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', loose, branchRef(tree)])
+  const only = code === 0 ? `only its branch ${tree.branch}` : 'no branch'
+  return `${only} has commit ${loose.slice(0, 12)}`
 }
