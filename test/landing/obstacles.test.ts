@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isHeld } from '../../src/daemon/worktrees/salvage.ts'
-import { gitIn } from '../support/git_repo.ts'
+import { gitIn, GitRepo } from '../support/git_repo.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 import { until } from '../support/processes.ts'
 import { Crew } from './crew.ts'
@@ -75,6 +75,25 @@ describe('what is in the way of a lander', () => {
     rmSync(lock)
     expect(await scene.ended(asked!)).toMatchObject({ status: 'landed', reason: null })
     await crew.judge([await scene.landing(asked!.id)])
+  })
+
+  test('may be a repository without a commit: it is said, and looked at again', async () => {
+    const scene = await begin()
+    const inner = join(scene.top, 'inner')
+    gitIn('/', 'init', '--quiet', '--initial-branch', 'main', inner)
+    const config = join(scene.top, '.leasehold', 'config.json')
+    writeFileSync(config, readFileSync(config, 'utf8').replace('"path":"."', '"path":"inner"'))
+    await scene.lander()
+    const first = await scene.ask({ id: 'one' })
+    expect(await reasonOf(scene, first)).toContain('inner has no commit yet')
+    const repo = new GitRepo(inner)
+    repo.commit('Begin', { 'a.txt': 'a' })
+    repo.git('switch', '--quiet', '--create', 'one')
+    repo.commit('One', { 'one.txt': '1' })
+    repo.git('switch', '--quiet', 'main')
+    await scene.ask({ id: 'two' })
+    expect(await scene.ended(first)).toMatchObject({ status: 'landed', reason: null })
+    expect(scene.said).toHaveLength(1)
   })
 
   test('is no check that removes its own .git: nothing around its tree is touched', async () => {

@@ -187,6 +187,15 @@ function victim(all: Dispatching, random: Random): number[] {
   return chance < 11 ? random.some(isOf('keeper.cjs'), 1) : [all.daemon.running.pid]
 }
 
+/** Until some more have begun, or stopped: on a busy machine all would be killed before that. */
+async function goesOn(all: Dispatching, random: Random): Promise<void> {
+  const enough = all.lines('start').length + random.below(4)
+  const isEnough = () => all.stopped().length > 0 || all.lines('start').length >= enough
+  await eventually('they begin', isEnough, 4_000).catch(() => undefined)
+  // reason: what is under way then is to be killed anywhere, and nothing tells of that
+  await new Promise((later) => void setTimeout(later, random.below(200)))
+}
+
 async function storm(all: Dispatching, look: Looking, enough: number) {
   const random = new Random(SEED)
   let tasks = 0
@@ -200,8 +209,8 @@ async function storm(all: Dispatching, look: Looking, enough: number) {
       for (let n = pending.total; n < 8; n += 1) {
         await look.add(`t-${(tasks += 1)}`, `u${tasks % 10}`, { retries: random.below(3) })
       }
+      await goesOn(all, random)
       // Killed where they stopped; and, when nobody stops, at any time.
-      await new Promise((later) => void setTimeout(later, random.below(400)))
       const stopped = all.stopped()
       const doomed = stopped.length > 0 ? stopped : victim(all, random)
       for (const pid of doomed) {

@@ -94,7 +94,17 @@ export function holdUp(view: View, line: Line, why: string): void {
   for (const each of own) if (each.candidate === null) putBack(view, each)
   const isHere = (each: Landing) => elsewhere(view, each, line.host) === undefined
   const first = lineOf(view, line).find(isHere)
-  if (first) view.put('landing', { ...first, reason: shortLine(why, REASON_MAX) })
+  if (first) tell(view, first, why)
+}
+
+/** The same for all lines of a project that has no lander at all. */
+export function holdUpAll(view: View, project: string, why: string): void {
+  for (const each of [...view.scan('landings_open', project)]) tell(view, each, why)
+}
+
+function tell(view: View, landing: Landing, why: string): void {
+  const reason = shortLine(why, REASON_MAX)
+  if (landing.reason !== reason) view.put('landing', { ...landing, reason })
 }
 
 /**
@@ -110,8 +120,7 @@ export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] 
     if (landing.task_id !== null && !isFree(view, lockOf(landing.task_id))) continue
     const other = elsewhere(view, landing, turn.host)
     if (other !== undefined) {
-      const reason = `waits for the lander of host ${other}, which has its worktree`
-      if (landing.reason !== reason) view.put('landing', { ...landing, reason })
+      tell(view, landing, `waits for the lander of host ${other}, which has its worktree`)
       continue
     }
     const now = { ...landing, status: 'landing' as const, fence: turn.fence, reason: null }

@@ -235,7 +235,11 @@ export class Term {
     await tryGit(place, ['update-index', '-q', '--refresh'])
     const { code, err } = await tryGit(place, ['read-tree', '-n', '-m', '-u', old, now])
     if (code === 0) return null
-    return `${place}, which has ${target} checked out, has changes in its way: ${err.trim()}`
+    const said = err
+      .trim()
+      .split('\n')[0]!
+      .replace(/^(error|fatal): |\.$/g, '')
+    return `${place}, which has ${target} checked out, cannot follow it: ${said}`
   }
 
   /** The files of the checkout that has `target` follow it from `old`, if they are still there. */
