@@ -1,4 +1,5 @@
 import { isEnding, type Event } from '../../core/event.ts'
+import { LANDER_LOCK } from '../../core/landing/ask.ts'
 import type { Landing } from '../../core/landing/rows.ts'
 import {
   holdUp,
@@ -80,7 +81,7 @@ export class Lander {
     private readonly options: LanderOptions,
   ) {
     const { common } = options.repository
-    this.role = new Role(store, `leasehold:lander:${host}:${sha256(common).slice(0, 16)}`, 'lander')
+    this.role = new Role(store, `${LANDER_LOCK}${host}:${sha256(common).slice(0, 16)}`, 'lander')
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, this.role, duty, options.say)
   }

@@ -8,7 +8,7 @@ import { commitOf, git, tryGit } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { capture } from './capture.ts'
 import type { Entered } from './entered.ts'
-import { isHeld, looseOf } from './salvage.ts'
+import { isHeld, looseOf, whyApart } from './salvage.ts'
 import {
   adminOf,
   branchRef,
@@ -86,9 +86,8 @@ async function whyKept(tree: Worktree, rules: SalvageRules): Promise<string | un
   const own = attempt(() => readdirSync(join(admin, 'refs', 'worktree')), [])
   if (own.length > 0) return `it has refs of its own: ${own.join(', ')}`
   const found = await capture(tree, rules, aside)
-  if (found && found.apart.length > 0) {
-    return `a part of it is saved nowhere: ${found.apart.slice(0, 5).join(', ')}`
-  }
+  const apart = found && whyApart(found)
+  if (apart) return apart
   if (found?.isDirty) {
     const saved = tree.salvage && (await commitOf(repository, tree.salvage.ref))
     const files = saved && (await git(repository, ['rev-parse', `${saved}^{tree}`]))

@@ -25,9 +25,14 @@ export async function salvage(
   const tip = await commitOf(tree.repository, branchRef(tree))
   const loose = await looseOf(tree, commits ? branchRef(tree) : undefined)
   const changed = await changedIn(tree, found?.tree ?? head ?? tip)
-  if (!found?.isDirty && loose.length === 0) return { ...tree, changed }
-  return { ...tree, changed, salvage: await keep(tree, found, head, loose) }
+  const now = { ...tree, changed, kept_because: found ? whyApart(found) : null }
+  if (!found?.isDirty && loose.length === 0) return now
+  return { ...now, salvage: await keep(tree, found, head, loose) }
 }
+
+/** Why a worktree is kept for good until somebody sees to it: no ref can have all of it. */
+export const whyApart = ({ apart }: Captured): string | null =>
+  apart.length === 0 ? null : `a part of it is saved nowhere: ${apart.slice(0, 5).join(', ')}`
 
 /**
  * Commits of a worktree to which no ref leads, other than `own`: of a detached HEAD, set aside by a
