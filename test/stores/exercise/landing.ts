@@ -2,6 +2,8 @@ import { describe, expect } from 'vitest'
 import { land, cancelLanding } from '../../../src/core/landing/land.ts'
 import { openLandingOf } from '../../../src/core/landing/ask.ts'
 import {
+  holdUp,
+  holdUpAll,
   markLanded,
   proposeLandings,
   putBack,
@@ -223,13 +225,37 @@ export function exerciseLanding(begin: Begin): void {
       expect(await takeIds(scene, 3)).toEqual(['d'])
     })
 
-    test('takes what is for one target at a time', async (scene) => {
+    test('has a line for each target, and takes what is in one of them', async (scene) => {
       await say(scene)
       await finished(scene, 'a')
       const ask = { id: 'fix/b', project: 'web', onto: 'next' }
       await scene.store.write((view) => land(view, ask, bob))
-      expect(await takeIds(scene)).toEqual(['a'])
-      expect(await takeIds(scene)).toEqual(['fix/b'])
+      expect(await scene.store.read((view) => targetsOf(view, 'web'))).toEqual(['main', 'next'])
+      const turn = { ...WEB, host: 'here', fence: 1, max: 4 }
+      const takeFor = (target: string) =>
+        scene.store.write((view) => takeLandings(view, { ...turn, target }, lander))
+      expect(await takeFor('next')).toMatchObject([{ branch: 'fix/b' }])
+      expect(await takeFor('main')).toMatchObject([{ task_id: 'a' }])
+    })
+
+    test('says what holds a line up, and asks git of what may have landed', async (scene) => {
+      await say(scene)
+      for (const id of ['a', 'b', 'c']) await finished(scene, id)
+      const line = { ...WEB, host: 'here', fence: 1 }
+      const hold = () => scene.store.write((view) => holdUp(view, line, 'no room'))
+      const [a] = await take(scene, 2)
+      await hold()
+      expect(await landingOf(scene, 'a')).toMatchObject({ status: 'waiting', reason: 'no room' })
+      expect(await landingOf(scene, 'b')).toMatchObject({ status: 'waiting', reason: null })
+      await take(scene, 1)
+      const proposed = { ...a!, commit: 'c', base: 'b', candidate: 'd' }
+      await scene.store.write((view) => proposeLandings(view, [proposed], lander))
+      await hold()
+      expect(await landingOf(scene, 'a')).toMatchObject({ status: 'landing', candidate: 'd' })
+      const before = await scene.store.read((view) => takenBefore(view, line))
+      expect(before.map(({ task_id }) => task_id)).toEqual(['a'])
+      await scene.store.write((view) => holdUpAll(view, 'web', 'no commit'))
+      expect(await landingOf(scene, 'c')).toMatchObject({ status: 'waiting', reason: 'no commit' })
     })
 
     test('waits for the end of a command that said done before', async (scene) => {
