@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { shortLine } from '../core/one_line.ts'
+import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { MARK, ownGroup } from './group.ts'
 
@@ -88,7 +89,14 @@ export async function git(cwd: string, args: string[], options: GitOptions = {})
   throw gitRefused(args, said)
 }
 
-/** The same, as a list: of what is printed with `-z`, or of lines. */
+/** For questions that git answers by its exit code: yes, or no. Any other code is no answer. */
+export async function gitSays(cwd: string, args: string[], options?: GitOptions): Promise<boolean> {
+  const said = await tryGit(cwd, args, options)
+  if (said.code > 1) throw gitRefused(args, said)
+  return said.code === 0
+}
+
+/** What git prints, as a list: of what is printed with `-z`, or of lines. */
 export async function gitList(cwd: string, args: string[], options?: GitOptions) {
   const said = await git(cwd, args, options)
   return said.split(args.includes('-z') ? '\0' : '\n').filter((each) => each !== '')
@@ -154,6 +162,10 @@ export async function repositoryAt(folder: string): Promise<Repository> {
   if (bare === 'true') {
     throw unfit(`${folder} is a bare repository`, 'Give the project the path of a checkout of it.')
   }
+  if (err.includes('dubious ownership')) {
+    const trust = `git config --global --add safe.directory ${argument(folder)}`
+    throw unfit(`${folder} belongs to another login. If you trust it: ${trust}`, trust)
+  }
   if (code !== 0) {
     const why = err.includes('not a git repository') ? 'is not in a git repository' : err.trim()
     throw unfit(`${folder}: ${why}`, 'git init there, or switch worktrees off for this project.')
@@ -167,15 +179,16 @@ export async function repositoryAt(folder: string): Promise<Repository> {
 const unfit = (what: string, next: string) =>
   new Refusal('invalid', `No worktree can be made: ${shortLine(what, 500)}`, { next })
 
-/** The commit that `name` stands for; undefined where there is none. */
+/** The commit that `name` stands for; undefined where there is none, and git has looked. */
 export async function commitOf(
   cwd: string,
   name: string,
   options?: GitOptions,
 ): Promise<string | undefined> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-  const { code, out } = await tryGit(cwd, args, options)
-  return code === 0 ? out.trim() : undefined
+  const said = await tryGit(cwd, args, options)
+  if (said.code > 1) throw gitRefused(args, said)
+  return said.code === 0 ? said.out.trim() : undefined
 }
 
 /** Keeps a commit that was landed as another one: put on top of what its target was. */

@@ -226,6 +226,22 @@ test('what an agent took back, set aside or cut off is saved while git knows of 
   expect(all.map((each) => repo.git('show', `${each}:.gitignore`))).toContain('not committed')
 })
 
+test('a worktree outlives its repository, and can be cleared away then', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const { tree, worktree, end, keep, row } = await made(repo.top)
+  tree.write({ 'a.txt': 'mine' })
+  rmSync(repo.top, { recursive: true })
+  await end()
+  await keep('settle')
+  const why = `its repository ${worktree.repository} is gone`
+  expect(await row()).toMatchObject({ state: 'left', kept_because: why })
+  expect(await keep('remove')).toBe(why)
+  expect(readFileSync(join(worktree.path, 'a.txt'), 'utf8')).toBe('mine')
+  rmSync(worktree.path, { recursive: true })
+  expect(await keep('remove')).toBeUndefined()
+  expect(await row()).toBeUndefined()
+})
+
 test('names that another store left in the repository are not used again', async () => {
   const repo = gitRepo(join(temporaryFolder(), 'repo'))
   const folder = join(dirname(repo.top), 'trees')

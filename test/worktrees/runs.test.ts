@@ -129,7 +129,7 @@ test('what can be saved nowhere is said by every command, and what to do about i
   expect(await said('salvage')).toBe(`kept ${tree.path}: ${why}\n`)
   const { message, next } = await at.place.refused(['worktree', 'remove', '9.1'], 'conflict', 5)
   expect(message).toBe(`Worktree 9.1 is kept: ${why}`)
-  expect(next).toBe('Move what is in there to where it is kept, remove it there, and ask again.')
+  expect(next).toMatch(/^Try again: leasehold worktree salvage 9\.1\. If nothing can save it, move/)
   rmSync(join(tree.path, 'inner'), { recursive: true })
   await ok('worktree', 'remove', '9.1')
 })

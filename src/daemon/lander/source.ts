@@ -1,6 +1,6 @@
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, type GitOptions, gitSays, tryGit } from '../../machine/git.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
 
 /** The commit that is to be landed, or why there is none. */
@@ -50,16 +50,19 @@ async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
   const at = location === undefined ? undefined : gitAt(worktree, location)
   const unfinished = location === undefined ? undefined : await left(location, at)
   if (unfinished) return unfinished
-  const { out } =
-    location === undefined
-      ? { out: branch }
-      : await tryGit(location, ['symbolic-ref', '--quiet', '--short', 'HEAD'], at)
+  const now = location === undefined ? branch : await branchAt(location, at)
   const source = await ofBranch(ask, branch)
   if ('commit' in source && source.commit === base) {
-    return { reason: `nothing was committed on ${branch}${elsewhere(out.trim(), branch)}` }
+    return { reason: `nothing was committed on ${branch}${elsewhere(now, branch)}` }
   }
-  if (out.trim() === branch) return source
-  return { reason: `its worktree is not on its branch ${branch}${elsewhere(out.trim(), branch)}` }
+  if (now === branch) return source
+  return { reason: `its worktree is not on its branch ${branch}${elsewhere(now, branch)}` }
+}
+
+/** What is checked out in a worktree; empty where that is no branch. */
+async function branchAt(location: string, at?: GitOptions): Promise<string> {
+  const isOn = await gitSays(location, ['symbolic-ref', '--quiet', 'HEAD'], at)
+  return isOn ? git(location, ['symbolic-ref', '--short', 'HEAD'], at) : ''
 }
 
 const elsewhere = (now: string, branch: string) =>

@@ -9,6 +9,7 @@ import {
   git,
   gitList,
   gitRefused,
+  gitSays,
   type GitSaid,
   landedRef,
   tryGit,
@@ -99,7 +100,7 @@ export class Term {
 
   async contains(target: string, remote: string | null, commit: string): Promise<boolean> {
     const args = ['merge-base', '--is-ancestor', commit, await this.tip(target, remote)]
-    return (await tryGit(this.top, args)).code === 0
+    return gitSays(this.top, args)
   }
 
   /** Files as `commit` has them, and no others that git knows of; what is ignored stays. */
@@ -163,8 +164,8 @@ export class Term {
     if (code === 0) {
       const top = (await this.inTree(['rev-parse', 'HEAD'])).out.trim()
       // A commit that changes no file is nothing to land either.
-      const same = await tryGit(this.top, ['diff', '--quiet', base, top, '--'])
-      return same.code === 0 ? { nothing: true } : { top }
+      const isSame = await gitSays(this.top, ['diff', '--quiet', base, top, '--'])
+      return isSame ? { nothing: true } : { top }
     }
     const unmerged = await this.inTree(['diff', '--name-only', '-z', '--diff-filter=U'])
     const paths = unmerged.out.split('\0').filter((each) => each !== '')
@@ -196,8 +197,8 @@ export class Term {
   private async replaced(landed: string[], now: string): Promise<string[]> {
     const kept: string[] = []
     for (const commit of landed) {
-      const { code } = await tryGit(this.top, ['merge-base', '--is-ancestor', commit, now])
-      if (code !== 0) kept.push(`update ${landedRef(commit)} ${commit}`)
+      const isIn = await gitSays(this.top, ['merge-base', '--is-ancestor', commit, now])
+      if (!isIn) kept.push(`update ${landedRef(commit)} ${commit}`)
     }
     return kept
   }

@@ -31,6 +31,7 @@ export async function removeWorktree(
 ): Promise<string | undefined> {
   const { path } = tree
   const aside = removingPath(path)
+  if (!existsSync(tree.repository)) return repositoryGone(tree)
   await entered.record({ ...tree, state: 'removing' })
   step('worktree:removing')
   clearLocks(tree)
@@ -48,6 +49,8 @@ export async function removeWorktree(
   await clear(entered, tree)
   return undefined
 }
+
+export const repositoryGone = ({ repository }: Worktree) => `its repository ${repository} is gone`
 
 /** Takes away what is left of a worktree of which nothing can be lost any more. */
 export async function clear(entered: Entered, tree: Worktree): Promise<void> {

@@ -64,9 +64,13 @@ async function keep(self: Command, enter: Enter, want: 'salvage' | 'remove', id:
 
 /** What a person can do about each reason for which a worktree is kept. */
 const NEXT: [about: string, next: string][] = [
-  ['a part of it', 'Move what is in there to where it is kept, remove it there, and ask again.'],
+  [
+    'a part of it',
+    'Try again: leasehold worktree salvage ID. If nothing can save it, move it away.',
+  ],
   ['somebody has locked it', 'If nobody needs it: git worktree unlock PATH'],
   ['it was moved', 'Move it back: git worktree move THERE PATH'],
+  ['its repository', 'When nobody needs the files, remove them, and then ask again: rm -r PATH'],
   ['it has refs', 'Save what they lead to by a branch, and delete them: git update-ref -d REF'],
   ['', 'Look: leasehold worktree diff ID. To save all: leasehold worktree salvage ID'],
 ]
