@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isHeld } from '../../src/daemon/worktrees/salvage.ts'
 import { gitIn, GitRepo } from '../support/git_repo.ts'
-import { temporaryFolder } from '../support/helpers.ts'
 import { until } from '../support/processes.ts'
 import { Crew } from './crew.ts'
 import { LandingScene, type Said } from './scene.ts'
@@ -41,11 +40,8 @@ describe('what is in the way of a lander', () => {
   })
 
   test('may be a remote that refuses: it is said in its words, and nothing is pushed', async () => {
-    const origin = join(temporaryFolder(), 'origin.git')
-    gitIn('/', 'init', '--quiet', '--bare', '--initial-branch', 'main', origin)
     const scene = await begin({ remote: 'origin' })
-    scene.repo.git('remote', 'add', 'origin', origin)
-    scene.repo.git('push', '--quiet', 'origin', 'main')
+    const origin = scene.origin()
     const hook = join(origin, 'hooks/update')
     const protects = '#!/bin/sh\n[ $1 != refs/heads/main ] || { echo main is protected; exit 1; }\n'
     writeFileSync(hook, protects, { mode: 0o755 })

@@ -86,7 +86,8 @@ export function addedNote(view: View, landing: Landing): string {
     task_id === null ? [`Branch ${branch}`, 'it'] : [`Task ${task_id}`, 'its task']
   const now = target === null ? 'being checked' : `in line for ${target}`
   const waits = hasLander(view) ? '' : ` It waits: ${NO_LANDER}.`
-  return `${what} is ${now} (landing ${id}). If that fails, ${back} comes back with the reason.${waits}`
+  const fails = `If that fails, ${back} comes back with the reason.`
+  return `${what} is ${now} (landing ${id}). ${fails}${waits}`
 }
 
 const NO_LANDER = 'no server is running that could land it (leasehold up)'

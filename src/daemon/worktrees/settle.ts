@@ -34,8 +34,11 @@ export async function settleTree(
 }
 
 /** Somebody has removed the repository: nobody can tell any more what its worktrees changed. */
-async function withoutRepository(entered: Entered, tree: Worktree) {
-  if (locationOf(tree) === undefined) return void (await entered.gone(tree.id))
+async function withoutRepository(entered: Entered, tree: Worktree): Promise<Worktree | undefined> {
+  if (locationOf(tree) === undefined) {
+    await entered.gone(tree.id)
+    return undefined
+  }
   const left_at = tree.left_at ?? new Date().toISOString()
   const kept_because = repositoryGone(tree)
   const left: Worktree = { ...tree, state: 'left', left_at, kept_because }

@@ -77,7 +77,7 @@ const NEXT: [about: string, next: string][] = [
 
 /** `conflict`: it would be lost. */
 function kept({ id, path }: SeenWorktree, why: string): Refusal {
-  const [, next = ''] = NEXT.find(([about]) => why.startsWith(about))!
+  const [, next] = NEXT.find(([about]) => why.startsWith(about))!
   return new Refusal('conflict', `Worktree ${id} is kept: ${why}`, {
     next: next
       .replaceAll('ID', id)
