@@ -28,14 +28,14 @@ export interface Turn {
 }
 
 /** One of the lines of a project, as a lander sees it. */
-export type LandingLine = Omit<Turn, 'max'>
+export type TargetLine = Omit<Turn, 'max'>
 
 /** The lines of a project in which something is to do, each by the target that it leads to. */
 export const targetsOf = (view: View, project: string): (string | null)[] => [
   ...new Set([...view.scan('landings_open', project)].map(({ target }) => target)),
 ]
 
-const lineOf = (view: View, { project, target }: LandingLine): Landing[] =>
+const lineOf = (view: View, { project, target }: TargetLine): Landing[] =>
   [...view.scan('landings_open', project)].filter((each) => each.target === target)
 
 /**
@@ -43,7 +43,7 @@ const lineOf = (view: View, { project, target }: LandingLine): Landing[] =>
  * off: they may or may not be landed. What a lander of another host has in hand, or had, is for
  * that host to settle: its repository has the answer.
  */
-export const takenBefore = (view: View, line: LandingLine): Landing[] =>
+export const takenBefore = (view: View, line: TargetLine): Landing[] =>
   lineOf(view, line).filter(
     (each) =>
       each.status === 'landing' &&
@@ -89,7 +89,7 @@ export function putBack(view: View, taken: Taken, reason: string | null = null):
  * Something keeps a lander from going on: who waits for it can read what. A landing whose target may
  * have been moved already stays as it is, until git has been asked.
  */
-export function holdUp(view: View, line: LandingLine, why: string): void {
+export function holdUp(view: View, line: TargetLine, why: string): void {
   const own = lineOf(view, line).filter(({ fence }) => fence === line.fence)
   for (const each of own) if (each.candidate === null) putBack(view, each)
   const isHere = (each: Landing) => elsewhere(view, each, line.host) === undefined

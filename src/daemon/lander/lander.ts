@@ -4,7 +4,7 @@ import type { Landing } from '../../core/landing/rows.ts'
 import {
   holdUp,
   type LandingEnd,
-  type LandingLine,
+  type TargetLine,
   markLanded,
   type Proposed,
   proposeLandings,
@@ -191,7 +191,7 @@ export class Lander {
   }
 
   /** What a lander before had taken is landed if git says so, and else in line again. */
-  private async settleFormer(land: LandConfig, term: Term, line: LandingLine): Promise<void> {
+  private async settleFormer(land: LandConfig, term: Term, line: TargetLine): Promise<void> {
     const former = await this.store.read((view) => takenBefore(view, line))
     const { target } = line
     for (const each of former) {
