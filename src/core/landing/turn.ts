@@ -86,7 +86,7 @@ export function putBack(view: View, taken: Taken, reason: string | null = null):
 }
 
 /**
- * Something keeps a lander from going on: who waits for it can read what. A landing whose target may
+ * Something keeps a lander from going on: who waits can read what. A landing whose target may
  * have been moved already stays as it is, until git has been asked.
  */
 export function holdUp(view: View, line: TargetLine, why: string): void {
