@@ -26,19 +26,8 @@ const SEED = Number(process.env['SEED'] ?? 20)
 
 /** Where programs of ours stop themselves, to be killed there; '': at any time. */
 const STEPS = [
-  ...[
-    '',
-    '',
-    '',
-    '',
-    '',
-    '',
-    'runner:spec',
-    'runner:gated',
-    'runner:started',
-    'runner:running',
-    'runner:exited',
-  ],
+  ...Array.from({ length: 12 }, () => ''),
+  ...['runner:spec', 'runner:gated', 'runner:started', 'runner:running', 'runner:exited'],
   ...['runner:left', 'worktree:begun', 'worktree:added', 'worktree:filled', 'worktree:copied'],
   ...['worktree:salvaging', 'worktree:salvaged', 'worktree:removing', 'worktree:aside'],
   ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed'],
