@@ -23,6 +23,7 @@ describe('what is in the way of a lander', () => {
     await scene.lander()
     expect(await scene.ended(other)).toMatchObject({ status: 'landed' })
     expect(await reasonOf(scene, lost)).toBe('There is no branch no-such to land onto')
+    expect(Object.keys(scene.repo.refs('refs/leasehold/lander'))).toHaveLength(1)
     scene.repo.git('branch', 'no-such', 'main')
     expect(await scene.ended(lost)).toMatchObject({ status: 'landed', reason: null })
   })

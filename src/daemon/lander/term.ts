@@ -61,6 +61,8 @@ export class Term {
    */
   async begin(target: string, remote: string | null): Promise<void> {
     if (this.terms.has(target)) return
+    // First: a ref for a name that is no branch could keep one for another from being made.
+    await this.tip(target, remote)
     const ref = this.refOf(target)
     const told = await git(this.top, ['hash-object', '-w', '--stdin'], { input: this.words() })
     const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', ref])
