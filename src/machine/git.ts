@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { shortLine } from '../core/one_line.ts'
+import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { MARK, ownGroup } from './group.ts'
 
@@ -26,6 +27,8 @@ export interface GitOptions {
   /** Set besides, `GIT_INDEX_FILE` for example. */
   env?: Record<string, string> | undefined
   timeout_ms?: number | undefined
+  /** Names of files are bytes, and need not be text: `latin1` keeps each byte as a character. */
+  encoding?: 'latin1' | undefined
 }
 
 export interface GitSaid {
@@ -39,7 +42,7 @@ export interface GitSaid {
  * is no git, when it takes too long, or says more than can be kept.
  */
 export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
-  const { input, env, timeout_ms = TIMEOUT_MS } = options
+  const { input, env, timeout_ms = TIMEOUT_MS, encoding = 'utf8' } = options
   return new Promise((resolved, rejected) => {
     const child = spawn('git', [...QUIET, ...args], { cwd, env: gitEnvironment(env) })
     const out: Buffer[] = []
@@ -66,11 +69,16 @@ export function tryGit(cwd: string, args: string[], options: GitOptions = {}): P
     child.once('close', (code, signal) => {
       clearTimeout(late)
       if (code === null) rejected(notRun(args, `was ended by ${signal}`))
-      else resolved({ code, out: String(Buffer.concat(out)), err: String(Buffer.concat(err)) })
+      else {
+        resolved({
+          ...{ code, out: Buffer.concat(out).toString(encoding) },
+          err: String(Buffer.concat(err)),
+        })
+      }
     })
     // It may end without having read all of it.
     child.stdin.on('error', () => undefined)
-    child.stdin.end(input ?? '')
+    child.stdin.end(input ?? '', encoding)
   })
 }
 
@@ -81,13 +89,21 @@ export async function git(cwd: string, args: string[], options: GitOptions = {})
   throw gitRefused(args, said)
 }
 
-/** The same, as a list: of what is printed with `-z`, or of lines. */
+/** For questions that git answers by its exit code: yes, or no. Any other code is no answer. */
+export async function gitSays(cwd: string, args: string[], options?: GitOptions): Promise<boolean> {
+  const said = await tryGit(cwd, args, options)
+  if (said.code > 1) throw gitRefused(args, said)
+  return said.code === 0
+}
+
+/** What git prints, as a list: of what is printed with `-z`, or of lines. */
 export async function gitList(cwd: string, args: string[], options?: GitOptions) {
   const said = await git(cwd, args, options)
   return said.split(args.includes('-z') ? '\0' : '\n').filter((each) => each !== '')
 }
 
-function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
+/** What git would not do, in its own words. */
+export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
   const said = shortLine((err.trim() || out.trim()).replaceAll('\n', '; '), 500)
   return new Refusal('illegal_move', `git ${args[0]} failed (exit ${code}): ${said}`, {
     next: 'See what git says there, and put it right.',
@@ -146,6 +162,10 @@ export async function repositoryAt(folder: string): Promise<Repository> {
   if (bare === 'true') {
     throw unfit(`${folder} is a bare repository`, 'Give the project the path of a checkout of it.')
   }
+  if (err.includes('dubious ownership')) {
+    const trust = `git config --global --add safe.directory ${argument(folder)}`
+    throw unfit(`${folder} belongs to another login. If you trust it: ${trust}`, trust)
+  }
   if (code !== 0) {
     const why = err.includes('not a git repository') ? 'is not in a git repository' : err.trim()
     throw unfit(`${folder}: ${why}`, 'git init there, or switch worktrees off for this project.')
@@ -159,13 +179,17 @@ export async function repositoryAt(folder: string): Promise<Repository> {
 const unfit = (what: string, next: string) =>
   new Refusal('invalid', `No worktree can be made: ${shortLine(what, 500)}`, { next })
 
-/** The commit that `name` stands for; undefined where there is none. */
+/** The commit that `name` stands for; undefined where there is none, and git has looked. */
 export async function commitOf(
   cwd: string,
   name: string,
   options?: GitOptions,
 ): Promise<string | undefined> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-  const { code, out } = await tryGit(cwd, args, options)
-  return code === 0 ? out.trim() : undefined
+  const said = await tryGit(cwd, args, options)
+  if (said.code > 1) throw gitRefused(args, said)
+  return said.code === 0 ? said.out.trim() : undefined
 }
+
+/** Keeps a commit that was landed as another one: put on top of what its target was. */
+export const landedRef = (commit: string) => `refs/leasehold/landed/${commit}`

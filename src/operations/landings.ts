@@ -49,7 +49,7 @@ export const add = writeOperation({
   command: 'land add [id]',
   decide: (view, { request_id: _, ...ask }, caller) => {
     const landing = land(view, ask, caller)
-    return { ...showLanding(view, landing), note: addedNote(landing) }
+    return { ...showLanding(view, landing), note: addedNote(view, landing) }
   },
 })
 

@@ -72,7 +72,13 @@ export class Looking {
   }
 
   async events(type: string): Promise<Json[]> {
-    return (await this.store.events(0, 10_000)).filter((event) => event.type === type)
+    const found: Json[] = []
+    for (let after = 0; ;) {
+      const page = await this.store.events(after, 10_000)
+      if (page.length === 0) return found
+      found.push(...page.filter((event) => event.type === type))
+      after = page.at(-1)!.position
+    }
   }
 
   close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { dispatching } from '../support/dispatching.ts'
 import { gitRepo } from '../support/git_repo.ts'
 import { sandbox } from '../support/processes.ts'
 
@@ -52,4 +53,17 @@ test('the help of land and worktree says what turns it on, and which words follo
   for (const verb of ['list', 'show', 'diff', 'salvage', 'remove']) {
     expect(worktree).toContain(`leasehold worktree ${verb}`)
   }
+})
+
+test('without a server, whoever asks for a landing is told that nobody lands it', async () => {
+  const all = dispatching()
+  const repo = gitRepo(all.place.path('repo'))
+  const land = { onto: 'main', check: ['true'] }
+  all.configure({ projects: { web: { agent: 'brief', path: repo.top, land } } })
+  await all.serve()
+  expect((await all.place.cli(['land', 'one'])).out).not.toContain('no server')
+  await all.daemon.stop()
+  const waits = 'no server is running that could land it (leasehold up)'
+  expect((await all.place.cli(['land', 'two'])).out).toContain(`It waits: ${waits}.`)
+  expect((await all.place.cli(['land', 'list'])).out).toContain(waits)
 })

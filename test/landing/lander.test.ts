@@ -136,11 +136,8 @@ describe('a lander', () => {
   })
 
   test('lands onto a branch of a remote, and never over what others pushed', async () => {
-    const origin = join(temporaryFolder(), 'origin.git')
-    gitIn('/', 'init', '--quiet', '--bare', '--initial-branch', 'main', origin)
     const scene = await begin({ remote: 'origin' })
-    scene.repo.git('remote', 'add', 'origin', origin)
-    scene.repo.git('push', '--quiet', 'origin', 'main')
+    const origin = scene.origin()
     scene.branch('one', { 'one.txt': '1' })
     const other = join(temporaryFolder(), 'other')
     gitIn('/', 'clone', '--quiet', origin, other)

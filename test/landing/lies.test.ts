@@ -53,7 +53,7 @@ const LIES: Record<string, { does: (tree: GitRepo, id: string) => void; told: Re
   },
 }
 
-/** `FAULTS=long`: 40 in all. */
+/** `FAULTS=long`: 40 in all, and five times as long. */
 const EACH = process.env['FAULTS'] === 'long' ? 5 : 1
 
 class Lying extends LandingScene {
@@ -88,45 +88,54 @@ class Lying extends LandingScene {
   }
 }
 
-test('agents that say "done" and are wrong never reach it; the honest do', async () => {
-  const scene = await new Lying({ auto: true }).begin()
-  await scene.verbs.register('d', { slots_max: 100, process: ownProcess() })
-  await scene.lander()
-  const said: { id: string; told: RegExp }[] = []
-  const notes = new Set<string>()
-  for (const [n, [lie, { does, told }]] of Object.entries(LIES).entries()) {
-    for (let i = 0; i < EACH; i += 1) {
-      const id = `lie-${n}-${i}`
-      const { run, tree } = await scene.run(id)
-      does(tree, id)
-      // Half of them say it by the tool, while they run; the others by ending well.
-      if ((n + i) % 2 === 0) {
-        const input = { id, status: 'done', fence: run.fence } as const
-        const { task, note } = await call(scene.store, tasks.setStatus, input, callerOf(run.agent))
-        expect(task?.status, lie).toBe('review')
-        notes.add(note!.replaceAll(id, 'ID').replaceAll(/L\d+/g, 'L'))
-      } else await scene.verbs.finishRun(run)
-      said.push({ id, told })
+test(
+  'agents that say "done" and are wrong never reach it; the honest do',
+  async () => {
+    const scene = await new Lying({ auto: true }).begin()
+    await scene.verbs.register('d', { slots_max: 100, process: ownProcess() })
+    await scene.lander()
+    const said: { id: string; told: RegExp }[] = []
+    const notes = new Set<string>()
+    for (const [n, [lie, { does, told }]] of Object.entries(LIES).entries()) {
+      for (let i = 0; i < EACH; i += 1) {
+        const id = `lie-${n}-${i}`
+        const { run, tree } = await scene.run(id)
+        does(tree, id)
+        // Half of them say it by the tool, while they run; the others by ending well.
+        if ((n + i) % 2 === 0) {
+          const input = { id, status: 'done', fence: run.fence } as const
+          const { task, note } = await call(
+            scene.store,
+            tasks.setStatus,
+            input,
+            callerOf(run.agent),
+          )
+          expect(task?.status, lie).toBe('review')
+          notes.add(note!.replaceAll(id, 'ID').replaceAll(/L\d+/g, 'L'))
+        } else await scene.verbs.finishRun(run)
+        said.push({ id, told })
+      }
     }
-  }
-  expect(said).toHaveLength(8 * EACH)
-  const honest = await scene.run('honest')
-  honest.tree.commit('Work', { 'honest.ts': 'x' })
-  await scene.verbs.finishRun(honest.run)
-  await until('the honest one is done', async () => {
-    return (await scene.verbs.task('honest')).status === 'done'
-  })
-  for (const { id, told } of said) {
-    const { status, metadata } = await scene.verbs.task(id)
-    expect({ id, status }).toEqual({ id, status: 'failed' })
-    expect(metadata['returned'], id).toMatch(told)
-    expect(metadata).not.toHaveProperty('proof')
-  }
-  expect(scene.files()).toEqual(['.gitignore', 'a.txt', 'honest.ts'])
-  expect(scene.repo.git('log', '--format=%s', 'main').split('\n')).toEqual(['Work', 'Begin'])
-  expect([...notes]).toEqual([
-    'Task ID is in review: it is being landed onto main (landing L). It becomes done when that ' +
-      'succeeds. You get it back, with the reason, if it has nothing committed, leaves changes ' +
-      'uncommitted, conflicts, or its check fails.',
-  ])
-}, 60_000)
+    expect(said).toHaveLength(8 * EACH)
+    const honest = await scene.run('honest')
+    honest.tree.commit('Work', { 'honest.ts': 'x' })
+    await scene.verbs.finishRun(honest.run)
+    await until('the honest one is done', async () => {
+      return (await scene.verbs.task('honest')).status === 'done'
+    })
+    for (const { id, told } of said) {
+      const { status, metadata } = await scene.verbs.task(id)
+      expect({ id, status }).toEqual({ id, status: 'failed' })
+      expect(metadata['returned'], id).toMatch(told)
+      expect(metadata).not.toHaveProperty('proof')
+    }
+    expect(scene.files()).toEqual(['.gitignore', 'a.txt', 'honest.ts'])
+    expect(scene.repo.git('log', '--format=%s', 'main').split('\n')).toEqual(['Work', 'Begin'])
+    expect([...notes]).toEqual([
+      'Task ID is in review: it is being landed onto main (landing L). It becomes done when that ' +
+        'succeeds. You get it back, with the reason, if it has nothing committed, leaves changes ' +
+        'uncommitted, conflicts, or its check fails.',
+    ])
+  },
+  60_000 * EACH,
+)

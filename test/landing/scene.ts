@@ -10,7 +10,7 @@ import type { LandConfig } from '../../src/daemon/config/schema.ts'
 import { Landers } from '../../src/daemon/lander/landers.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { callerOf, temporaryFolder } from '../support/helpers.ts'
-import { type GitRepo, gitRepo } from '../support/git_repo.ts'
+import { gitIn, type GitRepo, gitRepo } from '../support/git_repo.ts'
 import { until } from '../support/processes.ts'
 import { QueueVerbs } from '../support/queue_verbs.ts'
 
@@ -92,6 +92,15 @@ export class LandingScene {
       return (await this.landing(id)).ended_at !== null
     })
     return this.landing(id)
+  }
+
+  /** A bare repository that this one knows as `origin`, and that has its `main`. */
+  origin(): string {
+    const origin = join(temporaryFolder(), 'origin.git')
+    gitIn('/', 'init', '--quiet', '--bare', '--initial-branch', 'main', origin)
+    this.repo.git('remote', 'add', 'origin', origin)
+    this.repo.git('push', '--quiet', 'origin', 'main')
+    return origin
   }
 
   files(of = 'main'): string[] {

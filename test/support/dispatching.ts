@@ -56,8 +56,11 @@ export const HELD = 'begin; until_there go; finish'
 export class Dispatching {
   readonly out: string
   daemon!: Served
-  /** Were there before: to look into each of them again and again is most of the work. */
-  private readonly others = new Set(readdirSync('/proc'))
+  /**
+   * Were there before, by when they began: to look into each of them again and again is most of the
+   * work, and within a long test numbers of processes come round again.
+   */
+  private readonly others = new Map(readdirSync('/proc').map((name) => [name, begunAt(name)]))
 
   constructor(readonly place: Sandbox) {
     this.out = place.path('out')
@@ -167,7 +170,9 @@ export class Dispatching {
 
   /** All processes of this test that live: every one was given its home folder. */
   processes(is: (pid: number) => boolean = isAlive): number[] {
-    const pids = readdirSync('/proc').filter((name) => !this.others.has(name))
+    const isOther = (name: string) =>
+      this.others.has(name) && this.others.get(name) === begunAt(name)
+    const pids = readdirSync('/proc').filter((name) => !isOther(name))
     return pids.map(Number).filter((pid) => pid > 0 && is(pid) && this.isOurs(pid))
   }
 
@@ -194,6 +199,12 @@ export class Dispatching {
   awaken(): void {
     for (const pid of this.stopped()) signal(pid, 'SIGCONT')
   }
+}
+
+/** When a process began, as the kernel counts; '' for what is none. */
+function begunAt(name: string): string {
+  if (!/^\d+$/.test(name)) return ''
+  return procText(Number(name), 'stat').split(') ').at(-1)!.split(' ')[19] ?? ''
 }
 
 export function environ(pid: number): string {

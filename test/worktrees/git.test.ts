@@ -20,6 +20,8 @@ test('git is asked without the hooks of the repository and the environment of ot
   expect(await git(repo.top, ['hash-object', '--stdin'], { input: 'x' })).toMatch(/^[0-9a-f]{40}$/)
   expect(await commitOf(repo.top, 'other')).toBe(repo.head())
   expect(await commitOf(repo.top, '--all')).toBeUndefined()
+  // A look that failed is no answer: what it was about may well be there.
+  await expectRefusal(commitOf(temporaryFolder(), 'other'), 'illegal_move')
 })
 
 test('what git refuses is a refusal in its own words; no git is told apart from it', async () => {

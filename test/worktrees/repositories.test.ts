@@ -180,6 +180,68 @@ test('an agent that removes .git, or the whole worktree, loses no commit', async
   expect(repo.head(two.worktree.branch)).toBe(commit)
 })
 
+test('a name that is no text is saved byte by byte, with a filter that fails too', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  repo.commit('Attributes', { '.gitattributes': '*.bin filter=none\n' })
+  const { worktree, end, keep, saved } = await made(repo.top)
+  const at = (name: string) =>
+    Buffer.concat([Buffer.from(`${worktree.path}/`), Buffer.from(name, 'latin1')])
+  writeFileSync(at('caf\xe9'), 'one')
+  writeFileSync(at('new\nline\xff.log'), 'two')
+  repo.git('config', 'filter.none.clean', 'false')
+  repo.git('config', 'filter.none.required', 'true')
+  writeFileSync(at('"b\xe9\n.bin'), 'three', { mode: 0o755 })
+  await end()
+  await keep('settle')
+  const files = repo.git('ls-tree', '-r', saved)
+  for (const name of ['"caf\\351"', '"new\\nline\\377.log"', '"\\"b\\351\\n.bin"']) {
+    expect(files).toContain(name)
+  }
+  expect(files).toMatch(/^100755 blob \w+\t"\\"b/m)
+  expect(await keep('remove')).toBeUndefined()
+})
+
+test('what an agent took back, set aside or cut off is saved while git knows of it', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const one = await made(repo.top)
+  const dropped = one.tree.commit('Dropped', { 'b.txt': 'b' })
+  one.tree.git('reset', '-q', '--hard', 'HEAD^')
+  const kept = one.tree.commit('Kept', { 'c.txt': 'c' })
+  repo.git('update-ref', '-d', `refs/heads/${one.worktree.branch}`)
+  await one.end()
+  await one.keep('settle')
+  for (const commit of [dropped, kept]) {
+    expect(repo.git('merge-base', '--is-ancestor', commit, one.saved)).toBe('')
+  }
+  expect(await one.keep('remove')).toBeUndefined()
+
+  const two = await made(repo.top)
+  two.tree.commit('Mine', { 'a.txt': 'mine' })
+  repo.commit('Theirs', { 'a.txt': 'theirs', 'd.txt': 'd' })
+  two.tree.write({ '.gitignore': 'not committed' })
+  expect(() => two.tree.git('rebase', '--autostash', 'main')).toThrow(/Command failed/)
+  await two.end()
+  await two.keep('settle')
+  const all = repo.git('rev-list', two.saved).split('\n')
+  expect(all.map((each) => repo.git('show', `${each}:.gitignore`))).toContain('not committed')
+})
+
+test('a worktree outlives its repository, and can be cleared away then', async () => {
+  const repo = gitRepo(join(temporaryFolder(), 'repo'))
+  const { tree, worktree, end, keep, row } = await made(repo.top)
+  tree.write({ 'a.txt': 'mine' })
+  rmSync(repo.top, { recursive: true })
+  await end()
+  await keep('settle')
+  const why = `its repository ${worktree.repository} is gone`
+  expect(await row()).toMatchObject({ state: 'left', kept_because: why })
+  expect(await keep('remove')).toBe(why)
+  expect(readFileSync(join(worktree.path, 'a.txt'), 'utf8')).toBe('mine')
+  rmSync(worktree.path, { recursive: true })
+  expect(await keep('remove')).toBeUndefined()
+  expect(await row()).toBeUndefined()
+})
+
 test('names that another store left in the repository are not used again', async () => {
   const repo = gitRepo(join(temporaryFolder(), 'repo'))
   const folder = join(dirname(repo.top), 'trees')

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dispatching, script } from '../support/dispatching.ts'
@@ -114,4 +114,22 @@ test('setup and teardown are part of the run, copies are there, and values are l
   expect((await at.daemon.ok('run.output', { id: 'a.1' })).text).toContain('down 5100')
   // A copy that is still the same is not saved; what else git ignores is.
   expect((await left('a.1')).changed).toEqual(['made'])
+})
+
+test('what can be saved nowhere is said by every command, and what to do about it', async () => {
+  const { at, ok, left } = working('begin; git init -q inner; echo x > inner/x; finish')
+  await at.serve()
+  await at.add('9', 'ada')
+  await at.become('9', 'done')
+  const why = 'a part of it is saved nowhere: inner/'
+  const tree = await left('9.1')
+  expect(tree.kept_because).toBe(why)
+  const said = async (verb: string) => (await at.place.cli(['worktree', verb, '9.1'])).out
+  expect(await said('diff')).toBe('not in this diff: inner/\n')
+  expect(await said('salvage')).toBe(`kept ${tree.path}: ${why}\n`)
+  const { message, next } = await at.place.refused(['worktree', 'remove', '9.1'], 'conflict', 5)
+  expect(message).toBe(`Worktree 9.1 is kept: ${why}`)
+  expect(next).toMatch(/^Try again: leasehold worktree salvage 9\.1\. If nothing can save it, move/)
+  rmSync(join(tree.path, 'inner'), { recursive: true })
+  await ok('worktree', 'remove', '9.1')
 })

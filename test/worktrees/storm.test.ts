@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Looking } from '../faults/dispatch_crash.ts'
 import { Random } from '../simulation/random.ts'
+import * as landing from '../../src/operations/landings.ts'
 import { list } from '../../src/operations/worktrees.ts'
 import {
   argvOf,
@@ -25,27 +26,18 @@ const SEED = Number(process.env['SEED'] ?? 20)
 
 /** Where programs of ours stop themselves, to be killed there; '': at any time. */
 const STEPS = [
-  ...[
-    '',
-    '',
-    '',
-    '',
-    '',
-    '',
-    'runner:spec',
-    'runner:gated',
-    'runner:started',
-    'runner:running',
-    'runner:exited',
-  ],
+  ...Array.from({ length: 12 }, () => ''),
+  ...['runner:spec', 'runner:gated', 'runner:started', 'runner:running', 'runner:exited'],
   ...['runner:left', 'worktree:begun', 'worktree:added', 'worktree:filled', 'worktree:copied'],
   ...['worktree:salvaging', 'worktree:salvaged', 'worktree:removing', 'worktree:aside'],
   ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed'],
+  ...['lander:taken', 'lander:proposed', 'lander:moved'],
 ]
 
 /**
  * Writes lines, each different from every other, and after each tells the ledger, which is outside:
- * what stands there was written. Commits now and then, and never takes anything back.
+ * what stands there was written. Commits now and then, and never takes anything back. Many write to
+ * files of their own, so that they can be landed; the others conflict, or leave things uncommitted.
  */
 const AGENT = `begin
 # By its start time: within a long storm numbers of processes come round again.
@@ -57,20 +49,24 @@ done < "$OUT/port-$LEASEHOLD_RESOURCE_PORTS" 2>/dev/null
 now=$(started $$)
 echo "$$ \${now#? }" >> "$OUT/port-$LEASEHOLD_RESOURCE_PORTS"
 COMMIT='git -c user.name=x -c user.email=x@x commit -q -m More'
+shared=a.txt
+[ $(($LEASEHOLD_FENCE % 4)) = 1 ] || shared="a $LEASEHOLD_FENCE"
 i=0
 while [ $i -lt 8 ]; do
   i=$((i + 1))
   word="word-$LEASEHOLD_FENCE-$i-end"
   case $((($LEASEHOLD_FENCE + i) % 4)) in
-    0) echo "$word" >> a.txt ;;
+    0) echo "$word" >> "$shared" ;;
     1) echo "$word" >> "new $LEASEHOLD_FENCE" ;;
     2) echo "$word" >> "ignored $LEASEHOLD_FENCE.log" ;;
-    3) echo "$word" >> staged.txt; git add staged.txt ;;
+    3) echo "$word" >> "staged $LEASEHOLD_FENCE"; git add "staged $LEASEHOLD_FENCE" ;;
   esac && echo "$word" >> "$OUT/ledger"
   [ $((($LEASEHOLD_FENCE + i) % 5)) = 0 ] && git add -A && $COMMIT
   sleep 0.02
 done
-if [ $(($LEASEHOLD_FENCE % 3)) = 0 ]; then
+[ $(($LEASEHOLD_FENCE % 7)) = 0 ] && : > "red $LEASEHOLD_FENCE"
+[ $(($LEASEHOLD_FENCE % 5)) != 0 ] && git add -A && $COMMIT
+if [ $(($LEASEHOLD_FENCE % 6)) = 0 ]; then
   git checkout -q --detach && date > late && git add late && $COMMIT
 fi
 [ $(($LEASEHOLD_FENCE % 4)) != 0 ] && finish`
@@ -81,6 +77,10 @@ const CONFIG = {
   resources: { ports: '5100-5104' },
   agents: { worker: script(AGENT) },
 }
+
+/** Notes which commit it was shown and what it says of it, for who judges the target. */
+const CHECK = `at=$(git rev-parse HEAD); ls | grep -q ^red && what=red || what=green
+echo "$at $what" >> "$1"; test $what = green`
 
 /** All bytes that a ref leads to, and those of files in worktrees that are there. */
 function reachable(repo: GitRepo, trees: Json[]): string {
@@ -116,6 +116,51 @@ function leftBehind(repo: GitRepo, folder: string, trees: Json[]): string[] {
   ]
 }
 
+async function landingsOf(look: Looking): Promise<Json[]> {
+  const found: Json[] = []
+  for (let after: string | null = null; ;) {
+    const page = await look.ask(landing.list, { limit: 1000, ...(after !== null && { after }) })
+    found.push(...page.items)
+    if ((after = page.next) === null) return found
+  }
+}
+
+/** What is wrong with the target, or with what is said of it; and how many were landed. */
+async function judged(look: Looking, repo: GitRepo, landings: Json[], checks: string) {
+  const amiss: string[] = []
+  const green = new Set(
+    checks.split('\n').flatMap((line) => line.match(/^(\w+) green$/)?.[1] ?? []),
+  )
+  const states = repo.git('reflog', '--format=%H', 'refs/heads/main').split('\n')
+  const moved = states.slice(0, states.indexOf(repo.head(':/Ignore')))
+  for (const state of moved) {
+    if (!green.has(state)) amiss.push(`${state} was on main, and not checked`)
+    if (/^red/m.test(repo.git('ls-tree', '--name-only', state))) amiss.push(`${state} is red`)
+  }
+  const onMain = new Set(repo.git('rev-list', 'main').split('\n'))
+  const landed = landings.filter(({ status }) => status === 'landed')
+  for (const { id, task_id, candidate } of landed) {
+    const { status, metadata } = await look.task(task_id)
+    const proof = (metadata as Json).proof
+    if (!onMain.has(candidate)) amiss.push(`${id} is landed, and not on main`)
+    if (status !== 'done' || proof?.landing !== id)
+      amiss.push(`${id} is landed, ${task_id} ${status}`)
+  }
+  const done = new Set(landed.map(({ task_id }) => task_id))
+  if (done.size !== landed.length) amiss.push('a task was landed twice')
+  const lines = repo.git('grep', '-h', 'word-', 'main').split('\n').toSorted()
+  const twice = lines.filter((line, i) => line === lines[i - 1])
+  if (twice.length > 0) amiss.push(`on main twice: ${twice.join(', ')}`)
+  const dirty = repo.git('status', '--porcelain')
+  if (dirty !== '') amiss.push(`the checkout did not follow: ${dirty}`)
+  return {
+    amiss,
+    landed: landed.length,
+    returned: landings.length - landed.length,
+    moves: moved.length,
+  }
+}
+
 /** One of ours, by chance: an agent's command, a runner, a keeper or the daemon. */
 function victim(all: Dispatching, random: Random): number[] {
   const isOf = (program: string) => all.processes().filter((pid) => argvOf(pid).includes(program))
@@ -131,10 +176,19 @@ function victim(all: Dispatching, random: Random): number[] {
   return chance < 11 ? random.some(isOf('keeper.cjs'), 1) : [all.daemon.running.pid]
 }
 
+/** Until some more have begun, or stopped: on a busy machine all would be killed before that. */
+async function goesOn(all: Dispatching, random: Random): Promise<void> {
+  const enough = all.lines('start').length + random.below(4)
+  const isEnough = () => all.stopped().length > 0 || all.lines('start').length >= enough
+  await eventually('they begin', isEnough, 4_000).catch(() => undefined)
+  // reason: what is under way then is to be killed anywhere, and nothing tells of that
+  await new Promise((later) => void setTimeout(later, random.below(200)))
+}
+
 async function storm(all: Dispatching, look: Looking, enough: number) {
   const random = new Random(SEED)
   let tasks = 0
-  let kills = 0
+  const kills = { agents: 0, runners: 0, keepers: 0, daemons: 0 }
   const count = async (type: string) => (await look.events(type)).length
   while ((await count('task.claimed')) < enough) {
     const step = random.pick(STEPS)
@@ -144,17 +198,28 @@ async function storm(all: Dispatching, look: Looking, enough: number) {
       for (let n = pending.total; n < 8; n += 1) {
         await look.add(`t-${(tasks += 1)}`, `u${tasks % 10}`, { retries: random.below(3) })
       }
+      await goesOn(all, random)
       // Killed where they stopped; and, when nobody stops, at any time.
-      await new Promise((later) => void setTimeout(later, random.below(400)))
-      const stopped = all.stopped().filter((pid) => pid !== all.daemon.running.pid)
+      const stopped = all.stopped()
       const doomed = stopped.length > 0 ? stopped : victim(all, random)
-      kills += doomed.length
-      for (const pid of doomed) signal(pid, 'SIGKILL')
+      for (const pid of doomed) {
+        kills[kindOf(pid)] += 1
+        signal(pid, 'SIGKILL')
+      }
       if (doomed.includes(all.daemon.running.pid)) break
     }
+    kills.daemons += 1
     await killAll([all.daemon.running.pid])
   }
-  return { kills, tasks, runs: await count('task.claimed'), begun: await count('run.started') }
+  const [runs, begun] = [await count('task.claimed'), await count('run.started')]
+  return { kills, tasks, runs, begun }
+}
+
+function kindOf(pid: number): 'agents' | 'runners' | 'keepers' | 'daemons' {
+  const argv = argvOf(pid)
+  if (argv.includes('runner.cjs')) return 'runners'
+  if (argv.includes('keeper.cjs')) return 'keepers'
+  return argv.includes(TEST_CLI) ? 'daemons' : 'agents'
 }
 
 async function play(enough: number, plant?: string) {
@@ -164,7 +229,9 @@ async function play(enough: number, plant?: string) {
   const folder = all.place.path('trees')
   // Whatever is safe goes at once, so that removal is at work all the time.
   const worktrees = { keep: { days: 0 }, retry: SEED % 2 ? 'new' : 'same', folder }
-  const web = { agent: 'worker', path: repo.top, worktrees, resources: ['ports'] }
+  const checks = join(all.out, 'checks')
+  const land = { onto: 'main', check: ['/bin/sh', '-c', CHECK, 'check', checks], auto: true }
+  const web = { agent: 'worker', path: repo.top, worktrees, land, resources: ['ports'] }
   all.configure({ ...CONFIG, projects: { web } })
   const look = new Looking(all)
   try {
@@ -172,19 +239,23 @@ async function play(enough: number, plant?: string) {
     await all.serve(plant === undefined ? {} : { LEASEHOLD_PLANT: plant }, TEST_CLI)
     for (let i = 0; plant !== undefined && i < enough; i += 1) await look.add(`p-${i}`, `u${i}`)
     let trees: Json[] = []
+    let landings: Json[] = []
     const atRest = async () => {
       // Who stopped itself at a step keeps others out of the repository for as long as it lives.
       for (const pid of all.stopped()) signal(pid, 'SIGKILL')
       const { pending, active } = await look.status()
       trees = (await look.ask(list, { limit: 1000 })).items
       const isAtRest = trees.every(({ state, is_over }) => state === 'left' && is_over)
-      return pending.total + active.slots_used === 0 && isAtRest
+      landings = await landingsOf(look)
+      const isLanded = landings.every(({ ended_at }) => ended_at !== null)
+      return pending.total + active.slots_used === 0 && isAtRest && isLanded
     }
     await eventually('all is at rest', atRest, 240_000).catch((error: Error) => {
       const states = trees.map(({ id, state, is_over }) => `${id} ${state} ${is_over}`)
       throw new Error(`${error.message}: ${states.join(', ')}; ${all.daemon.running.err}`)
     })
-    await killAll([all.daemon.running.pid])
+    // A lander that ends in peace takes its tree with it.
+    await all.daemon.stop()
     if (plant === 'R54') {
       // What may go goes when a dispatcher begins.
       await all.serve({ LEASEHOLD_PLANT: plant }, TEST_CLI)
@@ -205,6 +276,7 @@ async function play(enough: number, plant?: string) {
       wrong: all.wrong(),
       left: leftBehind(repo, folder, trees),
       kept: trees.length,
+      ...(await judged(look, repo, landings, all.read('checks'))),
     }
   } finally {
     await look.close()
@@ -212,9 +284,9 @@ async function play(enough: number, plant?: string) {
 }
 
 test(`${RUNS} runs, killed anywhere: nothing is lost or left over (seed ${SEED})`, async () => {
-  const { lost, wrong, left, ...played } = await play(RUNS)
+  const { lost, wrong, left, amiss, ...played } = await play(RUNS)
   console.log(`worktrees: ${JSON.stringify(played)}`)
-  expect({ lost, wrong, left }).toEqual({ lost: [], wrong: [], left: [] })
+  expect({ lost, wrong, left, amiss }).toEqual({ lost: [], wrong: [], left: [], amiss: [] })
   expect(played.words).toBeGreaterThan(0)
 }, 3600_000)
 

@@ -1,4 +1,5 @@
 import type { Caller } from '../caller.ts'
+import { liveLease } from '../locks/standing.ts'
 import { Refusal } from '../refusal.ts'
 import type { Task } from '../rows.ts'
 import type { View } from '../view.ts'
@@ -79,11 +80,26 @@ export function askForProof(view: View, task: Task, caller: Caller, isAccepted: 
 }
 
 /** What a person or an agent reads who asked for a landing. */
-export function addedNote({ id, target, task_id, branch }: Landing): string {
+export function addedNote(view: View, landing: Landing): string {
+  const { id, target, task_id, branch } = landing
   const [what, back] =
     task_id === null ? [`Branch ${branch}`, 'it'] : [`Task ${task_id}`, 'its task']
   const now = target === null ? 'being checked' : `in line for ${target}`
-  return `${what} is ${now} (landing ${id}). If that fails, ${back} comes back with the reason.`
+  const waits = hasLander(view) ? '' : ` It waits: ${NO_LANDER}.`
+  const fails = `If that fails, ${back} comes back with the reason.`
+  return `${what} is ${now} (landing ${id}). ${fails}${waits}`
+}
+
+const NO_LANDER = 'no server is running that could land it (leasehold up)'
+
+/** The lock of a lander, on any host. */
+export const LANDER_LOCK = 'leasehold:lander:'
+
+function hasLander(view: View): boolean {
+  for (const { name } of view.scan('leases_by_expiry', '')) {
+    if (name.startsWith(LANDER_LOCK) && liveLease(view, name)) return true
+  }
+  return false
 }
 
 /** What an agent reads that said "done" of a task whose end has to be proved. */
@@ -118,7 +134,9 @@ export function getLanding(view: View, id: string): Landing {
 /** A landing as doors show it, with its place in the line for its target. */
 export function showLanding(view: View, landing: Landing) {
   const { rank: _rank, seq: _seq, ...shown } = landing
-  return { ...shown, position: landing.status === 'waiting' ? placeOf(view, landing) : null }
+  if (landing.status !== 'waiting') return { ...shown, position: null }
+  const reason = landing.reason ?? (hasLander(view) ? null : NO_LANDER)
+  return { ...shown, reason, position: placeOf(view, landing) }
 }
 
 function placeOf(view: View, { id, project, target }: Landing): number {

@@ -19,23 +19,36 @@ const REASON_MAX = 500
 
 export interface Turn {
   project: string
+  /** Each target has a line of its own; null: what is only checked. */
+  target: string | null
   /** Of the lander: only there are the files of a worktree. */
   host: string
   fence: number
   max: number
 }
 
+/** One of the lines of a project, as a lander sees it. */
+export type TargetLine = Omit<Turn, 'max'>
+
+/** The lines of a project in which something is to do, each by the target that it leads to. */
+export const targetsOf = (view: View, project: string): (string | null)[] => [
+  ...new Set([...view.scan('landings_open', project)].map(({ target }) => target)),
+]
+
+const lineOf = (view: View, { project, target }: TargetLine): Landing[] =>
+  [...view.scan('landings_open', project)].filter((each) => each.target === target)
+
 /**
- * Those of a project that a former lander had taken: they may or may not be landed. What a lander
- * of another host has in hand, or had, is for that host to settle: its repository has the answer.
+ * Those of a line that were taken before, by a former lander or by this one until something broke
+ * off: they may or may not be landed. What a lander of another host has in hand, or had, is for
+ * that host to settle: its repository has the answer.
  */
-export const takenBefore = (view: View, { project, host, fence }: Omit<Turn, 'max'>): Landing[] =>
-  [...view.scan('landings_open', project)].filter(
+export const takenBefore = (view: View, line: TargetLine): Landing[] =>
+  lineOf(view, line).filter(
     (each) =>
       each.status === 'landing' &&
-      each.fence !== fence &&
-      elsewhere(view, each, host) === undefined &&
-      !isInHand(view, each),
+      elsewhere(view, each, line.host) === undefined &&
+      (each.fence === line.fence || !isInHand(view, each)),
   )
 
 /** Whether the lander that has taken it is at work still. */
@@ -73,28 +86,48 @@ export function putBack(view: View, taken: Taken, reason: string | null = null):
 }
 
 /**
- * Takes the first landings of a project that are for one target, in order. What is not in review
+ * Something keeps a lander from going on: who waits can read what. A landing whose target may
+ * have been moved already stays as it is, until git has been asked.
+ */
+export function holdUp(view: View, line: TargetLine, why: string): void {
+  const own = lineOf(view, line).filter(({ fence }) => fence === line.fence)
+  for (const each of own) if (each.candidate === null) putBack(view, each)
+  const isHere = (each: Landing) => elsewhere(view, each, line.host) === undefined
+  const first = lineOf(view, line).find(isHere)
+  if (first) tell(view, first, why)
+}
+
+/** The same for all lines of a project that has no lander at all. */
+export function holdUpAll(view: View, project: string, why: string): void {
+  for (const each of [...view.scan('landings_open', project)]) tell(view, each, why)
+}
+
+function tell(view: View, landing: Landing, why: string): void {
+  const reason = shortLine(why, REASON_MAX)
+  if (landing.reason !== reason) view.put('landing', { ...landing, reason })
+}
+
+/**
+ * Takes the first landings of a line, in order. What is not in review
  * any more is not landed; a task whose command still runs waits for its end, and one whose worktree
  * is on another host for the lander there.
  */
 export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] {
   const taken: Landing[] = []
-  for (const landing of [...view.scan('landings_open', turn.project)]) {
+  for (const landing of lineOf(view, turn)) {
     if (taken.length === turn.max) break
     if (landing.status !== 'waiting' || isWithdrawn(view, landing, caller)) continue
     if (landing.task_id !== null && !isFree(view, lockOf(landing.task_id))) continue
     const other = elsewhere(view, landing, turn.host)
     if (other !== undefined) {
-      const reason = `waits for the lander of host ${other}, which has its worktree`
-      if (landing.reason !== reason) view.put('landing', { ...landing, reason })
+      tell(view, landing, `waits for the lander of host ${other}, which has its worktree`)
       continue
     }
-    const [first] = taken
-    // What is only checked has a tree of its own: there is nothing to put on top of each other.
-    if (first && (first.target !== landing.target || first.target === null)) break
     const now = { ...landing, status: 'landing' as const, fence: turn.fence, reason: null }
     view.put('landing', now)
     taken.push(now)
+    // What is only checked has a tree of its own: there is nothing to put on top of each other.
+    if (turn.target === null) break
   }
   return taken
 }

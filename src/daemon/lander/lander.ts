@@ -1,7 +1,10 @@
 import { isEnding, type Event } from '../../core/event.ts'
+import { LANDER_LOCK } from '../../core/landing/ask.ts'
 import type { Landing } from '../../core/landing/rows.ts'
 import {
+  holdUp,
   type LandingEnd,
+  type TargetLine,
   markLanded,
   type Proposed,
   proposeLandings,
@@ -9,9 +12,9 @@ import {
   returnLanding,
   takeLandings,
   takenBefore,
+  targetsOf,
   worktreeOf,
 } from '../../core/landing/turn.ts'
-import { endsLease } from '../../core/refusal.ts'
 import type { View } from '../../core/view.ts'
 import type { Repository } from '../../machine/git.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -65,6 +68,7 @@ export class Lander {
   private ending = new AbortController()
   private working: Promise<void> | undefined
   private again = false
+  private told = ''
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
@@ -77,7 +81,7 @@ export class Lander {
     private readonly options: LanderOptions,
   ) {
     const { common } = options.repository
-    this.role = new Role(store, `leasehold:lander:${host}:${sha256(common).slice(0, 16)}`, 'lander')
+    this.role = new Role(store, `${LANDER_LOCK}${host}:${sha256(common).slice(0, 16)}`, 'lander')
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, this.role, duty, options.say)
   }
@@ -123,15 +127,33 @@ export class Lander {
   private async work(): Promise<void> {
     while (this.isActive && this.again) {
       this.again = false
-      try {
-        for (const project of this.options.projects) while (await this.turn(project));
-      } catch (error) {
-        if (!this.isActive) return
-        // Another has begun: its election tells this one to stand by.
-        if (!endsLease(error)) this.options.say(`lander: ${(error as Error).message}`)
-        this.wakeLater()
+      for (const project of this.options.projects) {
+        const looked = this.store.read((view) => targetsOf(view, project.name))
+        // A store in trouble is asked again. What one target waits for holds up no other.
+        const targets = await looked.catch(() => (this.wakeLater(), []))
+        for (const target of targets) await this.serve(project, target)
       }
     }
+  }
+
+  /** Lands what can be landed of one line; says what is in the way of the rest. */
+  private async serve(project: LandedProject, target: string | null): Promise<void> {
+    try {
+      while (await this.turn(project, target));
+    } catch (error) {
+      if (!this.isActive) return
+      // Another has begun, as git knows: it goes on, or else this one begins again.
+      this.term?.forget(target)
+      this.wakeLater()
+      await this.hold(project, target, error as Error).catch(() => undefined)
+    }
+  }
+
+  private async hold({ name }: LandedProject, target: string | null, error: Error): Promise<void> {
+    const line = { project: name, target, host, fence: this.role.fence }
+    await this.write((view) => holdUp(view, line, error.message))
+    if (error.message !== this.told) this.options.say(`lander: ${error.message}`)
+    this.told = error.message
   }
 
   /** For a write that only the lander of today may make. */
@@ -143,24 +165,18 @@ export class Lander {
   }
 
   /** Takes what is first in line, and sees it through. False when nothing waits that could go. */
-  private async turn(project: LandedProject): Promise<boolean> {
+  private async turn(project: LandedProject, target: string | null): Promise<boolean> {
     if (!this.isActive) return false
     const { name, land } = project
+    await this.write(() => undefined)
     const term = await this.termNow()
-    const open = await this.store.read((view) => [...view.scan('landings_open', name)])
-    if (open.length === 0) return false
-    for (const { target } of open) if (target !== null) await term.begin(target, land.remote)
-    await this.settleFormer(project, term)
-    const ask = { project: name, host, fence: term.fence, max: land.together }
+    if (target !== null) await term.begin(target, land.remote)
+    const line = { project: name, target, host, fence: term.fence }
+    await this.settleFormer(land, term, line)
+    const ask = { ...line, max: land.together }
     const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
     step('lander:taken')
-    const blocked = await this.settle(project, term, await this.ready(project, taken)).catch(
-      async (error: Error) => {
-        const why = endsLease(error) ? null : error.message
-        await this.write((view) => taken.forEach((each) => putBack(view, each, why)))
-        throw error
-      },
-    )
+    const blocked = await this.settle(project, term, await this.ready(project, taken))
     if (blocked) this.wakeLater()
     else if (taken.length > 0) this.again_ms = AGAIN_MS
     return taken.length > 0 && !blocked
@@ -175,11 +191,11 @@ export class Lander {
   }
 
   /** What a lander before had taken is landed if git says so, and else in line again. */
-  private async settleFormer({ name, land }: LandedProject, term: Term): Promise<void> {
-    const turn = { project: name, host, fence: term.fence }
-    const former = await this.store.read((view) => takenBefore(view, turn))
+  private async settleFormer(land: LandConfig, term: Term, line: TargetLine): Promise<void> {
+    const former = await this.store.read((view) => takenBefore(view, line))
+    const { target } = line
     for (const each of former) {
-      const { target, candidate, base } = each
+      const { candidate, base } = each
       const isLanded =
         target !== null && candidate && (await term.contains(target, land.remote, candidate))
       if (isLanded && land.remote === null && base) await term.follow(target, base)
@@ -320,11 +336,12 @@ export class Lander {
       return false
     }
     step('lander:proposed')
+    const landed = stack.map(({ commit }) => commit)
     const why = `land ${stack.map(({ landing }) => landing.task_id ?? landing.branch).join(', ')}`
     const moved =
       remote === null
-        ? await term.move(target, base, top, why)
-        : await term.push(target, remote, base, top)
+        ? await term.move({ target, old: base, now: top, landed, why })
+        : await term.push({ target, old: base, now: top, landed, remote })
     step('lander:moved')
     if (!moved) {
       // Somebody else has moved it: all of this is brought up to date once more.

@@ -1,6 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { holdUpAll } from '../../core/landing/turn.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { repositoryAt } from '../../machine/git.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
@@ -8,6 +9,8 @@ import type { Store } from '../../stores/writer/store.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { watchConfig } from '../config/watch.ts'
 import { type LandedProject, Lander, type LanderOptions } from './lander.ts'
+
+const AGAIN_MS = 10_000
 
 interface LandersOptions {
   place: Place
@@ -22,6 +25,10 @@ export class Landers {
   private serves: object = {}
   private changing: Promise<void> = Promise.resolve()
   private stopWatching = () => {}
+  private forget = () => {}
+  /** Projects that cannot be landed here, each with what is wrong: who waits for one is told. */
+  private unfit = new Map<string, string>()
+  private timer: NodeJS.Timeout | undefined
 
   constructor(
     private readonly store: Store,
@@ -32,16 +39,26 @@ export class Landers {
 
   async start(): Promise<void> {
     const { env, say } = this.options
+    const change = (config: Config) =>
+      void this.change(config).catch((error: Error) => say(error.message))
     this.stopWatching = watchConfig(this.folder, env, {
-      changed: (config) => void this.change(config).catch((error: Error) => say(error.message)),
+      changed: change,
       // The dispatcher tells what is wrong with it.
       failed: () => undefined,
     })
+    // What was wrong with a repository may have been mended: it had no commit yet, say.
+    const lookAgain = () => change(readConfig(this.folder, env))
+    this.forget = this.store.onCommit((events) => {
+      if (this.unfit.size > 0 && events.some(({ type }) => type === 'landing.asked')) lookAgain()
+    })
+    this.timer = setInterval(() => this.unfit.size > 0 && lookAgain(), AGAIN_MS).unref()
     await this.change(readConfig(this.folder, env))
   }
 
   async stop(): Promise<void> {
     this.stopWatching()
+    this.forget()
+    clearInterval(this.timer)
     await this.change(undefined)
   }
 
@@ -52,6 +69,9 @@ export class Landers {
 
   private async serve(config: Config | undefined): Promise<void> {
     const wanted = config ? await this.wantedBy(config) : []
+    for (const [project, why] of this.unfit) {
+      await this.store.write((view) => holdUpAll(view, project, why))
+    }
     const serves = wanted.map(({ repository, projects }) => ({ repository, projects }))
     if (isDeepStrictEqual(serves, this.serves)) return
     this.serves = serves
@@ -63,6 +83,7 @@ export class Landers {
   private async wantedBy({ projects }: Config): Promise<LanderOptions[]> {
     const { env, say } = this.options
     const by = new Map<string, LanderOptions>()
+    const unfit = new Map<string, string>()
     for (const [name, { path, land }] of Object.entries(projects)) {
       if (!land) continue
       try {
@@ -73,9 +94,12 @@ export class Landers {
         const folder = by.get(common)?.folder ?? this.treesOf(common)
         by.set(common, { repository, projects: all, folder, env, say })
       } catch (error) {
-        say(`project ${name} cannot be landed: ${(error as Error).message}`)
+        unfit.set(name, (error as Error).message)
+        const why = `project ${name} cannot be landed: ${(error as Error).message}`
+        if (!this.unfit.has(name)) say(why)
       }
     }
+    this.unfit = unfit
     return [...by.values()]
   }
 

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, gitList, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, type GitOptions, gitSays, tryGit } from '../../machine/git.ts'
+import { gitAt, locationOf } from '../worktrees/tree.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
@@ -45,18 +45,24 @@ async function ofBranch({ landing, folder, remote }: SourceAsk, branch: string):
 }
 
 async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
-  const { branch, base, path } = worktree
-  const unfinished = existsSync(path) ? await left(path) : undefined
+  const { branch, base } = worktree
+  const location = locationOf(worktree)
+  const at = location === undefined ? undefined : gitAt(worktree, location)
+  const unfinished = location === undefined ? undefined : await left(location, at)
   if (unfinished) return unfinished
-  const { out } = existsSync(path)
-    ? await tryGit(path, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
-    : { out: branch }
+  const now = location === undefined ? branch : await branchAt(location, at)
   const source = await ofBranch(ask, branch)
   if ('commit' in source && source.commit === base) {
-    return { reason: `nothing was committed on ${branch}${elsewhere(out.trim(), branch)}` }
+    return { reason: `nothing was committed on ${branch}${elsewhere(now, branch)}` }
   }
-  if (out.trim() === branch) return source
-  return { reason: `its worktree is not on its branch ${branch}${elsewhere(out.trim(), branch)}` }
+  if (now === branch) return source
+  return { reason: `its worktree is not on its branch ${branch}${elsewhere(now, branch)}` }
+}
+
+/** What is checked out in a worktree; empty where that is no branch. */
+async function branchAt(location: string, at?: GitOptions): Promise<string> {
+  const isOn = await gitSays(location, ['symbolic-ref', '--quiet', 'HEAD'], at)
+  return isOn ? git(location, ['symbolic-ref', '--short', 'HEAD'], at) : ''
 }
 
 const elsewhere = (now: string, branch: string) =>
@@ -70,8 +76,8 @@ async function ofFolder(folder: string): Promise<Source> {
 }
 
 /** What is not committed, ignored files aside. */
-async function left(path: string): Promise<{ reason: string; paths: string[] } | undefined> {
-  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'])
+async function left(path: string, at?: GitOptions) {
+  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'], at)
   const paths = entries.map((entry) => entry.slice(3))
   if (paths.length === 0) return undefined
   const some = paths.slice(0, PATHS_MAX)

@@ -1,12 +1,29 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { sha256 } from '../../machine/digest.ts'
-import { commitOf, git, gitList, tryGit } from '../../machine/git.ts'
+import {
+  commitOf,
+  git,
+  gitList,
+  gitRefused,
+  gitSays,
+  type GitSaid,
+  landedRef,
+  tryGit,
+} from '../../machine/git.ts'
 
 const NONE = '0'.repeat(40)
+
+/** What is about to become of a target: `landed` are the commits that go into it. */
+interface Move {
+  target: string
+  old: string
+  now: string
+  landed: string[]
+}
 
 export type Stacked = { top: string } | { conflict: string[] } | { nothing: true }
 
@@ -36,25 +53,27 @@ export class Term {
     return `refs/leasehold/lander/${sha256(this.role).slice(0, 12)}/${target}`
   }
 
-  /** From here on no lander before this one can move `target`. Refuses if a later one has begun. */
+  /**
+   * From here on no lander before this one can move `target`. One that was succeeded meanwhile may
+   * still come here: the store refuses it then before it moves anything, and its successor, which
+   * finds the ref changed, begins again. So the fence is not compared: in a repository that another
+   * store was used with before, the ref has a number that says nothing here.
+   */
   async begin(target: string, remote: string | null): Promise<void> {
     if (this.terms.has(target)) return
+    // First: a ref for a name that is no branch could keep one for another from being made.
+    await this.tip(target, remote)
     const ref = this.refOf(target)
     const told = await git(this.top, ['hash-object', '-w', '--stdin'], { input: this.words() })
-    for (;;) {
-      const old = (await tryGit(this.top, ['rev-parse', '--verify', '--quiet', ref])).out.trim()
-      if (
-        old !== '' &&
-        Number.parseInt(await git(this.top, ['cat-file', 'blob', old]), 10) > this.fence
-      ) {
-        throw stale(target)
-      }
-      const args = ['update-ref', ref, told, old || NONE]
-      const { code } = await tryGit(this.top, args)
-      if (code === 0) break
-    }
+    const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', ref])
+    await git(this.top, ['update-ref', ref, told, out.trim() || NONE])
     this.terms.set(target, told)
     if (remote !== null) await this.beginAt(target, remote)
+  }
+
+  /** Begins again for this target when it is next asked to. */
+  forget(target: string | null): void {
+    if (target !== null) this.terms.delete(target)
   }
 
   private words(more = ''): string {
@@ -83,22 +102,33 @@ export class Term {
 
   async contains(target: string, remote: string | null, commit: string): Promise<boolean> {
     const args = ['merge-base', '--is-ancestor', commit, await this.tip(target, remote)]
-    return (await tryGit(this.top, args)).code === 0
+    return gitSays(this.top, args)
   }
 
   /** Files as `commit` has them, and no others that git knows of; what is ignored stays. */
   async at(commit: string): Promise<string> {
-    if (!this.hasTree) await this.makeTree(commit)
-    for (const kind of ['rebase', 'merge']) await tryGit(this.tree, [kind, '--abort'])
-    await git(this.tree, ['checkout', '--quiet', '--detach', '--force', commit])
-    await git(this.tree, ['clean', '--quiet', '-ffd'])
+    // A check may have removed what makes it a tree of ours, or left it locked.
+    if (!this.hasTree || !(await this.isAt(commit))) await this.makeTree(commit)
     return this.tree
+  }
+
+  private async isAt(commit: string): Promise<boolean> {
+    if (!existsSync(join(this.tree, '.git'))) return false
+    for (const kind of ['rebase', 'merge']) await this.inTree([kind, '--abort'])
+    const { code } = await this.inTree(['checkout', '--quiet', '--detach', '--force', commit])
+    return code === 0 && (await this.inTree(['clean', '--quiet', '-ffd'])).code === 0
+  }
+
+  /** Git in this tree and nowhere else: around it is somebody's checkout, with work of theirs. */
+  private inTree(args: string[]): Promise<GitSaid> {
+    return tryGit(this.tree, args, { env: { GIT_CEILING_DIRECTORIES: this.folder } })
   }
 
   /** Trees of landers hold nobody's work: those of former terms go. */
   private async makeTree(commit: string): Promise<void> {
     await this.removeTrees((fence) => fence <= this.fence)
-    await git(this.top, ['worktree', 'add', '--quiet', '--detach', '--force', this.tree, commit])
+    const forced = ['--force', '--force']
+    await git(this.top, ['worktree', 'add', '--quiet', '--detach', ...forced, this.tree, commit])
     this.hasTree = true
   }
 
@@ -128,62 +158,74 @@ export class Term {
   /** Puts `commit` on top of `base`; by a merge where it has merges of its own. */
   async stack(base: string, commit: string, method: string, message: string): Promise<Stacked> {
     const merges = method === 'merge' || (await this.hasMerges(base, commit))
-    const tree = await this.at(merges ? base : commit)
+    await this.at(merges ? base : commit)
     const args = merges
       ? ['merge', '--quiet', '--no-ff', '--message', message, commit]
       : [...NO_SURPRISE, 'rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
-    const { code, out, err } = await tryGit(tree, args)
-    const top = await git(tree, ['rev-parse', 'HEAD'])
+    const { code, out, err } = await this.inTree(args)
     if (code === 0) {
+      const top = (await this.inTree(['rev-parse', 'HEAD'])).out.trim()
       // A commit that changes no file is nothing to land either.
-      const same = await tryGit(tree, ['diff', '--quiet', base, top, '--'])
-      return same.code === 0 ? { nothing: true } : { top }
+      const isSame = await gitSays(this.top, ['diff', '--quiet', base, top, '--'])
+      return isSame ? { nothing: true } : { top }
     }
-    const paths = await gitList(tree, ['diff', '--name-only', '-z', '--diff-filter=U'])
+    const unmerged = await this.inTree(['diff', '--name-only', '-z', '--diff-filter=U'])
+    const paths = unmerged.out.split('\0').filter((each) => each !== '')
     if (paths.length > 0) return { conflict: paths }
     throw new Refusal('illegal_move', `git ${method}: ${shortLine(err.trim() || out.trim(), 300)}`)
   }
 
   /**
    * Moves the target from `old` to `now`, if it is `old` still and this term is the last one that
-   * began; one transaction of git. False when the target has moved.
+   * began; one transaction of git. False when the target has moved; refuses where git will not.
    */
-  async move(target: string, old: string, now: string, why: string): Promise<boolean> {
+  async move({ target, old, now, landed, why }: Move & { why: string }): Promise<boolean> {
     const asked = [
       ...(planted('R55') ? [] : [`verify ${this.refOf(target)} ${this.terms.get(target)}`]),
+      ...(await this.replaced(landed, now)),
       `update refs/heads/${target} ${now} ${old}`,
     ]
     const input = `start\n${asked.join('\n')}\nprepare\ncommit\n`
     const args = ['update-ref', '-m', `leasehold: ${why}`, '--stdin']
-    if ((await tryGit(this.top, args, { input })).code === 0) return true
-    await this.checkLast(target)
+    const said = await tryGit(this.top, args, { input })
+    if (said.code === 0) return true
+    const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', this.refOf(target)])
+    if (out.trim() !== this.terms.get(target)) throw stale(target)
+    if ((await this.tip(target, null)) === old) throw gitRefused(args, said)
     return false
   }
 
-  /** Refuses when a later term has begun. */
-  private async checkLast(target: string): Promise<void> {
-    const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', this.refOf(target)])
-    if (out.trim() !== this.terms.get(target)) throw stale(target)
+  /** Commits of which the target gets others in their place: a ref keeps what was there before. */
+  private async replaced(landed: string[], now: string): Promise<string[]> {
+    const kept: string[] = []
+    for (const commit of landed) {
+      const isIn = await gitSays(this.top, ['merge-base', '--is-ancestor', commit, now])
+      if (!isIn) kept.push(`update ${landedRef(commit)} ${commit}`)
+    }
+    return kept
   }
 
   /** The same at a remote: both refs or neither, each only if it is as we know it. */
-  async push(target: string, remote: string, old: string, now: string): Promise<boolean> {
+  async push({ target, old, now, landed, remote }: Move & { remote: string }): Promise<boolean> {
     const ref = this.refOf(target)
     const input = this.words(` ${now}`)
     const told = await git(this.top, ['hash-object', '-w', '--stdin'], { input })
     const leases = [`refs/heads/${target}:${old}`, `${ref}:${this.terms.get(target)}`]
-    const { code } = await tryGit(this.top, [
+    const args = [
       ...['push', '--quiet', '--atomic', '--no-verify'],
       ...leases.map((lease) => `--force-with-lease=${lease}`),
       ...[remote, `${now}:refs/heads/${target}`, `${told}:${ref}`],
-    ])
-    if (code === 0) {
-      await tryGit(this.top, ['update-ref', ref, told, this.terms.get(target)!])
+    ]
+    const said = await tryGit(this.top, args)
+    if (said.code === 0) {
+      const kept = [`update ${ref} ${told}`, ...(await this.replaced(landed, now))]
+      await git(this.top, ['update-ref', '--stdin'], { input: `${kept.join('\n')}\n` })
       this.terms.set(target, told)
       return true
     }
     const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref])
     if (line.split('\t')[0] !== this.terms.get(target)) throw stale(target)
+    if ((await this.tip(target, remote)) === old) throw gitRefused(args, said)
     return false
   }
 
@@ -196,7 +238,11 @@ export class Term {
     await tryGit(place, ['update-index', '-q', '--refresh'])
     const { code, err } = await tryGit(place, ['read-tree', '-n', '-m', '-u', old, now])
     if (code === 0) return null
-    return `${place}, which has ${target} checked out, has changes in its way: ${err.trim()}`
+    const said = err
+      .trim()
+      .split('\n')[0]!
+      .replace(/^(error|fatal): |\.$/g, '')
+    return `${place}, which has ${target} checked out, cannot follow it: ${said}`
   }
 
   /** The files of the checkout that has `target` follow it from `old`, if they are still there. */

@@ -11,8 +11,10 @@ import { type KeeperSaid, runKeeper } from './keeper.ts'
 export async function diffOf(tree: SeenWorktree): Promise<string> {
   const found = await capture(tree, { ignored: [], bytes_max: 0 })
   const now = found?.tree ?? tree.salvage?.commit
-  if (tree.base === null || now === undefined) return ''
-  return git(tree.repository, ['diff', '--no-ext-diff', '--no-color', tree.base, now])
+  const apart = found && found.apart.length > 0 ? `not in this diff: ${found.apart.join(', ')}` : ''
+  if (tree.base === null || now === undefined) return apart
+  const diff = await git(tree.repository, ['diff', '--no-ext-diff', '--no-color', tree.base, now])
+  return [diff, apart].filter((each) => each !== '').join('\n')
 }
 
 interface Where {

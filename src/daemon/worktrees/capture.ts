@@ -8,7 +8,7 @@ import {
   statSync,
   utimesSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
@@ -45,6 +45,7 @@ export async function capture(
   return new Capture(tree, location, rules).take()
 }
 
+/** Paths are as git has them, byte by byte: see `encoding` in src/machine/git.ts. */
 class Capture {
   private readonly admin: string
   private readonly index: string
@@ -60,7 +61,7 @@ class Capture {
     this.admin = adminOf(tree)
     const folder = existsSync(this.admin) ? this.admin : tree.repository
     this.index = join(folder, `leasehold-index-${process.pid}`)
-    this.at = gitAt(tree, location, this.index)
+    this.at = { ...gitAt(tree, location, this.index), encoding: 'latin1' }
   }
 
   async take(): Promise<Captured> {
@@ -74,15 +75,8 @@ class Capture {
       const merging = await this.commit('MERGE_HEAD')
       const isStaged = staged !== undefined && staged !== headTree && staged !== tree
       const isDirty = tree !== headTree || isStaged || merging !== undefined
-      const { left_out, apart } = this
-      return {
-        tree,
-        staged: isStaged ? staged : undefined,
-        merging,
-        isDirty,
-        left_out,
-        apart,
-      }
+      const [left_out, apart] = [this.left_out.map(asText), this.apart.map(asText)]
+      return { tree, staged: isStaged ? staged : undefined, merging, isDirty, left_out, apart }
     } finally {
       for (const name of [this.index, `${this.index}.lock`]) rmSync(name, { force: true })
     }
@@ -143,7 +137,7 @@ class Capture {
       tagged.filter((each) => is(each[0]!)).map((each) => each.slice(2))
     const assumed = named((tag) => /[a-z]/.test(tag))
     const skipped = named((tag) => tag === 'S' || tag === 's')
-    const there = skipped.filter((path) => lstatSync(join(this.location, path), NONE) !== undefined)
+    const there = skipped.filter((path) => this.statOf(path) !== undefined)
     const shown = { 'no-assume-unchanged': assumed, 'no-skip-worktree': there }
     for (const [flag, paths] of Object.entries(shown)) {
       if (paths.length > 0) await this.git(['update-index', `--${flag}`, '-z', '--stdin'], z(paths))
@@ -159,7 +153,7 @@ class Capture {
     const found = await this.list([...asked, ...(globs ? ['--', ...globs] : ['--directory'])])
     return found.filter((path) => {
       if (path.endsWith('/')) return false
-      const bytes = lstatSync(join(this.location, path), NONE)?.size ?? 0
+      const bytes = this.statOf(path)?.size ?? 0
       if (bytes > bytes_max) this.left_out.push(`${path} (ignored, ${bytes} bytes)`)
       return bytes <= bytes_max && !this.isCopy(path)
     })
@@ -167,9 +161,13 @@ class Capture {
 
   /** What was copied from the main checkout and is the same there is not lost with this copy. */
   private isCopy(path: string): boolean {
-    const main = join(this.tree.repository, '..', path)
-    const same = () => readFileSync(main).equals(readFileSync(join(this.location, path)))
+    const main = fileIn(dirname(this.tree.repository), path)
+    const same = () => readFileSync(main).equals(readFileSync(fileIn(this.location, path)))
     return attempt(same, false)
+  }
+
+  private statOf(path: string) {
+    return lstatSync(fileIn(this.location, path), { throwIfNoEntry: false })
   }
 
   /** One that git cannot take as it is (a filter fails, say) is taken byte by byte. */
@@ -184,10 +182,12 @@ class Capture {
       return this.add(paths.slice(half))
     }
     const [path] = paths as [string]
-    const hash = ['hash-object', '-w', '--no-filters', '--', join(this.location, path)]
-    const { code: failed, out } = await tryGit(this.location, hash, this.at)
+    const hash = ['hash-object', '-w', '--no-filters', '--stdin-paths']
+    const input = `${quoted(path)}\n`
+    const { code: failed, out } = await tryGit(this.location, hash, { ...this.at, input })
     if (failed !== 0) return void this.apart.push(path)
-    const entry = `100644 ${out.trim()}\t${path}\0`
+    const isProgram = ((this.statOf(path)?.mode ?? 0) & 0o100) !== 0
+    const entry = `${isProgram ? '100755' : '100644'} ${out.trim()}\t${path}\0`
     await this.git(['update-index', '--add', '--replace', '-z', '--index-info'], entry)
   }
 
@@ -196,12 +196,19 @@ class Capture {
     const entries = await this.list(['ls-files', '-z', '--stage'])
     for (const entry of entries) {
       const [, path = ''] = entry.split('\t')
-      const isFilled = () => readdirSync(join(this.location, path)).length > 0
+      const isFilled = () => readdirSync(fileIn(this.location, path)).length > 0
       if (entry.startsWith('160000') && attempt(isFilled, false)) this.apart.push(`${path}/`)
     }
   }
 }
 
-const NONE = { throwIfNoEntry: false } as const
+const fileIn = (folder: string, path: string) =>
+  Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, 'latin1')])
+
+const asText = (path: string) => Buffer.from(path, 'latin1').toString()
+
+/** As git reads it from a line, whatever is in it. */
+const quoted = (path: string) =>
+  `"${[...Buffer.from(path, 'latin1')].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')}"`
 
 const z = (paths: string[]) => paths.map((path) => `${path}\0`).join('')

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { DAY_MS } from '../../core/retention.ts'
@@ -25,7 +25,7 @@ export function keepRepository(ask: AskTrees, spec: KeeperSpec): Promise<string 
     const settled = await settleTree(entered, tree, rules)
     if (!settled) return undefined
     if (spec.want === 'remove') return removeWorktree(entered, settled, rules)
-    await leaveTree(entered, settled, rules, true)
+    if (existsSync(spec.repository)) await leaveTree(entered, settled, rules, true)
     return undefined
   })
 }

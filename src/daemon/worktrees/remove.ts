@@ -4,17 +4,16 @@ import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { planted } from '../../core/planted.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, git } from '../../machine/git.ts'
+import { commitOf, git, tryGit } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { capture } from './capture.ts'
 import type { Entered } from './entered.ts'
-import { isHeld } from './salvage.ts'
+import { isHeld, looseOf, whyApart } from './salvage.ts'
 import {
   adminOf,
   branchRef,
   clearLocks,
   gonePath,
-  headOf,
   locationOf,
   removingPath,
   type SalvageRules,
@@ -32,6 +31,7 @@ export async function removeWorktree(
 ): Promise<string | undefined> {
   const { path } = tree
   const aside = removingPath(path)
+  if (!existsSync(tree.repository)) return repositoryGone(tree)
   await entered.record({ ...tree, state: 'removing' })
   step('worktree:removing')
   clearLocks(tree)
@@ -49,6 +49,8 @@ export async function removeWorktree(
   await clear(entered, tree)
   return undefined
 }
+
+export const repositoryGone = ({ repository }: Worktree) => `its repository ${repository} is gone`
 
 /** Takes away what is left of a worktree of which nothing can be lost any more. */
 export async function clear(entered: Entered, tree: Worktree): Promise<void> {
@@ -87,17 +89,16 @@ async function whyKept(tree: Worktree, rules: SalvageRules): Promise<string | un
   const own = attempt(() => readdirSync(join(admin, 'refs', 'worktree')), [])
   if (own.length > 0) return `it has refs of its own: ${own.join(', ')}`
   const found = await capture(tree, rules, aside)
-  if (found && found.apart.length > 0) {
-    return `a part of it is saved nowhere: ${found.apart.slice(0, 5).join(', ')}`
-  }
+  const apart = found && whyApart(found)
+  if (apart) return apart
   if (found?.isDirty) {
     const saved = tree.salvage && (await commitOf(repository, tree.salvage.ref))
     const files = saved && (await git(repository, ['rev-parse', `${saved}^{tree}`]))
     if (files !== found.tree) return 'it has changes that are not committed'
   }
-  for (const commit of new Set([await headOf(tree), await commitOf(repository, branchRef(tree))])) {
-    if (commit === undefined || (await isHeld(repository, commit, branchRef(tree)))) continue
-    return `only its branch ${tree.branch} has commit ${commit.slice(0, 12)}`
-  }
-  return undefined
+  const [loose] = await looseOf(tree, branchRef(tree))
+  if (loose === undefined) return undefined
+  const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', loose, branchRef(tree)])
+  const only = code === 0 ? `only its branch ${tree.branch}` : 'no branch'
+  return `${only} has commit ${loose.slice(0, 12)}`
 }

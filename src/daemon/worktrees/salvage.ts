@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { attempt } from '../../core/attempt.ts'
 import type { Salvage, Worktree } from '../../core/rows.ts'
-import { commitOf, git, gitList, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, landedRef, tryGit } from '../../machine/git.ts'
 import { capture, type Captured } from './capture.ts'
 import { changedIn } from './changed.ts'
-import { branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
+import { adminOf, branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
 
 const LEFT_OUT_MAX = 100
+const NOTED_MAX = 1000
 
 /**
  * Saves what a run left in its worktree and no commit has, under `refs/leasehold/salvage/<run>`;
@@ -19,18 +23,50 @@ export async function salvage(
   const found = await capture(tree, rules)
   const head = await headOf(tree)
   const tip = await commitOf(tree.repository, branchRef(tree))
-  const loose: string[] = []
-  for (const commit of new Set(commits ? [head, tip] : [head])) {
-    const own = commits ? branchRef(tree) : undefined
-    if (commit && !(await isHeld(tree.repository, commit, own))) loose.push(commit)
-  }
+  const loose = await looseOf(tree, commits ? branchRef(tree) : undefined)
   const changed = await changedIn(tree, found?.tree ?? head ?? tip)
-  if (!found?.isDirty && loose.length === 0) return { ...tree, changed }
-  return { ...tree, changed, salvage: await keep(tree, found, head, loose) }
+  const now = { ...tree, changed, kept_because: found ? whyApart(found) : null }
+  if (!found?.isDirty && loose.length === 0) return now
+  return { ...now, salvage: await keep(tree, found, head, loose) }
+}
+
+/** Why a worktree is kept for good until somebody sees to it: no ref can have all of it. */
+export const whyApart = ({ apart }: Captured): string | null =>
+  apart.length === 0 ? null : `a part of it is saved nowhere: ${apart.slice(0, 5).join(', ')}`
+
+/**
+ * Commits of a worktree to which no ref leads, other than `own`: of a detached HEAD, set aside by a
+ * rebase that is under way, or taken back by a reset. The last ones of each line of them.
+ */
+export async function looseOf(tree: Worktree, own?: string): Promise<string[]> {
+  const { repository } = tree
+  const known = [await headOf(tree), await commitOf(repository, branchRef(tree)), ...notedIn(tree)]
+  const asked = [...new Set(known)].filter((each) => each !== undefined)
+  const excluded = own === undefined ? [] : [`--exclude=${own}`]
+  const refs = ['--not', ...excluded, '--glob=refs/*']
+  const args = ['rev-list', '--parents', '--ignore-missing', '--stdin', ...refs]
+  const lines = await gitList(repository, args, { input: `${asked.join('\n')}\n` })
+  const below = new Set(lines.flatMap((line) => line.split(' ').slice(1)))
+  const loose = new Set(lines.map((line) => line.split(' ')[0]!))
+  return asked.filter((each) => loose.has(each) && !below.has(each))
+}
+
+/** What git has noted of a worktree beside its refs: where its HEAD has been, what it set aside. */
+function notedIn(tree: Worktree): string[] {
+  const read = (name: string) => attempt(() => readFileSync(join(adminOf(tree), name), 'utf8'), '')
+  const been = read('logs/HEAD').split('\n').slice(-NOTED_MAX)
+  const aside = ['rebase-merge/autostash', 'rebase-apply/autostash', 'MERGE_AUTOSTASH'].map(read)
+  const said = [
+    ...been.map((line) => line.split(' ')[1] ?? ''),
+    ...aside.map((text) => text.trim()),
+  ]
+  return said.filter((each) => /^[0-9a-f]{40,64}$/.test(each) && !/^0+$/.test(each))
 }
 
 /** Whether a ref, other than `own`, leads to a commit. */
 export async function isHeld(repository: string, commit: string, own?: string): Promise<boolean> {
+  // Asked by name: there are as many of these as were landed.
+  if ((await commitOf(repository, landedRef(commit))) !== undefined) return true
   const asked = ['for-each-ref', '--format=%(refname)', '--contains', commit]
   return (await gitList(repository, asked)).some((ref) => ref !== own)
 }

@@ -3,9 +3,9 @@ import { planted } from '../../core/planted.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { step } from '../steps.ts'
 import type { Entered } from './entered.ts'
-import { clear, clearHalfMade, removeWorktree } from './remove.ts'
+import { clear, clearHalfMade, removeWorktree, repositoryGone } from './remove.ts'
 import { salvage } from './salvage.ts'
-import { clearLocks, gonePath, type SalvageRules } from './tree.ts'
+import { clearLocks, gonePath, locationOf, type SalvageRules } from './tree.ts'
 
 /**
  * Brings a worktree whose run is over to rest: what was half made is cleared away, what was half
@@ -17,6 +17,7 @@ export async function settleTree(
   tree: Worktree,
   rules: SalvageRules,
 ): Promise<Worktree | undefined> {
+  if (!existsSync(tree.repository)) return withoutRepository(entered, tree)
   if (tree.state === 'making') {
     await clearHalfMade(entered, tree)
     return undefined
@@ -30,6 +31,19 @@ export async function settleTree(
   }
   if (tree.state === 'left') return tree
   return leaveTree(entered, tree, rules)
+}
+
+/** Somebody has removed the repository: nobody can tell any more what its worktrees changed. */
+async function withoutRepository(entered: Entered, tree: Worktree): Promise<Worktree | undefined> {
+  if (locationOf(tree) === undefined) {
+    await entered.gone(tree.id)
+    return undefined
+  }
+  const left_at = tree.left_at ?? new Date().toISOString()
+  const kept_because = repositoryGone(tree)
+  const left: Worktree = { ...tree, state: 'left', left_at, kept_because }
+  if (tree.kept_because !== kept_because) await entered.record(left)
+  return left
 }
 
 /** A run is done with its worktree, and nothing of the run is left. */

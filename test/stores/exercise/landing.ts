@@ -2,11 +2,14 @@ import { describe, expect } from 'vitest'
 import { land, cancelLanding } from '../../../src/core/landing/land.ts'
 import { openLandingOf } from '../../../src/core/landing/ask.ts'
 import {
+  holdUp,
+  holdUpAll,
   markLanded,
   proposeLandings,
   putBack,
   returnLanding,
   takeLandings,
+  targetsOf,
   takenBefore,
 } from '../../../src/core/landing/turn.ts'
 import { plant } from '../../../src/core/planted.ts'
@@ -38,8 +41,13 @@ const say = ({ store }: QueueScene, { onto = 'main', auto = true, checks = true 
     })
   })
 
+const WEB = { project: 'web', target: 'main' }
+
 const take = ({ store }: QueueScene, max = 4, fence = 1, host = 'here') =>
-  store.write((view) => takeLandings(view, { project: 'web', host, fence, max }, lander))
+  store.write((view) => {
+    const [target = null] = targetsOf(view, 'web')
+    return takeLandings(view, { project: 'web', target, host, fence, max }, lander)
+  })
 
 const takeIds = async (scene: QueueScene, max?: number) =>
   (await take(scene, max)).map(({ task_id, branch }) => task_id ?? branch)
@@ -217,13 +225,37 @@ export function exerciseLanding(begin: Begin): void {
       expect(await takeIds(scene, 3)).toEqual(['d'])
     })
 
-    test('takes what is for one target at a time', async (scene) => {
+    test('has a line for each target, and takes what is in one of them', async (scene) => {
       await say(scene)
       await finished(scene, 'a')
       const ask = { id: 'fix/b', project: 'web', onto: 'next' }
       await scene.store.write((view) => land(view, ask, bob))
-      expect(await takeIds(scene)).toEqual(['a'])
-      expect(await takeIds(scene)).toEqual(['fix/b'])
+      expect(await scene.store.read((view) => targetsOf(view, 'web'))).toEqual(['main', 'next'])
+      const turn = { ...WEB, host: 'here', fence: 1, max: 4 }
+      const takeFor = (target: string) =>
+        scene.store.write((view) => takeLandings(view, { ...turn, target }, lander))
+      expect(await takeFor('next')).toMatchObject([{ branch: 'fix/b' }])
+      expect(await takeFor('main')).toMatchObject([{ task_id: 'a' }])
+    })
+
+    test('says what holds a line up, and asks git of what may have landed', async (scene) => {
+      await say(scene)
+      for (const id of ['a', 'b', 'c']) await finished(scene, id)
+      const line = { ...WEB, host: 'here', fence: 1 }
+      const hold = () => scene.store.write((view) => holdUp(view, line, 'no room'))
+      const [a] = await take(scene, 2)
+      await hold()
+      expect(await landingOf(scene, 'a')).toMatchObject({ status: 'waiting', reason: 'no room' })
+      expect(await landingOf(scene, 'b')).toMatchObject({ status: 'waiting', reason: null })
+      await take(scene, 1)
+      const proposed = { ...a!, commit: 'c', base: 'b', candidate: 'd' }
+      await scene.store.write((view) => proposeLandings(view, [proposed], lander))
+      await hold()
+      expect(await landingOf(scene, 'a')).toMatchObject({ status: 'landing', candidate: 'd' })
+      const before = await scene.store.read((view) => takenBefore(view, line))
+      expect(before.map(({ task_id }) => task_id)).toEqual(['a'])
+      await scene.store.write((view) => holdUpAll(view, 'web', 'no commit'))
+      expect(await landingOf(scene, 'c')).toMatchObject({ status: 'waiting', reason: 'no commit' })
     })
 
     test('waits for the end of a command that said done before', async (scene) => {
@@ -256,7 +288,7 @@ export function exerciseLanding(begin: Begin): void {
       for (const id of ['a', 'b', 'c']) await finished(scene, id)
       const [a, b] = await take(scene, 2, 7)
       const before = await scene.store.read((view) =>
-        takenBefore(view, { project: 'web', host: 'here', fence: 8 }),
+        takenBefore(view, { ...WEB, host: 'here', fence: 8 }),
       )
       expect(before.map(({ id }) => id)).toEqual([a!.id, b!.id])
       await scene.store.write((view) => before.forEach((each) => putBack(view, each)))
@@ -281,7 +313,7 @@ export function exerciseLanding(begin: Begin): void {
       )
       expect(await take(scene, 4, 900_001, 'there')).toHaveLength(1)
       const former = (host: string) =>
-        scene.store.read((view) => takenBefore(view, { project: 'web', host, fence: 900_002 }))
+        scene.store.read((view) => takenBefore(view, { ...WEB, host, fence: 900_002 }))
       expect(await former('here')).toEqual([])
       expect(await former('there')).toHaveLength(1)
     })
@@ -291,7 +323,7 @@ export function exerciseLanding(begin: Begin): void {
       await scene.store.write((view) => land(view, { id: 'fix', project: 'web' }, ada))
       const { fence } = await scene.verbs.take('leasehold:lander:there', lander)
       expect(await take(scene, 4, fence, 'there')).toHaveLength(1)
-      const turn = { project: 'web', host: 'here', fence: 900_002 }
+      const turn = { ...WEB, host: 'here', fence: 900_002 }
       const former = () => scene.store.read((view) => takenBefore(view, turn))
       expect(await former()).toEqual([])
       await scene.verbs.release('leasehold:lander:there', lander, fence)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import { argument } from '../../../core/quote.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { SeenWorktree } from '../../../core/queue/worktree.ts'
 import { host } from '../../../machine/process.ts'
@@ -56,12 +57,32 @@ async function keep(self: Command, enter: Enter, want: 'salvage' | 'remove', id:
   if (json) return print(JSON.stringify({ id, removed: want === 'remove', salvage: now?.salvage }))
   const saved = now?.salvage ? `${now.salvage.ref} (${now.salvage.commit.slice(0, 12)})` : null
   if (want === 'remove') print(`${pc.green('removed')} ${tree.path} and its branch ${tree.branch}`)
-  else
-    print(saved ? `${pc.green('saved')} as ${saved}` : 'Nothing to save: other refs have it all.')
+  else if (saved) print(`${pc.green('saved')} as ${saved}`)
+  else if (!now?.kept_because) print('Nothing to save: other refs have it all.')
+  if (now?.kept_because) print(`${pc.yellow('kept')} ${tree.path}: ${now.kept_because}`)
 }
+
+/** What a person can do about each reason for which a worktree is kept. */
+const NEXT: [about: string, next: string][] = [
+  [
+    'a part of it',
+    'Try again: leasehold worktree salvage ID. If nothing can save it, move it away.',
+  ],
+  ['somebody has locked it', 'If nobody needs it: git worktree unlock PATH'],
+  ['it was moved', 'Move it back: git worktree move THERE PATH'],
+  ['its repository', 'When nobody needs the files, remove them, and then ask again: rm -r PATH'],
+  ['it has refs', 'Save what they lead to by a branch, and delete them: git update-ref -d REF'],
+  ['', 'Look: leasehold worktree diff ID. To save all: leasehold worktree salvage ID'],
+]
 
 /** `conflict`: it would be lost. */
 function kept({ id, path }: SeenWorktree, why: string): Refusal {
-  const next = `Look: leasehold worktree diff ${id}. To save all: leasehold worktree salvage ${id}`
-  return new Refusal('conflict', `Worktree ${id} is kept: ${why}`, { next, details: { id, path } })
+  const [, next] = NEXT.find(([about]) => why.startsWith(about))!
+  return new Refusal('conflict', `Worktree ${id} is kept: ${why}`, {
+    next: next
+      .replaceAll('ID', id)
+      .replace('PATH', argument(path))
+      .replace('THERE', argument(why.replace(/^it was moved to /, ''))),
+    details: { id, path },
+  })
 }

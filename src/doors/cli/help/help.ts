@@ -130,9 +130,9 @@ Examples:
   config: {
     about: 'Approve the programs that config.json names.',
     examples: `
-config.json names programs: agents, and a command for alerts. Agents may be able to edit that file,
-so nothing in it is started before a person has approved it. Approvals are kept outside of the
-checkout, and a change has to be approved again.
+config.json names programs: agents, what sets their worktrees up, what checks their work, a command
+for alerts. Agents may be able to edit that file, so nothing in it is started before a person has
+approved it. Approvals are kept outside of the checkout, and a change has to be approved again.
 
 Examples:
   leasehold config approve                        shows what is new, and asks
