@@ -6,6 +6,7 @@ import { clientsNamed, install, usualFolder } from './install.ts'
 import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
 import { tryPairs, tryResume } from './together.ts'
+import { tryNotices } from './notices.ts'
 import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryPlugin, tryWrites } from './trials.ts'
 
 const HELP = `npm run clients -- [--dir FOLDER] [--client KIND]… [--only TRIAL]… [--rounds N]
@@ -17,7 +18,7 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, own, kill, ends, plugin, pairs, resume; all unless named
+  --only     writes, notices, own, kill, ends, plugin, pairs, resume; all unless named
   --rounds   of resume (3)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
@@ -36,8 +37,8 @@ const { values } = parseArgs({
 
 /** Trials that give cells of a client's column. */
 const TRIALS = {
-  ...{ writes: tryWrites, own: tryOwn, kill: tryKill },
-  ...{ ends: tryEnds, plugin: tryPlugin },
+  ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
+  ...{ kill: tryKill, ends: tryEnds, plugin: tryPlugin },
 }
 /** For these the rounds of resuming are kept. */
 const RESUMING = new Set(['claude', 'codex'])

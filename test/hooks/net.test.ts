@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../src/core/event.ts'
 import {
+  AgentProcess,
   expectDenied,
   expectSilent,
   heard,
@@ -90,6 +91,30 @@ describe('a write that got past the hooks', () => {
     expect(await b.after()).toBe('')
     expectSilent(await b.edit('a.ts'))
     expect(await b.after('Edit')).toBe('')
+  })
+
+  /** After a shell command, as `npm run clients` has seen them; Cline by its documentation. */
+  const AFTERWARDS: Record<string, (repo: string) => [event: string, input: object]> = {
+    codex: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'Bash', tool_input: {} }],
+    gemini: (cwd) => {
+      const tool = { tool_name: 'run_shell_command', tool_input: { command: 'sh make.sh' } }
+      return ['after-tool', { session_id: 'x', cwd, hook_event_name: 'AfterTool', ...tool }]
+    },
+    opencode: (cwd) => {
+      const call = { session_id: 'x', call_id: 'y', tool: 'bash', args: { command: 'sh make.sh' } }
+      return ['tool.execute.after', { cwd, ...call }]
+    },
+    copilot: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'bash' }],
+    cline: (cwd) => ['PostToolUse', { taskId: 'x', workspaceRoots: [cwd], postToolUse: {} }],
+  }
+
+  test.each(Object.entries(AFTERWARDS))('is told to an agent of %s too', async (kind, input) => {
+    const { place, repo, path } = await scene()
+    const agent = new AgentProcess(place, repo)
+    writeFileSync(path('a.ts'), 'lost\n')
+    const said = await agent.hook(kind, ...input(repo))
+    expect(said.out).toContain('a.ts, reserved by claude:aaaaaaaa until')
+    expect((await agent.hook(kind, ...input(repo))).out).not.toContain('a.ts')
   })
 
   test('goes by unnoticed with the planted bug, which the first test would catch', async () => {
