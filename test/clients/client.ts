@@ -40,8 +40,13 @@ export interface Client {
   once: (prompt: string) => string[]
   /** The same as people have it who permit edits, and no more. */
   usual: (prompt: string) => string[]
-  /** The last conversation goes on. */
-  resume: (prompt: string) => string[]
+  /** Conversations that can be named, so that one goes on although another is newer. */
+  named?: {
+    begin: (prompt: string, id: string) => string[]
+    /** The id that the client chose, where it takes none. */
+    idIn: (printed: string) => string | undefined
+    resume: (prompt: string, id: string) => string[]
+  }
   /** Arguments for a terminal. */
   typed: (prompt: string) => string[]
   /** How often Esc is pressed until it stops; once, unless said. */

@@ -40,9 +40,6 @@ const TRIALS = {
   ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
   ...{ kill: tryKill, ends: tryEnds, plugin: tryPlugin },
 }
-/** For these the rounds of resuming are kept. */
-const RESUMING = new Set(['claude', 'codex'])
-
 const isWanted = (trial: string) => values.only === undefined || values.only.includes(trial)
 const faults: string[] = []
 
@@ -85,19 +82,12 @@ async function tryTogether(bench: Bench, clients: Client[]): Promise<void> {
     }
   }
   const rounds = Number(values.rounds)
-  const resuming = clients.filter(({ kind }) => RESUMING.has(kind))
-  for (const client of isWanted('resume') ? resuming : []) {
-    // Clients resume the newest conversation: another agent of the same kind would be resumed.
-    const other = resuming.find((each) => each !== client)
-    if (!other) {
-      console.log(`resume ${client.kind}: left out, it takes two of ${[...RESUMING].join(', ')}`)
-      continue
-    }
-    const lost = await attempt(`resume ${client.kind}`, () =>
-      tryResume(bench, client, other, rounds),
-    )
+  const named = isWanted('resume') ? clients.filter((each) => each.named) : []
+  for (const [client, other] of named.flatMap((a) => named.map((b) => [a, b] as const))) {
+    const between = `${client.kind}/${other.kind}`
+    const lost = await attempt(`resume ${between}`, () => tryResume(bench, client, other, rounds))
     if (lost === undefined || values.dry) continue
-    writeResults(({ resumes }) => void (resumes[client.kind] = { rounds, lost }))
+    writeResults(({ resumes }) => void (resumes[between] = { rounds, lost }))
   }
 }
 

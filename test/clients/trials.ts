@@ -206,7 +206,7 @@ async function enter({ model }: World, running: Running, script: string): Promis
 async function escape(running: Running, times = 1): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     running.type('\u001B')
-    await until('', () => false, 500).catch(() => undefined)
+    await until('', () => false, 100).catch(() => undefined)
   }
 }
 
