@@ -53,7 +53,8 @@ const eventsOf = (
 
 /** Gemini CLI counts in milliseconds. */
 const GEMINI_MS = TIMEOUT_SECONDS * 1000
-const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command'
+/** Tools of other servers may write; ours need no guard. */
+const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command|^mcp_(?!leasehold_)'
 const kebab = (event: string) => event.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase()
 
 /**
