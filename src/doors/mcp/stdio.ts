@@ -77,7 +77,6 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
       .call(operation, asked, { caller, signal })
       .catch((error: unknown) => {
         if (input['fence'] !== undefined || !isGivenBack(error)) throw error
-        // By the agent itself, through another door: what it asks now is not under that lease.
         return reach.call(operation, { ...asked, fence: undefined }, { caller, signal })
       })
       .then((result) => {
@@ -133,6 +132,7 @@ function agentIn(named: unknown): string {
   return parseInput({ agent: agentId }, { agent: named }).agent
 }
 
+/** Through another door, by the agent itself: what it asks now is not under that lease. */
 const isGivenBack = (error: unknown) =>
   isRefusal(error, 'lease_expired') && error.details['reason'] === 'released'
 

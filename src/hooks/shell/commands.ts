@@ -151,7 +151,7 @@ function unwrap(args: Argument[], wrapper: (typeof WRAPPERS)[string]): Argument[
 
 /** `-u root`, `-nu root`; in `-uroot` the value is there already. */
 const takesNext = (text: string, valued: string) =>
-  [...text].findIndex((flag, at) => at > 0 && valued.includes(flag)) === text.length - 1
+  text.split('').findIndex((flag, at) => at > 0 && valued.includes(flag)) === text.length - 1
 
 function folderAfter({ args, place }: Invocation): string | undefined {
   const to = args.find(({ text }) => !/^-[LPe@n]?$/.test(text ?? '') || text === '-')
