@@ -19,8 +19,8 @@ import { fieldsIn, type HookFields, textIn } from './protocol.ts'
 
 /*
  * Turns that end without a hook: a person has pressed Esc (Claude Code, Copilot), or the model's
- * server has failed (Codex). These clients write so into their transcript. `leasehold mcp` runs beside the
- * conversation for as long as it lasts, and looks there.
+ * server has failed (Codex). These clients write so into their transcript. `leasehold mcp` runs
+ * beside the conversation for as long as it lasts, and looks there.
  */
 
 /** A turn writes much; its end is the last of it. */
