@@ -49,6 +49,12 @@ export interface Client {
   }
   /** Arguments for a terminal. */
   typed: (prompt: string) => string[]
+  /** A server that terminals join, where a client has one. */
+  shared?: {
+    serve: string[]
+    addressIn: (printed: string) => string | undefined
+    join: (address: string, prompt: string) => string[]
+  }
   /** How often Esc is pressed until it stops; once, unless said. */
   escapes?: number
   /** Installs our plugin from the folder of our package, where a client has plugins. */

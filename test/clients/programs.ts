@@ -114,6 +114,11 @@ trust_level = "trusted"
     resume: (prompt, id) => ['exec', 'resume', id, ...CODEX_FREE, prompt],
   },
   typed: (prompt) => [...CODEX_FREE, prompt],
+  shared: {
+    serve: [CODEX_TRUST, 'app-server', '--listen', 'ws://127.0.0.1:0'],
+    addressIn: (printed) => /listening on: (\S+)/.exec(printed)?.[1],
+    join: (address, prompt) => [...CODEX_FREE, '--remote', address, prompt],
+  },
   plug: (folder) =>
     `codex plugin marketplace add ${folder} && codex plugin add leasehold@leasehold`,
   words: () => ({

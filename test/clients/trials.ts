@@ -28,6 +28,7 @@ export const COLUMNS = {
   mcp: 'MCP tool',
   own_shell: 'own, by shell',
   own_mcp: 'own, by MCP',
+  shared: 'two on one server',
   plugin: 'as a plugin',
 } as const
 export type Column = keyof typeof COLUMNS
@@ -145,7 +146,7 @@ export async function tryOwn({ folder, bin }: Bench, client: Client, cells: Cell
   }
 }
 
-const freed = (seconds: number | undefined) =>
+export const freed = (seconds: number | undefined) =>
   seconds === undefined ? 'not freed in 20 s' : `freed in ${Math.max(seconds, 0.1).toFixed(1)} s`
 
 /** The client has our hooks, tools and skill by a plugin, and `init` wrote none. */
@@ -195,7 +196,7 @@ export async function tryKill({ folder, bin }: Bench, client: Client, cells: Cel
 }
 
 /** Presses Enter until the model is asked: a screen may not be ready to read at once. */
-async function enter({ model }: World, running: Running, script: string): Promise<void> {
+export async function enter({ model }: World, running: Running, script: string): Promise<void> {
   const isAsked = () => model.asked.some((each) => each.script === script)
   for (let tries = 0; tries < 20 && !isAsked(); tries += 1) {
     await until('the prompt is sent', isAsked, 1500).catch(() => running.type('\r'))
