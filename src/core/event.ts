@@ -91,6 +91,10 @@ export interface EventData {
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
   /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
   'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
+  /** Codex was started in this folder, where nobody has trusted our hooks: it runs none. */
+  'hook.untrusted': { folder: string }
+  /** There it runs them now. */
+  'hook.trusted': { folder: string }
   /** A branch is to be landed, or (target null) checked. */
   'landing.asked': { landing: string; target: string | null; branch: string | null }
   /** It passed its check and is part of its target; or (target null) it passed its check. */

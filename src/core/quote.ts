@@ -26,3 +26,11 @@ export const quoted = (text: string) => JSON.stringify(cut(onOneLine(text)))
 /** An argument in a command that somebody may copy into a shell. */
 export const argument = (text: string) =>
   /^[\w.:@/+,-]+$/.test(text) ? text : `'${onOneLine(text).replaceAll("'", String.raw`'\''`)}'`
+
+/** `a`, `a and b`, `a, b and 3 more`. */
+export function listed(names: readonly string[], shown = 3): string {
+  if (names.length <= 1) return names.join('')
+  const rest = names.length - shown
+  const first = names.slice(0, rest > 0 ? shown : -1)
+  return `${first.join(', ')} and ${rest > 0 ? `${rest} more` : names.at(-1)!}`
+}

@@ -40,6 +40,7 @@ export const cline: Protocol = {
       session: textIn(input, 'taskId'),
       subagent: undefined,
       cwd: typeof root === 'string' ? root : process.cwd(),
+      hears: /^(?:pre|post)tooluse$/.test(plainName(event)),
       files: [],
       ...asked,
       ...(plainName(event) === 'posttooluse' && { saw: filesIn(given, 'path') }),

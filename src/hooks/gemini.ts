@@ -29,17 +29,20 @@ export const gemini: Protocol = {
     if (!meant) return undefined
     const tool = textIn(input, 'tool_name') ?? ''
     const given = fieldsIn(input['tool_input'])
-    const asked = meant === 'before' ? readTool(tool, given) : { files: [] }
+    const isDone = plainName(event) === 'aftertool'
+    const { files, ...asked } = readTool(tool, given)
     const cwd = textIn(input, 'cwd') ?? process.cwd()
-    const isDone = plainName(event) === 'aftertool' && SEEING.test(tool)
     return {
       event: meant,
       name: textIn(input, 'hook_event_name') ?? event,
       session: textIn(input, 'session_id'),
       subagent: undefined,
       cwd: resolve(cwd, textIn(given, 'dir_path', 'directory') ?? ''),
-      ...asked,
-      ...(isDone && { saw: filesIn(given, 'file_path', 'absolute_path') }),
+      // Its model reads nothing that is said before a tool: what is to be told is told after it.
+      hears: isDone,
+      files: meant === 'before' || isDone ? files : [],
+      ...(meant === 'before' && asked),
+      ...(isDone && SEEING.test(tool) && { saw: filesIn(given, 'file_path', 'absolute_path') }),
       source: textIn(input, 'source') ?? '',
     }
   },

@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { quoted, word } from '../core/quote.ts'
 import { type Checkout, isHere } from '../machine/checkout.ts'
+import { statOf } from '../machine/file_system.ts'
 import { type HookContext, isOwn } from './context.ts'
 import { INSTEAD } from './wording.ts'
 
@@ -40,7 +40,7 @@ export async function otherNames(
 const UNSEEN = 'and a reservation that covers one of those would not be noticed'
 
 function fileAt({ top }: Checkout, name: string) {
-  const stat = statSync(join(top, name), { throwIfNoEntry: false })
+  const stat = statOf(join(top, name))
   return stat?.isFile() ? stat : undefined
 }
 

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
 import { isInside, realpathOf } from '../machine/checkout.ts'
+import { statOf } from '../machine/file_system.ts'
 import { loginState, STATE_NAME } from '../machine/place.ts'
 import { isServed } from '../reach/server_file.ts'
 import type { Effects, Target } from './shell/effects.ts'
@@ -81,10 +82,10 @@ const isStateName = (part: string) =>
 
 /** Whether a file has another name (a hard link) directly in `folder`. */
 function isLinkedFrom(folder: string, path: string): boolean {
-  const file = statSync(path, { throwIfNoEntry: false })
+  const file = statOf(path)
   if (!file?.isFile() || file.nlink < 2 || !existsSync(folder)) return false
   return readdirSync(folder).some((name) => {
-    const other = statSync(join(folder, name), { throwIfNoEntry: false })
+    const other = statOf(join(folder, name))
     return other?.ino === file.ino && other.dev === file.dev
   })
 }

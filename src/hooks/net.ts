@@ -1,10 +1,11 @@
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { admits, STRANGER } from '../core/caller.ts'
 import { planted } from '../core/planted.ts'
-import { argument, word } from '../core/quote.ts'
+import { argument, listed, word } from '../core/quote.ts'
 import { sha256 } from '../machine/digest.ts'
+import { statOf } from '../machine/file_system.ts'
 import {
   contentOf,
   dropGuarded,
@@ -40,6 +41,8 @@ const CALL_MS = 600_000
 const MARGIN_MS = 60_000
 const MARKER = '.call'
 const ASKED_MAX = 100
+/** Files that a sentence names. */
+const SHOWN_MAX = 3
 
 interface Marker {
   agent: string
@@ -142,7 +145,7 @@ function isHolders(folder: string, record: Guarded, markers: readonly Marker[]):
     return !isOver && (files?.includes(record.path) ?? true)
   })
   if (isOpen) return true
-  const changed_ms = statSync(record.path, { throwIfNoEntry: false })?.ctimeMs ?? Infinity
+  const changed_ms = statOf(record.path)?.ctimeMs ?? Infinity
   if (record.wrote_ms === 0 || changed_ms > record.wrote_ms + GRACE_MS) return false
   keepGuarded(folder, record, record.wrote_ms)
   return true
@@ -164,28 +167,48 @@ async function tell(context: HookContext, records: Guarded[]): Promise<string[]>
   })
   if (current.length === 0) return []
   const { items } = await asking.ask('hook.notice', namesOf(current), caller)
-  return items.flatMap((item) => {
+  /** By whose they are: a formatter may have changed a hundred of one agent. */
+  const changed = new Map<string, Changed[]>()
+  for (const item of items) {
     const { path, state } = item
     const record = current.find(({ name }) => name === path)!
-    if (state === 'free') return []
+    if (state === 'free') continue
     const { seen, digest } = contentOf(record.path)
     const lost = record.copy ?? record.lost
     putGuarded(around.folder, { ...record, seen, digest, copy: null, ...(lost && { lost }) })
-    if (state === 'mine') return ownText(path, lost)
-    return theirsText(path, item.holder, item.expires_at, lost)
-  })
+    const until = state === 'mine' ? '' : item.expires_at
+    const key = state === 'mine' ? '' : item.holder
+    changed.set(key, [...(changed.get(key) ?? []), { path, until, hasCopy: lost !== undefined }])
+  }
+  return [...changed].map(([holder, files]) => changedText(holder, files))
 }
 
-const theirsText = (path: string, holder: string, until: string, lost: string | undefined) =>
-  `${word(path)}, reserved by ${word(holder)} until ${until}, was changed, and not by a tool ` +
-  `call of that agent, which is told too. If you did it, put it back${restoring(path, lost)}`
+interface Changed {
+  path: string
+  until: string
+  hasCopy: boolean
+}
 
-const ownText = (path: string, lost: string | undefined) =>
-  `${word(path)}, which you have reserved, was changed, and not by a tool call of yours: look at ` +
-  `it before you go on${restoring(path, lost)}`
-
-const restoring = (path: string, lost: string | undefined) =>
-  lost === undefined ? '' : ` (leasehold reserve guard ${argument(path)} --restore)`
+/** Of the caller itself where there is no `holder`. */
+function changedText(holder: string, files: Changed[]): string {
+  const names = listed(files.map(({ path }) => word(path)))
+  const [were, it] = files.length === 1 ? ['was', 'it'] : ['were', 'them']
+  const kept = files.filter(({ hasCopy }) => hasCopy).map(({ path }) => argument(path))
+  const which = kept.length <= SHOWN_MAX ? kept.join(' ') : 'PATH…'
+  const list = kept.length <= SHOWN_MAX ? '' : '; to see which: leasehold reserve guard'
+  const back = kept.length === 0 ? '' : ` (leasehold reserve guard ${which} --restore${list})`
+  if (holder === '') {
+    return (
+      `${names}, which you have reserved, ${were} changed, and not by a tool call of yours: ` +
+      `look at ${it} before you go on${back}`
+    )
+  }
+  const until = files.reduce((last, each) => (each.until > last ? each.until : last), '')
+  return (
+    `${names}, reserved by ${word(holder)} until ${until}, ${were} changed, and not by a tool ` +
+    `call of that agent, which is told too. If you did it, put ${it} back${back}`
+  )
+}
 
 /** What the agent had is free again: nobody is told of its changes any more. */
 export function endGuard(folder: string, isOver: (record: Guarded) => boolean): void {

@@ -32,7 +32,7 @@ export const opencode: Protocol = {
     const given = fieldsIn(input['args'])
     const patch = textIn(given, 'patchText')
     const asked = meant === 'before' ? readTool(tool, { ...given, patch }) : { files: [] }
-    const isDone = plainName(event) === 'toolexecuteafter' && SEEING.test(tool)
+    const isDone = plainName(event) === 'toolexecuteafter'
     const isShell = asked.command !== undefined
     // A subagent is a conversation of its own that names its parent.
     const [own, parent] = [textIn(input, 'session_id'), textIn(input, 'parent_id')]
@@ -43,8 +43,10 @@ export const opencode: Protocol = {
       subagent: parent === undefined ? undefined : own,
       tool_call: textIn(input, 'call_id'),
       cwd: (isShell && textIn(given, 'workdir')) || (textIn(input, 'cwd') ?? process.cwd()),
+      // The plugin can put words only behind what a tool has said.
+      hears: isDone,
       ...asked,
-      ...(isDone && { saw: filesIn(given, 'filePath') }),
+      ...(isDone && SEEING.test(tool) && { saw: filesIn(given, 'filePath') }),
       ...(isShell && { timeout_ms: numberIn(given, 'timeout') ?? SHELL_MS }),
     }
   },

@@ -14,7 +14,8 @@ const wordsOf = (text: string) => new Set(text.split(/\s+/))
 /** Tools that a shell stands behind, and the fields that hold its command. */
 const SHELLS = wordsOf(
   `bash shell powershell local_shell shell_command exec_command write_stdin run_in_terminal
-  run_terminal_cmd run_shell_command runterminalcommand execute_command execute_bash executebash`,
+  run_terminal_cmd run_shell_command runterminalcommand execute_command execute_bash executebash
+  run_command start_process`,
 )
 const COMMANDS = ['command', 'cmd', 'chars', 'input']
 
@@ -33,7 +34,7 @@ const PATCH_FIELDS = ['command', 'input', 'patch', 'patchText', 'diff']
 
 /** Verbs in a name that say so: `mcp__fs__write_file`, `fileDelete`. */
 const VERBS = wordsOf(
-  `write edit create replace insert delete remove rename move patch save append overwrite apply
+  `write edit create replace insert delete remove rename move copy patch save append overwrite apply
   refactor format fix exec execute terminal shell`,
 )
 /** The first or the last word of a name that sounds so and only looks, or touches no checkout. */
@@ -41,9 +42,14 @@ const LOOKING = wordsOf(
   `get list read search find fetch view show open ask await wait query terminal todo task cron team
   memory plan exit enter kill`,
 )
-const ELSEWHERE = /^(?:todo|task|plan|worktree|message|branch|session|memory|directory)s?$/
-const SERVER = /^mcp__(.*?)__/
-const OURS = /leasehold/
+const ELSEWHERE = new RegExp(
+  '^(?:todo|task|plan|worktree|message|branch|session|memory|directory|issue|comment|request|' +
+    'review|label|release|page|event|ticket|email|discussion|repository|gist)s?$',
+)
+/** `mcp__files__write_file`; of Gemini CLI `mcp_files_write_file`. */
+const SERVER = /^mcp__?(.+?)__?/
+/** As clients name our own tools: `mcp__leasehold__…`, `mcp_leasehold_…`, `leasehold-…`. */
+const OURS = /^(?:mcp__(?:plugin_leasehold_)?leasehold__|(?:mcp_)?leasehold[_-])/
 
 const PATH_FIELD = new RegExp(
   '^(?:(?:absolute|relative|target|destination|dest|new|old|source|notebook|local)_?)?' +
@@ -51,28 +57,32 @@ const PATH_FIELD = new RegExp(
   'i',
 )
 const NOT_PATHS = /^(?:dir|directory|cwd)/i
+/** Both ends of a move, where the tool's name says that it moves a file. */
+const ENDS = /^(?:source|destination|src|dest|dst|from|to|target)$/i
 const DEPTH_MAX = 3
 const FOUND_MAX = 200
 
 /** Every text in `given` that stands under the name of a file, also in its lists of edits. */
-function filesNamed(given: HookFields, depth = 0): string[] {
+function filesNamed(given: HookFields, isNamed: (field: string) => boolean, depth = 0): string[] {
   return Object.entries(given)
     .flatMap(([name, value]): string[] => {
       const listed: unknown[] = Array.isArray(value) ? value.slice(0, FOUND_MAX) : [value]
       return listed.flatMap((each) => {
         if (typeof each === 'string') return isNamed(name) && each !== '' ? [each] : []
-        return depth < DEPTH_MAX ? filesNamed(fieldsIn(each), depth + 1) : []
+        return depth < DEPTH_MAX ? filesNamed(fieldsIn(each), isNamed, depth + 1) : []
       })
     })
     .slice(0, FOUND_MAX)
 }
 
-const isNamed = (name: string) => PATH_FIELD.test(name) && !NOT_PATHS.test(name)
+const isNamedFor = (tool: string) => (field: string) =>
+  (PATH_FIELD.test(field) && !NOT_PATHS.test(field)) || (/file/i.test(tool) && ENDS.test(field))
 
 /** What is about to happen, as far as the call tells. */
 export function readTool(tool: string, given: HookFields): ToolCall {
   const lower = tool.toLowerCase()
-  if (SHELLS.has(lower)) {
+  if (OURS.test(tool)) return { files: [] }
+  if (SHELLS.has(lower.replace(SERVER, ''))) {
     const command = commandIn(given)
     return command === undefined ? { files: [] } : { files: [], command }
   }
@@ -84,9 +94,9 @@ export function readTool(tool: string, given: HookFields): ToolCall {
   }
   const isWriter = WRITERS.has(lower)
   const server = SERVER.exec(tool)?.[1]
-  const isGuess = soundsLikeWriting(tool.replace(SERVER, '')) && !OURS.test(server ?? '')
+  const isGuess = soundsLikeWriting(tool.replace(SERVER, ''))
   if (!isWriter && !isGuess) return { files: [] }
-  const files = filesNamed(given)
+  const files = filesNamed(given, isNamedFor(tool))
   if (files.length > 0) return { files, ...(WHOLE.has(lower) && { whole: files }) }
   if (isWriter) return { files, unread: `this ${tool} names no file` }
   // What another server's tool does beyond this checkout is none of our business.

@@ -1,40 +1,86 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  type FSWatcher,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+  watch,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { transcriptsHere } from '../machine/family.ts'
+import { sessionsFolder } from '../machine/sessions.ts'
 import { Asking } from './asking.ts'
 import { callerFor } from './identity.ts'
 import { endTurn } from './turn_end.ts'
 import { fieldsIn, type HookFields, textIn } from './protocol.ts'
 
 /*
- * Turns that end without a hook: a person has pressed Esc (Claude Code), or the model's server has
- * failed (Codex). Both clients write so into their transcript. `leasehold mcp` runs beside the
- * conversation for as long as it lasts, and looks there.
+ * Turns that end without a hook: a person has pressed Esc (Claude Code, Copilot), or the model's
+ * server has failed (Codex). These clients write so into their transcript. `leasehold mcp` runs
+ * beside the conversation for as long as it lasts, and looks there.
  */
 
+/** A turn writes much; its end is the last of it. */
+const SOON_MS = 300
+/** Where a folder cannot be watched. */
 const LOOK_MS = 1_000
 /** Of a transcript its end is read. */
 const TAIL_BYTES = 64 * 1024
 
-/** Gives back what edits have reserved as soon as the turn is over. Returns what ends the watch. */
+/**
+ * Gives back what edits have reserved as soon as the turn is over. Looks when something is written
+ * there, and at nothing else: an idle conversation costs nothing. Returns what ends the watch.
+ */
 export function watchTurns(folder: string, env: NodeJS.ProcessEnv, cwd: string): () => void {
   const sizes = new Map<string, number>()
+  const watchers = new Map<string, FSWatcher>()
+  let timer: NodeJS.Timeout | undefined
+  const lookIn = (ms: number) => {
+    timer ??= setTimeout(look, ms).unref()
+  }
+  const hear = (path: string) => {
+    if (watchers.has(path)) return
+    try {
+      const watcher = watch(path, { persistent: false }, () => lookIn(SOON_MS))
+      watchers.set(path, watcher)
+      watcher.on('error', () => {
+        watcher.close()
+        watchers.delete(path)
+        lookIn(LOOK_MS)
+      })
+    } catch {
+      lookIn(LOOK_MS)
+    }
+  }
   const look = () => {
+    timer = undefined
+    hear(sessionsFolder(folder))
     for (const { agent, process, transcript } of attempt(() => transcriptsHere(folder), [])) {
+      hear(dirname(transcript))
       const size = attempt(() => statSync(transcript).size, 0)
       if (sizes.get(transcript) === size) continue
       sizes.set(transcript, size)
       if (!isTurnOver(transcript)) continue
       const asking = new Asking(env, cwd)
       endTurn({ asking, caller: callerFor(agent, process, env) })
-        .catch(() => sizes.delete(transcript))
+        .catch(() => {
+          sizes.delete(transcript)
+          lookIn(LOOK_MS)
+        })
         .finally(() => asking.close())
         .catch(() => undefined)
     }
   }
-  const timer = setInterval(look, LOOK_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+  // Hooks make it too; who watches must be there first.
+  attempt(() => mkdirSync(sessionsFolder(folder), { mode: 0o700 }), undefined)
+  look()
+  return () => {
+    clearTimeout(timer)
+    for (const watcher of watchers.values()) watcher.close()
+  }
 }
 
 /** Whether the last turn in a transcript is over without an answer. */
@@ -57,6 +103,11 @@ function endIn(record: HookFields): boolean | undefined {
   switch (record['type']) {
     case 'event_msg':
       return CODEX_ENDS.has(textIn(payload, 'type') ?? '') ? true : undefined
+    // Of Copilot.
+    case 'abort':
+      return true
+    case 'user.message':
+    case 'assistant.turn_start':
     case 'response_item':
     case 'turn_context':
     case 'assistant':

@@ -1,8 +1,9 @@
-import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
+import { statOf } from './file_system.ts'
 import { CONFIG_FILE, projectFolder } from './place.ts'
 import { host } from './process.ts'
 
@@ -79,7 +80,7 @@ const home = () => process.env['HOME'] ?? '/'
 
 /** The folder that all worktrees share: `.git` itself, or what the file of that name leads to. */
 function commonFolder(git: string): string | undefined {
-  const stat = statSync(git, { throwIfNoEntry: false })
+  const stat = statOf(git)
   if (!stat) return undefined
   if (stat.isDirectory()) return realpathOf(git)
   const named = /^gitdir: (.+?)\s*$/m.exec(textOf(git))?.[1]
@@ -117,7 +118,7 @@ export function pathIn({ top }: Checkout, cwd: string, path: string): string | u
  */
 export function globIn(checkout: Checkout, cwd: string, said: string): string {
   const text = sep === '\\' ? said.replaceAll('\\', '/') : said
-  const stat = text === '' ? undefined : lstatSync(resolve(cwd, text), { throwIfNoEntry: false })
+  const stat = text === '' ? undefined : attempt(() => lstatSync(resolve(cwd, text)), undefined)
   const parts = text.split('/')
   const magic = stat ? -1 : parts.findIndex((part) => /[\\*?[\]{}!+@()]/.test(part))
   const plain = magic === -1 ? parts : parts.slice(0, magic)

@@ -11,12 +11,13 @@ import { mainCheckout } from './place.ts'
  */
 export type CodexTrust = 'trusted' | 'untrusted' | 'unknown'
 
-export const UNTRUSTED = 'Codex runs no hook of Leasehold here: nobody has trusted them'
+export const UNTRUSTED =
+  'Codex runs no hook of Leasehold here: nobody has trusted them, so its edits are not guarded'
 
 /** The way out, for a person. */
 export const TRUST_NEXT =
-  'Start codex in this folder, say that you trust it, type /hooks, and trust those of leasehold; ' +
-  'again whenever leasehold init has changed .codex/hooks.json. codex exec does not ask.'
+  'Start codex in this folder, say that you trust it, type /hooks, and trust those of leasehold. ' +
+  'Do that again whenever leasehold init has changed .codex/hooks.json; codex exec never asks.'
 
 /** What Codex itself lists; only what we need of it. */
 interface ListedHook {

@@ -1,6 +1,23 @@
-import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { attempt } from '../core/attempt.ts'
+import { systemCode } from './errors.ts'
+
+/**
+ * What is at `path`; undefined where nothing can be: no such file, one in place of a folder on the
+ * way, a circle of links, a name that no file can have.
+ */
+export function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch (error) {
+    if (NOWHERE.has(systemCode(error) ?? '')) return undefined
+    // An error of a look is no answer.
+    throw error
+  }
+}
+
+const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'])
 
 export const ELSEWHERE =
   'Put the state on a local disk (LEASEHOLD_DIR), or use PostgreSQL for many machines. ' +

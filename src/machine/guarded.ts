@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { sha256 } from './digest.ts'
+import { statOf } from './file_system.ts'
 import { writePrivate } from './private_file.ts'
 
 /**
@@ -63,7 +64,7 @@ const readGuarded = (folder: string, name: string): Guarded[] =>
 
 /** A change that keeps size and time still shows in the time of the inode, which nobody sets. */
 export function sightOfFile(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false })
+  const stat = statOf(path)
   return stat?.isFile() ? `${stat.size} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.ino}` : ''
 }
 
@@ -127,7 +128,7 @@ const write = (folder: string, name: string, data: string | Uint8Array) =>
 /** Copies that no record names go first, then the oldest records with theirs. */
 function makeRoom(folder: string): void {
   const files = readdirSync(guardFolder(folder)).map((name) => {
-    const stat = statSync(join(guardFolder(folder), name), { throwIfNoEntry: false })
+    const stat = statOf(join(guardFolder(folder), name))
     return { name, size: stat?.size ?? 0, ms: stat?.mtimeMs ?? 0 }
   })
   const copies = files.filter(({ name }) => name.endsWith(COPY))

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
-import { ELSEWHERE, fileSystemOf } from './file_system.ts'
+import { ELSEWHERE, fileSystemOf, statOf } from './file_system.ts'
 import { homeFolder } from './login.ts'
 
 export const STATE_NAME = '.leasehold'
@@ -42,7 +42,7 @@ export function mainCheckout(folder: string): string | undefined {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return statOf(path)?.isDirectory() ?? false
 }
 
 /** Where `config.json`, whose state folder lies in `base`, keeps a project. */

@@ -40,6 +40,8 @@ const AGENTS_MAX = 32
 /** Looked through when a new file is written: there are few. */
 const FILES_MAX = 1000
 
+export const sessionsFolder = (folder: string) => join(folder, FOLDER)
+
 /** Most folders have none, and then nobody has to look. */
 export const hasSessions = (folder: string) => existsSync(join(folder, FOLDER))
 

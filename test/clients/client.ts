@@ -40,10 +40,21 @@ export interface Client {
   once: (prompt: string) => string[]
   /** The same as people have it who permit edits, and no more. */
   usual: (prompt: string) => string[]
-  /** The last conversation goes on. */
-  resume: (prompt: string) => string[]
+  /** Conversations that can be named, so that one goes on although another is newer. */
+  named?: {
+    begin: (prompt: string, id: string) => string[]
+    /** The id that the client chose, where it takes none. */
+    idIn: (printed: string) => string | undefined
+    resume: (prompt: string, id: string) => string[]
+  }
   /** Arguments for a terminal. */
   typed: (prompt: string) => string[]
+  /** A server that terminals join, where a client has one. */
+  shared?: {
+    serve: string[]
+    addressIn: (printed: string) => string | undefined
+    join: (address: string, prompt: string) => string[]
+  }
   /** How often Esc is pressed until it stops; once, unless said. */
   escapes?: number
   /** Installs our plugin from the folder of our package, where a client has plugins. */

@@ -6,6 +6,8 @@ import { clientsNamed, install, usualFolder } from './install.ts'
 import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
 import { tryPairs, tryResume } from './together.ts'
+import { tryNotices } from './notices.ts'
+import { tryShared } from './shared.ts'
 import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryPlugin, tryWrites } from './trials.ts'
 
 const HELP = `npm run clients -- [--dir FOLDER] [--client KIND]… [--only TRIAL]… [--rounds N]
@@ -17,7 +19,7 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, own, kill, ends, plugin, pairs, resume; all unless named
+  --only     writes, notices, own, kill, ends, shared, plugin, pairs, resume; all unless named
   --rounds   of resume (3)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
@@ -36,12 +38,9 @@ const { values } = parseArgs({
 
 /** Trials that give cells of a client's column. */
 const TRIALS = {
-  ...{ writes: tryWrites, own: tryOwn, kill: tryKill },
-  ...{ ends: tryEnds, plugin: tryPlugin },
+  ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
+  ...{ kill: tryKill, ends: tryEnds, shared: tryShared, plugin: tryPlugin },
 }
-/** For these the rounds of resuming are kept. */
-const RESUMING = new Set(['claude', 'codex'])
-
 const isWanted = (trial: string) => values.only === undefined || values.only.includes(trial)
 const faults: string[] = []
 
@@ -84,19 +83,12 @@ async function tryTogether(bench: Bench, clients: Client[]): Promise<void> {
     }
   }
   const rounds = Number(values.rounds)
-  const resuming = clients.filter(({ kind }) => RESUMING.has(kind))
-  for (const client of isWanted('resume') ? resuming : []) {
-    // Clients resume the newest conversation: another agent of the same kind would be resumed.
-    const other = resuming.find((each) => each !== client)
-    if (!other) {
-      console.log(`resume ${client.kind}: left out, it takes two of ${[...RESUMING].join(', ')}`)
-      continue
-    }
-    const lost = await attempt(`resume ${client.kind}`, () =>
-      tryResume(bench, client, other, rounds),
-    )
+  const named = isWanted('resume') ? clients.filter((each) => each.named) : []
+  for (const [client, other] of named.flatMap((a) => named.map((b) => [a, b] as const))) {
+    const between = `${client.kind}/${other.kind}`
+    const lost = await attempt(`resume ${between}`, () => tryResume(bench, client, other, rounds))
     if (lost === undefined || values.dry) continue
-    writeResults(({ resumes }) => void (resumes[client.kind] = { rounds, lost }))
+    writeResults(({ resumes }) => void (resumes[between] = { rounds, lost }))
   }
 }
 

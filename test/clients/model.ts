@@ -95,7 +95,7 @@ export class ScriptedModel {
 }
 
 /** What Codex says on a terminal to a model that answers before it is ready: ask again. */
-const NOT_READY = /^No usable execution environment/
+const NOT_READY = /^(?:No usable execution environment|unsupported call)/
 
 /** The script that a conversation plays, by the last prompt that names one, and its next step. */
 function place(all: Said[]): { script: string | undefined; step: number; said: Said[] } {

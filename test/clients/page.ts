@@ -8,6 +8,7 @@ export interface Results {
   clients: Record<string, { name: string; version: string; cells: Cells }>
   /** By the client that has the file, then by the one that wants it. */
   pairs: Record<string, Record<string, string>>
+  /** By the kind that resumes and the one that has written since: `claude/codex`. */
   resumes: Record<string, { rounds: number; lost: number }>
 }
 
@@ -56,7 +57,8 @@ export function tables({ clients, pairs, resumes }: Results): string {
   })
   const nameOf = (kind: string) => clients[kind]?.name ?? kind
   const resumed = Object.entries(resumes).map(
-    ([kind, { rounds, lost }]) => `${nameOf(kind)}: ${lost} lost in ${rounds} rounds`,
+    ([between, { rounds, lost }]) =>
+      `${between.split('/').map(nameOf).join(' after ')}: ${lost} lost in ${rounds} rounds`,
   )
   return `${seen}
 

@@ -40,7 +40,11 @@ const claude: Client = {
   },
   once: (prompt) => ['-p', prompt, CLAUDE_FREE],
   usual: (prompt) => ['-p', prompt, '--permission-mode', 'acceptEdits'],
-  resume: (prompt) => ['-p', prompt, '--continue', CLAUDE_FREE],
+  named: {
+    begin: (prompt, id) => ['-p', prompt, '--session-id', id, CLAUDE_FREE],
+    idIn: () => undefined,
+    resume: (prompt, id) => ['-p', prompt, '--resume', id, CLAUDE_FREE],
+  },
   typed: (prompt) => [prompt, CLAUDE_FREE],
   plug: (folder) =>
     `claude plugin marketplace add ${folder} && claude plugin install leasehold@leasehold`,
@@ -104,8 +108,17 @@ trust_level = "trusted"
   },
   once: (prompt) => ['exec', ...CODEX_FREE, prompt],
   usual: (prompt) => ['exec', '--sandbox', 'workspace-write', CODEX_TRUST, prompt],
-  resume: (prompt) => ['exec', 'resume', '--last', ...CODEX_FREE, prompt],
+  named: {
+    begin: (prompt) => ['exec', ...CODEX_FREE, prompt],
+    idIn: (printed) => /^session id: (\S+)/m.exec(printed)?.[1],
+    resume: (prompt, id) => ['exec', 'resume', id, ...CODEX_FREE, prompt],
+  },
   typed: (prompt) => [...CODEX_FREE, prompt],
+  shared: {
+    serve: [CODEX_TRUST, 'app-server', '--listen', 'ws://127.0.0.1:0'],
+    addressIn: (printed) => /listening on: (\S+)/.exec(printed)?.[1],
+    join: (address, prompt) => [...CODEX_FREE, '--remote', address, prompt],
+  },
   plug: (folder) =>
     `codex plugin marketplace add ${folder} && codex plugin add leasehold@leasehold`,
   words: () => ({
@@ -146,9 +159,6 @@ const gemini: Client = {
   },
   once: (prompt) => [...GEMINI_MODEL, '--approval-mode', 'yolo', '-p', prompt],
   usual: (prompt) => [...GEMINI_MODEL, '--approval-mode', 'auto_edit', '-p', prompt],
-  resume: (prompt) => [
-    ...[...GEMINI_MODEL, '--approval-mode', 'yolo', '--resume', 'latest', '-p', prompt],
-  ],
   typed: (prompt) => [...GEMINI_MODEL, '--approval-mode', 'yolo', '-i', prompt],
   plug: (folder) => `yes | gemini extensions install ${folder}/plugins/gemini --consent`,
   words: ({ repo }) => ({
@@ -202,7 +212,6 @@ const opencode: Client = {
   },
   once: (prompt) => ['run', prompt],
   usual: (prompt) => ['run', prompt],
-  resume: (prompt) => ['run', '--continue', prompt],
   typed: (prompt) => ['--prompt', prompt],
   escapes: 2,
   words: ({ repo }) => ({
@@ -240,8 +249,8 @@ const copilot: Client = {
   },
   once: (prompt) => ['-p', prompt, ...COPILOT_FREE],
   usual: (prompt) => ['-p', prompt, '--allow-tool', 'write', '--no-auto-update'],
-  resume: (prompt) => ['-p', prompt, '--continue', ...COPILOT_FREE],
   typed: (prompt) => ['-i', prompt, ...COPILOT_FREE],
+  escapes: 2,
   words: ({ repo }) => ({
     read: (path) => ({ tool: 'view', input: { path: join(repo, path) } }),
     edit: (path, old_str, new_str) => ({

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Client } from './client.ts'
 import { filesNamed } from './scene.ts'
@@ -33,6 +34,7 @@ export async function tryPairs(
       await world.play(second, name, [...stepsOf(calls), { text: 'Done.' }])
       const isRead = [1, 2].every((at) => REASON.test(world.model.result(name, at) ?? ''))
       const isSame = world.read('a.txt') === theirs
+      if (running.isOver) throw new Error(`the first one ended before ${second.kind} was done`)
       found[second.kind] = isSame ? (isRead ? 'refused' : 'not done, no reason') : 'not seen'
       world.write('a.txt', theirs)
     }
@@ -49,27 +51,26 @@ export async function tryResume(
   other: Client,
   rounds: number,
 ): Promise<number> {
-  const root = join(folder, `resume-${client.kind}`)
-  const all = [client, other]
-  const world = await World.make(root, bin, all, filesNamed('a'))
+  const root = join(folder, `resume-${client.kind}-${other.kind}`)
+  const world = await World.make(root, bin, [...new Set([client, other])], filesNamed('a'))
+  const { begin, idIn, resume } = client.named!
+  let id: string = randomUUID()
   let lost = 0
   try {
     const words = client.words(world)
     const others = other.words(world)
     for (let round = 0; round < rounds; round += 1) {
+      const goOn = (prompt: string) => (round === 0 ? begin : resume)(prompt, id)
       const text = (more: string) => `of A, round ${round}\n${more}`
       const [mine, both] = [text('last\n'), text(`of B, round ${round}\n`)]
-      await world.play(
-        client,
-        `write${round}`,
-        stepsOf([
-          words.read('a.txt'),
-          words.write('a.txt', 'A\n'),
-          words.read('a.txt'),
-          words.write('a.txt', mine),
-        ]),
-        round === 0 ? client.once : client.resume,
-      )
+      const calls = [
+        words.read('a.txt'),
+        words.write('a.txt', 'A\n'),
+        words.read('a.txt'),
+        words.write('a.txt', mine),
+      ]
+      const printed = await world.play(client, `write${round}`, stepsOf(calls), goOn)
+      if (round === 0) id = idIn(printed) ?? id
       await world.play(
         other,
         `other${round}`,
@@ -77,12 +78,10 @@ export async function tryResume(
       )
       if (world.read('a.txt') !== both)
         throw new Error(`round ${round}: B did not edit: ${world.read('a.txt')}`)
-      await world.play(
-        client,
-        `again${round}`,
-        stepsOf([words.write('a.txt', `${mine}more\n`)]),
-        client.resume,
-      )
+      const again = stepsOf([words.write('a.txt', `${mine}more\n`)])
+      await world.play(client, `again${round}`, again, (prompt) => resume(prompt, id))
+      if (world.model.result(`again${round}`, 0) === undefined)
+        throw new Error(`round ${round}: A was not resumed`)
       if (world.read('a.txt') !== both) lost += 1
     }
     return lost

@@ -16,6 +16,9 @@ export const COLUMNS = {
   shell: 'shell',
   commit: 'commit',
   subagent: 'subagent',
+  script: 'script that writes',
+  between: 'change between two calls',
+  asked: 'word of another agent',
   turn: "turn's end",
   esc: 'Esc',
   error: 'API error',
@@ -25,6 +28,7 @@ export const COLUMNS = {
   mcp: 'MCP tool',
   own_shell: 'own, by shell',
   own_mcp: 'own, by MCP',
+  shared: 'two on one server',
   plugin: 'as a plugin',
 } as const
 export type Column = keyof typeof COLUMNS
@@ -142,7 +146,7 @@ export async function tryOwn({ folder, bin }: Bench, client: Client, cells: Cell
   }
 }
 
-const freed = (seconds: number | undefined) =>
+export const freed = (seconds: number | undefined) =>
   seconds === undefined ? 'not freed in 20 s' : `freed in ${Math.max(seconds, 0.1).toFixed(1)} s`
 
 /** The client has our hooks, tools and skill by a plugin, and `init` wrote none. */
@@ -192,7 +196,7 @@ export async function tryKill({ folder, bin }: Bench, client: Client, cells: Cel
 }
 
 /** Presses Enter until the model is asked: a screen may not be ready to read at once. */
-async function enter({ model }: World, running: Running, script: string): Promise<void> {
+export async function enter({ model }: World, running: Running, script: string): Promise<void> {
   const isAsked = () => model.asked.some((each) => each.script === script)
   for (let tries = 0; tries < 20 && !isAsked(); tries += 1) {
     await until('the prompt is sent', isAsked, 1500).catch(() => running.type('\r'))
@@ -203,7 +207,7 @@ async function enter({ model }: World, running: Running, script: string): Promis
 async function escape(running: Running, times = 1): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     running.type('\u001B')
-    await until('', () => false, 500).catch(() => undefined)
+    await until('', () => false, 100).catch(() => undefined)
   }
 }
 

@@ -7,7 +7,7 @@ import { Gate, ScriptedModel, type Step } from './model.ts'
 import type { Client } from './client.ts'
 
 /** No client may take longer; a trial that waits this long has failed. */
-const CLIENT_SECONDS = 300
+const CLIENT_SECONDS = 900
 const PATIENCE_MS = 120_000
 
 /** Looks until there is something, and fails with `what` was waited for. */

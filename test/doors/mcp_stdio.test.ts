@@ -63,6 +63,17 @@ describe('leasehold mcp', () => {
     )
   })
 
+  test('does not hold a fence against an agent that gave its task back by the shell', async () => {
+    const place = sandbox()
+    const agent = await overStdio(place, { flags: ['--agent', 'ada'] })
+    const { id } = await agent.ok('create_task', { title: 'Mixed doors' })
+    const { lease } = await agent.ok('claim_task', { task_id: id })
+    const fence = String(lease.fence)
+    await place.ok(['task', 'status', id, 'review', '--fence', fence, '--agent', 'ada'])
+    await agent.ok('update_task_status', { task_id: id, status: 'done' })
+    expect(await place.ok(['task', 'show', id])).toMatchObject({ status: 'done' })
+  })
+
   test('sends the fence that it remembers, and is told when that is stale', async () => {
     const place = sandbox()
     const agent = await overStdio(place, { flags: ['--agent', 'ada'] })

@@ -1,9 +1,11 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { TrustWatch } from '../../src/daemon/dispatch/trust.ts'
 import { codexTrust, isEverTrusted } from '../../src/machine/codex_trust.ts'
 import { PRESETS } from '../../src/daemon/config/presets.ts'
+import { openStore, placeOf } from '../../src/stores/open.ts'
+import { servingPlace, startDaemon } from '../doors/serving.ts'
 import { until, sandbox, type Sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
@@ -65,16 +67,28 @@ describe('hooks that Codex does not run', () => {
     expect(await repo.place.cli(['init', '--check'], look)).toMatchObject({ code: 0 })
   })
 
-  test('are told by the dispatcher that starts it there, once', async () => {
-    const place = sandbox()
+  test('are told by the dispatcher that starts it there, once, and as an alert', async () => {
+    const place = servingPlace()
+    const daemon = await startDaemon(place)
+    const store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, '/'))
+    onTestFinished(() => store.close())
     const said: string[] = []
-    const env = withCodex(place, RECORDED.untrusted)
-    const watch = new TrustWatch(env, (sentence) => said.push(sentence))
-    watch.look(PRESETS.get('claude')!, place.home)
-    watch.look(PRESETS.get('codex')!, place.home)
-    watch.look(PRESETS.get('codex')!, place.home)
-    await until('it is said', () => said.length > 0)
-    expect(said).toEqual([expect.stringContaining(`in ${place.home}: Codex runs no hook`)])
+    const watch = (hooks: object[]) =>
+      new TrustWatch(store, withCodex(place, hooks), (sentence) => said.push(sentence))
+    const alerts = async () =>
+      (await daemon.ok('alert.list')).items.map((each: { rule: string; message: string }) => each)
+    const first = watch(RECORDED.untrusted)
+    first.look(PRESETS.get('claude')!, place.home)
+    first.look(PRESETS.get('codex')!, place.home)
+    first.look(PRESETS.get('codex')!, place.home)
+    const told = `in ${place.home}: Codex runs no hook`
+    await until('there is an alert', async () => (await alerts()).length > 0)
+    expect(said).toEqual([expect.stringContaining(told)])
+    expect(await alerts()).toMatchObject([
+      { rule: 'hooks_untrusted', subject: place.home, message: expect.stringContaining(told) },
+    ])
+    watch(RECORDED.trusted).look(PRESETS.get('codex')!, place.home)
+    await until('the alert is over', async () => (await alerts()).length === 0)
   })
 
   test('are told to the agent itself by our MCP server, from what Codex has written down', () => {

@@ -12,6 +12,19 @@ describe('leasehold init and the agents that it finds', () => {
     expect(said.out).toContain('Not guarded: Goose (.goosehints).')
   })
 
+  test('permits Gemini CLI our commands but `run`, and takes that back', async () => {
+    const repo = new Checkout(sandbox())
+    const before = { tools: { allowed: ['run_shell_command(npm test)'] } }
+    repo.write('.gemini/settings.json', JSON.stringify(before))
+    await repo.init(['--yes', '--agent', 'gemini'])
+    const { allowed } = JSON.parse(repo.read('.gemini/settings.json')).tools
+    expect(allowed[0]).toBe('run_shell_command(npm test)')
+    expect(allowed).toContain('run_shell_command(leasehold reserve)')
+    expect(allowed.join()).not.toContain('leasehold run')
+    await repo.init(['--undo', '--yes'])
+    expect(JSON.parse(repo.read('.gemini/settings.json'))).toEqual(before)
+  })
+
   test('leaves a script of Cline that somebody else wrote', async () => {
     const repo = new Checkout(sandbox())
     const hooks = join(repo.root, '.clinerules/hooks')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../src/core/event.ts'
 import {
+  AgentProcess,
   expectDenied,
   expectSilent,
   heard,
@@ -58,6 +59,20 @@ describe('a write that got past the hooks', () => {
     expect(await a.after()).toBe('')
   })
 
+  test('of many files is told in few words, to both', async () => {
+    const { a, b, path } = await scene()
+    const names = Array.from({ length: 30 }, (_, i) => `n${i}.ts`)
+    for (const name of names) writeFileSync(path(name), 'x\n')
+    expect(await a.leasehold(`reserve add ${names.join(' ')}`)).toMatchObject({ code: 0 })
+    for (const name of names) writeFileSync(path(name), 'formatted\n')
+    const said = await b.after()
+    expect(said).toMatch(/n\d+\.ts and 27 more, reserved by claude:aaaaaaaa until .* were changed/)
+    expect(said).toContain('leasehold reserve guard PATH… --restore')
+    expect(said.length).toBeLessThan(400)
+    expect(await a.after()).toMatch(/^Leasehold: .* and 27 more were changed while claude:bbbbbbbb/)
+    expect(await a.after()).toBe('')
+  })
+
   test('is noticed at a commit, where no tool was called since', async () => {
     const { b, path, git } = await scene()
     writeFileSync(path('a.ts'), 'lost\n')
@@ -90,6 +105,30 @@ describe('a write that got past the hooks', () => {
     expect(await b.after()).toBe('')
     expectSilent(await b.edit('a.ts'))
     expect(await b.after('Edit')).toBe('')
+  })
+
+  /** After a shell command, as `npm run clients` has seen them; Cline by its documentation. */
+  const AFTERWARDS: Record<string, (repo: string) => [event: string, input: object]> = {
+    codex: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'Bash', tool_input: {} }],
+    gemini: (cwd) => {
+      const tool = { tool_name: 'run_shell_command', tool_input: { command: 'sh make.sh' } }
+      return ['after-tool', { session_id: 'x', cwd, hook_event_name: 'AfterTool', ...tool }]
+    },
+    opencode: (cwd) => {
+      const call = { session_id: 'x', call_id: 'y', tool: 'bash', args: { command: 'sh make.sh' } }
+      return ['tool.execute.after', { cwd, ...call }]
+    },
+    copilot: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'bash' }],
+    cline: (cwd) => ['PostToolUse', { taskId: 'x', workspaceRoots: [cwd], postToolUse: {} }],
+  }
+
+  test.each(Object.entries(AFTERWARDS))('is told to an agent of %s too', async (kind, input) => {
+    const { place, repo, path } = await scene()
+    const agent = new AgentProcess(place, repo)
+    writeFileSync(path('a.ts'), 'lost\n')
+    const said = await agent.hook(kind, ...input(repo))
+    expect(said.out).toContain('a.ts, reserved by claude:aaaaaaaa until')
+    expect((await agent.hook(kind, ...input(repo))).out).not.toContain('a.ts')
   })
 
   test('goes by unnoticed with the planted bug, which the first test would catch', async () => {
@@ -199,6 +238,10 @@ describe('a tool that is not Claude Code’s', () => {
       ['run_in_terminal', { command: 'rm a.ts' }],
       ['PowerShell', { command: 'Remove-Item a.ts' }],
       ['mcp__files__write_file', { path: file, content: 'x' }],
+      ['mcp__files__move_file', { source: 'a.ts', destination: 'd.ts' }],
+      ['mcp_files_move_file', { source: 'd.ts', destination: file }],
+      ['files-copy_file', { from: 'd.ts', to: 'a.ts' }],
+      ['mcp__shell__execute_command', { command: 'rm a.ts' }],
       ['write_stdin', { session_id: 1, chars: 'rm a.ts\n' }],
     ] as const) {
       expect(expectDenied(await b.before(tool, input)), tool).toContain('a.ts is reserved by')
@@ -215,6 +258,14 @@ describe('a tool that is not Claude Code’s', () => {
     const warned = heard(await a.before('replaceSymbolBody', { symbol: 'x' }))
     expect(warned).toMatch(/does not know the tool replaceSymbolBody, and nobody can say/)
     const strict = repository({ hooks: { mode: 'strict' } })
+    // Of ours, whatever a client calls them, and of servers that are about something else.
+    for (const tool of [
+      ...['mcp__leasehold__memory_delete', 'mcp_leasehold_memory_delete'],
+      ...['leasehold_memory_delete', 'leasehold-memory_delete', 'mcp__github__create_issue'],
+      ...['mcp_github_create_issue', 'github_create_issue', 'github-create_issue'],
+    ]) {
+      expectSilent(await strict.a.before(tool, { key: 'x' }))
+    }
     expect(expectDenied(await strict.a.before('replaceSymbolBody', { symbol: 'x' }))).toContain(
       'does not know the tool replaceSymbolBody',
     )

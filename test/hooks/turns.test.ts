@@ -1,4 +1,5 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isTurnOver } from '../../src/hooks/turns.ts'
 import { temporaryFolder } from '../support/helpers.ts'
@@ -15,6 +16,7 @@ const recorded = (client: string): Recorded =>
 const CLIENTS = [
   ['claude', 'claude-code-2.1.325'],
   ['codex', 'codex-0.166.0'],
+  ['copilot', 'copilot-1.0.102'],
 ] as const
 
 const lines = (records: object[] = []) =>
@@ -40,14 +42,18 @@ describe.each(CLIENTS)('a turn of %s that ends without a hook', (kind, client) =
   test('gives back what edits have reserved, and keeps what was asked for', async () => {
     const { place, repo } = repository()
     const agent = new AgentProcess(place, repo)
-    const transcript_path = place.path('transcript.jsonl')
+    const session_id = 'aaaaaaaa-1111-4222-8333-444444444444'
+    const own = join(place.home, '.copilot/session-state', session_id)
+    mkdirSync(own, { recursive: true })
+    const isNamed = kind !== 'copilot'
+    const transcript_path = isNamed ? place.path('transcript.jsonl') : join(own, 'events.jsonl')
     writeFileSync(transcript_path, lines(running))
-    const said = { session_id: 'aaaaaaaa-1111-4222-8333-444444444444', cwd: repo, transcript_path }
+    const said = { session_id, cwd: repo, ...(isNamed && { transcript_path }) }
     const patch = '*** Begin Patch\n*** Update File: a.ts\n@@\n-a\n+b\n*** End Patch\n'
     const edit =
-      kind === 'claude'
-        ? { tool_name: 'Edit', tool_input: { file_path: `${repo}/a.ts` } }
-        : { tool_name: 'apply_patch', tool_input: { command: patch } }
+      kind === 'codex'
+        ? { tool_name: 'apply_patch', tool_input: { command: patch } }
+        : { tool_name: 'Edit', tool_input: { file_path: `${repo}/a.ts` } }
     expect(await agent.hook(kind, 'pre-tool-use', { ...said, ...edit })).toMatchObject({ code: 0 })
     await agent.leasehold('reserve add b.ts')
     // Its MCP server, which is there as long as the conversation.

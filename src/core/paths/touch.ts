@@ -18,7 +18,7 @@ import { argument, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { heldPath, ownOf, reservePaths } from './reservation.ts'
 import { sayWaiting, takeWaiting } from './waiting.ts'
-import type { Lease } from '../rows.ts'
+import type { ForHolder, Lease } from '../rows.ts'
 import { standing } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
@@ -139,18 +139,18 @@ function notReserved(path: string): Refusal {
  */
 function renewAll(view: View, ask: Touch, asker: Caller): Pick<Touched, 'renewed' | 'words'> {
   let renewed = 0
-  const words: string[] = []
+  const waiting: ForHolder[] = []
   for (const agent of [asker.agent, ...parentsOf(asker.agent)]) {
     for (const lease of [...view.scan('leases_held_by', agent)]) {
       if (!isOwn(lease, { ...asker, agent }) || standing(view, lease) !== 'live') continue
       renewed += isReservation(lease) && agent === asker.agent ? 1 : 0
       renew(view, lease, isReservation(lease) ? Math.max(ask.ttl_ms, ask.keep_ms ?? 0) : 0)
       if (ask.hears && isReservation(lease) && agent === asker.agent) {
-        words.push(...takeWaiting(view, lease).map(sayWaiting))
+        waiting.push(...takeWaiting(view, lease))
       }
     }
   }
-  return { renewed, words }
+  return { renewed, words: sayWaiting(waiting) }
 }
 
 /** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */

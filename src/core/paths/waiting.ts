@@ -1,4 +1,4 @@
-import { word } from '../quote.ts'
+import { listed, word } from '../quote.ts'
 import type { ForHolder } from '../rows.ts'
 import type { View } from '../view.ts'
 import type { Reservation } from './overlap.ts'
@@ -27,9 +27,17 @@ export function takeWaiting(view: View, { name }: Reservation): ForHolder[] {
   return waiting
 }
 
-/** As the holder reads it: what another wrote stands in quotes. */
-export function sayWaiting({ by, path, reason }: ForHolder): string {
-  const what = word(path)
-  if (reason === null) return `${what} was changed while ${word(by)} worked, not by you`
-  return `${word(by)} asks for ${what}: ${JSON.stringify(reason)} (their words)`
+/** As the holder reads it: what another wrote stands in quotes; changes by one are one sentence. */
+export function sayWaiting(waiting: readonly ForHolder[]): string[] {
+  const changed = new Map<string, string[]>()
+  const asked: string[] = []
+  for (const { by, path, reason } of waiting) {
+    if (reason === null) changed.set(by, [...(changed.get(by) ?? []), word(path)])
+    else asked.push(`${word(by)} asks for ${word(path)}: ${JSON.stringify(reason)} (their words)`)
+  }
+  const said = [...changed].map(([by, paths]) => {
+    const were = paths.length === 1 ? 'was' : 'were'
+    return `${listed(paths)} ${were} changed while ${word(by)} worked, not by you`
+  })
+  return [...said, ...asked]
 }

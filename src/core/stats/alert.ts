@@ -62,6 +62,7 @@ const asRaised = (_view: View, { message, subject }: Alert): Said => ({
 
 /** What an alert says when it is looked at, by its rule; undefined: it is over. */
 const SAYS: Record<string, (view: View, alert: Alert) => Said> = {
+  hooks_untrusted: (_, { message }) => ({ message, about: [] }),
   lock_expired: (view, { subject, message }) =>
     holdingLease(view, subject) ? undefined : { message, about: about('lock', [subject]) },
   agent_lost: (view, { subject, message }) => {

@@ -107,14 +107,6 @@ export function lasted(ms: number): string {
   return seconds < 7200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`
 }
 
-/** `a`, `a and b`, `a, b and 3 more`. */
-export function listed(names: readonly string[], shown = 3): string {
-  if (names.length <= 1) return names.join('')
-  const rest = names.length - shown
-  const first = names.slice(0, rest > 0 ? shown : -1)
-  return `${first.join(', ')} and ${rest > 0 ? `${rest} more` : names.at(-1)!}`
-}
-
 /** The first rows of a scan, and whether there were more. */
 export function firstRows<Row>(rows: Iterable<Row>, max: number): { rows: Row[]; more: boolean } {
   const found: Row[] = []

@@ -3,19 +3,10 @@ import { busyWith } from '../queue/share.ts'
 import { taskOf } from '../locks/lease.ts'
 import { whoHolds } from '../tasks/explain.ts'
 import { busyLease, holdingLease, nodeOfLease } from '../locks/standing.ts'
-import { argument, word } from '../quote.ts'
+import { argument, listed, word } from '../quote.ts'
 import type { Lease, Ticket } from '../rows.ts'
 import type { View } from '../view.ts'
-import {
-  about,
-  type Cause,
-  causeOf,
-  firstRows,
-  lasted,
-  listed,
-  many,
-  type Remedy,
-} from './cause.ts'
+import { about, type Cause, causeOf, firstRows, lasted, many, type Remedy } from './cause.ts'
 
 /** Waiters that are looked at, those who have waited longest first. */
 const TICKETS_MAX = 1_000

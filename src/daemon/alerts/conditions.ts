@@ -1,5 +1,6 @@
 import type { Condition } from '../../core/stats/alert.ts'
 import { type Event, factsOf } from '../../core/event.ts'
+import { TRUST_NEXT, UNTRUSTED } from '../../machine/codex_trust.ts'
 import { headerText } from '../../reach/header_text.ts'
 import type { Config } from '../config/config.ts'
 
@@ -10,6 +11,9 @@ type Rules = Pick<
 
 /** Locks of our own programs: the next program takes them, and nobody has to know. */
 const OWN = /^leasehold:/
+
+/** Codex is asked when it is started; where it is not started any more, nobody has to know. */
+const UNTRUSTED_MS = 24 * 3600_000
 
 export interface Seen {
   raised: Condition[]
@@ -22,6 +26,7 @@ const lockKey = (lock: string) => `lock_expired:${named(lock)}`
 const agentKey = (agent: string) => `agent_lost:${named(agent)}`
 const deadlockKey = (agent: string) => `deadlock:${named(agent)}`
 export const waitKey = (ticket: string) => `long_wait:${named(ticket)}`
+export const untrustedKey = (folder: string) => `hooks_untrusted:${named(folder)}`
 export const QUEUE_KEY = 'queue_age'
 
 /** What events say: a lock expired, an agent was lost or in a deadlock, or either is back. */
@@ -44,6 +49,13 @@ export function conditionsIn(events: Event[], rules: Rules): Seen {
       if (rules.deadlock) {
         seen.raised.push({ key, rule: 'deadlock', subject: agent, message, quiet_ms })
       }
+    } else if (type === 'hook.untrusted') {
+      const { folder: subject } = data
+      const message = `in ${subject}: ${UNTRUSTED}. ${TRUST_NEXT}`
+      const key = untrustedKey(subject)
+      seen.raised.push({ key, rule: 'hooks_untrusted', subject, message, quiet_ms: UNTRUSTED_MS })
+    } else if (type === 'hook.trusted') {
+      seen.cleared.push(untrustedKey(data.folder))
     } else if (type === 'lease.granted' || type === 'task.claimed') {
       seen.cleared.push(agentKey(agent), lockKey(lock ?? ''), deadlockKey(agent))
     }

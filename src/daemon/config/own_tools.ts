@@ -1,11 +1,14 @@
 /**
- * What an agent needs to work by the rules, in the words of Claude Code's permissions: our tools,
- * and the commands that AGENTS.md and the skill name. Not all of them: `leasehold run` starts any
- * program.
+ * The commands that an agent needs to work by the rules: those that AGENTS.md and the skill name.
+ * Not all that there are: `leasehold run` starts any program.
  */
-export const OWN_TOOLS = [
-  'mcp__leasehold',
-  ...['task', 'reserve', 'lock', 'agent list', 'memory get', 'memory put', 'memory search'].map(
-    (words) => `Bash(leasehold ${words}:*)`,
-  ),
-]
+const COMMANDS = [
+  ...['task', 'reserve', 'lock', 'agent list'],
+  ...['memory get', 'memory put', 'memory search'],
+].map((words) => `leasehold ${words}`)
+
+/** Our tools and these commands, in the words of Claude Code's permissions. */
+export const OWN_TOOLS = ['mcp__leasehold', ...COMMANDS.map((words) => `Bash(${words}:*)`)]
+
+/** In those of Gemini CLI, which is told of our server where the server is named. */
+export const GEMINI_TOOLS = COMMANDS.map((words) => `run_shell_command(${words})`)

@@ -80,7 +80,7 @@ export class Dispatcher {
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, role, duty, options.say)
     this.folder = folderOf(options.place)
-    this.trust = new TrustWatch(options.env, options.say)
+    this.trust = new TrustWatch(store, options.env, options.say)
     this.config = readConfig(this.folder, options.env)
     this.trees = new TreeCare(store, { ...options, config: () => this.config })
   }

@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
-import { codexTrust, TRUST_NEXT, UNTRUSTED } from '../../machine/codex_trust.ts'
+import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../machine/codex_trust.ts'
+import type { Store } from '../../stores/writer/store.ts'
+import { untrustedKey } from '../alerts/conditions.ts'
 import type { AgentConfig } from '../config/config.ts'
 
 /** How long an answer of Codex counts: to ask it takes a second of a processor. */
@@ -10,6 +12,7 @@ export class TrustWatch {
   private readonly looked = new Map<string, number>()
 
   constructor(
+    private readonly store: Store,
     private readonly env: NodeJS.ProcessEnv,
     private readonly say: (sentence: string) => void,
   ) {}
@@ -20,8 +23,20 @@ export class TrustWatch {
     const now_ms = performance.now()
     if (basename(command[0] ?? '') !== 'codex' || now_ms - last_ms < LOOK_AGAIN_MS) return
     this.looked.set(cwd, now_ms)
-    void codexTrust(cwd, this.env).then((trust) => {
-      if (trust === 'untrusted') this.say(`in ${cwd}: ${UNTRUSTED}. ${TRUST_NEXT}`)
+    codexTrust(cwd, this.env)
+      .then((trust) => this.tell(cwd, trust))
+      // A store in trouble: the next look tells it.
+      .catch(() => this.looked.delete(cwd))
+  }
+
+  /** In the log, and as an event that becomes an alert, or ends one. */
+  private async tell(folder: string, trust: CodexTrust): Promise<void> {
+    if (trust === 'unknown') return
+    if (trust === 'untrusted') this.say(`in ${folder}: ${UNTRUSTED}. ${TRUST_NEXT}`)
+    await this.store.write((view) => {
+      if (trust === 'trusted' && !view.get('alert', untrustedKey(folder))) return
+      const what = { agent: 'leasehold', lock: null, task: null, data: { folder } }
+      view.record({ type: trust === 'trusted' ? 'hook.trusted' : 'hook.untrusted', ...what })
     })
   }
 }

@@ -1,5 +1,6 @@
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { admits, type Caller, sameProcess } from '../../core/caller.ts'
+import { isRefusal } from '../../core/refusal.ts'
 import { agentId } from '../../operations/fields.ts'
 import { lockIn } from '../../operations/grants.ts'
 import type { ShownLease } from '../../operations/locks.ts'
@@ -74,6 +75,10 @@ export async function serveMcp(reach: Reach, version: string, choice: ToolChoice
     const end = fences.begin(caller.agent)
     const answer = reach
       .call(operation, asked, { caller, signal })
+      .catch((error: unknown) => {
+        if (input['fence'] !== undefined || !isGivenBack(error)) throw error
+        return reach.call(operation, { ...asked, fence: undefined }, { caller, signal })
+      })
       .then((result) => {
         fences.learn(caller.agent, operation, asked, result)
         keepReserved(operation.name, result, reach.place)
@@ -126,6 +131,10 @@ function askedIn(meta: CallMeta): CallSource {
 function agentIn(named: unknown): string {
   return parseInput({ agent: agentId }, { agent: named }).agent
 }
+
+/** Through another door, by the agent itself: what it asks now is not under that lease. */
+const isGivenBack = (error: unknown) =>
+  isRefusal(error, 'lease_expired') && error.details['reason'] === 'released'
 
 /** Fills in what a model need not know: the process that holds, and the fence it was given. */
 function filled(

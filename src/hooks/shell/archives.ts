@@ -48,6 +48,15 @@ export const ARCHIVERS: Record<string, Writer> = {
   unxz: press('.xz', true),
   zstd: press('.zst'),
   unzstd: press('.zst', true),
+  brotli: press('.br'),
+  lzip: press('.lz'),
+  lzop: press('.lzo'),
+  // Its second word is the file that it makes.
+  lz4: (call, effects) => {
+    const { operands } = readOptions(call.args)
+    if (operands.length < 2) press('.lz4')(call, effects)
+    else addWrites(effects, call.place, operands.slice(1, 2))
+  },
 }
 
 /**

@@ -43,6 +43,15 @@ const WRAPPERS: Record<string, { valued: string; long?: string; operands?: numbe
   runuser: { valued: 'ugG', long: 'user group supp-group' },
   npx: { valued: 'pc', long: 'package call' },
   bunx: { valued: '' },
+  caffeinate: { valued: 'tw' },
+  unshare: { valued: 'SGRwl', long: 'root wd setuid setgid' },
+  script: { valued: 'cEImoOTBt' },
+}
+
+/** Programs that run another by one of these words: `pnpm exec prettier`, `uv run black`. */
+const RUNNERS: Record<string, string> = {
+  ...{ npm: 'exec x', pnpm: 'exec dlx', yarn: 'exec dlx', bun: 'x' },
+  ...{ uv: 'run', poetry: 'run', pipenv: 'run', bundle: 'exec' },
 }
 
 const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash'])
@@ -53,13 +62,14 @@ const WRAPPED_MAX = 10
 export function perform(call: Invocation, effects: Effects, runScript: RunScript): void {
   let { name, args, place } = call
   for (let i = 0; i < WRAPPED_MAX; i += 1) {
-    const wrapper = WRAPPERS[basename(name)]
+    const runs = RUNNERS[basename(name)]?.split(' ').includes(args[0]?.text ?? '')
+    const wrapper = runs ? { valued: '' } : WRAPPERS[basename(name)]
     if (!wrapper) break
     const script = scriptIn(basename(name), args)
     if (script !== undefined) return runScript(script, place)
     const to = valueAfter(FOLDER_FLAGS[basename(name)] ?? [], args)
     if (to) place = placeAt(place, to.text)
-    const rest = unwrap(args, wrapper)
+    const rest = unwrap(runs ? args.slice(1) : args, wrapper)
     // A name that only a run would tell.
     if (rest[0]?.text === undefined) return
     name = rest[0].text
@@ -71,7 +81,8 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
   else if (short === 'popd') call.place.cwd = undefined
   else if (SHELLS.has(short)) runShell(invocation, runScript)
   else if (short === 'eval') runText(args, place, runScript)
-  else if (short === 'trap' || short === 'watch') runText(firstOf(args), place, runScript)
+  else if (short === 'trap') runText(operandsOf(args).slice(0, 1), place, runScript)
+  else if (short === 'watch') runText(operandsOf(args), place, runScript)
   else if (short === 'git') runGit(invocation, effects)
   else if (short === 'find') runFind(invocation, effects, runScript)
   else if (/^(?:pwsh|powershell)(?:\.exe)?$/i.test(short)) {
@@ -92,8 +103,15 @@ function scriptIn(name: string, args: Argument[]): string | undefined {
   return flags && valueAfter(flags, args)?.text
 }
 
+/** The last of several short options in one word has the value: `su -lc`, `script -qc`. */
 const valueAfter = (flags: string[], args: Argument[]) =>
-  args[args.findIndex(({ text }) => flags.includes(text ?? '')) + 1 || args.length]
+  args[
+    args.findIndex(({ text = '' }) =>
+      flags.some((flag) => flag === text || flag === lastFlag(text)),
+    ) + 1 || args.length
+  ]
+
+const lastFlag = (text: string) => text.replace(/^-[A-Za-z]*(?=[A-Za-z]$)/, '-')
 
 const placeAt = (place: ShellPlace, to: string | undefined) => ({
   ...place,
@@ -109,6 +127,7 @@ const SCRIPTED: Record<string, string[]> = {
   runuser: ['-c', '--command'],
   flock: ['-c', '--command'],
   npx: ['-c', '--call'],
+  script: ['-c', '--command'],
 }
 
 /** The command behind `sudo -u x`, `env A=b`, `timeout 5`. */
@@ -124,11 +143,15 @@ function unwrap(args: Argument[], wrapper: (typeof WRAPPERS)[string]): Argument[
     if (/^[A-Za-z_]\w*=/.test(text)) continue
     if (!text.startsWith('-') || text === '-') break
     // `-u root`, `--user root`: the value is the next word; `-uroot` and `--user=root` carry it.
-    if (/^-[A-Za-z]$/.test(text) && valued.includes(text[1]!)) i += 1
+    if (/^-[A-Za-z]/.test(text) && takesNext(text, valued)) i += 1
     else if (text.startsWith('--') && long.split(' ').includes(text.slice(2))) i += 1
   }
   return args.slice(i + operands)
 }
+
+/** `-u root`, `-nu root`; in `-uroot` the value is there already. */
+const takesNext = (text: string, valued: string) =>
+  text.split('').findIndex((flag, at) => at > 0 && valued.includes(flag)) === text.length - 1
 
 function folderAfter({ args, place }: Invocation): string | undefined {
   const to = args.find(({ text }) => !/^-[LPe@n]?$/.test(text ?? '') || text === '-')
@@ -166,9 +189,9 @@ function runFind(call: Invocation, effects: Effects, runScript: RunScript): void
   }
 }
 
-/** Of `trap` the first word is the script; of `watch` all behind its options are. */
-const firstOf = (args: Argument[]) =>
-  readOptions(args, { valued: 'n', long: ['interval'] }).operands.slice(0, 1)
+/** Of `trap` the first is the script; of `watch` all are. */
+const operandsOf = (args: Argument[]) =>
+  readOptions(args, { valued: 'n', long: ['interval'] }).operands
 
 function runText(args: Argument[], place: ShellPlace, runScript: RunScript): void {
   const texts = args.map(({ text }) => text)

@@ -18,12 +18,14 @@ interface Kinds {
   long?: readonly string[]
   /** Short options that may have a value, always attached: `-i.bak`. */
   attached?: string
+  /** Short options that may have a number, always attached: `-0777`; others may follow. */
+  numbered?: string
 }
 
 /** Splits arguments as getopt does. After `--`, and after a lone `-`, there are no options. */
 export function readOptions(
   args: readonly Argument[],
-  { valued = '', long = [], attached = '' }: Kinds = {},
+  { valued = '', long = [], attached = '', numbered = '' }: Kinds = {},
 ): { options: Option[]; operands: Argument[]; afterDashes: Argument[] | undefined } {
   const options: Option[] = []
   const operands: Argument[] = []
@@ -38,7 +40,7 @@ export function readOptions(
       const [, flag, value] = /^--([^=]*)(?:=(.*))?$/s.exec(text)!
       const takes = value === undefined && long.includes(flag!)
       options.push({ flag: flag!, value: takes ? args[(i += 1)]?.text : value })
-    } else i += readShort(text, args[i + 1], { valued, attached }, options)
+    } else i += readShort(text, args[i + 1], { valued, attached, numbered }, options)
   }
   return { options, operands, afterDashes: undefined }
 }
@@ -47,7 +49,7 @@ export function readOptions(
 function readShort(
   text: string,
   next: Argument | undefined,
-  { valued, attached }: { valued: string; attached: string },
+  { valued, attached, numbered }: Required<Omit<Kinds, 'long'>>,
   options: Option[],
 ): number {
   for (let at = 1; at < text.length; at += 1) {
@@ -59,6 +61,7 @@ function readShort(
     }
     options.push({ flag, value: attached.includes(flag) ? rest : undefined })
     if (attached.includes(flag)) return 0
+    if (numbered.includes(flag)) at += /^(?:x[\da-f]+|\d*)/i.exec(rest)![0].length
   }
   return 0
 }

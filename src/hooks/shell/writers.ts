@@ -51,10 +51,9 @@ const FIXERS: Record<string, Writer> = Object.fromEntries(
     'clang-format': ['i'],
     yq: ['i', 'inplace'],
     autopep8: ['i', 'in-place'],
-    black: [],
-    isort: [],
-    rustfmt: [],
-    sd: [],
+    ...{ shfmt: ['w', 'write'], gofumpt: ['w'], stylelint: ['fix'], oxlint: ['fix'] },
+    ...{ rubocop: ['a', 'A', 'autocorrect', 'autocorrect-all'], ruff: ['fix'] },
+    ...{ black: [], isort: [], rustfmt: [], oxfmt: [], sd: [] },
   }).map(([name, flags]): [string, Writer] => [
     name,
     ({ args, place }, effects) => {
@@ -98,10 +97,22 @@ export const WRITERS: Record<string, Writer> = {
   sort: optionOf(['o', 'output'], 'oktST'),
   shuf: optionOf(['o', 'output'], 'oin'),
   iconv: optionOf(['o', 'output'], 'oft'),
-  gcc: optionOf(['o'], 'oIDLlxfWm'),
-  cc: optionOf(['o'], 'oIDLlxfWm'),
-  clang: optionOf(['o'], 'oIDLlxfWm'),
-  'g++': optionOf(['o'], 'oIDLlxfWm'),
+  ...Object.fromEntries(
+    ['gcc', 'cc', 'clang', 'g++', 'rustc', 'go'].map((name) => [
+      name,
+      optionOf(['o'], 'oIDLlxfWm'),
+    ]),
+  ),
+  pandoc: optionOf(['o', 'output'], 'ofrtMVHAB'),
+  gpg: optionOf(['o', 'output'], 'oru'),
+  xmllint: optionOf(['o', 'output'], 'o'),
+  openssl: ({ args, place }, effects) => {
+    addWrites(
+      effects,
+      place,
+      args.slice(args.findIndex(({ text }) => text === '-out') + 1 || Infinity).slice(0, 1),
+    )
+  },
   ed: operandsOf('p'),
   ex: operandsOf('cTtwS'),
   vi: operandsOf('cTtwSu', ['cmd']),
@@ -177,7 +188,11 @@ function download(call: Invocation, effects: Effects): void {
 
 /** `perl -pi -e script files`. */
 function writePerl({ args, place }: Invocation, effects: Effects): void {
-  const { options, operands } = readOptions(args, { valued: 'eEIMm', attached: 'i0l' })
+  const { options, operands } = readOptions(args, {
+    valued: 'eEIMm',
+    attached: 'i',
+    numbered: '0l',
+  })
   if (!has(options, 'i')) return
   addWrites(effects, place, has(options, 'e', 'E') ? operands : operands.slice(1))
 }

@@ -35,8 +35,8 @@ export function addMcp(root: Command, enter: Enter): void {
 
 /** For an agent of Codex, which no hook has told. */
 const UNGUARDED =
-  `${UNTRUSTED}, so nothing keeps you from writing what others have reserved. Reserve before you ` +
-  `edit (reserve_paths), and tell your user: in codex, type /hooks and trust those of leasehold. `
+  `${UNTRUSTED}: you would write over what others have reserved. Reserve before you edit ` +
+  `(reserve_paths), and tell your user: in codex, type /hooks and trust those of leasehold. `
 
 function noChoice(tools: string): Refusal {
   return new Refusal('invalid', `--tools is neither core nor all: ${tools}`, {

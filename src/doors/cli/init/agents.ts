@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { delimiter, join } from 'node:path'
 import { attempt } from '../../../core/attempt.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import { OWN_TOOLS } from '../../../daemon/config/own_tools.ts'
+import { GEMINI_TOOLS, OWN_TOOLS } from '../../../daemon/config/own_tools.ts'
 import { type AgentKind, KINDS as AGENTS } from '../../../machine/conversation.ts'
-import type { HookEntry, HookShape } from './hook_settings.ts'
+import type { AllowedTools, HookEntry, HookShape } from './hook_settings.ts'
 import type { ServerShape } from './servers.ts'
 
 export { type AgentKind, KINDS as AGENTS } from '../../../machine/conversation.ts'
@@ -26,8 +26,8 @@ interface AgentFacts {
   root: Record<string, unknown>
   /** The agent's events, each with ours, and which tools it is about. */
   events: { event: string; ours: string; matcher?: string; timeout?: number }[]
-  /** What it may use without asking a person. */
-  allow?: string[]
+  /** What it may use without asking a person, and where its settings say so. */
+  allow?: AllowedTools
 }
 
 /** A hook that takes longer than this is in nobody's interest; the agents' own limit is minutes. */
@@ -53,7 +53,8 @@ const eventsOf = (
 
 /** Gemini CLI counts in milliseconds. */
 const GEMINI_MS = TIMEOUT_SECONDS * 1000
-const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command'
+/** Tools of other servers may write; ours need no guard. */
+const GEMINI_WRITES = 'write_file|replace|edit|run_shell_command|^mcp_(?!leasehold_)'
 const kebab = (event: string) => event.replaceAll(/(?<!^)([A-Z])/g, '-$1').toLowerCase()
 
 /**
@@ -78,7 +79,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
     servers: [{ path: '.mcp.json', shape: 'mcpServers' }],
     root: {},
     events: eventsOf(CLAUDE_TOOLS, TIMEOUT_SECONDS, 'PostToolUseFailure', 'StopFailure'),
-    allow: OWN_TOOLS,
+    allow: { at: ['permissions', 'allow'], rules: OWN_TOOLS },
   },
   codex: {
     name: 'Codex',
@@ -131,6 +132,7 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
       { event: 'AfterAgent', ours: 'after-agent', timeout: GEMINI_MS },
       { event: 'SessionEnd', ours: 'session-end', timeout: GEMINI_MS },
     ],
+    allow: { at: ['tools', 'allowed'], rules: GEMINI_TOOLS },
   },
   opencode: {
     name: 'opencode',

@@ -24,8 +24,13 @@ interface HookSettings {
   /** Fields that the file must have beside its hooks. */
   root: Record<string, unknown>
   events: HookEntry[]
-  /** What the agent may use without asking a person, in the words of its `permissions.allow`. */
-  allow?: string[]
+  allow?: AllowedTools
+}
+
+/** What an agent may use without asking a person: a list in its settings, and what it says. */
+export interface AllowedTools {
+  at: [section: string, list: string]
+  rules: string[]
 }
 
 const OURS = /\bleasehold hook [a-z]+ [a-z_-]+/i
@@ -34,7 +39,7 @@ const isOurs = (handler: unknown) =>
 
 /** Hooks merged into an agent's settings; those of others stay where they are, in their order. */
 export function hookPart(settings: HookSettings): InitPart {
-  const { path, why, shape, root, events, allow = [] } = settings
+  const { path, why, shape, root, events, allow = NOTHING } = settings
   return textPart({
     path,
     why,
@@ -47,10 +52,10 @@ export function hookPart(settings: HookSettings): InitPart {
         if (!events.some(({ event }) => event === name)) takeEvent(json, name)
       }
       for (const event of events) putEvent(json, event, shape)
-      for (const rule of allow) {
-        const rules = rulesIn(json)
-        if (!rules) json.set(['permissions', 'allow'], [rule])
-        else if (!rules.includes(rule)) json.append(['permissions', 'allow'], rule)
+      for (const rule of allow.rules) {
+        const rules = rulesIn(json, allow)
+        if (!rules) json.set(allow.at, [rule])
+        else if (!rules.includes(rule)) json.append(allow.at, rule)
       }
       return json.toString()
     },
@@ -67,21 +72,25 @@ export function hookPart(settings: HookSettings): InitPart {
   })
 }
 
-function rulesIn(json: JsonText): unknown[] | undefined {
-  const list = json.object(['permissions'])?.['allow']
+const NOTHING: AllowedTools = { at: ['permissions', 'allow'], rules: [] }
+
+function rulesIn(json: JsonText, { at }: AllowedTools): unknown[] | undefined {
+  const list = json.object(at.slice(0, 1))?.[at[1]]
   if (list === undefined || Array.isArray(list)) return list
-  throw json.misfit(['permissions', 'allow'], 'a list')
+  throw json.misfit(at, 'a list')
 }
 
 /** Takes our rules out; a list, and an object around it, that held nothing else go too. */
-function takeRules(json: JsonText, allow: string[]): void {
-  const rules = rulesIn(json) ?? []
-  const ours = rules.flatMap((rule, i) => (allow.some((each) => each === rule) ? [i] : []))
+function takeRules(json: JsonText, allow: AllowedTools): void {
+  const rules = rulesIn(json, allow) ?? []
+  const ours = rules.flatMap((rule, i) => (allow.rules.some((each) => each === rule) ? [i] : []))
   if (ours.length === 0) return
-  for (const i of ours.toReversed()) json.remove(['permissions', 'allow', i])
+  const { at } = allow
+  for (const i of ours.toReversed()) json.remove([...at, i])
   if (ours.length < rules.length) return
-  json.remove(['permissions', 'allow'])
-  if (Object.keys(json.object(['permissions']) ?? {}).length === 0) json.remove(['permissions'])
+  json.remove(at)
+  const [section] = at
+  if (Object.keys(json.object([section]) ?? {}).length === 0) json.remove([section])
 }
 
 function putEvent(json: JsonText, wanted: HookEntry, shape: HookShape): void {

@@ -12,6 +12,8 @@ export const Leasehold = async ({ directory }) => {
   /** Who started a conversation, what it was told, and who it is to its commands. */
   const parents = new Map()
   const begun = new Map()
+  /** What there is to say of a call that is under way. */
+  const said = new Map()
 
   const ask = (event, input) =>
     new Promise((resolve) => {
@@ -56,13 +58,15 @@ export const Leasehold = async ({ directory }) => {
     },
     'tool.execute.before': async ({ tool, sessionID, callID }, { args }) => {
       const asked = { session_id: sessionID, call_id: callID, tool, args }
-      const { deny } = await ask('tool.execute.before', asked)
+      const { deny, context } = await ask('tool.execute.before', asked)
       if (deny) throw new Error(deny)
+      if (context) said.set(callID, context)
     },
     'tool.execute.after': async ({ tool, sessionID, callID, args }, output) => {
       const done = { session_id: sessionID, call_id: callID, tool, args }
       const { context } = await ask('tool.execute.after', done)
-      if (context) output.output += '\\n' + context
+      for (const text of [said.get(callID), context]) if (text) output.output += '\\n' + text
+      said.delete(callID)
     },
   }
 }

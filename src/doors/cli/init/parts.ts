@@ -60,14 +60,14 @@ function rulesPart({ root }: InitCheckout): InitPart {
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
-  const { name, settings, shape, servers, root: fields, allow = [] } = FACTS[agent]
+  const { name, settings, shape, servers, root: fields, allow } = FACTS[agent]
   const tools = `Leasehold as tools for ${name}${agent === 'codex' ? ', to be used unasked' : ''}`
   const server = serverFor(isDependency)
   const serving = servers.map((each) =>
     serverPart(join(root, each.path), tools, server, each.shape),
   )
   const path = join(root, settings)
-  const more = allow.length > 0 ? ', and may use our tools unasked' : ''
+  const more = allow ? ', and may use our tools unasked' : ''
   const why = `${name} asks before it edits${more}`
   if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
@@ -79,7 +79,7 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
     return [...serving, ...scripts]
   }
   if (shape === 'list') return [...serving, wholePart(path, why, listOf(fields, events))]
-  const hooks = hookPart({ path, why, shape, root: fields, events, allow })
+  const hooks = hookPart({ path, why, shape, root: fields, events, ...(allow && { allow }) })
   if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
   if (agent !== 'claude') return [...serving, hooks]
   const skill = join(root, '.claude/skills/leasehold/SKILL.md')
