@@ -154,13 +154,12 @@ async function expectNow(page: Page): Promise<void> {
   )
   await agrees('tiles', tilesOf(page), async () => {
     const { active, pending, paused } = await on.daemon.ok('queue.status')
-    const { series } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
-    const ended = series.reduce((sum: number, each: Json) => sum + each.ended, 0)
+    const { tasks } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
     return {
       Running: shown((await whole('task.peek', { status: 'in_progress' })).length),
       Slots: `${active.slots_used} / ${active.slots_max}`,
       Waiting: shown(pending.total),
-      'Runs ended, last hour': shown(ended),
+      'Done in the last hour': shown(tasks.done),
       Queue: paused ? 'Paused' : 'Open',
     }
   })

@@ -1,14 +1,14 @@
 import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask, pagesOf } from '../ask.ts'
+import { ask, clock, pagesOf } from '../ask.ts'
 import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 type ShownLock = AnswerOf<'lock.peek'>['items'][number]
 type Waiter = AnswerOf<'lock.waiters'>['items'][number]
 
-/** A held lock, and when it expires on the clock of this page: clocks of others do not matter. */
+/** A held lock, and when it expires, on the server's clock. */
 export type HeldLock = ShownLock & { until_ms: number }
 
 const PAGE = 1_000
@@ -49,7 +49,7 @@ function noteLocks(events: ShownEvent[]): void {
 }
 
 function keep(items: ShownLock[]): void {
-  const at = Date.now()
+  const at = clock()
   for (const lock of items) {
     locks.set(lock.name, { ...lock, until_ms: at + lock.expires_in_seconds * 1000 })
     looked.set(lock.name, at)
@@ -71,7 +71,7 @@ export const loadLocks = () => asking.soon()
 
 /** Called by what shows these locks: looks again at those whose end may have moved meanwhile. */
 export function watch(names: string[]): void {
-  const at = Date.now()
+  const at = clock()
   for (const name of names) {
     const lock = locks.get(name)
     if (!lock || at - (looked.get(name) ?? 0) < STALE_MS) continue

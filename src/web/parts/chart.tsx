@@ -26,6 +26,7 @@ interface ChartProps<P extends Point> {
 const HEIGHT = 190
 const PAD = { left: 56, right: 24, top: 12, bottom: 24 }
 const DAY_MS = 86_400_000
+const RING = 'm-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0'
 
 export function Chart<P extends Point>({ title, points, lines, says = String }: ChartProps<P>) {
   const box = useRef<HTMLDivElement>(null)
@@ -130,18 +131,16 @@ function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) 
     ticks: ticksOf(from, to, Math.max(2, Math.floor(inner / 90))).map((ms) => {
       return { x: xOf(ms), text: to - from > DAY_MS ? shortDay(ms) : clockOf(ms).slice(0, 5) }
     }),
-    /** A gap where nothing is known; what stands alone is a dot. */
+    /** A gap where nothing is known; what stands alone is a ring. */
     path: (pick: (point: P) => number | null, first: number, last: number) => {
-      let isOn = false
-      return points
-        .slice(first, last + 1)
-        .map((point, i) => {
-          const value = pick(point)
-          const verb = isOn ? 'L' : 'M'
-          isOn = value !== null
-          return value === null
-            ? ''
-            : `${verb}${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}h0`
+      const known = points.slice(first, last + 1).map(pick)
+      return known
+        .map((value, i) => {
+          if (value === null) return ''
+          const isOn = typeof known[i - 1] === 'number'
+          const isAlone = !isOn && typeof known[i + 1] !== 'number'
+          const at = `${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}`
+          return `${isOn ? 'L' : 'M'}${at}${isAlone ? RING : ''}`
         })
         .join('')
     },

@@ -31,8 +31,10 @@ export function AgentPage({ id }: { id: string }) {
       }
     >
       <div class="agent-grid">
-        <Doing id={id} />
-        <WaitsFor id={id} />
+        <div class="stack">
+          <Doing id={id} />
+          <WaitsFor id={id} />
+        </div>
         <Holds id={id} />
       </div>
       <Hour id={id} />

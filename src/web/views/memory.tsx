@@ -1,5 +1,5 @@
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask } from '../ask.ts'
+import { ask, clock } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
 import { useAsked, useCalm } from '../data/asked.ts'
 import { Tag } from '../parts/badge.tsx'
@@ -54,7 +54,7 @@ async function notesLike(text: string): Promise<Found[]> {
   if (text === '') {
     const { items } = await ask('memory.list', { limit: LISTED_MAX })
     return items.map((item) =>
-      Object.assign(item, { says: '', when: ago(item.updated_at, Date.now()) }),
+      Object.assign(item, { says: '', when: ago(item.updated_at, clock()) }),
     )
   }
   const { items } = await ask('memory.search', { query: text, limit: 50 })

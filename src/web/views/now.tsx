@@ -23,7 +23,7 @@ const LOOK_MS = 60_000
 export function Now() {
   const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })
   const stats = useAsked('hour', () => ask('stats.get', { since_seconds: SHARE_SECONDS }), {
-    affects: ({ type }) => type === 'run.ended',
+    affects: ({ type }) => type === 'task.claimed' || type === 'task.moved',
     every_ms: LOOK_MS,
   })
   const [status, hour] = [queue.value.value, stats.value.value]
@@ -99,11 +99,11 @@ function Tiles({ status, hour }: TilesProps) {
   }).value
   const { slots_used = 0, slots_max = 0 } = status?.active ?? {}
   const users = Object.keys(status?.pending.by_user ?? {}).length
-  const ended = (hour?.series ?? []).reduce((sum, each) => sum + each.ended, 0)
+  const { done = 0, failed = 0, cancelled = 0 } = hour?.tasks ?? {}
   return (
     <div class="tiles">
       <Tile name="Running" value={runs} says={count(status?.user_locks.active ?? 0, 'busy user')}>
-        <Spark hour={hour} pick={(point) => point.started} says="started" />
+        <Spark hour={hour} pick={(point) => point.claimed} says="claimed" />
       </Tile>
       <Tile name="Slots" value={`${slots_used} / ${slots_max}`} says={dispatchersIn(status)}>
         <Slots used={slots_used} max={slots_max} />
@@ -116,11 +116,11 @@ function Tiles({ status, hour }: TilesProps) {
         <Spark hour={hour} pick={(point) => point.enqueued} says="enqueued" />
       </Tile>
       <Tile
-        name="Runs ended, last hour"
-        value={ended}
-        says={`${count(hour?.tasks.failed ?? 0, 'task')} failed`}
+        name="Done in the last hour"
+        value={done}
+        says={`${failed} failed, ${cancelled} cancelled`}
       >
-        <Spark hour={hour} pick={(point) => point.ended} says="ended" />
+        <Spark hour={hour} pick={(point) => point.done} says="done" />
       </Tile>
       <Tile name="Queue" value={status?.paused ? 'Paused' : 'Open'} says={pausedIn(status)} />
     </div>

@@ -1,5 +1,5 @@
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask } from '../ask.ts'
+import { ask, clock } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Countdown } from '../parts/countdown.tsx'
 import { Empty, Trouble } from '../parts/empty.tsx'
@@ -20,7 +20,7 @@ const LOOK_MS = 10_000
 
 async function allReserved(): Promise<Reservation[]> {
   const { items } = await ask('reserve.list', { limit: 1000 })
-  const at = Date.now()
+  const at = clock()
   return items.map((each) => Object.assign(each, { until_ms: at + each.expires_in_seconds * 1000 }))
 }
 

@@ -4,9 +4,11 @@ import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
+import { count } from '../parts/words.ts'
 import { adjust, hrefOf, param, route } from '../route.ts'
+import { isNarrow } from '../theme.ts'
 
-const CARD = 84
+const CARD = { wide: 100, narrow: 64 }
 
 type Board = Record<Status, BriefTask[]>
 
@@ -41,7 +43,7 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
             </h2>
             <Virtual
               items={board[each]}
-              row={CARD}
+              row={isNarrow.value ? CARD.narrow : CARD.wide}
               label={`${STATUS_NAMES[each]} tasks`}
               keyOf={(task) => task.id}
               render={(task) => <Card task={task} />}
@@ -88,6 +90,8 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
+      </span>
+      <span class="card-more dim">
         <CardLast task={task} />
       </span>
     </a>
@@ -95,8 +99,15 @@ function Card({ task }: { task: BriefTask }) {
 }
 
 /** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
-function CardLast({ task: { assignee, unmet, user } }: { task: BriefTask }) {
-  if (assignee) return <span class="card-agent">{assignee}</span>
-  if (unmet > 0) return <span>waits for {unmet}</span>
+function CardLast({ task }: { task: BriefTask }) {
+  const { assignee, unmet, user } = task
+  if (assignee) return <span class="card-agent">{agentOf(task)}</span>
+  if (unmet > 0) return <span>waits for {count(unmet, 'task')}</span>
   return user ? <span>{user}</span> : null
+}
+
+/** Who has it; a dispatcher's `coder:42.1` only repeats the task behind the kind. */
+export function agentOf({ id, assignee }: BriefTask): string {
+  const kind = assignee?.indexOf(`:${id}.`) ?? -1
+  return (kind > 0 ? assignee?.slice(0, kind) : assignee) ?? ''
 }

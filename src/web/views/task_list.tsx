@@ -11,7 +11,7 @@ import { Virtual } from '../parts/virtual.tsx'
 import { secondsSince, span } from '../parts/words.ts'
 import { param } from '../route.ts'
 import { mayWork } from '../session.ts'
-import { taskLink } from './task_board.tsx'
+import { agentOf, taskLink } from './task_board.tsx'
 
 const ROW = 44
 
@@ -161,7 +161,9 @@ function TaskRow({ task, isSelected, toggle }: TaskRowProps) {
       </a>
       <span class="dim">{project}</span>
       <span class="dim">{user}</span>
-      <span class="card-agent">{assignee}</span>
+      <span class="card-agent" title={assignee ?? ''}>
+        {agentOf(task)}
+      </span>
       <span class="dim number">{span(secondsSince(created_at, now.value))}</span>
       <span class="number">
         {isRunning && assigned_at !== null && span(secondsSince(assigned_at, now.value))}

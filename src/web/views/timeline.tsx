@@ -11,7 +11,7 @@ import { theme } from '../theme.ts'
 import {
   draw,
   heightOf,
-  NAMES,
+  namesIn,
   placed,
   spanAt,
   timeIn,
@@ -119,10 +119,12 @@ interface TimelineProps {
   whole: Window
   by: By
   text?: string
+  /** One run, of a few spans: there is nothing to choose from. */
+  isBrief?: boolean
 }
 
 /** Lanes of what was held and waited for, with the whole time above them to choose a part of. */
-export function TimelineOf({ spans, whole, by: of, text = '' }: TimelineProps) {
+export function TimelineOf({ spans, whole, by: of, text = '', isBrief = false }: TimelineProps) {
   const frame = useSignal(partIn(part.value))
   const lanes = useMemo(() => lanesOf(spans, of, text), [spans, of, text])
   useEffect(() => {
@@ -139,7 +141,7 @@ export function TimelineOf({ spans, whole, by: of, text = '' }: TimelineProps) {
       </Empty>
     )
   }
-  return <Chart lanes={lanes} spans={spans} whole={whole} frame={frame} />
+  return <Chart {...{ lanes, spans, whole, frame, isBrief }} />
 }
 
 interface ChartProps {
@@ -147,9 +149,10 @@ interface ChartProps {
   spans: Span[]
   whole: Window
   frame: Signal<Window | null>
+  isBrief: boolean
 }
 
-function Chart({ lanes, spans, whole, frame }: ChartProps) {
+function Chart({ lanes, spans, whole, frame, isBrief }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
   const size = useSignal({ width: 800, height: 400 })
@@ -173,14 +176,16 @@ function Chart({ lanes, spans, whole, frame }: ChartProps) {
   }
   const point = (event: PointerEvent) => {
     const { offsetX: x, offsetY: y } = event
-    if (event.buttons === 1) return move(-event.movementX / (width - NAMES), 1)
+    if (event.buttons === 1) return move(-event.movementX / (width - namesIn(width)), 1)
     const span = spanAt(seen, x, y)
     tip.value = span ? { x: Math.min(x, width - 240), y, span } : null
   }
   return (
     <>
       <Controls move={move} shown={shown} live={() => (frame.value = null)} />
-      <TimelineMap {...{ spans, whole, shown, width }} choose={(to) => (frame.value = to)} />
+      {!isBrief && (
+        <TimelineMap {...{ spans, whole, shown, width }} choose={(to) => (frame.value = to)} />
+      )}
       <div
         ref={box}
         class="timeline panel"
@@ -237,6 +242,7 @@ function Controls({ move, shown, live }: ControlsProps) {
     ['+', 'Zoom in', 0, 0.6],
     ['−', 'Zoom out', 0, 1.7],
   ]
+  const length = (shown.to_ms - shown.from_ms) / 1000
   return (
     <div class="buttons">
       {buttons.map(([sign, label, step, zoom]) => (
@@ -246,14 +252,15 @@ function Controls({ move, shown, live }: ControlsProps) {
       ))}
       <Button act={live}>Now</Button>
       <span class="dim number">
-        {timeIn(shown.from_ms, shown)} to {timeIn(shown.to_ms, shown)}
+        {timeIn(shown.from_ms, shown)}
+        {length < 10 ? `, ${took(length)}` : ` to ${timeIn(shown.to_ms, shown)}`}
       </span>
     </div>
   )
 }
 
 function Tip({ x, y, span }: { x: number; y: number; span: Span }) {
-  const until = span.to_ms ?? Date.now()
+  const until = span.to_ms ?? now.value
   const how = span.ending === 'open' ? 'until now' : span.ending.replace('_', ' ')
   return (
     <div class="tip" style={{ left: `${x + 12}px`, top: `${y + 12}px` }}>
