@@ -20,6 +20,8 @@ const LOOK_MS = 5_000
 export const locks = new Map<string, HeldLock>()
 export const locksChanged = signal(0)
 export const waiters = signal<Waiter[]>([])
+/** Whether all that is held and waited for has been asked for: until then, none is not "none". */
+export const locksKnown = signal(false)
 
 const looked = new Map<string, number>()
 const dirty = new Dirty(async (names) => {
@@ -31,7 +33,9 @@ const dirty = new Dirty(async (names) => {
 const askingWaiters = new Repeated(async () => {
   const { items } = await ask('lock.waiters', { limit: PAGE })
   waiters.value = items
+  locksKnown.value ||= isLoaded
 })
+let isLoaded = false
 
 listen({ events: noteLocks, reset: () => loadLocks() })
 setInterval(() => {
@@ -65,6 +69,7 @@ const asking = new Repeated(async () => {
     keep(items)
     if (locks.size >= KEPT_MAX) break
   }
+  isLoaded = true
   askingWaiters.soon()
 })
 export const loadLocks = () => asking.soon()
@@ -79,5 +84,8 @@ export function watch(names: string[]): void {
     if (left_ms < (lock.ttl_seconds * 1000) / 2) dirty.add(name)
   }
 }
+
+/** Asks about one lock: it may be one of those that were too many to be kept. */
+export const lookAt = (name: string) => dirty.add(name)
 
 export const waitersOf = (name: string) => waiters.value.filter(({ names }) => names.includes(name))

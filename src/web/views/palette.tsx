@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isRefusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
 import { useCalm } from '../data/asked.ts'
@@ -22,7 +22,8 @@ export function Palette() {
   const text = useSignal('')
   const at = useSignal(0)
   const more = useFound(useCalm(text.value.trim()))
-  useEffect(() => box.current!.showModal(), [])
+  // At once: the letters that follow the key are meant for it.
+  useLayoutEffect(() => box.current!.showModal(), [])
   const goals = goalsFor(text.value.trim().toLowerCase(), more)
   const go = (goal: Goal | undefined) => {
     if (!goal) return

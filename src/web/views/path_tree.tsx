@@ -2,7 +2,7 @@ import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, clock } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Countdown } from '../parts/countdown.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { ReleaseButton } from './release_button.tsx'
@@ -36,6 +36,7 @@ export function PathTree({ wanted }: { wanted: string }) {
   return (
     <div class="stack pad-top">
       <Trouble refusal={asked.refusal.value} />
+      {!asked.value.value && !asked.refusal.value && <Loading />}
       {asked.value.value && all.length === 0 && (
         <Empty title="No path is reserved" command="leasehold reserve add 'src/**' --project web">
           While an agent has a path reserved, no other can take it.

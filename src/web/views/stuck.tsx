@@ -5,7 +5,7 @@ import { now } from '../data/asked.ts'
 import { hrefOfAbout, needed, stuck, stuckRefusal } from '../data/stuck.ts'
 import { Button } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { count, secondsSince, span, withClocks } from '../parts/words.ts'
@@ -25,6 +25,7 @@ export function Stuck() {
   return (
     <Panel title="Stuck" class="stuck" aside={found && <span>{saysNeeded(n)}</span>}>
       <Trouble refusal={stuckRefusal.value} />
+      {!found && !stuckRefusal.value && <Loading />}
       {found && n === 0 && found.more === 0 && (
         <p class="fine">
           <Icon name="done" /> Nothing needs a person.

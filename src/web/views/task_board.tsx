@@ -1,10 +1,10 @@
 import { STATUSES, type Status } from '../../core/rows.ts'
-import type { BriefTask } from '../data/tasks.ts'
+import { type BriefTask, loading } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
-import { count } from '../parts/words.ts'
+import { count, UNKNOWN } from '../parts/words.ts'
 import { adjust, hrefOf, param, route } from '../route.ts'
 import { isNarrow } from '../theme.ts'
 
@@ -18,7 +18,7 @@ const status = param<Status>('status', 'todo')
 export function TaskBoard({ found }: { found: BriefTask[] }) {
   const board = boardOf(found)
   const names = Object.fromEntries(
-    STATUSES.map((each) => [each, `${STATUS_NAMES[each]} ${board[each].length}`]),
+    STATUSES.map((each) => [each, `${STATUS_NAMES[each]} ${saysLoaded(board[each].length)}`]),
   ) as Record<Status, string>
   return (
     <>
@@ -39,7 +39,7 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
           >
             <h2 class={`column-head is-${each}`}>
               <Icon name={each} size={14} /> {STATUS_NAMES[each]}
-              <span class="number dim">{board[each].length.toLocaleString()}</span>
+              <span class="number dim">{saysLoaded(board[each].length)}</span>
             </h2>
             <Virtual
               items={board[each]}
@@ -53,6 +53,12 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
       </div>
     </>
   )
+}
+
+/** While they are loaded there may be more; of those that are too many there are. */
+function saysLoaded(n: number): string {
+  if (loading.value === 'done') return n.toLocaleString()
+  return n === 0 ? UNKNOWN : `${n.toLocaleString()}+`
 }
 
 function boardOf(found: BriefTask[]): Board {

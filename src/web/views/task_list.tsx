@@ -117,8 +117,11 @@ function Bulk({ selected, shown }: BulkProps) {
   const clear = () => (selected.value = new Set())
   if (n === 0) {
     return (
-      <Button act={() => (selected.value = new Set(shown.map(({ id }) => id)))}>
-        Select all {shown.length.toLocaleString()}
+      <Button
+        disabled={shown.length === 0}
+        act={() => (selected.value = new Set(shown.map(({ id }) => id)))}
+      >
+        Select all {shown.length > 0 && shown.length.toLocaleString()}
       </Button>
     )
   }

@@ -5,7 +5,7 @@ import { aboutTask, type TaskRun, type WholeTask } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { RunBadge, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/buttons.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Terminal } from '../parts/terminal.ts'
@@ -52,13 +52,14 @@ export function TaskPage({ id }: { id: string }) {
       }
     >
       <Trouble refusal={asked.refusal.value ?? listed.refusal.value} />
+      {!task && !asked.refusal.value && <Loading />}
       {task && (
         <>
           <Failure task={task} run={runs[0]} />
           <Why task={task} />
           <div class="task-grid">
             <div class="stack">
-              <Output runs={runs} run={run} task={task} />
+              {listed.value.value && <Output runs={runs} run={run} task={task} />}
               {run && <RunSpans run={run} />}
             </div>
             <div class="stack">

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { now } from '../data/asked.ts'
 import { type Span, useSpans } from '../data/spans.ts'
 import { Button } from '../parts/buttons.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select } from '../parts/frame.tsx'
 import { clockOf, dayOf, took } from '../parts/words.ts'
 import { param, wanted } from '../route.ts'
@@ -68,6 +68,7 @@ export function Timeline() {
           So much happened that the earliest of this time is left out: choose a shorter one.
         </p>
       )}
+      {!spans && !refusal.value && <Loading />}
       {spans && (
         <TimelineOf {...{ spans, whole, by: by.value, text: wanted.value.toLowerCase() }} />
       )}

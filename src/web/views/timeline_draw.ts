@@ -137,7 +137,8 @@ export const timeIn = (at_ms: number, { from_ms, to_ms }: Window) =>
 function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours): void {
   const { shown, width, height } = drawing
   const seconds = (shown.to_ms - shown.from_ms) / 1000
-  const step_ms = 1000 * (STEPS_S.find((s) => (seconds / s) * 84 < width - namesIn(width)) ?? 172_800)
+  const step_ms =
+    1000 * (STEPS_S.find((s) => (seconds / s) * 84 < width - namesIn(width)) ?? 172_800)
   for (let at = Math.ceil(shown.from_ms / step_ms) * step_ms; at < shown.to_ms; at += step_ms) {
     const x = xOf(at, shown, width)
     pen.fillStyle = ink.line
