@@ -25,7 +25,7 @@ function compareClocks(response: Response, sent_ms: number): void {
   ahead_ms = Math.max(at - Date.now(), Math.min(at + 1_000 - sent_ms, ahead_ms))
 }
 
-/** Told to the window when the server does not know us any more. */
+/** Told to the window, with what it said, when the server does not know us any more. */
 export const SIGNED_OUT = 'leasehold-signed-out'
 
 /** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
@@ -90,7 +90,8 @@ async function answerOf(response: Response): Promise<unknown> {
   const reply: unknown = await response.json().catch(() => ({}))
   if (response.ok) return reply
   const refusal = Refusal.from(reply, response.status)
-  if (isRefusal(refusal, 'unauthorized')) window.dispatchEvent(new Event(SIGNED_OUT))
+  if (isRefusal(refusal, 'unauthorized'))
+    window.dispatchEvent(new CustomEvent(SIGNED_OUT, { detail: refusal }))
   throw refusal
 }
 

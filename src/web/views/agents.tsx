@@ -137,11 +137,12 @@ function AllAgents() {
       </div>
       <Trouble refusal={asked.refusal.value} />
       {!asked.value.value && !asked.refusal.value && <Loading />}
-      {agents.length === 0 && asked.value.value ? (
+      {asked.value.value && agents.length === 0 && (
         <Empty title="No agent has been here yet" command="leasehold init">
           Set a repository up, so that agents take part; or act as one: leasehold task claim
         </Empty>
-      ) : (
+      )}
+      {agents.length > 0 && (
         <div class="panel is-list">
           <Virtual
             items={rowsOf({ agents: found, isWhole, lost }, open.value)}

@@ -1,3 +1,4 @@
+import { agentKind } from '../../core/caller.ts'
 import { STATUSES, type Status } from '../../core/rows.ts'
 import { type BriefTask, loading } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
@@ -107,13 +108,7 @@ function Card({ task }: { task: BriefTask }) {
 /** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
 function CardLast({ task }: { task: BriefTask }) {
   const { assignee, unmet, user } = task
-  if (assignee) return <span class="card-agent">{agentOf(task)}</span>
+  if (assignee) return <span class="card-agent">{agentKind(assignee, task.id)}</span>
   if (unmet > 0) return <span>waits for {count(unmet, 'task')}</span>
   return user ? <span>{user}</span> : null
-}
-
-/** Who has it; a dispatcher's `coder:42.1` only repeats the task behind the kind. */
-export function agentOf({ id, assignee }: BriefTask): string {
-  const kind = assignee?.indexOf(`:${id}.`) ?? -1
-  return (kind > 0 ? assignee?.slice(0, kind) : assignee) ?? ''
 }

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { agentKind } from '../../core/caller.ts'
 import { STATUSES, type Status } from '../../core/rows.ts'
 import { changeMany } from '../actions.ts'
 import { now } from '../data/asked.ts'
@@ -11,7 +12,7 @@ import { Virtual } from '../parts/virtual.tsx'
 import { secondsSince, span } from '../parts/words.ts'
 import { param } from '../route.ts'
 import { mayWork } from '../session.ts'
-import { agentOf, taskLink } from './task_board.tsx'
+import { taskLink } from './task_board.tsx'
 
 const ROW = 44
 
@@ -165,7 +166,7 @@ function TaskRow({ task, isSelected, toggle }: TaskRowProps) {
       <span class="dim">{project}</span>
       <span class="dim">{user}</span>
       <span class="card-agent" title={assignee ?? ''}>
-        {agentOf(task)}
+        {agentKind(assignee ?? '', id)}
       </span>
       <span class="dim number">{span(secondsSince(created_at, now.value))}</span>
       <span class="number">

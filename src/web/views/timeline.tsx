@@ -153,18 +153,24 @@ interface ChartProps {
   isBrief: boolean
 }
 
-function Chart({ lanes, spans, whole, frame, isBrief }: ChartProps) {
+/** A box, and how large it is. */
+function useSized() {
   const box = useRef<HTMLDivElement>(null)
-  const canvas = useRef<HTMLCanvasElement>(null)
   const size = useSignal({ width: 800, height: 400 })
-  const top = useSignal(0)
-  const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
-  const shown = frame.value ?? whole
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => (size.value = entry!.contentRect))
     observer.observe(box.current!)
     return () => observer.disconnect()
   }, [])
+  return { box, size }
+}
+
+function Chart({ lanes, spans, whole, frame, isBrief }: ChartProps) {
+  const { box, size } = useSized()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const top = useSignal(0)
+  const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
+  const shown = frame.value ?? whole
   const { width, height } = size.value
   const seen = { lanes, shown, width, top: top.value, now_ms: whole.to_ms }
   useEffect(() => {
