@@ -244,7 +244,9 @@ function widthOf(pen: CanvasRenderingContext2D, text: string): number {
 function shortened(pen: CanvasRenderingContext2D, name: string, width: number): string {
   if (widthOf(pen, name) < width) return name
   const letters = Math.floor((name.length * width) / widthOf(pen, name)) - 1
-  return `${name.slice(0, Math.max(1, letters))}…`
+  // Paths of one folder differ at their end.
+  const last = letters < 10 ? 0 : Math.floor(letters / 2)
+  return `${name.slice(0, Math.max(1, letters - last))}…${name.slice(name.length - last)}`
 }
 
 /** What is drawn at a point. */

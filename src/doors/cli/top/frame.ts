@@ -114,7 +114,8 @@ function titleLine({ now, width, wall_ms, store }: Look): string {
   const used = `slots ${slots.used}/${slots.max}`
   const work = now.dispatchers.length === 0 ? 'no dispatcher' : used
   const state = health.state === 'ok' ? [] : [health.state.toUpperCase()]
-  const counts = [`${running.length} running`, `${pending.total} waiting`, `${locks.length} locks`]
+  const held = locks.length === 1 ? '1 lock' : `${locks.length} locks`
+  const counts = [`${running.length} running`, `${pending.total} waiting`, held]
   const left = ['leasehold', ...state, work, ...counts].join('  ')
   const middle = width - left.length - time.length - 4
   // The rest in the order of what it is worth: the time, a picture of the slots, the store.
