@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { clockOf, shortDay } from './words.ts'
+import { clockOf, shortDay, took } from './words.ts'
 
 /** One line of a chart: its name, its colour by the name the theme has for it, and its values. */
 export interface Line<P> {
@@ -37,7 +37,7 @@ export function Chart<P extends Point>({ title, points, lines, says = String }: 
     observer.observe(box.current!)
     return () => observer.disconnect()
   }, [])
-  const scale = scaleOf(points, lines, width.value)
+  const scale = scaleOf(points, lines, width.value, says === took)
   const closed = points.findLastIndex(({ is_open }) => !is_open)
   const at = Math.min(pointed.value ?? closed, points.length - 1)
   const move = (to: number) => (pointed.value = Math.max(0, Math.min(points.length - 1, to)))
@@ -102,17 +102,21 @@ function Legend<P extends Point>({ points, at, lines, says }: LegendProps<P>) {
   )
 }
 
-/** 1, 2 or 5 times a power of ten: the smallest that needs at most four steps. */
-function stepFor(max: number): number {
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1440]
+
+/** The smallest round one that needs at most four steps: by tens, and of times by minutes. */
+function stepFor(max: number, isTime: boolean): number {
+  const minutes = isTime && max > 120 && MINUTES.find((m) => max / 60 / m <= 4)
+  if (minutes) return minutes * 60
   const power = 10 ** Math.floor(Math.log10(Math.max(max, 0.004) / 4))
   return [1, 2, 5, 10].map((n) => n * power).find((step) => max / step <= 4)!
 }
 
-function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) {
+function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number, isTime: boolean) {
   const times = points.map(({ at }) => Date.parse(at))
   const [from, to] = [times[0] ?? 0, times.at(-1) ?? 1]
   const values = lines.flatMap(({ pick }) => points.map((point) => pick(point) ?? 0))
-  const step = stepFor(Math.max(...values, 1))
+  const step = stepFor(Math.max(...values, 1), isTime)
   const top = Math.max(1, Math.ceil(Math.max(...values) / step)) * step
   const floor = HEIGHT - PAD.bottom
   const inner = Math.max(10, width - PAD.left - PAD.right)

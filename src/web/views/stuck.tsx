@@ -69,6 +69,11 @@ function CauseRow({ cause }: { cause: Cause }) {
         <span class="only-read">{WORDS[severity]}: </span>
       </span>
       <div class="cause-what">
+        {since !== null && (
+          <span class="dim number cause-since" title={since}>
+            {span(secondsSince(since, now.value))}
+          </span>
+        )}
         <p class="cause-says">{withClocks(what)}</p>
         {why !== '' && why !== what && <p class="dim">{withClocks(why)}</p>}
         {next !== '' && remedies.length === 0 && <p class="dim">{next}</p>}
@@ -77,11 +82,6 @@ function CauseRow({ cause }: { cause: Cause }) {
           <Remedies cause={cause} remedies={remedies} />
         </div>
       </div>
-      {since !== null && (
-        <span class="dim number" title={since}>
-          {span(secondsSince(since, now.value))}
-        </span>
-      )}
     </li>
   )
 }
