@@ -23,14 +23,14 @@ interface World {
 export async function happen({ ask, wait }: World, random: Random, i: number): Promise<void> {
   const agent = `agent-${random.below(8)}`
   const name = `lock:${random.below(6)}`
-  const id = `T-${random.below(40)}`
+  const id = `T-${random.below(20)}`
   const user = random.pick(['ada', 'bob', 'cy'])
   const things: [string, object][] = [
     ['lock.acquire', { name, agent, ttl_seconds: 1 + random.below(2) * 600 }],
     ['lock.acquire', { name, agent, ttl_seconds: 600 }],
     ['lock.release', { name, agent }],
     ['lock.force_release', { name, reason: 'by chance' }],
-    ['task.create', { id: `T-${i % 40}`, title: `Task ${i}`, project: 'api', user: 'ada' }],
+    ['task.create', { id: `T-${i % 20}`, title: `Task ${i}`, project: 'api', user: 'ada' }],
     ['task.claim', { id, agent }],
     ['task.status', { id, status: random.pick(['review', 'failed', 'done']), agent }],
     ['queue.add', { prompt: `Run ${i}`, project: 'web', user }],
