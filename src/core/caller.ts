@@ -26,6 +26,12 @@ export function admits(holder: string, agent: string): boolean {
   return agent === holder || agent.startsWith(`${holder}/`)
 }
 
+/** Every dispatched run has an agent id of its own, `claude:42.1`: what it is called without. */
+export function agentKind(agent: string, task: string): string {
+  const at = agent.lastIndexOf(`:${task}.`)
+  return at > 0 ? agent.slice(0, at) : agent
+}
+
 /** Who is behind a lease that others may contend for is not told. */
 export const STRANGER = 'another agent'
 

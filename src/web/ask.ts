@@ -13,7 +13,19 @@ const SILENT_MS = 45_000
 export const heard = { ms: performance.now() }
 const hear = () => (heard.ms = performance.now())
 
-/** Told to the window when the server does not know us any more. */
+/** How far the server's clock is ahead of this one, as far as its answers tell. */
+let ahead_ms = 0
+/** The time on the server's clock: what it tells the time of is compared with nothing else. */
+export const clock = () => Date.now() + ahead_ms
+
+/** An answer says its second, and came between two moments of this clock. */
+function compareClocks(response: Response, sent_ms: number): void {
+  const at = Date.parse(response.headers.get('date') ?? '')
+  if (Number.isNaN(at)) return
+  ahead_ms = Math.max(at - Date.now(), Math.min(at + 1_000 - sent_ms, ahead_ms))
+}
+
+/** Told to the window, with what it said, when the server does not know us any more. */
 export const SIGNED_OUT = 'leasehold-signed-out'
 
 /** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
@@ -58,9 +70,11 @@ export async function get(path: string): Promise<unknown> {
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
+  const sent_ms = Date.now()
   try {
     const response = await fetch(path, init)
     hear()
+    compareClocks(response, sent_ms)
     return response
   } catch {
     throw new Refusal('unavailable', 'The server does not answer', {
@@ -76,7 +90,8 @@ async function answerOf(response: Response): Promise<unknown> {
   const reply: unknown = await response.json().catch(() => ({}))
   if (response.ok) return reply
   const refusal = Refusal.from(reply, response.status)
-  if (isRefusal(refusal, 'unauthorized')) window.dispatchEvent(new Event(SIGNED_OUT))
+  if (isRefusal(refusal, 'unauthorized'))
+    window.dispatchEvent(new CustomEvent(SIGNED_OUT, { detail: refusal }))
   throw refusal
 }
 

@@ -43,6 +43,9 @@ window.addEventListener('keydown', (event) => {
   }
 })
 
+// Who went elsewhere, by the way back say, is there.
+window.addEventListener('hashchange', () => (paletteOpen.value = false))
+
 /** Along what can be opened in the list where the keyboard is, or in the first one. */
 function step(by: 1 | -1): void {
   const from = document.activeElement

@@ -16,7 +16,10 @@ export const mayWork = () => who.value?.role === 'agent' || who.value?.role === 
 export const isAdmin = () => who.value?.role === 'admin'
 
 // A token has expired or was revoked: the page is signed out, whichever call found out.
-window.addEventListener(SIGNED_OUT, () => (who.value = null))
+window.addEventListener(SIGNED_OUT, (event) => {
+  if (who.value) signInTrouble.value = (event as CustomEvent<Refusal>).detail
+  who.value = null
+})
 
 /** Uses the link that the page was opened with, if it was, and finds out who we are. */
 export async function begin(): Promise<void> {

@@ -10,11 +10,19 @@ function kept(): Theme | null {
 
 /** What the person chose; null: as the system has it. */
 const chosen = signal<Theme | null>(kept())
-const system = matchMedia('(prefers-color-scheme: dark)')
-const systemTheme = signal<Theme>(system.matches ? 'dark' : 'light')
-system.addEventListener('change', () => (systemTheme.value = system.matches ? 'dark' : 'light'))
+const isDark = screenIs('(prefers-color-scheme: dark)')
+/** A phone, for what style sheets cannot say: how high a row is, how much room a name has. */
+export const isNarrow = screenIs('(max-width: 820px)')
 
-export const theme = () => chosen.value ?? systemTheme.value
+/** Whether it is so, as long as it is. */
+function screenIs(question: string) {
+  const asked = matchMedia(question)
+  const is = signal(asked.matches)
+  asked.addEventListener('change', () => (is.value = asked.matches))
+  return is
+}
+
+export const theme = (): Theme => chosen.value ?? (isDark.value ? 'dark' : 'light')
 
 export function toggleTheme(): void {
   chosen.value = theme() === 'dark' ? 'light' : 'dark'

@@ -2,64 +2,44 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { STATUSES } from '../../src/core/rows.ts'
 import type { Json } from '../doors/serving.ts'
+import { Random } from '../simulation/random.ts'
 import { ROUNDS, until } from '../support/processes.ts'
+import { happen, playHour } from './hour.ts'
 import { shareDashboard } from './served.ts'
 import { signIn, steady, visit } from './signed_in.ts'
 
-/** After a random time of everything at once, the page says what the operations say. */
+/** After a random hour, and a time that the page looks on at, it says what the operations say. */
 
 const STEPS = 250 * ROUNDS
 
-const on = shareDashboard(() => ({
-  slots: { max: 2 },
-  agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
-  runs: { grace_seconds: 0 },
-}))
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const random = new Random(SEED)
 
-/** The same numbers for the same seed. */
-function dice(seed: number): (n: number) => number {
-  let state = seed
-  return (n) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * n)
-  }
-}
-
-/** One random thing; most of them are refused now and then, which is a thing that happens too. */
-async function happen(throwDice: (n: number) => number, i: number): Promise<void> {
-  const agent = `agent-${throwDice(8)}`
-  const name = `lock:${throwDice(6)}`
-  const id = `T-${throwDice(40)}`
-  const things: [string, object][] = [
-    ['lock.acquire', { name, agent, ttl_seconds: 1 + throwDice(2) * 600 }],
-    ['lock.acquire', { name, agent, ttl_seconds: 600 }],
-    ['lock.release', { name, agent }],
-    ['lock.force_release', { name, reason: 'by chance' }],
-    ['task.create', { id: `T-${i % 40}`, title: `Task ${i}`, project: 'api', user: 'ada' }],
-    ['task.claim', { id, agent }],
-    ['task.status', { id, status: ['review', 'failed', 'done'][throwDice(3)], agent }],
-    ['queue.add', { prompt: `Run ${i}`, project: 'web', user: ['ada', 'bob', 'cy'][throwDice(3)] }],
-    ['queue.add', { prompt: `Never ${i}`, project: 'nowhere', user: 'dot' }],
-    ['memory.put', { key: `note.${throwDice(9)}`, content: `Note ${i}`, agent }],
-    ['queue.limit', { user: 'ada', weight: 1 + throwDice(4) }],
-    ['reserve.add', { paths: [`src/${throwDice(9)}/**`], project: 'web', agent }],
-  ]
-  // In line for a moment, as others are.
-  if (i % 9 === 0) void on.daemon.post('lock.acquire', { name, agent, wait_seconds: 2 })
-  const [operation, input] = things[throwDice(things.length)]!
-  await on.daemon.post(operation, input)
-}
+const on = shareDashboard(
+  () => ({
+    slots: { max: 2 },
+    agents: { quick: { command: ['/bin/sh', '-c', 'exit 0'] } },
+    runs: { grace_seconds: 0 },
+  }),
+  (place) => playHour(place.state, random),
+)
 
 test(
   'every lane, count, cause, alert and share of the page is what the operations say',
   async () => {
-    const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-    console.info(`SEED=${seed}`)
-    const throwDice = dice(seed)
+    console.info(`SEED=${SEED}`)
+    const spans = await whole('span.list', { since_seconds: 3600 })
+    // Or the hour was not played.
+    expect(spans.filter(({ to }) => Date.parse(to) < Date.now() - 1_800_000)).not.toEqual([])
     const { page } = await signIn(on, { expected: /Failed to load/ })
     // The page looks on at half of it, and is told the rest when it looks elsewhere.
-    await visit(page, '#/timeline?time=1h')
-    for (let i = 0; i < STEPS; i += 1) await happen(throwDice, i)
+    await visit(page, '#/timeline?time=6h')
+    const world = {
+      ask: (operation: string, input: object) => on.daemon.post(operation, input),
+      wait: (name: string, agent: string) =>
+        on.daemon.post('lock.acquire', { name, agent, wait_seconds: 2 }),
+    }
+    for (let i = 0; i < STEPS; i += 1) await happen(world, random, i)
     await until('nothing runs, and nobody waits', async () => {
       const { active } = await on.daemon.ok('queue.status')
       const { items } = await on.daemon.ok('lock.waiters')
@@ -111,7 +91,7 @@ async function expectTimeline(page: Page): Promise<void> {
   }
   for (const [by, laneOf] of Object.entries(LANES)) {
     const spansOf = async (text: string) => {
-      const spans = await whole('span.list', { since_seconds: 3600 })
+      const spans = await whole('span.list', { since_seconds: 21_600 })
       return spans.filter((span) => ours(span.lock) && laneOf(span)?.toLowerCase().includes(text))
     }
     const numbers = (spans: Json[]) => [
@@ -119,13 +99,13 @@ async function expectTimeline(page: Page): Promise<void> {
       spans.length,
       spans.filter(({ ending }) => ending === 'expired' || ending === 'died').length,
     ]
-    await visit(page, `#/timeline?time=1h&by=${by}`)
+    await visit(page, `#/timeline?time=6h&by=${by}`)
     await agrees(`lanes by ${by}`, drawn, async () => numbers(await spansOf('')))
     const all = await spansOf('')
     for (const name of new Set(all.map(laneOf))) {
       const text = name!.toLowerCase()
       const here = all.filter((span) => laneOf(span)!.toLowerCase().includes(text))
-      await visit(page, `#/timeline?time=1h&by=${by}&q=${encodeURIComponent(name!)}`)
+      await visit(page, `#/timeline?time=6h&by=${by}&q=${encodeURIComponent(name!)}`)
       await agrees(`lane ${name}`, drawn, async () => numbers(here))
     }
   }
@@ -154,13 +134,12 @@ async function expectNow(page: Page): Promise<void> {
   )
   await agrees('tiles', tilesOf(page), async () => {
     const { active, pending, paused } = await on.daemon.ok('queue.status')
-    const { series } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
-    const ended = series.reduce((sum: number, each: Json) => sum + each.ended, 0)
+    const { tasks } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
     return {
       Running: shown((await whole('task.peek', { status: 'in_progress' })).length),
       Slots: `${active.slots_used} / ${active.slots_max}`,
       Waiting: shown(pending.total),
-      'Runs ended, last hour': shown(ended),
+      'Done in the last hour': shown(tasks.done),
       Queue: paused ? 'Paused' : 'Open',
     }
   })

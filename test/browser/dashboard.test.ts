@@ -49,6 +49,8 @@ describe('signing in', () => {
     await on.daemon.ok('token.revoke', { id: items.at(-1).id })
     // Nothing is asked for meanwhile: its stream was ended.
     await expectSeen(revoked.page.getByLabel('Or paste a token'))
+    await expectSeen(revoked.page.getByText('unknown, expired or revoked'))
+    expect(await revoked.page.title()).toBe('Sign in · Leasehold')
   })
 })
 

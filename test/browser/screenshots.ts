@@ -17,7 +17,7 @@ const BIN = join(ROOT, 'bin/leasehold')
 const VIEWS: Record<string, string> = {
   now: '#/now',
   tasks: '#/tasks',
-  list: '#/tasks?as=list&sort=oldest',
+  list: '#/tasks?as=list&status=todo',
   task: '#/tasks?id=Q-ada-1',
   failed: '#/tasks?id=Q-broken',
   locks: '#/locks?id=git%3Aweb',
@@ -103,6 +103,8 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
   await page.getByLabel('Or paste a token').fill(secret)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Now' }).waitFor()
+  // Away from what would say that it can be clicked.
+  await page.mouse.move(0, 0)
   for (const width of SIZES) {
     for (const [name, hash] of Object.entries(VIEWS)) {
       if (ONLY.length > 0 && !ONLY.includes(name)) continue

@@ -13,13 +13,20 @@ export interface Shared {
   browser: Browser
 }
 
-/** A server and a browser for all tests of a file; `config` is made once there is a place. */
-export function shareDashboard(config: (place: Sandbox) => Json = () => ({})): Shared {
+/**
+ * A server and a browser for all tests of a file; `config` is made once there is a place, and
+ * `before` is done before anybody opens its store.
+ */
+export function shareDashboard(
+  config: (place: Sandbox) => Json = () => ({}),
+  before: (place: Sandbox) => Promise<void> = async () => undefined,
+): Shared {
   const shared = {} as Shared
   beforeAll(async () => {
     shared.place = new Sandbox()
     shared.all = new Dispatching(shared.place)
     shared.all.configure(config(shared.place))
+    await before(shared.place)
     await shared.place.ok(['task', 'add', 'Here from the start', '--id', 'first'])
     const both = await Promise.all([startDaemon(shared.place), launch()])
     ;[shared.daemon, shared.browser] = both

@@ -5,7 +5,7 @@ import { finish, startDaemon } from '../doors/serving.ts'
 import { Endpoint } from '../memory/endpoint.ts'
 import { Sandbox, until } from '../support/processes.ts'
 import { shareDashboard } from './served.ts'
-import { expectSeen, signIn, visit } from './signed_in.ts'
+import { expectSeen, linkFrom, openWindow, signIn, visit } from './signed_in.ts'
 
 /** The page never says what is not so: each of these it has said. */
 
@@ -84,6 +84,42 @@ describe('what needs a person', () => {
     await alerts.getByText('brief:7 expired').waitFor({ state: 'detached' })
     await on.daemon.ok('lock.release', { name: 'brief:7', agent: 'back' })
   })
+})
+
+const EVERYWHERE = [
+  ...['now', 'tasks', 'tasks?as=list', 'tasks?id=first', 'timeline', 'events', 'stats'],
+  ...['locks', 'locks?id=kept', 'locks?tab=waits', 'locks?tab=paths', 'agents', 'agents?id=ada'],
+  ...['branches', 'branches?tab=worktrees'],
+  ...['memory', 'memory?tab=conflicts', 'memory?tab=duplicates'],
+]
+
+test('what has not been answered yet is not said to be nothing', async () => {
+  const { page } = await signIn(on)
+  await page.route('**/v1/*.*', () => undefined)
+  await page.reload()
+  for (const view of EVERYWHERE) {
+    await visit(page, `#/${view}`)
+    await expectSeen(page.locator('main').getByText('Loading…'))
+    const said = await page.locator('main').innerText()
+    expect({ view, said }).toEqual({
+      view,
+      said: expect.not.stringMatching(/\b(?:no|none|nothing|nobody|free|open|0)\b/i),
+    })
+  }
+  await expectSeen(page.getByText('Looking…'))
+})
+
+test('how long ago something was is told by the clock of the server', async () => {
+  await on.daemon.ok('task.create', { id: 'young', title: 'Just made' })
+  const { page, context } = await openWindow(on)
+  await context.addInitScript(`{
+    const real = Date.now
+    Date.now = () => real() + 7_200_000
+  }`)
+  await page.goto(await linkFrom(on.place))
+  await visit(page, '#/tasks?as=list&q=young')
+  const row = page.locator('.task-row', { hasText: 'Just made' })
+  await expectSeen(row.getByText(/^\d\d?s$/))
 })
 
 describe('a server that is away', () => {

@@ -101,13 +101,30 @@ describe('top', () => {
     expect(out).toContain(`${ESC}[?1049l`)
   })
 
+  test('names its keys in 80 columns and 24 lines, of which none wraps', async () => {
+    const place = servingPlace()
+    await place.ok(['task', 'add', 'Mend the gate', '--id', 'T1', '--user', 'ada'])
+    await place.ok(['task', 'claim', 'T1', '--agent', 'coder:T1.1'])
+    const screen = new Terminal(place, 80)
+    // The task is said beside it.
+    await screen.shows(/^  T1 +coder +ada +/)
+    await screen.shows(
+      /^[^>]*select   c cancel   r release   e explain   f follow   \? keys   q quit/,
+    )
+    expect(screen.lines).toHaveLength(ROWS)
+    screen.press('?')
+    await screen.shows(/quit$/)
+    // Six keys, each in a line of its own, below a title; and the way back.
+    expect(screen.lines.filter((line) => line.trim() !== '')).toHaveLength(8)
+  })
+
   test('prints once where there is no terminal, and as data', async () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
     await daemon.ok('lock.acquire', { names: ['a'], agent: 'ada' })
     const { code, out } = await place.cli(['top'])
     expect(code).toBe(0)
-    expect(out).toMatch(/^leasehold .* 1 locks/)
+    expect(out).toMatch(/^leasehold .* 1 lock  /)
     expect(out).not.toContain(ESC)
     const now = await unseen(place, () => place.ok(['top']))
     expect(now).toMatchObject({ running: [], locks: [{ name: 'a', holder: 'ada', waiters: [] }] })

@@ -11,6 +11,7 @@ import {
   timesIn,
   writtenOf,
 } from './histogram.ts'
+import { agentKind } from '../caller.ts'
 import type { Counts, RunCount, Stat } from './rows.ts'
 import type { View } from '../view.ts'
 import { type EventDraft, factsOf } from '../event.ts'
@@ -213,14 +214,8 @@ function whose(draft: EventDraft) {
   return {
     user: typeof user === 'string' ? user : undefined,
     project: typeof project === 'string' ? project : undefined,
-    agent: task === undefined ? undefined : agentOf(holder ?? draft.agent, task),
+    agent: task === undefined ? undefined : agentKind(holder ?? draft.agent, task),
   }
-}
-
-/** Every dispatched run has an agent id of its own, `claude:42.1`: those of a kind count as one. */
-function agentOf(agent: string, task: string): string {
-  const at = agent.lastIndexOf(`:${task}.`)
-  return at > 0 ? agent.slice(0, at) : agent
 }
 
 function countRuns(into: Counts, runs: RunPart[]): void {

@@ -155,9 +155,11 @@ const POINT_COUNTS = [
   'died',
   'stale_writes',
   'enqueued',
+  'claimed',
   'started',
   'done',
   'failed',
+  'cancelled',
   'ended',
 ] as const
 const POINT_TIMES = [

@@ -1,6 +1,7 @@
 import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
+import { clock } from '../ask.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 /** However fast things happen, nothing is asked again sooner than this. */
@@ -150,7 +151,7 @@ export class Dirty {
 }
 
 /** One clock for all that counts down, standing still while nobody looks. */
-export const now = signal(Date.now())
+export const now = signal(clock())
 setInterval(() => {
-  if (!document.hidden) now.value = Date.now()
+  if (!document.hidden) now.value = clock()
 }, 1_000)

@@ -1,14 +1,14 @@
 import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask, pagesOf } from '../ask.ts'
+import { ask, clock, pagesOf } from '../ask.ts'
 import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 type ShownLock = AnswerOf<'lock.peek'>['items'][number]
 type Waiter = AnswerOf<'lock.waiters'>['items'][number]
 
-/** A held lock, and when it expires on the clock of this page: clocks of others do not matter. */
+/** A held lock, and when it expires, on the server's clock. */
 export type HeldLock = ShownLock & { until_ms: number }
 
 const PAGE = 1_000
@@ -20,6 +20,8 @@ const LOOK_MS = 5_000
 export const locks = new Map<string, HeldLock>()
 export const locksChanged = signal(0)
 export const waiters = signal<Waiter[]>([])
+/** Whether all that is held and waited for has been asked for: until then, none is not "none". */
+export const locksKnown = signal(false)
 
 const looked = new Map<string, number>()
 const dirty = new Dirty(async (names) => {
@@ -31,7 +33,9 @@ const dirty = new Dirty(async (names) => {
 const askingWaiters = new Repeated(async () => {
   const { items } = await ask('lock.waiters', { limit: PAGE })
   waiters.value = items
+  locksKnown.value ||= isLoaded
 })
+let isLoaded = false
 
 listen({ events: noteLocks, reset: () => loadLocks() })
 setInterval(() => {
@@ -49,7 +53,7 @@ function noteLocks(events: ShownEvent[]): void {
 }
 
 function keep(items: ShownLock[]): void {
-  const at = Date.now()
+  const at = clock()
   for (const lock of items) {
     locks.set(lock.name, { ...lock, until_ms: at + lock.expires_in_seconds * 1000 })
     looked.set(lock.name, at)
@@ -65,13 +69,14 @@ const asking = new Repeated(async () => {
     keep(items)
     if (locks.size >= KEPT_MAX) break
   }
+  isLoaded = true
   askingWaiters.soon()
 })
 export const loadLocks = () => asking.soon()
 
 /** Called by what shows these locks: looks again at those whose end may have moved meanwhile. */
 export function watch(names: string[]): void {
-  const at = Date.now()
+  const at = clock()
   for (const name of names) {
     const lock = locks.get(name)
     if (!lock || at - (looked.get(name) ?? 0) < STALE_MS) continue
@@ -79,5 +84,8 @@ export function watch(names: string[]): void {
     if (left_ms < (lock.ttl_seconds * 1000) / 2) dirty.add(name)
   }
 }
+
+/** Asks about one lock: it may be one of those that were too many to be kept. */
+export const lookAt = (name: string) => dirty.add(name)
 
 export const waitersOf = (name: string) => waiters.value.filter(({ names }) => names.includes(name))

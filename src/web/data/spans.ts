@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { nounOf } from '../../core/event.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import type { AnswerOf, InputOf } from '../../operations/registry.ts'
-import { pagesOf } from '../ask.ts'
+import { clock, pagesOf } from '../ask.ts'
 import { askInto } from './asked.ts'
 import { listen } from './live.ts'
 
@@ -46,7 +46,7 @@ async function read(
       break
     }
   }
-  const oldest = Date.now() - seconds * 1000
+  const oldest = clock() - seconds * 1000
   const before = (known?.spans ?? []).filter((span) => {
     return span.to_ms !== null && span.to_ms >= oldest && !found.has(keyOf(span))
   })

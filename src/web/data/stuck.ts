@@ -20,6 +20,11 @@ const NOUNS = new Set<string>(['lease', 'ticket', 'task', 'run', 'queue', 'dispa
 export const stuck = signal<Stuck | undefined>(undefined)
 export const stuckRefusal = signal<Refusal | null>(null)
 
+/** What goes on only if a person looks. */
+export const needed = computed(() => {
+  return (stuck.value?.items ?? []).filter(({ severity }) => severity !== 'info')
+})
+
 const asking = askInto(stuck, stuckRefusal, () => ask('stuck.get', { limit: SHOWN_MAX }))
 listen({
   events: (events) => events.some((event) => NOUNS.has(nounOf(event))) && asking.soon(),

@@ -13,6 +13,8 @@ const PAGE = 1_000
 /** Tasks by id. Read `changed` to be told when something in here is new. */
 export const tasks = new Map<string, BriefTask>()
 export const changed = signal(0)
+/** Whether those that run have been asked for. */
+export const runningKnown = signal(false)
 export const loading = signal<'some' | 'all' | 'done' | 'more'>('some')
 
 const dirty = new Dirty(async (ids) => keep((await ask('task.peek', { ids })).items))
@@ -51,6 +53,7 @@ const asking = new Repeated(async () => {
   const { items } = await ask('task.peek', { status: 'in_progress', limit: PAGE })
   tasks.clear()
   keep(items)
+  runningKnown.value = true
   if (loading.value !== 'some') await loadAll()
 })
 export const loadTasks = () => asking.soon()

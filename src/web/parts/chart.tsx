@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { clockOf, shortDay } from './words.ts'
+import { clockOf, shortDay, took } from './words.ts'
 
 /** One line of a chart: its name, its colour by the name the theme has for it, and its values. */
 export interface Line<P> {
@@ -26,6 +26,7 @@ interface ChartProps<P extends Point> {
 const HEIGHT = 190
 const PAD = { left: 56, right: 24, top: 12, bottom: 24 }
 const DAY_MS = 86_400_000
+const RING = 'm-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0'
 
 export function Chart<P extends Point>({ title, points, lines, says = String }: ChartProps<P>) {
   const box = useRef<HTMLDivElement>(null)
@@ -36,7 +37,7 @@ export function Chart<P extends Point>({ title, points, lines, says = String }: 
     observer.observe(box.current!)
     return () => observer.disconnect()
   }, [])
-  const scale = scaleOf(points, lines, width.value)
+  const scale = scaleOf(points, lines, width.value, says === took)
   const closed = points.findLastIndex(({ is_open }) => !is_open)
   const at = Math.min(pointed.value ?? closed, points.length - 1)
   const move = (to: number) => (pointed.value = Math.max(0, Math.min(points.length - 1, to)))
@@ -101,17 +102,21 @@ function Legend<P extends Point>({ points, at, lines, says }: LegendProps<P>) {
   )
 }
 
-/** 1, 2 or 5 times a power of ten: the smallest that needs at most four steps. */
-function stepFor(max: number): number {
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1440]
+
+/** The smallest round one that needs at most four steps: by tens, and of times by minutes. */
+function stepFor(max: number, isTime: boolean): number {
+  const minutes = isTime && max > 120 && MINUTES.find((m) => max / 60 / m <= 4)
+  if (minutes) return minutes * 60
   const power = 10 ** Math.floor(Math.log10(Math.max(max, 0.004) / 4))
   return [1, 2, 5, 10].map((n) => n * power).find((step) => max / step <= 4)!
 }
 
-function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) {
+function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number, isTime: boolean) {
   const times = points.map(({ at }) => Date.parse(at))
   const [from, to] = [times[0] ?? 0, times.at(-1) ?? 1]
   const values = lines.flatMap(({ pick }) => points.map((point) => pick(point) ?? 0))
-  const step = stepFor(Math.max(...values, 1))
+  const step = stepFor(Math.max(...values, 1), isTime)
   const top = Math.max(1, Math.ceil(Math.max(...values) / step)) * step
   const floor = HEIGHT - PAD.bottom
   const inner = Math.max(10, width - PAD.left - PAD.right)
@@ -130,18 +135,16 @@ function scaleOf<P extends Point>(points: P[], lines: Line<P>[], width: number) 
     ticks: ticksOf(from, to, Math.max(2, Math.floor(inner / 90))).map((ms) => {
       return { x: xOf(ms), text: to - from > DAY_MS ? shortDay(ms) : clockOf(ms).slice(0, 5) }
     }),
-    /** A gap where nothing is known; what stands alone is a dot. */
+    /** A gap where nothing is known; what stands alone is a ring. */
     path: (pick: (point: P) => number | null, first: number, last: number) => {
-      let isOn = false
-      return points
-        .slice(first, last + 1)
-        .map((point, i) => {
-          const value = pick(point)
-          const verb = isOn ? 'L' : 'M'
-          isOn = value !== null
-          return value === null
-            ? ''
-            : `${verb}${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}h0`
+      const known = points.slice(first, last + 1).map(pick)
+      return known
+        .map((value, i) => {
+          if (value === null) return ''
+          const isOn = typeof known[i - 1] === 'number'
+          const isAlone = !isOn && typeof known[i + 1] !== 'number'
+          const at = `${xOf(times[first + i]!).toFixed(1)} ${y(value).toFixed(1)}`
+          return `${isOn ? 'L' : 'M'}${at}${isAlone ? RING : ''}`
         })
         .join('')
     },

@@ -22,6 +22,15 @@ export function Empty({ title, children, command }: EmptyProps) {
   )
 }
 
+/** Nothing is said of what is not known yet. */
+export function Loading() {
+  return (
+    <p class="dim pad" role="status">
+      Loading…
+    </p>
+  )
+}
+
 /** A refusal as people can use it: what happened, why, what to do next. */
 export function Trouble({ refusal }: { refusal: Refusal | null }) {
   if (!refusal) return null

@@ -42,6 +42,9 @@ export function took(seconds: number): string {
   return seconds < 60 ? `${Math.round(seconds * 10) / 10} s` : span(seconds)
 }
 
+/** Stands where a number is not known yet: a nought would be a statement. */
+export const UNKNOWN = '–'
+
 /** A sentence of the server with times of day, on the reader's clock. */
 export const withClocks = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockOf(at))

@@ -1,11 +1,11 @@
 import { useComputed } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { now } from '../data/asked.ts'
-import { locks, locksChanged, waiters, watch } from '../data/locks.ts'
+import { locks, locksChanged, locksKnown, waiters, watch } from '../data/locks.ts'
 import { useSpans } from '../data/spans.ts'
-import { changed, running } from '../data/tasks.ts'
+import { changed, running, runningKnown } from '../data/tasks.ts'
 import { Countdown } from '../parts/countdown.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Panel } from '../parts/frame.tsx'
 import { secondsSince, span } from '../parts/words.ts'
 import { hrefOf, leave } from '../route.ts'
@@ -31,8 +31,10 @@ export function AgentPage({ id }: { id: string }) {
       }
     >
       <div class="agent-grid">
-        <Doing id={id} />
-        <WaitsFor id={id} />
+        <div class="stack">
+          <Doing id={id} />
+          <WaitsFor id={id} />
+        </div>
         <Holds id={id} />
       </div>
       <Hour id={id} />
@@ -47,13 +49,16 @@ export function AgentPage({ id }: { id: string }) {
 interface ListProps {
   title: string
   none: string
+  isKnown: boolean
   children: ComponentChildren[]
 }
 
-function List({ title, none, children }: ListProps) {
+function List({ title, none, isKnown, children }: ListProps) {
   return (
-    <Panel title={title} aside={<span class="number">{children.length}</span>}>
-      {children.length === 0 ? <p class="dim pad">{none}</p> : <ul class="rows">{children}</ul>}
+    <Panel title={title} aside={isKnown && <span class="number">{children.length}</span>}>
+      {!isKnown && <Loading />}
+      {isKnown && children.length === 0 && <p class="dim pad">{none}</p>}
+      <ul class="rows">{children}</ul>
     </Panel>
   )
 }
@@ -64,7 +69,7 @@ function Doing({ id }: { id: string }) {
     return running().filter(({ assignee }) => assignee === id)
   }).value
   return (
-    <List title="Doing" none="No task.">
+    <List title="Doing" none="No task." isKnown={runningKnown.value}>
       {mine.map((task) => (
         <li key={task.id} class="row">
           <a class="grows" href={hrefOf('tasks', { id: task.id })}>
@@ -83,7 +88,7 @@ function WaitsFor({ id }: { id: string }) {
   const mine = waiters.value.filter(({ agent }) => agent === id)
   void locksChanged.value
   return (
-    <List title="Waits for" none="Nothing.">
+    <List title="Waits for" none="Nothing." isKnown={locksKnown.value}>
       {mine.map(({ id: key, names, asked_at }) => (
         <li key={key} class="row">
           <span class="grows">
@@ -113,7 +118,7 @@ function Holds({ id }: { id: string }) {
   }).value
   watch(mine.map(({ name }) => name))
   return (
-    <List title="Holds" none="Nothing.">
+    <List title="Holds" none="Nothing." isKnown={locksKnown.value}>
       {mine.map(({ name, holder, until_ms, ttl_seconds }) => (
         <li key={name} class="row">
           <a class="grows" href={hrefOf('locks', { id: name })}>

@@ -4,7 +4,7 @@ import { ask, pagesOf } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { waiters } from '../data/locks.ts'
 import { Tag } from '../parts/badge.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select } from '../parts/frame.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { ago, count, secondsSince } from '../parts/words.ts'
@@ -128,17 +128,21 @@ function AllAgents() {
           says={(each) => each || 'Any standing'}
         />
         <span class="dim filters-says">
-          {isWhole
-            ? `${count(agents.length, 'agent')} ever seen here`
-            : `The first ${count(agents.length, 'agent')}; there are more: leasehold agent list`}
+          {!asked.value.value
+            ? ''
+            : isWhole
+              ? `${count(agents.length, 'agent')} ever seen here`
+              : `The first ${count(agents.length, 'agent')}; there are more: leasehold agent list`}
         </span>
       </div>
       <Trouble refusal={asked.refusal.value} />
-      {agents.length === 0 && asked.value.value ? (
+      {!asked.value.value && !asked.refusal.value && <Loading />}
+      {asked.value.value && agents.length === 0 && (
         <Empty title="No agent has been here yet" command="leasehold init">
           Set a repository up, so that agents take part; or act as one: leasehold task claim
         </Empty>
-      ) : (
+      )}
+      {agents.length > 0 && (
         <div class="panel is-list">
           <Virtual
             items={rowsOf({ agents: found, isWhole, lost }, open.value)}

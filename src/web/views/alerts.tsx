@@ -1,10 +1,10 @@
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { hrefOfAbout, stuck } from '../data/stuck.ts'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { secondsSince, span, withClocks } from '../parts/words.ts'
+import { count, secondsSince, span, withClocks } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 
 const LOOK_MS = 15_000
@@ -19,8 +19,9 @@ export function Alerts() {
   const items = asked.value.value?.items ?? []
   const alerts = items.filter(({ id }) => !told.has(id))
   return (
-    <Panel title="Alerts" aside={<span class="number">{alerts.length.toLocaleString()}</span>}>
+    <Panel title="Alerts" aside={asked.value.value && count(alerts.length, 'alert')}>
       <Trouble refusal={asked.refusal.value} />
+      {!asked.value.value && !asked.refusal.value && <Loading />}
       {asked.value.value && alerts.length === 0 && (
         <p class="fine">
           <Icon name="done" />{' '}

@@ -4,7 +4,7 @@ import { IconButton } from '../parts/buttons.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { toast, Toasts } from '../parts/toast.tsx'
-import { health } from '../data/stuck.ts'
+import { health, needed } from '../data/stuck.ts'
 import { helpOpen, paletteOpen } from '../keys.ts'
 import { hrefOf, route, type ViewName, VIEWS } from '../route.ts'
 import { signOut, who } from '../session.ts'
@@ -101,11 +101,22 @@ function Menu({ view }: { view: ViewName }) {
           <a key={each} href={hrefOf(each)} aria-current={each === view ? 'page' : undefined}>
             <Icon name={each} />
             <span>{PAGES[each].title}</span>
+            {each === 'now' && <Needed />}
           </a>
         ))}
       </nav>
       <Standing />
     </header>
+  )
+}
+
+function Needed() {
+  const n = needed.value.length
+  if (n === 0) return null
+  return (
+    <span class="needed number" title={`${n} ${n === 1 ? 'needs' : 'need'} a person`}>
+      {n}
+    </span>
   )
 }
 

@@ -6,7 +6,7 @@ import { type Fits, useLandings, useWorktrees } from '../data/branches.ts'
 import { changed, tasks, wantTasks } from '../data/tasks.ts'
 import { LANDING_NAMES } from '../parts/badge.tsx'
 import { Button } from '../parts/buttons.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select, Tabs } from '../parts/frame.tsx'
 import { landBranch } from '../land_actions.ts'
 import { adjust, param, route, wanted } from '../route.ts'
@@ -68,6 +68,7 @@ export function Branches() {
       <Trouble refusal={refusal} />
       <div class="split">
         <div class="branches">
+          {!known[tab.value] && !refusal && <Loading />}
           {isLandings && known.landings && (
             <Landings listed={known.landings} trees={folders} fits={isShown} />
           )}

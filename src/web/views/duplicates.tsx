@@ -5,7 +5,7 @@ import { now, useAsked } from '../data/asked.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Compared } from '../parts/compared.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { ago } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { mayWork } from '../session.ts'
@@ -22,6 +22,7 @@ export function Duplicates() {
   return (
     <div class="stack pad-top scrolls">
       <Trouble refusal={asked.refusal.value} />
+      {!asked.value.value && !asked.refusal.value && <Loading />}
       {asked.value.value && pairs.length === 0 && (
         <Empty title="No two notes say the same" command="leasehold memory duplicates">
           Notes are compared by meaning in the background; pairs that are alike show up here.

@@ -11,6 +11,7 @@ import { toast } from '../parts/toast.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { clockOf, count, dayOf } from '../parts/words.ts'
 import { hrefOf, param } from '../route.ts'
+import { isNarrow } from '../theme.ts'
 
 const KINDS = [
   '',
@@ -139,7 +140,7 @@ function EventRows({ list, events }: RowsProps) {
       <div class="panel is-list">
         <Virtual
           items={events}
-          row={36}
+          row={isNarrow.value ? 58 : 36}
           label="Events"
           keyOf={({ position }) => String(position)}
           render={(event) => <EventRow event={event} />}

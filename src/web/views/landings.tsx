@@ -44,7 +44,7 @@ export function Landings({ listed, trees, fits }: LandingsProps) {
       {lines.map((line) => (
         <LineOf key={`${line.project} ${line.target}`} line={line} trees={trees} />
       ))}
-      {lines.length === 0 && (
+      {linesIn(listed.items).length === 0 && (
         <p class="panel fine">
           <span>
             <Icon name="done" /> Nothing waits to be landed.

@@ -1,9 +1,18 @@
 import { useComputed } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { now } from '../data/asked.ts'
-import { type HeldLock, locks, locksChanged, waitersOf, watch } from '../data/locks.ts'
+import {
+  type HeldLock,
+  locks,
+  locksChanged,
+  locksKnown,
+  lookAt,
+  waitersOf,
+  watch,
+} from '../data/locks.ts'
 import { IconButton } from '../parts/buttons.tsx'
 import { Countdown } from '../parts/countdown.tsx'
-import { Empty } from '../parts/empty.tsx'
+import { Empty, Loading } from '../parts/empty.tsx'
 import { Facts, Page, Search, Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
@@ -44,6 +53,7 @@ function Held() {
     return [...locks.values()].filter((lock) => !isOurs(lock)).toSorted(byName)
   }).value
   const found = all.filter(({ name, holder }) => `${name} ${holder}`.toLowerCase().includes(text))
+  if (!locksKnown.value) return <Loading />
   if (all.length === 0 && open === null) {
     return (
       <Empty title="No lock is held" command="leasehold lock acquire git:web --wait 30s">
@@ -107,6 +117,7 @@ function LockSheet({ name }: { name: string }) {
   void locksChanged.value
   const lock = locks.get(name)
   const line = waitersOf(name)
+  useEffect(() => lookAt(name), [name])
   return (
     <aside class="panel sheet" aria-label={`Lock ${name}`}>
       <header class="panel-head">

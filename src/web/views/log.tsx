@@ -123,7 +123,7 @@ export function Log({ id }: { id: string }) {
         class="log"
         role="group"
         aria-label={`Output of run ${id}`}
-        style={{ height: `${Math.min(HEIGHT_MAX, Math.max(8, lines.length + 1) * ROW)}px` }}
+        style={{ height: `${Math.min(HEIGHT_MAX, Math.max(4, lines.length + 1) * ROW)}px` }}
       >
         {lines.length === 0 ? (
           <p class="log-none">

@@ -1,11 +1,11 @@
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask } from '../ask.ts'
+import { ask, clock } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
-import { useAsked, useCalm } from '../data/asked.ts'
+import { now, useAsked, useCalm } from '../data/asked.ts'
 import { Tag } from '../parts/badge.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Tabs } from '../parts/frame.tsx'
-import { ago, span } from '../parts/words.ts'
+import { ago } from '../parts/words.ts'
 import { adjust, route, wanted } from '../route.ts'
 import { Duplicates } from './duplicates.tsx'
 import { MemoryConflicts } from './memory_conflicts.tsx'
@@ -21,7 +21,8 @@ export function Memory() {
     affects: aboutMemory,
   })
   const calm = useCalm(wanted.value.trim())
-  const open = conflicts.value.value?.items.length ?? 0
+  const known = conflicts.value.value
+  const open = known?.items.length ?? 0
   const tabs = { ...TABS, conflicts: open === 0 ? 'Conflicts' : `Conflicts (${open})` }
   return (
     <Page title="Memory" class="is-full" aside={<Search label="Search notes" text={wanted} />}>
@@ -33,7 +34,8 @@ export function Memory() {
       />
       <Trouble refusal={conflicts.refusal.value} />
       {tab === 'notes' && <Notes text={calm} />}
-      {tab === 'conflicts' && <MemoryConflicts items={conflicts.value.value?.items ?? []} />}
+      {tab === 'conflicts' && known && <MemoryConflicts items={known.items} />}
+      {tab === 'conflicts' && !known && !conflicts.refusal.value && <Loading />}
       {tab === 'duplicates' && <Duplicates />}
     </Page>
   )
@@ -46,23 +48,21 @@ type Item = AnswerOf<'memory.list'>['items'][number]
 /** A note as a list shows it; from a search, with the place that fits. */
 type Found = Pick<Item, 'scope' | 'key' | 'author' | 'tags' | 'version'> & {
   says: string
-  when: string
+  at: string
   conflict: boolean
 }
 
 async function notesLike(text: string): Promise<Found[]> {
   if (text === '') {
     const { items } = await ask('memory.list', { limit: LISTED_MAX })
-    return items.map((item) =>
-      Object.assign(item, { says: '', when: ago(item.updated_at, Date.now()) }),
-    )
+    return items.map((item) => Object.assign(item, { says: '', at: item.updated_at }))
   }
   const { items } = await ask('memory.search', { query: text, limit: 50 })
   return items.map((item) =>
     Object.assign(item, {
       says: item.excerpt,
       conflict: item.disputed,
-      when: `${span(item.age_seconds)} ago`,
+      at: new Date(clock() - item.age_seconds * 1000).toISOString(),
     }),
   )
 }
@@ -73,10 +73,11 @@ function Notes({ text }: { text: string }) {
   const [scope, key] = [params.get('scope'), params.get('id')]
   const items = asked.value.value ?? []
   if (asked.refusal.value) return <Trouble refusal={asked.refusal.value} />
-  if (asked.value.value && items.length === 0 && text !== '') {
+  if (!asked.value.value) return <Loading />
+  if (items.length === 0 && text !== '') {
     return <Empty title="No note fits">Notes are found by their words and by their meaning.</Empty>
   }
-  if (asked.value.value && items.length === 0) {
+  if (items.length === 0) {
     return (
       <Empty title="No note yet" command='leasehold memory put build.command "npm run build"'>
         Agents keep here what others should know; nothing is overwritten silently.
@@ -105,13 +106,13 @@ function Notes({ text }: { text: string }) {
 }
 
 function NoteRow({ item, isOpen }: { item: Found; isOpen: boolean }) {
-  const { scope, key, author, version, says, when, tags, conflict } = item
+  const { scope, key, author, version, says, at, tags, conflict } = item
   return (
     <li class={`row note ${isOpen ? 'is-open' : ''}`}>
       <button type="button" class="row-button" onClick={() => adjust({ scope, id: key })}>
         <strong>{key}</strong>
         <span class="dim">
-          {scope}, version {version} by {author}, {when}
+          {scope}, version {version} by {author}, {ago(at, now.value)}
         </span>
         {says && <span class="dim">{says}</span>}
       </button>

@@ -4,12 +4,12 @@ import { ask } from '../ask.ts'
 import { aboutQueue, type QueueAnswer, type StatsAnswer } from '../data/about.ts'
 import { useAsked } from '../data/asked.ts'
 import { SHARE_SECONDS } from '../data/shares.ts'
-import { changed, running } from '../data/tasks.ts'
+import { changed, running, runningKnown } from '../data/tasks.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Sparkline } from '../parts/chart.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Panel, Tile } from '../parts/frame.tsx'
-import { count } from '../parts/words.ts'
+import { count, UNKNOWN } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { isAdmin } from '../session.ts'
 import { Alerts } from './alerts.tsx'
@@ -23,7 +23,7 @@ const LOOK_MS = 60_000
 export function Now() {
   const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })
   const stats = useAsked('hour', () => ask('stats.get', { since_seconds: SHARE_SECONDS }), {
-    affects: ({ type }) => type === 'run.ended',
+    affects: ({ type }) => type === 'task.claimed' || type === 'task.moved',
     every_ms: LOOK_MS,
   })
   const [status, hour] = [queue.value.value, stats.value.value]
@@ -51,6 +51,13 @@ function RunningTasks() {
     void changed.value
     return running().toSorted((a, b) => ((a.assigned_at ?? '') < (b.assigned_at ?? '') ? -1 : 1))
   }).value
+  if (!runningKnown.value) {
+    return (
+      <Panel title="Running">
+        <Loading />
+      </Panel>
+    )
+  }
   return (
     <Panel title="Running" aside={<span class="number">{list.length}</span>}>
       {list.length === 0 ? (
@@ -97,34 +104,39 @@ function Tiles({ status, hour }: TilesProps) {
     void changed.value
     return running().length
   }).value
-  const { slots_used = 0, slots_max = 0 } = status?.active ?? {}
-  const users = Object.keys(status?.pending.by_user ?? {}).length
-  const ended = (hour?.series ?? []).reduce((sum, each) => sum + each.ended, 0)
+  const said = status ? tellQueue(status) : { busy: '', slots: UNKNOWN, waiting: '', is: UNKNOWN }
+  const tasks = hour?.tasks
   return (
     <div class="tiles">
-      <Tile name="Running" value={runs} says={count(status?.user_locks.active ?? 0, 'busy user')}>
-        <Spark hour={hour} pick={(point) => point.started} says="started" />
+      <Tile name="Running" value={runningKnown.value ? runs : UNKNOWN} says={said.busy}>
+        <Spark hour={hour} pick={(point) => point.claimed} says="claimed" />
       </Tile>
-      <Tile name="Slots" value={`${slots_used} / ${slots_max}`} says={dispatchersIn(status)}>
-        <Slots used={slots_used} max={slots_max} />
+      <Tile name="Slots" value={said.slots} says={dispatchersIn(status)}>
+        <Slots used={status?.active.slots_used ?? 0} max={status?.active.slots_max ?? 0} />
       </Tile>
-      <Tile
-        name="Waiting"
-        value={status?.pending.total ?? 0}
-        says={`${status?.pending.high ?? 0} high priority, ${count(users, 'user')}`}
-      >
+      <Tile name="Waiting" value={status?.pending.total ?? UNKNOWN} says={said.waiting}>
         <Spark hour={hour} pick={(point) => point.enqueued} says="enqueued" />
       </Tile>
       <Tile
-        name="Runs ended, last hour"
-        value={ended}
-        says={`${count(hour?.tasks.failed ?? 0, 'task')} failed`}
+        name="Done in the last hour"
+        value={tasks?.done ?? UNKNOWN}
+        says={tasks ? `${tasks.failed} failed, ${tasks.cancelled} cancelled` : ''}
       >
-        <Spark hour={hour} pick={(point) => point.ended} says="ended" />
+        <Spark hour={hour} pick={(point) => point.done} says="done" />
       </Tile>
-      <Tile name="Queue" value={status?.paused ? 'Paused' : 'Open'} says={pausedIn(status)} />
+      <Tile name="Queue" value={said.is} says={pausedIn(status)} />
     </div>
   )
+}
+
+function tellQueue({ active, pending, user_locks, paused }: QueueAnswer) {
+  const users = Object.keys(pending.by_user).length
+  return {
+    busy: count(user_locks.active, 'busy user'),
+    slots: `${active.slots_used} / ${active.slots_max}`,
+    waiting: `${pending.high} high priority, ${count(users, 'user')}`,
+    is: paused ? 'Paused' : 'Open',
+  }
 }
 
 interface SparkProps {
@@ -139,14 +151,16 @@ function Spark({ hour, pick, says }: SparkProps) {
 }
 
 function dispatchersIn(status: QueueAnswer | undefined): string {
-  const n = status?.dispatchers.length ?? 0
+  if (!status) return ''
+  const n = status.dispatchers.length
   return n === 0 ? 'no dispatcher: set projects in config.json' : count(n, 'dispatcher')
 }
 
 function pausedIn(status: QueueAnswer | undefined): string {
-  const paused = [...(status?.paused_projects ?? []), ...(status?.paused_users ?? [])]
+  if (!status) return ''
+  const paused = [...status.paused_projects, ...status.paused_users]
   if (paused.length > 0) return `paused: ${paused.join(', ')}`
-  const { max, used } = status?.pool ?? { max: null, used: 0 }
+  const { max, used } = status.pool
   return max === null ? 'no limit on the pool' : `pool ${used} of ${max}`
 }
 

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isRefusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
 import { useCalm } from '../data/asked.ts'
@@ -21,9 +21,12 @@ export function Palette() {
   const box = useRef<HTMLDialogElement>(null)
   const text = useSignal('')
   const at = useSignal(0)
-  const more = useFound(useCalm(text.value.trim()))
-  useEffect(() => box.current!.showModal(), [])
-  const goals = goalsFor(text.value.trim().toLowerCase(), more)
+  const calm = useCalm(text.value.trim())
+  const more = useFound(calm)
+  const isKnown = more !== undefined && calm === text.value.trim()
+  // At once: the letters that follow the key are meant for it.
+  useLayoutEffect(() => box.current!.showModal(), [])
+  const goals = goalsFor(text.value.trim().toLowerCase(), more ?? [])
   const go = (goal: Goal | undefined) => {
     if (!goal) return
     box.current!.close()
@@ -68,17 +71,20 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      {goals.length === 0 && <p class="dim pad">Nothing is called that.</p>}
+      {goals.length === 0 && (
+        <p class="dim pad">{isKnown ? 'Nothing is called that.' : 'Looking…'}</p>
+      )}
     </dialog>
   )
 }
 
-/** Tasks that the page has not loaded are found by the server. */
-function useFound(text: string): Goal[] {
-  const found = useSignal<Goal[]>([])
+/** Tasks that the page has not loaded are found by the server; undefined: it has not answered. */
+function useFound(text: string): Goal[] | undefined {
+  const found = useSignal<Goal[] | undefined>([])
   useEffect(() => {
     let isOver = false
     if (text === '') return void (found.value = [])
+    found.value = undefined
     ask('task.peek', { text, limit: EACH_MAX }).then(
       ({ items }) => {
         if (!isOver)

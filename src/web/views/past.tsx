@@ -1,6 +1,6 @@
 import { type EventFilter, useEvents } from '../data/events.ts'
 import { Button } from '../parts/buttons.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { EventRow } from './events.tsx'
 
@@ -16,13 +16,17 @@ export function Past({ title, none, filter }: PastProps) {
   const list = useEvents(filter)
   const events = list.items.value
   const hasMore = list.next.value !== null
+  const isKnown = events.length > 0 || !list.isLoading.value
   return (
     <Panel
       title={title}
-      aside={<span class="number">{`${events.length}${hasMore ? '+' : ''}`}</span>}
+      aside={isKnown && <span class="number">{`${events.length}${hasMore ? '+' : ''}`}</span>}
     >
       <Trouble refusal={list.refusal.value} />
-      {events.length === 0 && !hasMore && !list.isLoading.value && <p class="dim pad">{none}</p>}
+      {!isKnown && <Loading />}
+      {isKnown && events.length === 0 && !hasMore && !list.refusal.value && (
+        <p class="dim pad">{none}</p>
+      )}
       <div class="history" tabIndex={0} role="group" aria-label={title}>
         {events.map((event) => (
           <EventRow key={event.position} event={event} />

@@ -1,8 +1,8 @@
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask } from '../ask.ts'
+import { ask, clock } from '../ask.ts'
 import { useAsked } from '../data/asked.ts'
 import { Countdown } from '../parts/countdown.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { ReleaseButton } from './release_button.tsx'
@@ -20,7 +20,7 @@ const LOOK_MS = 10_000
 
 async function allReserved(): Promise<Reservation[]> {
   const { items } = await ask('reserve.list', { limit: 1000 })
-  const at = Date.now()
+  const at = clock()
   return items.map((each) => Object.assign(each, { until_ms: at + each.expires_in_seconds * 1000 }))
 }
 
@@ -36,6 +36,7 @@ export function PathTree({ wanted }: { wanted: string }) {
   return (
     <div class="stack pad-top">
       <Trouble refusal={asked.refusal.value} />
+      {!asked.value.value && !asked.refusal.value && <Loading />}
       {asked.value.value && all.length === 0 && (
         <Empty title="No path is reserved" command="leasehold reserve add 'src/**' --project web">
           While an agent has a path reserved, no other can take it.

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { factsOf } from '../../core/event.ts'
-import { ask } from '../ask.ts'
+import { ask, clock } from '../ask.ts'
 import { aboutMemory, type TaskRun } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { timed } from '../data/spans.ts'
@@ -31,7 +31,7 @@ export function RunSpans({ run }: { run: TaskRun }) {
   return (
     <Panel title="Held and waited" class="run-spans">
       <Trouble refusal={asked.refusal.value} />
-      {items && <TimelineOf spans={spans} whole={whole} by="lock" />}
+      {items && <TimelineOf spans={spans} whole={whole} by="lock" isBrief />}
     </Panel>
   )
 }
@@ -42,7 +42,7 @@ export function RunFiles({ run }: { run: TaskRun }) {
     affects: ({ lock }) => lock?.startsWith('path:') ?? false,
     every_ms: LOOK_MS,
   })
-  const at = useMemo(() => Date.now(), [asked.value.value])
+  const at = useMemo(() => clock(), [asked.value.value])
   const mine = (asked.value.value?.items ?? []).filter(({ holder }) => holder === run.agent)
   if (mine.length === 0 || run.ended_at !== null) return null
   return (

@@ -1,9 +1,11 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { Trouble } from '../parts/empty.tsx'
 import { signIn, signInTrouble } from '../session.ts'
 
 export function SignIn() {
   const token = useSignal('')
+  useEffect(() => void (document.title = 'Sign in · Leasehold'), [])
   return (
     <main class="sign-in">
       <img src="/favicon.svg" width="48" height="48" alt="" />

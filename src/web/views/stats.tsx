@@ -101,10 +101,10 @@ function chartsFor(resolution_seconds: number): Drawn[] {
       title: `Tasks, ${each}`,
       lines: [
         { label: 'enqueued', tone: 'waited', pick: (p) => p.enqueued },
-        { label: 'started', tone: 'accent', pick: (p) => p.started },
-        { label: 'ended', tone: 'review', pick: (p) => p.ended },
+        { label: 'claimed', tone: 'accent', pick: (p) => p.claimed },
         { label: 'done', tone: 'good', pick: (p) => p.done },
         { label: 'failed', tone: 'bad', pick: (p) => p.failed },
+        { label: 'cancelled', tone: 'review', pick: (p) => p.cancelled },
       ],
     },
     {

@@ -2,34 +2,42 @@ import type { Cause } from '../../core/stats/cause.ts'
 import type { InputOf } from '../../operations/registry.ts'
 import { change, type Name } from '../ask.ts'
 import { now } from '../data/asked.ts'
-import { hrefOfAbout, stuck, stuckRefusal } from '../data/stuck.ts'
+import { hrefOfAbout, needed, stuck, stuckRefusal } from '../data/stuck.ts'
 import { Button } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Loading, Trouble } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { count, secondsSince, span, withClocks } from '../parts/words.ts'
 import { isAdmin, mayWork } from '../session.ts'
 
+/** So many of either are shown at once: what runs is to be seen on the first screen too. */
+const NEEDED_MAX = 4
+const WAITS_MAX = 2
+
 /** What keeps work from going on: root causes first, and what can be done about each. */
 export function Stuck() {
   const found = stuck.value
-  const items = found?.items ?? []
-  const needed = items.filter(({ severity }) => severity !== 'info')
-  const others = items.filter(({ severity }) => severity === 'info')
+  const waits = (found?.items ?? []).filter(({ severity }) => severity === 'info')
+  const first = [...needed.value.slice(0, NEEDED_MAX), ...waits.slice(0, WAITS_MAX)]
+  const rest = [...needed.value.slice(NEEDED_MAX), ...waits.slice(WAITS_MAX)]
+  const n = needed.value.length
   return (
-    <Panel title="Stuck" class="stuck" aside={found && <span>{saysNeeded(needed.length)}</span>}>
+    <Panel title="Stuck" class="stuck" aside={found && <span>{saysNeeded(n)}</span>}>
       <Trouble refusal={stuckRefusal.value} />
-      {found && needed.length === 0 && found.more === 0 && (
+      {!found && !stuckRefusal.value && <Loading />}
+      {found && n === 0 && found.more === 0 && (
         <p class="fine">
           <Icon name="done" /> Nothing needs a person.
         </p>
       )}
-      <ul class="rows">
-        {[...needed, ...others].map((cause) => (
-          <CauseRow key={cause.id} cause={cause} />
-        ))}
-      </ul>
+      <Causes of={first} />
+      {rest.length > 0 && (
+        <details>
+          <summary>and {count(rest.length, 'cause')} more</summary>
+          <Causes of={rest} />
+        </details>
+      )}
       {found && found.more > 0 && (
         <p class="dim pad">and {count(found.more, 'cause')} more: leasehold stuck --limit 200</p>
       )}
@@ -40,11 +48,20 @@ export function Stuck() {
 const saysNeeded = (n: number) =>
   n === 0 ? 'nothing' : n === 1 ? '1 needs a person' : `${n} need a person`
 
+const Causes = ({ of }: { of: Cause[] }) => (
+  <ul class="rows">
+    {of.map((cause) => (
+      <CauseRow key={cause.id} cause={cause} />
+    ))}
+  </ul>
+)
+
 const ICONS = { bad: 'failed', warn: 'lost', info: 'in_progress' } as const
 const WORDS = { bad: 'Blocked', warn: 'Look', info: 'Waits' } as const
 
 function CauseRow({ cause }: { cause: Cause }) {
   const { severity, what, why, next, since, about } = cause
+  const remedies = cause.actions.filter(({ admin }) => (admin ? isAdmin() : mayWork()))
   return (
     <li class={`row cause is-${severity}`}>
       <span class="cause-mark">
@@ -52,36 +69,38 @@ function CauseRow({ cause }: { cause: Cause }) {
         <span class="only-read">{WORDS[severity]}: </span>
       </span>
       <div class="cause-what">
+        {since !== null && (
+          <span class="dim number cause-since" title={since}>
+            {span(secondsSince(since, now.value))}
+          </span>
+        )}
         <p class="cause-says">{withClocks(what)}</p>
         {why !== '' && why !== what && <p class="dim">{withClocks(why)}</p>}
-        {about.length > 0 && (
-          <p class="cause-about">
-            {about.map((each) => (
-              <a key={`${each.kind} ${each.id}`} class="tag" href={hrefOfAbout(each)}>
-                {each.kind === 'events' ? 'events' : `${each.kind} ${each.id}`}
-              </a>
-            ))}
-          </p>
-        )}
-        {next !== '' && <p class="dim cause-next">{next}</p>}
-        <Remedies cause={cause} />
+        {next !== '' && remedies.length === 0 && <p class="dim">{next}</p>}
+        <div class="cause-about">
+          <Things of={about} />
+          <Remedies cause={cause} remedies={remedies} />
+        </div>
       </div>
-      {since !== null && (
-        <span class="dim number" title={since}>
-          {span(secondsSince(since, now.value))}
-        </span>
-      )}
     </li>
   )
 }
 
+const Things = ({ of }: { of: Cause['about'] }) => (
+  <span>
+    {of.map((each) => (
+      <a key={`${each.kind} ${each.id}`} class="tag" href={hrefOfAbout(each)}>
+        {each.kind === 'events' ? 'events' : `${each.kind} ${each.id}`}
+      </a>
+    ))}
+  </span>
+)
+
 /** What can be done about it, as far as the person who looks may do it. */
-function Remedies({ cause }: { cause: Cause }) {
-  const allowed = cause.actions.filter(({ admin }) => (admin ? isAdmin() : mayWork()))
-  if (allowed.length === 0) return null
+function Remedies({ cause, remedies }: { cause: Cause; remedies: Cause['actions'] }) {
   return (
-    <span class="cause-actions">
-      {allowed.map((remedy) => (
+    <span>
+      {remedies.map((remedy) => (
         <Button
           key={remedy.says}
           kind="small"

@@ -1,12 +1,15 @@
+import { agentKind } from '../../core/caller.ts'
 import { STATUSES, type Status } from '../../core/rows.ts'
-import type { BriefTask } from '../data/tasks.ts'
+import { type BriefTask, loading } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Tabs } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Virtual } from '../parts/virtual.tsx'
+import { count, UNKNOWN } from '../parts/words.ts'
 import { adjust, hrefOf, param, route } from '../route.ts'
+import { isNarrow } from '../theme.ts'
 
-const CARD = 84
+const CARD = { wide: 100, narrow: 64 }
 
 type Board = Record<Status, BriefTask[]>
 
@@ -16,7 +19,7 @@ const status = param<Status>('status', 'todo')
 export function TaskBoard({ found }: { found: BriefTask[] }) {
   const board = boardOf(found)
   const names = Object.fromEntries(
-    STATUSES.map((each) => [each, `${STATUS_NAMES[each]} ${board[each].length}`]),
+    STATUSES.map((each) => [each, `${STATUS_NAMES[each]} ${saysLoaded(board[each].length)}`]),
   ) as Record<Status, string>
   return (
     <>
@@ -37,11 +40,11 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
           >
             <h2 class={`column-head is-${each}`}>
               <Icon name={each} size={14} /> {STATUS_NAMES[each]}
-              <span class="number dim">{board[each].length.toLocaleString()}</span>
+              <span class="number dim">{saysLoaded(board[each].length)}</span>
             </h2>
             <Virtual
               items={board[each]}
-              row={CARD}
+              row={isNarrow.value ? CARD.narrow : CARD.wide}
               label={`${STATUS_NAMES[each]} tasks`}
               keyOf={(task) => task.id}
               render={(task) => <Card task={task} />}
@@ -51,6 +54,12 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
       </div>
     </>
   )
+}
+
+/** While they are loaded there may be more; of those that are too many there are. */
+function saysLoaded(n: number): string {
+  if (loading.value === 'done') return n.toLocaleString()
+  return n === 0 ? UNKNOWN : `${n.toLocaleString()}+`
 }
 
 function boardOf(found: BriefTask[]): Board {
@@ -88,6 +97,8 @@ function Card({ task }: { task: BriefTask }) {
         <span class="id">{id}</span>
         {priority >= 7 && <span class="high">P{priority}</span>}
         {project && <span>{project}</span>}
+      </span>
+      <span class="card-more dim">
         <CardLast task={task} />
       </span>
     </a>
@@ -95,8 +106,9 @@ function Card({ task }: { task: BriefTask }) {
 }
 
 /** The one thing more that a card has room for: who has it, what it waits for, or whose it is. */
-function CardLast({ task: { assignee, unmet, user } }: { task: BriefTask }) {
-  if (assignee) return <span class="card-agent">{assignee}</span>
-  if (unmet > 0) return <span>waits for {unmet}</span>
+function CardLast({ task }: { task: BriefTask }) {
+  const { assignee, unmet, user } = task
+  if (assignee) return <span class="card-agent">{agentKind(assignee, task.id)}</span>
+  if (unmet > 0) return <span>waits for {count(unmet, 'task')}</span>
   return user ? <span>{user}</span> : null
 }

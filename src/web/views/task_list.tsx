@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { agentKind } from '../../core/caller.ts'
 import { STATUSES, type Status } from '../../core/rows.ts'
 import { changeMany } from '../actions.ts'
 import { now } from '../data/asked.ts'
@@ -117,8 +118,11 @@ function Bulk({ selected, shown }: BulkProps) {
   const clear = () => (selected.value = new Set())
   if (n === 0) {
     return (
-      <Button act={() => (selected.value = new Set(shown.map(({ id }) => id)))}>
-        Select all {shown.length.toLocaleString()}
+      <Button
+        disabled={shown.length === 0}
+        act={() => (selected.value = new Set(shown.map(({ id }) => id)))}
+      >
+        Select all {shown.length > 0 && shown.length.toLocaleString()}
       </Button>
     )
   }
@@ -161,7 +165,9 @@ function TaskRow({ task, isSelected, toggle }: TaskRowProps) {
       </a>
       <span class="dim">{project}</span>
       <span class="dim">{user}</span>
-      <span class="card-agent">{assignee}</span>
+      <span class="card-agent" title={assignee ?? ''}>
+        {agentKind(assignee ?? '', id)}
+      </span>
       <span class="dim number">{span(secondsSince(created_at, now.value))}</span>
       <span class="number">
         {isRunning && assigned_at !== null && span(secondsSince(assigned_at, now.value))}

@@ -5,11 +5,11 @@ import { aboutTask, type TaskRun, type WholeTask } from '../data/about.ts'
 import { now, useAsked } from '../data/asked.ts'
 import { RunBadge, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/buttons.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Terminal } from '../parts/terminal.ts'
-import { secondsSince, span, withClocks } from '../parts/words.ts'
+import { secondsSince, span, took, withClocks } from '../parts/words.ts'
 import { leave, param } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { Log } from './log.tsx'
@@ -52,13 +52,14 @@ export function TaskPage({ id }: { id: string }) {
       }
     >
       <Trouble refusal={asked.refusal.value ?? listed.refusal.value} />
+      {!task && !asked.refusal.value && <Loading />}
       {task && (
         <>
           <Failure task={task} run={runs[0]} />
           <Why task={task} />
           <div class="task-grid">
             <div class="stack">
-              <Output runs={runs} run={run} task={task} />
+              {listed.value.value && <Output runs={runs} run={run} task={task} />}
               {run && <RunSpans run={run} />}
             </div>
             <div class="stack">
@@ -103,10 +104,10 @@ function Above({ id, task, run }: AboveProps) {
 /** Its newest run in a few words: which, how long, where, and how it ended. */
 function saysRun(run: TaskRun): string[] {
   const { id, started_at, ended_at, exit_code, signal, host, pid } = run
-  const until = ended_at === null ? now.value : Date.parse(ended_at)
+  const seconds = secondsSince(started_at, ended_at === null ? now.value : Date.parse(ended_at))
   return [
     `attempt ${id.slice(id.lastIndexOf('.') + 1)}`,
-    `${ended_at === null ? 'for' : 'took'} ${span(secondsSince(started_at, until))}`,
+    ended_at === null ? `for ${span(seconds)}` : `took ${took(seconds)}`,
     ...(exit_code === null ? [] : [`exit ${exit_code}`]),
     ...(signal === null ? [] : [signal]),
     ...(host === null ? [] : [`on ${host}${pid === null ? '' : `, PID ${pid}`}`]),

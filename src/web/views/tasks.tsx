@@ -84,8 +84,9 @@ const textOf = ({ id, title, project: of, user: whose, assignee, labels }: Brief
   `${id} ${title} ${of} ${whose} ${assignee} ${labels.join(' ')}`.toLowerCase()
 
 function loadedSays(found: number): string {
+  if (tasks.size === 0 && loading.value !== 'done') return 'Loading…'
   const all = count(tasks.size, 'task')
-  if (loading.value === 'all') return `${all} so far, loading…`
+  if (loading.value === 'all' || loading.value === 'some') return `${all} so far, loading…`
   if (loading.value === 'more') return `The first ${all}; a search looks through all`
   return found === tasks.size ? all : `${found.toLocaleString()} of ${all}`
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { now } from '../data/asked.ts'
 import { type Span, useSpans } from '../data/spans.ts'
 import { Button } from '../parts/buttons.tsx'
-import { Empty, Trouble } from '../parts/empty.tsx'
+import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Search, Select } from '../parts/frame.tsx'
 import { clockOf, dayOf, took } from '../parts/words.ts'
 import { param, wanted } from '../route.ts'
@@ -11,7 +11,7 @@ import { theme } from '../theme.ts'
 import {
   draw,
   heightOf,
-  NAMES,
+  namesIn,
   placed,
   spanAt,
   timeIn,
@@ -68,6 +68,7 @@ export function Timeline() {
           So much happened that the earliest of this time is left out: choose a shorter one.
         </p>
       )}
+      {!spans && !refusal.value && <Loading />}
       {spans && (
         <TimelineOf {...{ spans, whole, by: by.value, text: wanted.value.toLowerCase() }} />
       )}
@@ -119,10 +120,12 @@ interface TimelineProps {
   whole: Window
   by: By
   text?: string
+  /** One run, of a few spans: there is nothing to choose from. */
+  isBrief?: boolean
 }
 
 /** Lanes of what was held and waited for, with the whole time above them to choose a part of. */
-export function TimelineOf({ spans, whole, by: of, text = '' }: TimelineProps) {
+export function TimelineOf({ spans, whole, by: of, text = '', isBrief = false }: TimelineProps) {
   const frame = useSignal(partIn(part.value))
   const lanes = useMemo(() => lanesOf(spans, of, text), [spans, of, text])
   useEffect(() => {
@@ -139,7 +142,7 @@ export function TimelineOf({ spans, whole, by: of, text = '' }: TimelineProps) {
       </Empty>
     )
   }
-  return <Chart lanes={lanes} spans={spans} whole={whole} frame={frame} />
+  return <Chart {...{ lanes, spans, whole, frame, isBrief }} />
 }
 
 interface ChartProps {
@@ -147,20 +150,27 @@ interface ChartProps {
   spans: Span[]
   whole: Window
   frame: Signal<Window | null>
+  isBrief: boolean
 }
 
-function Chart({ lanes, spans, whole, frame }: ChartProps) {
+/** A box, and how large it is. */
+function useSized() {
   const box = useRef<HTMLDivElement>(null)
-  const canvas = useRef<HTMLCanvasElement>(null)
   const size = useSignal({ width: 800, height: 400 })
-  const top = useSignal(0)
-  const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
-  const shown = frame.value ?? whole
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => (size.value = entry!.contentRect))
     observer.observe(box.current!)
     return () => observer.disconnect()
   }, [])
+  return { box, size }
+}
+
+function Chart({ lanes, spans, whole, frame, isBrief }: ChartProps) {
+  const { box, size } = useSized()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const top = useSignal(0)
+  const tip = useSignal<{ x: number; y: number; span: Span } | null>(null)
+  const shown = frame.value ?? whole
   const { width, height } = size.value
   const seen = { lanes, shown, width, top: top.value, now_ms: whole.to_ms }
   useEffect(() => {
@@ -173,14 +183,16 @@ function Chart({ lanes, spans, whole, frame }: ChartProps) {
   }
   const point = (event: PointerEvent) => {
     const { offsetX: x, offsetY: y } = event
-    if (event.buttons === 1) return move(-event.movementX / (width - NAMES), 1)
+    if (event.buttons === 1) return move(-event.movementX / (width - namesIn(width)), 1)
     const span = spanAt(seen, x, y)
     tip.value = span ? { x: Math.min(x, width - 240), y, span } : null
   }
   return (
     <>
       <Controls move={move} shown={shown} live={() => (frame.value = null)} />
-      <TimelineMap {...{ spans, whole, shown, width }} choose={(to) => (frame.value = to)} />
+      {!isBrief && (
+        <TimelineMap {...{ spans, whole, shown, width }} choose={(to) => (frame.value = to)} />
+      )}
       <div
         ref={box}
         class="timeline panel"
@@ -237,6 +249,7 @@ function Controls({ move, shown, live }: ControlsProps) {
     ['+', 'Zoom in', 0, 0.6],
     ['−', 'Zoom out', 0, 1.7],
   ]
+  const length = (shown.to_ms - shown.from_ms) / 1000
   return (
     <div class="buttons">
       {buttons.map(([sign, label, step, zoom]) => (
@@ -246,14 +259,15 @@ function Controls({ move, shown, live }: ControlsProps) {
       ))}
       <Button act={live}>Now</Button>
       <span class="dim number">
-        {timeIn(shown.from_ms, shown)} to {timeIn(shown.to_ms, shown)}
+        {timeIn(shown.from_ms, shown)}
+        {length < 10 ? `, ${took(length)}` : ` to ${timeIn(shown.to_ms, shown)}`}
       </span>
     </div>
   )
 }
 
 function Tip({ x, y, span }: { x: number; y: number; span: Span }) {
-  const until = span.to_ms ?? Date.now()
+  const until = span.to_ms ?? now.value
   const how = span.ending === 'open' ? 'until now' : span.ending.replace('_', ' ')
   return (
     <div class="tip" style={{ left: `${x + 12}px`, top: `${y + 12}px` }}>

@@ -19,8 +19,8 @@ export interface TimelineLane {
 }
 
 const HEAD = 28
-/** A phone has more need of the time than of long names. */
-export const NAMES = innerWidth < 600 ? 110 : 190
+/** Room for names: a phone has more need of the time than of long names. */
+export const namesIn = (width: number) => (width < 600 ? 110 : 190)
 const BAR = 16
 const THIN = 4
 const GAP = 3
@@ -137,7 +137,8 @@ export const timeIn = (at_ms: number, { from_ms, to_ms }: Window) =>
 function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours): void {
   const { shown, width, height } = drawing
   const seconds = (shown.to_ms - shown.from_ms) / 1000
-  const step_ms = 1000 * (STEPS_S.find((s) => (seconds / s) * 84 < width - NAMES) ?? 172_800)
+  const step_ms =
+    1000 * (STEPS_S.find((s) => (seconds / s) * 84 < width - namesIn(width)) ?? 172_800)
   for (let at = Math.ceil(shown.from_ms / step_ms) * step_ms; at < shown.to_ms; at += step_ms) {
     const x = xOf(at, shown, width)
     pen.fillStyle = ink.line
@@ -148,7 +149,8 @@ function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours
 }
 
 function xOf(at_ms: number, shown: Window, width: number): number {
-  return NAMES + ((at_ms - shown.from_ms) / (shown.to_ms - shown.from_ms)) * (width - NAMES)
+  const names = namesIn(width)
+  return names + ((at_ms - shown.from_ms) / (shown.to_ms - shown.from_ms)) * (width - names)
 }
 
 function drawLane(
@@ -161,7 +163,7 @@ function drawLane(
   pen.fillStyle = ink.line
   pen.fillRect(0, y + lane.height - 1, width, 1)
   pen.fillStyle = ink.text
-  pen.fillText(shortened(pen, lane.name, NAMES - 20), 10, y + 17)
+  pen.fillText(shortened(pen, lane.name, namesIn(width) - 20), 10, y + 17)
   for (const span of lane.spans) {
     const box = boxOf(span, shown, width, now_ms)
     if (!box) continue
@@ -222,7 +224,7 @@ function colourOf(span: Span, ink: Colours): string {
 function boxOf({ from_ms, to_ms }: Span, shown: Window, width: number, now_ms: number) {
   const end = to_ms ?? now_ms
   if (end < shown.from_ms || from_ms > shown.to_ms) return undefined
-  const x = Math.max(NAMES, xOf(from_ms, shown, width))
+  const x = Math.max(namesIn(width), xOf(from_ms, shown, width))
   const w = Math.max(LEAST_PX, Math.min(width, xOf(end, shown, width)) - x)
   return { x, w }
 }
@@ -242,7 +244,9 @@ function widthOf(pen: CanvasRenderingContext2D, text: string): number {
 function shortened(pen: CanvasRenderingContext2D, name: string, width: number): string {
   if (widthOf(pen, name) < width) return name
   const letters = Math.floor((name.length * width) / widthOf(pen, name)) - 1
-  return `${name.slice(0, Math.max(1, letters))}…`
+  // Paths of one folder differ at their end.
+  const last = letters < 10 ? 0 : Math.floor(letters / 2)
+  return `${name.slice(0, Math.max(1, letters - last))}…${name.slice(name.length - last)}`
 }
 
 /** What is drawn at a point. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Span } from '../data/spans.ts'
 import { theme } from '../theme.ts'
-import { colours, NAMES, penFor, type Window } from './timeline_draw.ts'
+import { colours, namesIn, penFor, type Window } from './timeline_draw.ts'
 
 const HEIGHT = 38
 
@@ -18,13 +18,14 @@ interface MapProps {
 export function TimelineMap({ spans, whole, shown, width, choose }: MapProps) {
   const canvas = useRef<HTMLCanvasElement>(null)
   const begun = useRef<number | null>(null)
-  const inner = Math.max(10, width - NAMES)
+  const names = namesIn(width)
+  const inner = Math.max(10, width - names)
   const length = whole.to_ms - whole.from_ms
-  const msAt = (x: number) => whole.from_ms + Math.max(0, Math.min(1, (x - NAMES) / inner)) * length
+  const msAt = (x: number) => whole.from_ms + Math.max(0, Math.min(1, (x - names) / inner)) * length
   useEffect(() => {
     const pen = penFor(canvas.current!, width, HEIGHT)
     const ink = colours()
-    const xOf = (ms: number) => NAMES + ((ms - whole.from_ms) / length) * inner
+    const xOf = (ms: number) => names + ((ms - whole.from_ms) / length) * inner
     const counts = densityOf(spans, whole, Math.floor(inner / 3))
     const most = Math.max(1, ...counts)
     pen.fillStyle = ink.dim
@@ -33,11 +34,11 @@ export function TimelineMap({ spans, whole, shown, width, choose }: MapProps) {
     pen.globalAlpha = 0.55
     for (const [i, n] of counts.entries()) {
       const high = (n / most) * (HEIGHT - 10)
-      pen.fillRect(NAMES + i * 3, HEIGHT - 4 - high, 2, high)
+      pen.fillRect(names + i * 3, HEIGHT - 4 - high, 2, high)
     }
     pen.globalAlpha = 0.14
     pen.fillStyle = ink.text
-    const [x1, x2] = [Math.max(NAMES, xOf(shown.from_ms)), Math.min(width, xOf(shown.to_ms))]
+    const [x1, x2] = [Math.max(names, xOf(shown.from_ms)), Math.min(width, xOf(shown.to_ms))]
     pen.fillRect(x1, 2, Math.max(2, x2 - x1), HEIGHT - 4)
     pen.globalAlpha = 1
     pen.fillRect(x1, 2, 2, HEIGHT - 4)

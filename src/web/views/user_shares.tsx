@@ -1,4 +1,5 @@
 import { editLimit, editWeight, pauseQueue, releaseUser } from '../actions.ts'
+import { clock } from '../ask.ts'
 import type { QueueAnswer, StatsAnswer } from '../data/about.ts'
 import { sharesIn, type ShownShare } from '../data/shares.ts'
 import { Button } from '../parts/buttons.tsx'
@@ -14,7 +15,7 @@ interface SharesProps {
 
 /** Who waits with how much, what each got lately, and what would be fair now. */
 export function UserShares({ status, stats }: SharesProps) {
-  const shares = sharesIn(status, stats?.fairness, Date.now())
+  const shares = sharesIn(status, stats?.fairness, clock())
   return (
     <Panel title="Queue by user" aside={<span class="number">{shares.length}</span>}>
       {shares.length === 0 ? (

@@ -3,10 +3,10 @@ import { useComputed } from '@preact/signals'
 import { ask } from '../ask.ts'
 import { now, useAsked } from '../data/asked.ts'
 import type { ShownEvent } from '../data/live.ts'
-import { locks, locksChanged, waiters, watch } from '../data/locks.ts'
+import { locks, locksChanged, locksKnown, waiters, watch } from '../data/locks.ts'
 import { type Edge, layOut } from './graph_layout.ts'
 import { Countdown } from '../parts/countdown.tsx'
-import { Empty } from '../parts/empty.tsx'
+import { Empty, Loading } from '../parts/empty.tsx'
 import { Panel } from '../parts/frame.tsx'
 import { ago, count, secondsSince, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
@@ -34,6 +34,7 @@ export function WaitGraph() {
     { affects: isDeadlock },
   )
   const found = past.value.value?.items[0]
+  if (!locksKnown.value) return <Loading />
   return (
     <div class="stack pad-top">
       <Panel title="Now" aside={count(waiters.value.length, 'waiter')}>

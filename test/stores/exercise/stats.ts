@@ -152,7 +152,7 @@ export function exerciseStats(begin: Begin): void {
       })
       const [point] = series
       expect(series).toHaveLength(1)
-      expect(point).toMatchObject({ started: 2, ended: 2, died: 0, is_open: true })
+      expect(point).toMatchObject({ claimed: 2, started: 2, done: 2, ended: 2, is_open: true })
       expect(point!.queue_p95_seconds).toBeGreaterThan(0)
       const waits = throughput.users.map((each) => [each.name, each.failed, each.queue_p95_seconds])
       expect(waits).toEqual([

@@ -1,4 +1,5 @@
 import pc from 'picocolors'
+import { agentKind } from '../../../core/caller.ts'
 import type { Now } from '../../../core/stats/now.ts'
 import { span } from '../show/table.ts'
 import { clean, fit, widthOf } from '../show/width.ts'
@@ -53,7 +54,7 @@ export function frame(look: Look): string[] {
     { ...lockPart(look), more: now.more.locks },
   ].filter(({ rows, head }) => rows.length > 0 || head !== '')
   const top = [titleLine(look), '']
-  const room = height === undefined ? Infinity : height - top.length - parts.length * 2
+  const room = height === undefined ? Infinity : height - top.length - parts.length * 2 + 1
   const sizes = share(parts, room)
   const lines = [...top]
   for (const [i, { head: words, rows, more }] of parts.entries()) {
@@ -65,7 +66,8 @@ export function frame(look: Look): string[] {
     for (const { line } of kept) lines.push(line)
     lines.push('')
   }
-  return lines
+  // Below the last part is the end.
+  return lines.slice(0, -1)
 }
 
 interface Row {
@@ -112,7 +114,8 @@ function titleLine({ now, width, wall_ms, store }: Look): string {
   const used = `slots ${slots.used}/${slots.max}`
   const work = now.dispatchers.length === 0 ? 'no dispatcher' : used
   const state = health.state === 'ok' ? [] : [health.state.toUpperCase()]
-  const counts = [`${running.length} running`, `${pending.total} waiting`, `${locks.length} locks`]
+  const held = locks.length === 1 ? '1 lock' : `${locks.length} locks`
+  const counts = [`${running.length} running`, `${pending.total} waiting`, held]
   const left = ['leasehold', ...state, work, ...counts].join('  ')
   const middle = width - left.length - time.length - 4
   // The rest in the order of what it is worth: the time, a picture of the slots, the store.
@@ -182,7 +185,8 @@ function runningPart(look: Look): Pick<Part, 'head' | 'rows'> {
     const said = (run_id === null ? '' : clean(look.lastLine(run_id)).trim()) || title
     const times = [since(look, started_at), lasts(look, expires_at)]
     const whose = isNarrow ? [] : [user ?? '']
-    return { key: `task:${task_id}`, cells: [task_id, agent ?? '', ...whose, ...times, said] }
+    const by = agentKind(agent ?? '', task_id)
+    return { key: `task:${task_id}`, cells: [task_id, by, ...whose, ...times, said] }
   })
   const { head, rows: lines } = partOf(look, columns, rows)
   return { head: `${head}  LAST OUTPUT`, rows: lines }

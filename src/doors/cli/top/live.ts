@@ -29,7 +29,7 @@ const KEYS = '↑↓ select   c cancel   r release   e explain   f follow   ? ke
 const KEYS_SHORT = '↑↓  c cancel  r release  e explain  f follow  ? q'
 const HELP = [
   '↑ ↓ or k j     choose a running task or a lock',
-  'c              cancel the chosen task: its command is stopped, then its lock is free',
+  'c              cancel the chosen task; its command is stopped first',
   'r              force-release the chosen lock, or that of the chosen task',
   'e              why it is not running, or who holds it and who waits',
   'f or enter     what the chosen run prints, as it comes; q goes back',
