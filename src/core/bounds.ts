@@ -3,6 +3,8 @@
 export const TTL_MS_DEFAULT = 300_000
 export const TTL_MS_MIN = 1_000
 export const TTL_MS_MAX = 24 * 3600_000
+/** Of the locks by which our own programs agree which of them does what. */
+export const ROLE_TTL_MS = 30_000
 
 /** Reservations last longer than locks: an agent thinks between two edits. */
 export const RESERVATION_TTL_MS = 900_000

@@ -124,6 +124,8 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
  * (`contended`): there they are shown without a name. Only for looking: it writes nothing.
  */
 export class Sight implements View {
+  readonly isPartial = true
+
   constructor(
     private readonly view: View,
     private readonly caller: Scoped,

@@ -295,6 +295,8 @@ export interface View {
   /** The same instant for people: wall-clock milliseconds, and as ISO 8601. */
   readonly wall: number
   readonly at: string
+  /** Rows that its caller may not see are left out: that one is missing means nothing. */
+  readonly isPartial?: true
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined
   put<T extends TableName>(table: T, row: Tables[T]): void

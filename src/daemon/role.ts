@@ -1,3 +1,4 @@
+import { ROLE_TTL_MS } from '../core/bounds.ts'
 import type { Caller } from '../core/caller.ts'
 import { checkFence } from '../core/locks/lease.ts'
 import { isEnding } from '../core/event.ts'
@@ -9,8 +10,6 @@ import { ownProcess } from '../machine/process.ts'
 import { keepRenewing } from '../reach/renewing.ts'
 import type { Event } from '../core/event.ts'
 import type { Store } from '../stores/writer/store.ts'
-
-const TTL_MS = 30_000
 
 /**
  * What only one process may be at a time, by a lock of our own. It names this process, so that the
@@ -28,7 +27,7 @@ export class Role {
     private readonly store: Store,
     readonly name: string,
     kind: string,
-    private readonly ttl_ms = TTL_MS,
+    private readonly ttl_ms = ROLE_TTL_MS,
   ) {
     const agent = `${kind}:${ownProcess().host}/${process.pid}`
     this.caller = { agent, given: true, process: ownProcess(), admin: false, under: null }

@@ -1,3 +1,4 @@
+import { ROLE_TTL_MS } from '../bounds.ts'
 import type { Caller } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
 import { Refusal } from '../refusal.ts'
@@ -95,8 +96,10 @@ const NO_LANDER = 'no server is running that could land it (leasehold up)'
 /** The lock of a lander, on any host. */
 export const LANDER_LOCK = 'leasehold:lander:'
 
+/** Its lock is among those that end soonest: few others are looked at. */
 function hasLander(view: View): boolean {
-  for (const { name } of view.scan('leases_by_expiry', '')) {
+  if (view.isPartial) return true
+  for (const { name } of view.due('leases_by_expiry', '', view.now + ROLE_TTL_MS)) {
     if (name.startsWith(LANDER_LOCK) && liveLease(view, name)) return true
   }
   return false

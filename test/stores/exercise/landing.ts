@@ -1,6 +1,9 @@
 import { describe, expect } from 'vitest'
+import { ROLE_TTL_MS } from '../../../src/core/bounds.ts'
+import type { Caller } from '../../../src/core/caller.ts'
 import { land, cancelLanding } from '../../../src/core/landing/land.ts'
-import { openLandingOf } from '../../../src/core/landing/ask.ts'
+import { LANDER_LOCK, openLandingOf } from '../../../src/core/landing/ask.ts'
+import { acquireLocks } from '../../../src/core/locks/lock.ts'
 import {
   holdUp,
   holdUpAll,
@@ -15,6 +18,7 @@ import {
 import { plant } from '../../../src/core/planted.ts'
 import { settingKey } from '../../../src/core/queue/host_settings.ts'
 import { applySettings } from '../../../src/core/queue/settings.ts'
+import { sightOf } from '../../../src/core/sight.ts'
 import { explainTask } from '../../../src/core/tasks/explain.ts'
 import type { Worktree } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
@@ -367,6 +371,20 @@ export function exerciseLanding(begin: Begin): void {
       await say(scene)
       await expectRefusal(ask('a'), 'illegal_move')
       expect(await ask('fix/b')).toMatchObject({ branch: 'fix/b', project: 'web' })
+    })
+
+    test('is told to wait for a server only where a lander would be seen', async (scene) => {
+      await say(scene)
+      await finished(scene, 'a')
+      const saidTo = (caller: Caller) =>
+        scene.store.read((view) => explainTask(sightOf(view, caller), 'a', 'ada').sentence)
+      const bound = { ...ada, scope: { users: null, projects: ['web'], task: null } }
+      expect(await saidTo(ada)).toContain('no server is running')
+      expect(await saidTo(bound)).not.toContain('no server is running')
+      const ask = { names: [`${LANDER_LOCK}here`], ttl_ms: ROLE_TTL_MS, process: null }
+      const rest = { priority: 5, takeover: false }
+      await scene.store.write((view) => acquireLocks(view, { ...ask, ...rest }, lander))
+      expect(await saidTo(ada)).not.toContain('no server is running')
     })
 
     test('can be taken back while it waits; its task stays in review', async (scene) => {
