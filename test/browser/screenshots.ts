@@ -131,6 +131,7 @@ async function show(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
   // What is shown is asked for at once; a moment later it stands still.
   await page.waitForLoadState('networkidle', { timeout: 1_000 }).catch(() => undefined)
+  await page.getByText('Loading…').first().waitFor({ state: 'detached' })
   await page.waitForTimeout(700)
 }
 
