@@ -208,7 +208,9 @@ const fileIn = (folder: string, path: string) =>
 const asText = (path: string) => Buffer.from(path, 'latin1').toString()
 
 /** As git reads it from a line, whatever is in it. */
-const quoted = (path: string) =>
-  `"${[...Buffer.from(path, 'latin1')].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')}"`
+const quoted = (path: string) => {
+  const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`
+  return `"${[...Buffer.from(path, 'latin1')].map(octal).join('')}"`
+}
 
 const z = (paths: string[]) => paths.map((path) => `${path}\0`).join('')
