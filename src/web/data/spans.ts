@@ -29,32 +29,32 @@ const LOOK_MS = 1_000
 const LOOK_MS_EACH = 5
 const NOUNS = new Set<string>(['lease', 'ticket', 'run', 'task', 'queue'])
 
-/** The one time each span of the past is asked for; later answers say what ended since. */
+/**
+ * Each span of the past is asked for once; later answers say what ended since. All that ended when
+ * `known` ends, or later, is in them again.
+ */
 async function read(
   filter: InputOf<'span.list'>,
   seconds: number,
   known: Past | undefined,
 ): Promise<Past> {
   const since: InputOf<'span.list'> = known ? { from: known.to } : { since_seconds: seconds }
-  const found = new Map<string, Span>()
+  const found: Span[] = []
   let [to, isCut] = ['', known?.isCut ?? false]
   for await (const page of pagesOf('span.list', { ...filter, ...since, limit: 1000 })) {
     to ||= page.to
-    for (const each of page.items) found.set(keyOf(each), timed(each))
-    if (found.size >= SPANS_MAX && page.next !== null) {
+    found.push(...page.items.map(timed))
+    if (found.length >= SPANS_MAX && page.next !== null) {
       isCut = true
       break
     }
   }
   const oldest = clock() - seconds * 1000
-  const before = (known?.spans ?? []).filter((span) => {
-    return span.to_ms !== null && span.to_ms >= oldest && !found.has(keyOf(span))
+  const before = known?.spans.filter((span) => {
+    return span.to !== null && span.to < known.to && span.to_ms! >= oldest
   })
-  return { spans: [...before, ...found.values()], isCut, to }
+  return { spans: [...(before ?? []), ...found], isCut, to }
 }
-
-const keyOf = ({ kind, lock, agent, fence, from }: Shown) =>
-  `${kind} ${lock} ${agent} ${fence} ${from}`
 
 export const timed = (span: Shown): Span => ({
   ...span,
