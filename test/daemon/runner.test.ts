@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isAlive, TEST_CLI, until } from '../support/processes.ts'
@@ -196,6 +196,18 @@ describe('a runner ends what must not go on', () => {
     expect(all.output(spec)).toMatch(/^cleaning$/m)
     const { run } = await all.after(claimed)
     expect(run).toMatchObject({ status: 'failed', outcome: 'runner was told to stop' })
+  })
+
+  test('whose whole state was removed: nobody is left to tell, so the runner ends', async () => {
+    const all = await runners()
+    const claimed = await all.claim()
+    const running = all.start(all.spec(claimed, FOREVER))
+    await until('it runs', async () => (await all.after(claimed)).run.begun_at)
+    await all.store.close()
+    rmSync(all.place.state, { recursive: true })
+    running.kill('SIGTERM')
+    expect(await running.ended).toMatchObject({ code: 0 })
+    expect(existsSync(all.place.state)).toBe(false)
   })
 
   test('told to stop before the gate is open: nothing runs', async () => {

@@ -47,13 +47,14 @@ export class RunAsking {
 
   /**
    * Asks until there is an answer or a refusal that is decided, which it throws; after
-   * `patience_ms` it throws what went wrong last. Anything else may pass: `internal` too, for what
+   * `patience_ms`, or when there is nobody to ask any more, it throws what went wrong last. Anything else may pass: `internal` too, for what
    * broke in a daemon (no descriptor left, say) need not break in the next one.
    */
   async insist(
     name: Asked,
     input: Record<string, unknown>,
     patience_ms = Number.POSITIVE_INFINITY,
+    goesOn: () => boolean = () => true,
   ): Promise<ShownRun> {
     const until = performance.now() + patience_ms
     // Ids are remembered per agent, which is of this run alone; no other process makes this one.
@@ -65,7 +66,8 @@ export class RunAsking {
         return await within(this.ask(name, asked), until - performance.now())
       } catch (error) {
         const jittered_ms = pause_ms * (0.5 + Math.random())
-        if (isDecided(error) || performance.now() + jittered_ms > until) throw error
+        const isOver = performance.now() + jittered_ms > until || !goesOn()
+        if (isDecided(error) || isOver) throw error
         await new Promise((resolve) => void setTimeout(resolve, jittered_ms))
       }
     }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import type { Caller } from '../../core/caller.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { isDecided, isRefusal } from '../../core/refusal.ts'
@@ -223,7 +224,7 @@ export class Runner {
     const input = { id, fence, exit_code: exit.code, signal: exit.signal, reason, lost }
     for (;;) {
       try {
-        const run = await this.asking.insist('run.finish', input)
+        const run = await this.insist('run.finish', input)
         step('runner:told')
         this.notes.end(run, exit, reason)
         return EXITS.told
@@ -242,7 +243,14 @@ export class Runner {
 
   /** What the store says of this run; undefined when it knows nothing of it. */
   private truth(): Promise<ShownRun | undefined> {
-    return this.asking.insist('run.get', { id: this.spec.run_id }).catch(() => undefined)
+    return this.insist('run.get', { id: this.spec.run_id }).catch(() => undefined)
+  }
+
+  /** For as long as it takes; but if somebody removed the state, nobody is left to be told. */
+  private insist(name: 'run.finish' | 'run.get', input: Record<string, unknown>) {
+    const { made } = this.notes
+    const goesOn = () => !made || existsSync(this.spec.folder)
+    return this.asking.insist(name, input, Number.POSITIVE_INFINITY, goesOn)
   }
 }
 
