@@ -28,8 +28,8 @@ export function goalsOf({ rates, p99_ms, bloat }: Measured): Goal[] {
   const goal = (name: string, ratio: number, least: number): Goal => {
     return { name, ratio, goal: `≥ ${least}`, met: ratio >= least }
   }
-  // With a leader, asks have request ids, as those of our clients. Against one process that asks the
-  // same, and against one whose asks have none.
+  // With a leader, asks have request ids, as those of our clients. Against one process that asks
+  // the same, and against one whose asks have none.
   const split = (kind: string, what: string, least: number) =>
     ['1 × 128, ' + LED, '1 × 128'].map((one, i) =>
       goal(
