@@ -46,9 +46,10 @@ export class RunAsking {
   }
 
   /**
-   * Asks until there is an answer or a refusal that is decided, which it throws. After `patience_ms`,
-   * or when nobody is left to be asked, it throws what went wrong last. Anything else may pass:
-   * `internal` too, for what broke in a daemon (no descriptor left, say) need not break in the next.
+   * Asks until there is an answer or a refusal that is decided, which it throws. After
+   * `patience_ms`, or when nobody is left to be asked, it throws what went wrong last. Anything
+   * else may pass: `internal` too, for what broke in a daemon (no descriptor left, say) need not
+   * break in the next one.
    */
   async insist(
     name: Asked,
