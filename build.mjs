@@ -105,6 +105,7 @@ try {
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
   const parts = readdirSync(fresh).filter((name) => name.endsWith('.cjs') && name !== 'cli.cjs')
+  for (const name of ['hook.cjs', 'cli.cjs']) refuseLetters(`${fresh}/${name}`)
   for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     await keepCode(fresh)
@@ -116,6 +117,12 @@ try {
   }
 } finally {
   rmSync(fresh, { recursive: true })
+}
+
+/** One letter beyond ASCII would make all of it twice as long in memory; see bin/leasehold. */
+function refuseLetters(path) {
+  const found = /.{0,40}[^\0-\x7f]/.exec(readFileSync(path, 'utf8'))
+  if (found) throw new Error(`write it as an escape, in ${basename(path)}: ${found[0]}`)
 }
 
 /** Runs the commands whose start matters most, and keeps what V8 compiled for them. */

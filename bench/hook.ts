@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { newRequestId } from '../src/machine/digest.ts'
 import { type Goal, median, printGoals, printTable, progress } from './report.ts'
 
 /** What an agent waits for before every edit. */
@@ -114,7 +115,8 @@ async function measureLoad(state: string, pid: number, seconds: number): Promise
   const head = `host: ${host}\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json`
   const call = (i: number) => {
     const path = `src/file-${i % 20}.ts`
-    const body = JSON.stringify({ paths: [path], checkout: '/bench', mode: 'auto', agent: 'bench' })
+    const asked = { paths: [path], checkout: '/bench', mode: 'auto', agent: 'bench' }
+    const body = JSON.stringify({ ...asked, request_id: newRequestId() })
     const length = `content-length: ${body.length}`
     return ask(socket, `POST /v1/reserve.touch HTTP/1.1\r\n${head}\r\n${length}\r\n\r\n${body}`)
   }

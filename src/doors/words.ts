@@ -66,7 +66,7 @@ const called = new Map(
 function inputOf({ command = '', input: fields }: Operation, words: string[]) {
   const names = partsOf(command)
     .slice(2)
-    .map((each) => each.replaceAll(/[[\]…]/g, ''))
+    .map((each) => each.replaceAll(/[[\]\u2026]/g, ''))
   const input: Record<string, unknown> = {}
   let taken = Math.min(2, partsOf(command).length)
   for (; taken < words.length; taken += 1) {

@@ -248,6 +248,9 @@ export const touch = writeOperation({
     const reserved = touched.reserved.map((lease) => showReservation(view, lease))
     return { ...touched, reserved }
   },
+  // Most hooks ask for what their agent has already: then nothing is written at all. A renewal is
+  // not remembered either: asked for once more, it is not due.
+  keeps: (reply) => (reply.reserved.length + reply.words.length > 0 ? reply : undefined),
   replay: (view, reply) => {
     const reserved = reply.reserved.map(({ name, fence }) => stillReserved(view, name, fence))
     return { ...reply, reserved }

@@ -152,6 +152,20 @@ describe('a grant that is asked for again under its request id', () => {
     expect(await ask(tasks.setStatus, done)).toEqual(first)
   })
 
+  test('reserve.touch: of what the caller has nothing is written, and no id is taken', async () => {
+    const { store, ask } = begin()
+    const touch = { paths: ['a'], mode: 'auto' }
+    await ask(reservations.touch, { ...touch, request_id: 'r' })
+    const before = await store.head()
+    for (const paths of [['a'], []])
+      await ask(reservations.touch, { ...touch, paths, request_id: 's' })
+    expect(await store.head()).toEqual(before)
+    await expectRefusal(
+      ask(reservations.touch, { ...touch, paths: [], request_id: 'r' }),
+      'invalid',
+    )
+  })
+
   test('agent.heartbeat: what has died since is not among the leases any more', async () => {
     const { machine, ask } = begin()
     await ask(locks.acquire, X)

@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { sha256 } from '../../machine/digest.ts'
 import { host, ownProcess, processFact, seat } from '../../machine/process.ts'
 import { type Listing, statePath } from './folder.ts'
 
@@ -12,12 +13,12 @@ const FOREIGN_MS = 3600_000
 
 const TEMPORARY_NAME = /^tmp\.([0-9a-f]{8})\.(\d+)\.(\d+)\.[0-9a-f]+$/
 
-const seatMark = createHash('sha256').update(seat).digest('hex').slice(0, 8)
+const seatMark = () => sha256(seat).slice(0, 8)
 
 /** Names the process that writes it, so that others can tell when nobody will finish it. */
 export function temporaryPath(dir: string): string {
   const { pid, start } = ownProcess()
-  return join(dir, `tmp.${seatMark}.${pid}.${start}.${randomBytes(6).toString('hex')}`)
+  return join(dir, `tmp.${seatMark()}.${pid}.${start}.${randomBytes(6).toString('hex')}`)
 }
 
 /**
@@ -39,7 +40,7 @@ export function prune(dir: string, listing: Listing): void {
 function isLeftover(dir: string, name: string): boolean {
   const [, mark, pid, start] = TEMPORARY_NAME.exec(name) ?? []
   if (mark === undefined) return false
-  if (mark === seatMark) {
+  if (mark === seatMark()) {
     return processFact({ host, seat, pid: Number(pid), start: Number(start) }) === 'dead'
   }
   const stat = statSync(join(dir, name), { throwIfNoEntry: false })

@@ -71,7 +71,7 @@ function add(
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
-  const fields = positional.map((word) => word.replaceAll(/[[\]…]/g, ''))
+  const fields = positional.map((word) => word.replaceAll(/[[\]\u2026]/g, ''))
   for (const [i, word] of positional.entries()) {
     command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
   }
