@@ -29,7 +29,11 @@ export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
 }
 
 /** What asks will need, as far as can be told by trying them one after the other on guesses. */
-export function needsOf(base: Base, batch: Batch, asks: Ask[]): Need[] {
+export function needsOf(
+  base: Base,
+  batch: Batch,
+  asks: Pick<Ask, 'decide' | 'unstoppable'>[],
+): Need[] {
   const guesses = new Guesses(base)
   const trial = batch.over(guesses)
   for (const { decide, unstoppable } of asks) {

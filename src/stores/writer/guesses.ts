@@ -2,14 +2,21 @@ import type { TableName, Tables } from '../../core/rows.ts'
 import { type Cursor, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
 import type { AnyRow, Backend, Base } from '../port.ts'
 
-/** Takes a step over rows of `backend`. What it turns out to need is loaded; it begins again. */
-export async function untilLoaded<T>(backend: Backend, step: () => T): Promise<T> {
+/**
+ * Takes a step over rows of `backend`. What it turns out to need is loaded, with `more` that it may
+ * need then; it begins again.
+ */
+export async function untilLoaded<T>(
+  backend: Backend,
+  step: () => T,
+  more: () => Need[] = () => [],
+): Promise<T> {
   for (;;) {
     try {
       return step()
     } catch (error) {
       if (!(error instanceof NotLoaded)) throw error
-      await backend.prefetch([error.need])
+      await backend.prefetch([error.need, ...more()])
     }
   }
 }

@@ -365,11 +365,13 @@ export class Store {
 
   /** Decides what follows from the asks of a batch together, in their own transaction. */
   private conclude(batch: Batch, decide: (view: View) => void): Promise<void> {
-    return untilLoaded(this.backend, () => {
+    const step = () => {
       const layer = new Layer(batch)
       decide(layer)
       batch.adopt(layer)
-    })
+    }
+    const trial = [{ decide, unstoppable: new Set<string>() }]
+    return untilLoaded(this.backend, step, () => needsOf(this.backend, batch, trial))
   }
 
   private async commit(batch: Batch): Promise<Event[] | 'again'> {
