@@ -4,7 +4,7 @@ import { measureBloat, printBloat } from './postgres_bloat.ts'
 import { fillPostgres } from './postgres_claims.ts'
 import { goalsOf, LED, PLAIN, QUEUE } from './postgres_goals.ts'
 import { installPeers, PEER_NODE } from './postgres_peers.ts'
-import { type Bench, drain, type Drained, rateOf, startBench } from './postgres_server.ts'
+import { type Bench, drain, type Drained, p99Of, rateOf, startBench } from './postgres_server.ts'
 import { median, printGoals, printTable, progress, whole } from './report.ts'
 
 const CALLERS = 128
@@ -105,7 +105,7 @@ export async function measurePostgres(quick: boolean) {
       [...measured].map(([name, all]) => [name, median(all.map(rateOf))]),
     )
     const p99_ms = Object.fromEntries(
-      [...measured].map(([name, all]) => [name, median(all.map((one) => one.p99_ms ?? 0))]),
+      [...measured].map(([name, all]) => [name, median(all.map(p99Of))]),
     )
     const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')

@@ -88,7 +88,7 @@ async function claimPairs(store: ReturnType<typeof openPostgres>, kind: Kind, pa
   const deciding = direct(store, kind)
   const isOver = () => (left -= 1) < 0
   const counts = await Promise.all(
-    Array.from({ length: CALLERS }, (_, i) => claimUntil(deciding, callerOf(i), isOver, [])),
+    Array.from({ length: CALLERS }, (_, i) => claimUntil(deciding, callerOf(i), { isOver })),
   )
   return counts.reduce((a, b) => a + b, 0)
 }

@@ -9,8 +9,8 @@ export interface Drained {
   done: number
   first_ms: number
   last_ms: number
-  /** Milliseconds that one in a hundred waited for longer, where answers are waited for. */
-  p99_ms?: number
+  /** How long each claim waited for its answer, where that is told. */
+  waits_ms?: number[]
   /** Of each process, where that is told. */
   cpu_ms?: number[]
   /** Commits in all, where that is told: the fewer per job, the better. */
@@ -90,19 +90,22 @@ export async function drain({ args, processes, node }: DrainOptions): Promise<Dr
   )
   try {
     await Promise.all(started.map(lineOf))
-    for (const each of started) each.stdin.end('go\n')
+    for (const each of started) each.stdin.write('go\n')
     const lines = await Promise.all(started.map(lineOf))
     const parts = lines.map((line) => JSON.parse(line) as Drained)
     return {
       done: parts.reduce((sum, part) => sum + part.done, 0),
       first_ms: Math.min(...parts.map((part) => part.first_ms)),
       last_ms: Math.max(...parts.map((part) => part.last_ms)),
-      p99_ms: Math.max(...parts.map((part) => part.p99_ms ?? 0)),
+      waits_ms: parts.flatMap((part) => part.waits_ms ?? []),
       cpu_ms: parts.flatMap((part) => part.cpu_ms ?? []),
       batches: parts.reduce((sum, part) => sum + (part.batches ?? 0), 0),
     }
   } finally {
-    for (const each of started) each.kill()
+    for (const each of started) {
+      each.stdin.end()
+      each.kill()
+    }
   }
 }
 
@@ -121,5 +124,9 @@ export async function awaitStart(): Promise<void> {
   console.log('ready')
   await once(process.stdin, 'data')
 }
+
+/** Milliseconds that one claim in a hundred waited for longer; 0 where that is not told. */
+export const p99Of = ({ waits_ms = [] }: Drained) =>
+  waits_ms.toSorted((a, b) => a - b)[Math.floor(waits_ms.length * 0.99)] ?? 0
 
 export const rateOf = ({ done, first_ms, last_ms }: Drained) => (done / (last_ms - first_ms)) * 1000
