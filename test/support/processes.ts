@@ -18,7 +18,8 @@ export const PARTICIPANT = at('dist/test/participant.mjs')
 export const ROUNDS = process.env['FAULTS'] === 'long' ? 10 : 1
 
 /** Long enough for a busy machine; a test that waits this long has failed. */
-const PATIENCE_MS = 60_000
+/** Less than a test may take, or nobody would read what it waited for. */
+const PATIENCE_MS = 50_000
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
 type Json = any
