@@ -17,8 +17,10 @@ export const PARTICIPANT = at('dist/test/participant.mjs')
 /** `FAULTS=long` multiplies the rounds of tests that look for rare interleavings. */
 export const ROUNDS = process.env['FAULTS'] === 'long' ? 10 : 1
 
-/** Long enough for a busy machine; a test that waits this long has failed. */
-/** Less than a test may take, or nobody would read what it waited for. */
+/**
+ * Long enough for a busy machine; a test that waits this long has failed. Less than a test may
+ * take, or nobody would read what it waited for.
+ */
 const PATIENCE_MS = 50_000
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a program printed has any shape
