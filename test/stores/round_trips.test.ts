@@ -17,7 +17,7 @@ class Counting extends MemoryBackend {
   }
 }
 
-test('many asks of one batch load their rows together, and so does what follows from them', async () => {
+test('many asks of a batch load rows together, as does what follows from them', async () => {
   const backend = new Counting({ place: temporaryFolder(), forgetful: true })
   const verbs = new Verbs(new Store(backend, new MachineSim()))
   const names = Array.from({ length: 100 }, (_, i) => `lock-${i}`)
