@@ -102,6 +102,8 @@ async function suffer(faults: Fault[]) {
   const company = new Company(url, { TTL_MS: String(TTL_MS), RELAYS: 'yes' })
   await company.add(4)
   const silences_ms: number[] = []
+  await company.leader()
+  const rates = [await company.rate()]
   for (const fault of faults) {
     const leader = await company.leader()
     const since_ms = performance.now()
@@ -109,10 +111,12 @@ async function suffer(faults: Fault[]) {
     await company.leader()
     silences_ms.push(company.silenceBut(leader, since_ms))
   }
+  rates.push(await company.rate())
   await company.end()
   const worst_ms = Math.round(Math.max(...silences_ms))
   const deeds = company.deeds()
-  process.stderr.write(`${deeds.length} effects, nobody served for ${worst_ms} ms at most\n`)
+  const told = `${deeds.length} effects, nobody served for ${worst_ms} ms at most`
+  process.stderr.write(`${told}; ${rates.join(' a second before, ')} afterwards\n`)
   return { wrong: await wrongAt(url, deeds), worst_ms }
 }
 

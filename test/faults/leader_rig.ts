@@ -127,6 +127,14 @@ export class Company {
     return all.toSorted((a, b) => a.told_ms - b.told_ms)
   }
 
+  /** Effects that are told in a second now, while one leads. */
+  async rate(): Promise<number> {
+    const told = () => this.all.reduce((sum, { deeds }) => sum + deeds.length, 0)
+    const [before, since_ms] = [told(), performance.now()]
+    await until('effects are told', () => told() - before >= COUNTED)
+    return Math.round(((told() - before) / (performance.now() - since_ms)) * 1000)
+  }
+
   /** The longest time since then in which nobody but `one` was told of an effect. */
   silenceBut(one: Participant, since_ms: number): number {
     const others = this.all.filter((each) => each !== one).flatMap(({ deeds }) => deeds)
@@ -143,3 +151,6 @@ export class Company {
 
 /** Of each participant; enough that asks are always under way. */
 const CALLERS = 8
+
+/** Effects by which a rate is told. */
+const COUNTED = 500
