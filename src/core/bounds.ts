@@ -47,12 +47,6 @@ export const PRIORITY_HIGH = 7
 /** Of four starts that high priority and others both want, high priority gets at most this many. */
 export const HIGH_STREAK_MAX = 3
 
-/** So many tasks of a lane are looked at for one that meets nothing that runs. */
-export const CHOICE_MAX = 8
-
-/** A task in whose turn others started this often starts next. */
-export const OVERTAKEN_MAX = 8
-
 /** How long one run may keep its user busy, unless configured. */
 export const LOCK_TIMEOUT_MS = 3600_000
 

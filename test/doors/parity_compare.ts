@@ -55,7 +55,7 @@ class Plain {
         .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
         // A server is a dispatcher, though it serves no project here.
         .replaceAll(/waits (?:for a|because no) dispatcher.*/g, '<nobody serves it>')
-        .replaceAll(/ \(PID: \d+\)/g, '')
+        .replaceAll(/ \(PID: \d+(?: on [^)]+)?\)/g, '')
         .replaceAll(/(fence |latest is |the lease |#)(\d+)/gi, (_, before: string, n) => {
           return before + this.fence(Number(n))
         })

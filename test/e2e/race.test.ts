@@ -54,7 +54,7 @@ describe('many commands at once', PATIENT, () => {
     test(`one of ${COMMANDS[store]} gets a lock on ${store}, the others are told who`, async () => {
       const place = on(store)
       const ended = await atOnce(COMMANDS[store], place, ['lock', 'acquire', 'build'])
-      expectOneWinner(ended, /^error: build is held by (\S+) until (\S+)$/m)
+      expectOneWinner(ended, /^error: build is held by (\S+) since \S+ until (\S+)$/m)
       expect(await place.ok(['lock', 'list'])).toMatchObject({ items: [{ name: 'build' }] })
       expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true })
     })
@@ -64,7 +64,7 @@ describe('many commands at once', PATIENT, () => {
     const place = on('sqlite')
     await place.ok(['task', 'add', 'Only one', '--id', '42'])
     const ended = await atOnce(COMMANDS.task, place, ['task', 'claim', '42'])
-    expectOneWinner(ended, /^error: Task is locked by (\S+) until (\S+)$/m)
+    expectOneWinner(ended, /^error: Task is locked by (\S+) since \S+ until (\S+)$/m)
     const task = await place.ok(['task', 'show', '42'])
     expect(task).toMatchObject({ status: 'in_progress', attempts: 1 })
   })

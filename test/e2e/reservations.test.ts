@@ -29,7 +29,7 @@ describe('leasehold reserve', () => {
     ])
     expect(items[0].lock_id).toBe(`path:${repo}:src/**#${items[0].fence}`)
     const refusal = await place.refused(['reserve', 'add', 'lock.ts', '../../x'], 'held', 5, bob)
-    expect(refusal.message).toContain('src/core/lock.ts overlaps src/**, reserved by ada until')
+    expect(refusal.message).toContain('src/core/lock.ts overlaps src/**, reserved by ada since')
     const looked = await place.cli(['--json', 'reserve', 'check', 'lock.ts', '../../x'], bob)
     expect(looked).toMatchObject({ code: 5, err: '' })
     expect(looked.json.items).toMatchObject([

@@ -143,7 +143,7 @@ export const ELSEWHERE: Situation[] = [
     wrong: 'Another agent holds the lock',
     run: 'lock acquire build --agent bob',
     exit: 5,
-    says: 'error: build is held by amy until …--wait 30s…If you are amy: --agent amy',
+    says: 'error: build is held by amy since …--wait 30s…If you are amy: --agent amy',
     doctor: 'ok',
     stage: held,
   },

@@ -10,7 +10,7 @@ describe('two Claude Codes in one repository', () => {
     await daemonOn(place)
     expectSilent(await a.edit('a.ts'))
     const no = expectDenied(await b.edit('a.ts'))
-    expect(no).toMatch(/a\.ts is reserved by claude:aaaaaaaa \(PID: \d+\) until \d{4}-/)
+    expect(no).toMatch(/a\.ts is reserved by claude:aaaaaaaa \(PID: \d+ on \S+\) since \d{4}-/)
     expect(no).toMatch(/Next: Work on other files .* leasehold reserve check a\.ts/)
     expectSilent(await b.edit('b.ts'))
     expectSilent(await a.edit('a.ts'))

@@ -9,7 +9,6 @@ import {
   type StartRun,
   startRun,
 } from '../../src/core/queue/dispatch.ts'
-import { meetsRunning } from '../../src/core/paths/foreseen.ts'
 import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue.ts'
@@ -141,7 +140,7 @@ export class QueueVerbs extends Verbs {
     tokens += 1
     const token_hash = `token-${name}-${tokens}`
     const whose = { dispatcher: `dispatcher:${name}`, process, agentFor: () => 'run' }
-    return { ...whose, ttl_ms, token_hash, meets: meetsRunning }
+    return { ...whose, ttl_ms, token_hash }
   }
 
   /** An agent asks for whatever the queue has next. */

@@ -10,7 +10,7 @@ import { Refusal } from '../refusal.ts'
 import type { GroupRef, Lease, PathTerms, ProcessRef, Task } from '../rows.ts'
 import { closeRun, loseRun, outcomeOf } from '../tasks/run.ts'
 import { putShare, shareOf, userOf } from '../queue/share.ts'
-import { expiryOf, holdingLease, standing } from './standing.ts'
+import { busyLease, expiryOf, holdingLease, standing } from './standing.ts'
 import { planted } from '../planted.ts'
 import { NeedsKill, type View } from '../view.ts'
 
@@ -227,6 +227,8 @@ export function checkFence(
 ): Lease {
   const last = view.get('lease', name)
   if (last && planted('S2')) return last
+  const claim = holdingLease(view, name) ? undefined : busyLease(view, name)
+  if (claim) throw heldByClaim(view, claim, caller)
   if (fence !== undefined && fence !== last?.fence) throw staleFence(name, fence, last, caller)
   const lease = holdingLease(view, name)
   if (!lease) throw expiredLease(name, last)
@@ -237,6 +239,13 @@ export function checkFence(
   }
   if (standing(view, lease) !== 'live') throw expiredLease(name, last)
   return lease
+}
+
+/** A claim keeps the user busy: its lock has no lease of its own, and goes back with the claim. */
+function heldByClaim(view: View, claim: Lease, caller: Caller): Refusal {
+  const { message, details } = heldBy(view, claim, caller)
+  const next = 'It comes back when the task that keeps this user busy ends: leasehold queue status'
+  return new Refusal('held', message, { next, details })
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
@@ -275,10 +284,8 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   const task = taskOf(lease.name)
   const by_you = lease.holder === caller.agent
   const what = task === undefined ? `${word(lease.name)} is held` : 'Task is locked'
-  const pid = lease.process?.pid
-  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
   const times = timesOf(view, lease)
-  return new Refusal('held', `${what} by ${whose} until ${times.expires_at}`, {
+  return new Refusal('held', `${what} by ${holding(view, lease)}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
       : `Wait for it, or take other work. ${freeing(lease, caller)}`,
@@ -288,10 +295,17 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
       fence: lease.fence,
       since: lease.acquired_at,
       ...times,
-      ...(pid !== undefined && { pid, host: lease.process?.host }),
+      ...(lease.process && { pid: lease.process.pid, host: lease.process.host }),
       by_you,
     },
   })
+}
+
+/** In words: the holder, its process and host where they are known, since when and until when. */
+export function holding(view: View, lease: Lease): string {
+  const { holder, process, acquired_at } = lease
+  const where = process ? ` (PID: ${process.pid} on ${word(process.host)})` : ''
+  return `${word(holder)}${where} since ${acquired_at} until ${timesOf(view, lease).expires_at}`
 }
 
 /**

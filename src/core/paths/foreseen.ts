@@ -31,19 +31,15 @@ const PATHS_MAX = 5
 const TOLD_MAX = 3
 
 /** Tasks on their way that change what `task` changes too. */
-export function overlapsOf(view: View, task: Task, statuses = OPEN): Overlap[] {
+export function overlapsOf(view: View, task: Task): Overlap[] {
   const steps = { left: STEPS_MAX }
   const own = changesOf(view, task)
-  return others(view, task.project, statuses).flatMap((other) => {
+  return others(view, task.project).flatMap((other) => {
     if (other.id === task.id) return []
     const paths = common(own, changesOf(view, other), steps)
     return paths.length === 0 ? [] : [{ task_id: other.id, status: other.status, paths }]
   })
 }
-
-/** Whether what a task was said to touch is being changed by one that runs. */
-export const meetsRunning = (view: View, task: Task): boolean =>
-  task.touches.length > 0 && overlapsOf(view, task, ['in_progress']).length > 0
 
 /** What `explain` says of overlaps. */
 export function foreseen(view: View, id: string): Reason[] {
@@ -58,8 +54,8 @@ export function foreseen(view: View, id: string): Reason[] {
     })
 }
 
-function others(view: View, project: string | null, statuses: Status[]): Task[] {
-  return statuses.flatMap((status) => {
+function others(view: View, project: string | null): Task[] {
+  return OPEN.flatMap((status) => {
     const found: Task[] = []
     let looked = 0
     for (const task of view.scan('tasks_with_status', status)) {

@@ -1,6 +1,14 @@
 import type { Caller } from '../caller.ts'
 import { type Glob, parseGlob } from './glob.ts'
-import { endLease, freeing, type Grant, grantLease, settleLease, timesOf } from '../locks/lease.ts'
+import {
+  endLease,
+  freeing,
+  type Grant,
+  grantLease,
+  holding,
+  settleLease,
+  timesOf,
+} from '../locks/lease.ts'
 import { extend, releaseLock } from '../locks/lock.ts'
 import {
   askerOf,
@@ -112,14 +120,11 @@ function freeName(view: View, { text }: Glob, ask: Reserve, asker: Caller): stri
 export function heldPath(view: View, asked: string, lease: Reservation, asker: Caller): Refusal {
   const { glob, shared, reason } = lease.path
   const by_you = lease.holder === asker.agent
-  const pid = lease.process?.pid
-  const whose = `${word(lease.holder)}${pid === undefined ? '' : ` (PID: ${pid})`}`
   const theirs = word(glob)
   const what =
     asked === glob ? `${theirs} is reserved` : `${word(asked)} overlaps ${theirs}, reserved`
   const why = reason === null ? '' : `, for: ${quoted(reason)}`
-  const times = timesOf(view, lease)
-  return new Refusal('held', `${what} by ${whose} until ${times.expires_at}${why}`, {
+  return new Refusal('held', `${what} by ${holding(view, lease)}${why}`, {
     next: by_you
       ? 'Another process or terminal with your agent id has it: release it there.'
       : `Work on other files, or ask again then: leasehold reserve list. ${asking(asked)} ` +
@@ -133,8 +138,8 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
       shared,
       reason,
       since: lease.acquired_at,
-      ...times,
-      ...(pid !== undefined && { pid, host: lease.process?.host }),
+      ...timesOf(view, lease),
+      ...(lease.process && { pid: lease.process.pid, host: lease.process.host }),
       by_you,
     },
   })

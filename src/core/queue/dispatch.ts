@@ -13,7 +13,7 @@ import { putLimit, unserved } from './limit.ts'
 import { lend, resourcesFor } from './resource.ts'
 import { setStatus } from '../tasks/move.ts'
 import { planted } from '../planted.ts'
-import { claimQueued, type QueuedAsk } from './queue.ts'
+import { claimQueued } from './queue.ts'
 import { putTask } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
 import type { GroupRef, Lease, ProcessRef, Run, RunStatus, Status, Task } from '../rows.ts'
@@ -45,8 +45,6 @@ export interface DispatchAsk {
   agentFor: (task: Task) => string
   /** SHA-256 of the secret that the run's agent will come in with. */
   token_hash: string
-  /** Whether a task would meet what runs: then another may start in its turn. */
-  meets?: QueuedAsk['meets']
   /** The lease outlasts the run's time by this much, so that its runner can end it itself. */
   slack_ms?: number
 }
@@ -68,8 +66,7 @@ export function dispatchNext(view: View, ask: DispatchAsk): Claim | undefined {
   const { ttl_ms, process } = ask
   const projects = new Set(dispatcher.projects)
   const { host } = dispatcher
-  const { meets } = ask
-  const asked = { as, projects, ttl_ms, process, dispatches: true, host, meets }
+  const asked = { as, projects, ttl_ms, process, dispatches: true, host }
   const claim = claimQueued(view, asked)
   if (!claim) return undefined
   const run = { ...claim.run, dispatcher: dispatcher.id, pid: null }

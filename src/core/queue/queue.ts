@@ -9,11 +9,10 @@ import {
 import { parkLane, scopeOfLane, wakeLanes } from './lane.ts'
 import { type Grant, lockOf } from '../locks/lease.ts'
 import { fullCounter, hasRoom, limitOf, POOL, putLimit, unserved } from './limit.ts'
-import { CHOICE_MAX, HIGH_STREAK_MAX, OVERTAKEN_MAX } from '../bounds.ts'
+import { HIGH_STREAK_MAX } from '../bounds.ts'
 import { headOf } from '../locks/line.ts'
 import { blockedBy } from '../locks/lock.ts'
-import { isPending, putTask } from '../tasks/ready.ts'
-import { planted } from '../planted.ts'
+import { isPending } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
 import type { Queued, Task, TaskFields } from '../rows.ts'
 import type { Lane, Share } from './rows.ts'
@@ -71,8 +70,6 @@ export interface QueuedAsk extends Grant {
   dispatches?: boolean
   /** Whose resources a run would be lent. */
   host?: string
-  /** Whether a task would meet what runs: see `choose`. */
-  meets?: ((view: View, task: Task) => boolean) | undefined
 }
 
 /**
@@ -248,32 +245,13 @@ function startIn(view: View, lane: Lane, ask: QueuedAsk): Claim | undefined {
   return task && startTask(view, task, ask, ask.as(task), ['todo'])
 }
 
-/**
- * The first task of a lane whose own lock is not promised to one who waits for it. If that one
- * would meet what runs, one of the next few that has the same priority and would not: each is
- * overtaken only so often, and so nobody starves.
- */
+/** The first task of a lane whose own lock is not promised to one who waits for it. */
 function choose(view: View, lane: Lane, ask: QueuedAsk): Task | undefined {
-  const first: Task[] = []
   for (const { task_id } of view.scan('ready_in_lane', scopeOfLane(lane.key))) {
     const task = getTask(view, task_id)
-    if (blockedBy(view, lockOf(task.id), { takeover: false }, ask.as(task))) continue
-    if (first.length === 0 && !mayBeOvertaken(view, task, ask)) return task
-    if (first[0] && first[0].priority !== task.priority) break
-    if (first[0] && !ask.meets?.(view, task)) return overtake(view, first[0], task)
-    first.push(task)
-    if (first.length === CHOICE_MAX) break
+    if (!blockedBy(view, lockOf(task.id), { takeover: false }, ask.as(task))) return task
   }
-  return first[0]
-}
-
-const mayBeOvertaken = (view: View, task: Task, { meets }: QueuedAsk) =>
-  (planted('L3') || (task.queue?.overtaken ?? 0) < OVERTAKEN_MAX) && (meets?.(view, task) ?? false)
-
-function overtake(view: View, first: Task, chosen: Task): Task {
-  const queue = first.queue && { ...first.queue, overtaken: (first.queue.overtaken ?? 0) + 1 }
-  putTask(view, first, { ...first, queue })
-  return chosen
+  return undefined
 }
 
 /** The next lane of a share that the caller can run. One that nobody serves is parked. */

@@ -98,8 +98,6 @@ export interface Queued {
   retries: number
   failed: number
   lost: number
-  /** How often another started in its turn, because it would have met what runs. */
-  overtaken?: number
 }
 
 /** A program that starts runs on one host. It lives as long as its lease does. */

@@ -2,7 +2,7 @@ import { taskOf, timesOf } from '../locks/lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from '../bounds.ts'
 import type { DispatcherRow } from './rows.ts'
-import { busyUsers, maxOf, queueOf, shareOf } from './share.ts'
+import { busyUsers, maxOf, queueOf, shareOf, userOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from '../locks/standing.ts'
 import type { View } from '../view.ts'
@@ -104,10 +104,12 @@ function activeProjects(view: View): Record<string, number> {
   return Object.fromEntries(projects.map((limit) => [limit.key.slice(8), limit.used]))
 }
 
-/** What keeps users busy, shown as locks of theirs. */
+/** What keeps users busy, shown as locks of theirs. Where nothing bounds a user, no claim is one. */
 function userLocks(view: View, busy: Map<string, string[]>) {
-  const details = [...busy].flatMap(([user, locks]) =>
-    locks.map((name) => {
+  const details = [...busy].flatMap(([user, locks]) => {
+    const isBounded = maxOf(view, shareOf(view, user)) !== null
+    const shown = locks.filter((name) => isBounded || userOf(name) === user)
+    return shown.map((name) => {
       const lease = view.get('lease', name)
       return {
         user,
@@ -117,7 +119,7 @@ function userLocks(view: View, busy: Map<string, string[]>) {
         acquired_by_pid: lease?.group?.pid ?? lease?.process?.pid ?? null,
         expires_at: lease ? timesOf(view, lease).expires_at : null,
       }
-    }),
-  )
+    })
+  })
   return { active: details.length, details }
 }

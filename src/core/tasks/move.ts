@@ -154,6 +154,8 @@ export function setStatus(
   held?: { lease: Lease; releases: boolean },
   isProved = false,
 ): Task {
+  // Done is read-only: to say it again changes nothing, and asks for no second proof.
+  if (task.status === 'done' && asked === 'done') return task
   const isClaim = asked === 'done' && !isProved && mustProve(view, task)
   const to = isClaim && !planted('R55 proof') ? 'review' : asked
   const moved = writeStatus(view, task, to, caller, held)

@@ -162,23 +162,38 @@ function retie(view: View, before: Task, after: Task): number {
   })
 }
 
+/**
+ * The loop that a task would close by waiting for `depends_on`. Looks from both ends, a step each in
+ * turn, so that a long chain costs nothing where the other end is short.
+ */
 function loopThrough(view: View, start: string, depends_on: string[]): string[] | undefined {
-  const seen = new Set<string>()
-  const walk = (id: string, path: string[]): string[] | undefined => {
-    if (id === start) return [...path, id]
-    if (seen.has(id)) return undefined
-    seen.add(id)
-    for (const next of view.get('task', id)?.depends_on ?? []) {
-      const loop = walk(next, [...path, id])
-      if (loop) return loop
-    }
-    return undefined
+  const down = new Map<string, string | null>(depends_on.map((id) => [id, null]))
+  const up = new Map<string, string | null>([[start, null]])
+  const below = walk(down, (id) => view.get('task', id)?.depends_on ?? [])
+  const above = walk(up, (id) => {
+    return [...view.scan('dependents_of', id)].map((row) => row.task_id)
+  })
+  for (;;) {
+    const [low, high] = [below.next().value, above.next().value]
+    if (low === undefined || high === undefined) return undefined
+    if (low === start) return [start, ...way(down, start).toReversed()]
+    if (depends_on.includes(high)) return [start, ...way(up, high)]
   }
-  for (const id of depends_on) {
-    const loop = walk(id, [start])
-    if (loop) return loop
+}
+
+/** All that can be reached from those in `from`, which keeps where each was come upon. */
+function* walk(from: Map<string, string | null>, next: (id: string) => string[]) {
+  for (const id of from.keys()) {
+    yield id
+    for (const reached of next(id)) if (!from.has(reached)) from.set(reached, id)
   }
-  return undefined
+}
+
+/** From `last` back to where the walk began. */
+function way(from: ReadonlyMap<string, string | null>, last: string): string[] {
+  const ids: string[] = []
+  for (let id: string | null | undefined = last; id; id = from.get(id)) ids.push(id)
+  return ids
 }
 
 /** A task as doors show it, with the end of its lock where one is held. */

@@ -13,7 +13,6 @@ import {
 import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
-import { meetsRunning } from '../../core/paths/foreseen.ts'
 import { offerResources } from '../../core/queue/resource.ts'
 import { applySettings } from '../../core/queue/settings.ts'
 import { persist } from '../../reach/patience.ts'
@@ -223,7 +222,6 @@ export class Dispatcher {
         agentFor: (task: Task) => agentNameFor(this.config, task),
         token_hashes: secrets.map(sha256),
         slack_ms: slackOf(this.config),
-        meets: meetsRunning,
       })
       return claims.map((claim) => {
         return { claim, prompt: bodyOf(view, claim.task) + returnedNote(claim.task) }

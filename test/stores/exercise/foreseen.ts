@@ -1,6 +1,5 @@
-import { afterEach, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { foreseen, overlapsOf } from '../../../src/core/paths/foreseen.ts'
-import { plant } from '../../../src/core/planted.ts'
 import { reservePaths } from '../../../src/core/paths/reservation.ts'
 import type { Worktree } from '../../../src/core/rows.ts'
 import { callerOf } from '../../support/helpers.ts'
@@ -8,7 +7,7 @@ import { ADMIN } from '../../support/queue_verbs.ts'
 import { type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 
-/** Which tasks on their way change the same, and what the dispatcher makes of it. */
+/** Which tasks on their way change the same. */
 export function exerciseForeseen(begin: Begin): void {
   const test = queueTests(begin)
 
@@ -41,8 +40,6 @@ export function exerciseForeseen(begin: Begin): void {
       const how = { ttl_ms: 60_000, process: null, shared: false, reason: null }
       reservePaths(view, { ...where, ...how, globs }, callerOf(agent))
     })
-
-  afterEach(() => plant(undefined))
 
   describe('conflicts that are foreseen', () => {
     test('what a task will touch is kept, and can be changed', async ({ verbs }) => {
@@ -87,52 +84,5 @@ export function exerciseForeseen(begin: Begin): void {
       expect(await overlaps(scene, 'a')).toEqual({})
       expect(await said(scene, 'b')).toEqual([])
     })
-
-    test('a task that would meet what runs lets the next of its lane start', async (scene) => {
-      const { verbs } = scene
-      await verbs.settings({ user_max: null })
-      await start(scene, { z: ['src/**'] })
-      for (const [id, glob] of Object.entries({
-        a: 'src/a',
-        b: 'src/b',
-        c: 'docs/c',
-        d: 'docs/**',
-      }))
-        await verbs.enqueue({ id, touches: [glob] })
-      await scene.claim('c')
-      // Now d would meet c: all are alike again, and the first is first.
-      await scene.claim('a')
-      await scene.end('z')
-      await scene.claim('b')
-    })
-
-    test('but not one of another priority, and none behind that', async (scene) => {
-      const { verbs } = scene
-      await start(scene, { z: ['src/**'] })
-      await verbs.enqueue({ id: 'a', touches: ['src/a'] })
-      await verbs.enqueue({ id: 'b', priority: 4, touches: [] })
-      await verbs.enqueue({ id: 'c', touches: [] })
-      expect(await scene.order()).toEqual(['c', 'a', 'b'])
-      await verbs.enqueue({ id: 'd', touches: ['src/a'] })
-      await verbs.enqueue({ id: 'e', priority: 4, touches: [] })
-      expect(await scene.order()).toEqual(['d', 'e'])
-    })
-
-    for (const bug of [undefined, 'L3'] as const) {
-      const what = bug ? `with the bug of ${bug} a task starves` : 'nobody starves'
-      test(`${what}: others start in the turn of a task so often, and no more`, async (scene) => {
-        plant(bug)
-        await start(scene, { z: ['src/**'] })
-        await scene.verbs.enqueue({ id: 'first', touches: ['src/a'] })
-        const order: string[] = []
-        for (let n = 0; n < 12; n += 1) {
-          await scene.verbs.enqueue({ id: `n${n}`, touches: [] })
-          order.push((await scene.next())!)
-          await scene.end(order.at(-1)!)
-        }
-        expect(order.indexOf('first')).toBe(bug ? -1 : 8)
-        expect((await scene.verbs.task('first')).queue?.overtaken).toBe(bug ? 12 : 8)
-      })
-    }
   })
 }

@@ -129,6 +129,39 @@ export function exerciseQueueAgents(begin: Begin): void {
       expect(user_locks).toMatchObject({ active: 1, details: [{ user: 'ann', lock_id }] })
     })
 
+    test('can be neither renewed nor released while a claim has it', async (scene) => {
+      const { verbs } = scene
+      await verbs.take('user:ann', ada)
+      const { fence } = (await verbs.lease('user:ann'))!
+      await verbs.release('user:ann', ada)
+      await verbs.enqueue({ id: 'a' })
+      const { lease } = await scene.claim('a')
+      const asks = [
+        () => verbs.renew('user:ann', ada, fence),
+        () => verbs.release('user:ann', ada),
+        () => verbs.release('user:ann', callerOf(lease.holder), lease.fence),
+      ]
+      for (const ask of asks) {
+        const { details, message, next } = await expectRefusal(ask(), 'held')
+        expect(details).toMatchObject({ name: 'user:ann', holder: lease.holder })
+        expect(message).toContain('user:ann is held by')
+        expect(next).toContain('the task that keeps this user busy')
+      }
+    })
+
+    test('is not shown as held where nothing bounds its user', async (scene) => {
+      const { verbs } = scene
+      await verbs.settings({ user_max: null })
+      for (const id of ['a', 'b']) await verbs.enqueue({ id })
+      await scene.claim('a')
+      await scene.claim('b')
+      const status = await verbs.status()
+      expect(status.user_locks).toEqual({ active: 0, details: [] })
+      expect(status.active.by_user).toEqual({ ann: 2 })
+      await verbs.take('user:ann', ada)
+      expect((await verbs.status()).user_locks.active).toBe(1)
+    })
+
     test('is free beside a claim where its user may run two', async ({ verbs }) => {
       await verbs.limit({ user: 'ann', max: 2 })
       for (const id of ['a', 'b']) await verbs.enqueue({ id })
@@ -186,7 +219,7 @@ export function exerciseQueueAgents(begin: Begin): void {
     test('is no way for a stranger to end a claim', async ({ verbs }) => {
       await verbs.add('x', ADMIN, { id: 'a', user: 'ann' })
       await verbs.claim('a', ada)
-      await expectRefusal(verbs.release('user:ann', callerOf('eve')), 'lease_expired')
+      await expectRefusal(verbs.release('user:ann', callerOf('eve')), 'held')
       expect(await verbs.used()).toEqual({ 'user:ann': 1 })
     })
   })

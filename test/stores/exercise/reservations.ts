@@ -20,7 +20,7 @@ export function exerciseReservations(begin: Begin): void {
       const { paths } = start()
       await paths.one('src/core/**', ada, { reason: 'new rules' })
       const refusal = await expectRefusal(paths.one('src/*/lock.ts', bob), 'held')
-      expect(refusal.message).toContain('src/*/lock.ts overlaps src/core/**, reserved by ada until')
+      expect(refusal.message).toContain('src/*/lock.ts overlaps src/core/**, reserved by ada since')
       expect(refusal.details).toMatchObject({ holder: 'ada', reason: 'new rules', by_you: false })
       expect(refusal.next).toContain('reserve list')
       for (const glob of ['**', 'src/', 'src', 'src/core', 'src/core/a/b.ts', '{a,src}/core/x']) {
@@ -300,7 +300,7 @@ export function exerciseReservations(begin: Begin): void {
       await expectRefusal(paths.touch('a', bob, { mode: 'strict' }), 'held')
       const { warnings, reserved } = await paths.touch(['a', 'z'], bob, { mode: 'warn' })
       expect(warnings).toHaveLength(1)
-      expect(warnings[0]).toContain('a is reserved by ada until')
+      expect(warnings[0]).toContain('a is reserved by ada since')
       expect(reserved).toEqual([])
       expect(await paths.check('z', ada)).toBe('free')
     })

@@ -174,6 +174,17 @@ export function exerciseTasks(begin: Begin): void {
     })
   })
 
+  test('done that is said again changes nothing, also by one who holds the lock', async () => {
+    const { verbs } = begin()
+    await verbs.add('x', ada, { id: 't' })
+    await verbs.claim('t', ada)
+    await verbs.move('t', 'done', ada)
+    const done = await verbs.task('t')
+    const { fence } = await verbs.take('task:t', ada)
+    await verbs.move('t', 'done', ada, fence)
+    expect(await verbs.task('t')).toEqual(done)
+  })
+
   describe('a manual lock on a task', () => {
     test('opens no run and leaves its status alone, but takes it off the ready list', async () => {
       const { verbs } = begin()
