@@ -12,21 +12,25 @@ export function liveDispatchers(view: View): DispatcherRow[] {
   return [...view.scan('dispatchers', '')].filter(({ id }) => liveLease(view, id) !== undefined)
 }
 
-/** What waits, what runs, and who is busy: the queue at a glance. */
-export function queueStatus(view: View) {
+/** The places for runs, by dispatcher and in all. */
+export function slotsOf(view: View) {
   const dispatchers = liveDispatchers(view).map((each) => {
     const { id, host, pid, slots_max, projects } = each
     return { id, host, pid, slots_max, slots_used: slotsUsed(view, id), projects }
   })
-  const busy = busyUsers(view)
-  const queue = queueOf(view)
-  const pool = limitOf(view, POOL)
   const sum = (pick: (each: (typeof dispatchers)[number]) => number) =>
     dispatchers.reduce((total, each) => total + pick(each), 0)
   const slots_max = dispatchers.length === 0 ? SLOTS_DEFAULT : sum((each) => each.slots_max)
-  const slots_used = sum((each) => each.slots_used)
+  return { dispatchers, slots_used: sum((each) => each.slots_used), slots_max }
+}
+
+/** What waits, what runs, and who is busy: the queue at a glance. */
+export function queueStatus(view: View) {
+  const { dispatchers, slots_used, slots_max } = slotsOf(view)
+  const busy = busyUsers(view)
+  const pool = limitOf(view, POOL)
   return {
-    paused: queue.paused,
+    paused: queueOf(view).paused,
     ...pausedOf(view),
     pending: pendingOf(view),
     active: {
@@ -78,7 +82,8 @@ function limitsOf(view: View) {
   })
 }
 
-function pendingOf(view: View) {
+/** Tasks that wait in the queue, by user and priority. */
+export function pendingOf(view: View) {
   const shares = [...view.scan('shares_waiting', '')]
   const high = shares.reduce((sum, share) => sum + share.pending_high, 0)
   const total = shares.reduce((sum, share) => sum + share.pending, 0)

@@ -3,13 +3,16 @@ import { alertsNow, type ShownAlert } from './alert.ts'
 import { healthOf, lookStuck } from './stuck.ts'
 import { lockOf, showLease } from '../locks/lease.ts'
 import { firstInLine } from '../locks/line.ts'
-import { queueStatus } from '../queue/status.ts'
+import { pendingOf, slotsOf } from '../queue/status.ts'
 import type { Task } from '../rows.ts'
-import { shareOf } from '../queue/share.ts'
+import { queueOf, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 
 /** Locks of our own processes, which are not work. */
 const OWN = /^leasehold:/
+
+/** What is left out is counted as far as this: to look must not cost what the store is large. */
+const MORE_MAX = 1_000
 
 /** How much of what is stuck a look at everything begins with. */
 const STUCK_MAX = 8
@@ -17,10 +20,11 @@ const STUCK_MAX = 8
 /**
  * What happens now, in one look: running tasks, slots, the queue by user, locks with who waits for
  * them, alerts, and what is stuck. At most `limit` of each; `more` says how many there are beyond
- * that. `trouble` is what the store cannot keep itself.
+ * that, or that they are `MORE_MAX` at least. `trouble` is what the store cannot keep itself.
  */
 export function lookNow(view: View, limit: number, caller: Caller, trouble: ShownAlert[]) {
-  const { pending, active, dispatchers, paused } = queueStatus(view)
+  const pending = pendingOf(view)
+  const { dispatchers, slots_used: used, slots_max: max } = slotsOf(view)
   const running = first(view.scan('tasks_with_status', 'in_progress'), limit, (task) =>
     showRunning(view, task),
   )
@@ -35,15 +39,14 @@ export function lookNow(view: View, limit: number, caller: Caller, trouble: Show
     at: view.at,
     health: healthOf(causes),
     stuck: causes.slice(0, STUCK_MAX),
-    paused,
-    slots: { used: active.slots_used, max: active.slots_max },
+    paused: queueOf(view).paused,
+    slots: { used, max },
     dispatchers,
     pending: { high: pending.high, total: pending.total },
     running: running.items,
     queue: waiting.slice(0, limit).map(([user, tasks]) => {
-      const { weight, paused: isPaused } = shareOf(view, user)
-      const busy = active.by_user[user] ?? 0
-      return { user, pending: tasks, running: busy, weight, paused: isPaused }
+      const { weight, running: locks_held, paused } = shareOf(view, user)
+      return { user, pending: tasks, running: locks_held.length, weight, paused }
     }),
     locks: locks.items,
     alerts: alerts.items,
@@ -77,13 +80,13 @@ function showRunning(view: View, task: Task) {
   }
 }
 
-/** The first `limit` rows that `show` does not leave out, and how many more there are. */
+/** The first `limit` rows that `show` does not leave out, and how many more there are at least. */
 function first<Row, Shown>(rows: Iterable<Row>, limit: number, show: (row: Row) => Shown | null) {
   const items: Shown[] = []
   let more = 0
   for (const row of rows) {
     if (items.length === limit) {
-      more += 1
+      if (++more === MORE_MAX) break
       continue
     }
     const shown = show(row)
