@@ -17,7 +17,10 @@ export function inWordsOf(refusal: Refusal, say: Say): ReturnType<Refusal['toJSO
 const COMMAND = /\bleasehold (?=[a-z])/g
 const TOKEN = / ('(?:[^']|'\\'')*'|[^\s']+)/y
 /** Of what no door but the command line can do, a person is told the command alone. */
-const FLAG = / --[a-z][a-z-]*(?: (?!-)[^\s.,;)]+)?/g
+const FLAG = / --[a-z][a-z-]*(?: (?!-)[^\s.,;)]+)?/
+/** What stands in quotes is a name or somebody's words: nothing in it is a flag. */
+const QUOTED = /"(?:[^"\\]|\\.)*"|(?<=^|[\s(=])'(?:[^']|'\\'')*'/
+const FLAGS = new RegExp(`(${QUOTED.source})|${FLAG.source}`, 'g')
 
 export function worded(text: string, say: Say): string {
   let made = ''
@@ -33,7 +36,7 @@ export function worded(text: string, say: Say): string {
     made += text.slice(from, index) + said
     from = read.taken === words.length ? end : wordsAt(text, index + 9, read.taken).end
   }
-  return (made + text.slice(from)).replaceAll(FLAG, '')
+  return (made + text.slice(from)).replaceAll(FLAGS, (_, quoted: string = '') => quoted)
 }
 
 /** The words of a command, up to the end of its sentence or clause. */

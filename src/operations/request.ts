@@ -17,8 +17,16 @@ export function requestOf(
 ): Asked | undefined {
   const { request_id, wait_seconds: _, ...rest } = input
   if (typeof request_id !== 'string') return undefined
-  const input_hash = sha256(JSON.stringify(rest))
+  const input_hash = sha256(JSON.stringify(ordered(rest)))
   return { operation, key: keyFor(request_id, caller.agent, operation), input_hash }
+}
+
+/** The same input has the same hash, in whatever order a client wrote the keys of its JSON. */
+function ordered(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(ordered)
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, each]) => [key, ordered(each)]))
 }
 
 const VERSION_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/

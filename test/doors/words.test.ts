@@ -32,6 +32,10 @@ test.each([
   ],
   ['"leasehold task claim" is its title', '"leasehold task claim" is its title'],
   ['Look for a stopped leasehold process', 'Look for a stopped leasehold process'],
+  [
+    "Nobody reads 'a --flag b' or \"x --y z\": it's --so",
+    "Nobody reads 'a --flag b' or \"x --y z\": it's",
+  ],
   ['Restore it: leasehold db restore --last-good', 'Restore it: leasehold db restore'],
 ])('%s', (text, other) => {
   expect(worded(text, say)).toBe(other)
