@@ -37,12 +37,21 @@ function* wanted(view: View, hits: Hit[], narrow: Narrow): Generator<Memory & { 
 }
 
 /** If no note is near the query, only notes that contain its words are left. */
-function relevant(view: View, { hits, isFar }: FoundNotes, terms: string[]): Hit[] {
-  if (!isFar) return hits
-  return hits.filter(({ id }) => {
-    const memory = view.get('memory', id)
-    return memory && hasTerms(`${memory.key} ${contentOf(view, memory)}`, terms)
+function relevant(view: View, { hits, near }: FoundNotes, terms: string[]): Hit[] {
+  return near?.size === 0 ? hits.filter(({ id }) => isWorded(view, id, terms)) : hits
+}
+
+/** What a model will read unasked: each note has to be near, or to have the words itself. */
+function about(view: View, { hits, near }: FoundNotes, terms: string[]): Hit[] {
+  const least = near ? Infinity : (hits[0]?.score ?? 0) / 2
+  return hits.filter(({ id, score }) => {
+    return near?.has(id) || score >= least || isWorded(view, id, terms)
   })
+}
+
+function isWorded(view: View, id: string, terms: string[]): boolean {
+  const memory = view.get('memory', id)
+  return memory !== undefined && hasTerms(`${memory.key} ${contentOf(view, memory)}`, terms)
 }
 
 function contentOf(view: View, memory: Memory): string {
@@ -148,9 +157,8 @@ export const context = readOperation({
   decide: (view, { token_budget, scope, task_id }, caller, _id, found) => {
     const { terms } = found!
     const own = task_id === undefined ? [] : notesOfTask(view, task_id)
-    const rest = relevant(view, found!, terms).filter(
-      ({ id }) => !own.some((each) => each.id === id),
-    )
+    const isOwn = ({ id }: Hit) => own.some((each) => each.id === id)
+    const rest = about(view, found!, terms).filter((hit) => !isOwn(hit))
     const { items, tokens } = fitting(view, [...own, ...rest], { scope }, terms, token_budget)
     return { items: items.map((each) => mark(each, caller)), tokens, trust: TRUST, ...used(found!) }
   },

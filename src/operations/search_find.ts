@@ -19,12 +19,14 @@ export interface FoundNotes {
   /** The ways that were used, and why one that was asked for was not. */
   modes: ('text' | 'meaning')[]
   why: string | null
-  /** No note is about this, as far as meaning tells: only one with the words themselves counts. */
-  isFar: boolean
+  /** Notes that are about this, as far as meaning tells; null where it was not asked. */
+  near: ReadonlySet<string> | null
 }
 
 /** Why there is no meaning where nobody has seen to it, or this program has no model. */
 export const NOT_EMBEDDED = 'meaning needs a running server (leasehold up), with embeddings on'
+
+const NOTHING_NEAR = 'no note here has been embedded yet, or none is near in meaning'
 
 const best = (hits: Hit[], limit: number) =>
   hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
@@ -39,16 +41,18 @@ export async function findNotes(store: Store, asked: Asked): Promise<FoundNotes>
     mode === 'meaning' ? [] : searchText(store, asked),
     mode === 'text' ? NOT_EMBEDDED : searchMeaning(store, asked),
   ])
-  if (mode === 'text') return { hits: text, modes: ['text'], why: null, isFar: false }
+  if (mode === 'text') return { hits: text, modes: ['text'], why: null, near: null }
   if (typeof meaning === 'string') {
     if (mode === 'meaning') throw withoutMeaning(meaning)
-    return { hits: text, modes: ['text'], why: meaning, isFar: false }
+    return { hits: text, modes: ['text'], why: meaning, near: null }
   }
   const { hits, floor } = meaning
+  const near = new Set(hits.filter(({ score }) => score >= floor).map(({ id }) => id))
   // A search by meaning alone wants the nearest notes, however far, and says how near they are.
-  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, isFar: false }
-  const isFar = (hits[0]?.score ?? 0) < floor
-  return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, isFar }
+  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, near }
+  // Nothing was compared: to say that meaning was looked at would be untrue.
+  if (hits.length === 0) return { hits: text, modes: ['text'], why: NOTHING_NEAR, near: null }
+  return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, near }
 }
 
 async function searchText(store: Store, { query, scopes, pool }: Asked): Promise<Hit[]> {

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
+import { findNotes } from '../../src/operations/search_find.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import { expectRefusal } from '../support/helpers.ts'
 import { Notes, STORES } from './scene.ts'
+
+test('nobody says that notes were compared by meaning where none is embedded', async () => {
+  const meaning = { search: async () => ({ hits: [], floor: 0.4 }) } as unknown as Store['meaning']
+  const asked = { query: 'word', scopes: undefined, mode: 'fused', pool: 10 } as const
+  const found = await findNotes({ meaning } as Store, asked)
+  expect(found).toMatchObject({ modes: ['text'], why: expect.stringContaining('embedded') })
+})
 
 describe.each(STORES)('finding notes on %s', (kind) => {
   test('by their words, stems, keys and tags, the best first', async () => {
@@ -111,6 +120,16 @@ describe.each(STORES)('finding notes on %s', (kind) => {
     const both = { query: 'x', task_id: 't1' }
     await expectRefusal(notes.ask('memory.context', both), 'invalid')
     await expectRefusal(notes.ask('memory.context', { task_id: 'none' }), 'not_found')
+  })
+
+  test('gives a question no notes that only share a word with it', async () => {
+    const notes = new Notes(kind)
+    await notes.put('cache', 'The cache of the web shop is cleared by make clear-cache')
+    for (let i = 0; i < 20; i += 1)
+      await notes.put(`w${i}`, `Number ${i} of the web team's lunches`)
+    const query = 'How is the cache of the web shop cleared?'
+    const { items } = await notes.ask('memory.context', { query })
+    expect(items.map(({ key }: { key: string }) => key)).toEqual(['cache'])
   })
 
   test('keeps what was said as data: an instruction in a note changes nothing', async () => {
