@@ -153,11 +153,12 @@ function isPastLeaf(from: string, target: string): boolean {
 }
 
 /**
- * A store keeps rows and knows no rules. Of core it may have what all rules share and declare, and
- * the types of anything. Rules that nobody asks for are run by the writer, around every batch; and
- * a check compares ready rows with the tasks that they follow from.
+ * A store keeps rows and knows no rules. Of core it may have what all rules share and declare, how
+ * things are worded, and the types of anything. Rules that nobody asks for are run by the writer,
+ * around every batch; and a check compares ready rows with the tasks that they follow from.
  */
-const NO_RULES = /^src\/core\/(?:ahead|event|planted|refusal|retention|rows|text|view)\.ts$/
+const NO_RULES =
+  /^src\/core\/(?:ahead|event|hint|planted|quote|refusal|retention|rows|text|view)\.ts$/
 const UNASKED =
   /^src\/core\/(?:forget|locks\/(?:calls|restore|sweep)|stats\/(?:histogram|stat))\.ts$/
 const isRunByStore = (from: string, target: string) =>

@@ -215,7 +215,7 @@ class Hold {
     if (trouble instanceof Refusal && !mayPass(trouble)) return trouble
     const { name, fence } = this.lease
     const refusal = new Refusal('lease_expired', `No renewal of ${name} was acknowledged in time`, {
-      next: `Stop this work: the lease may be over. Acquire ${name} again to go on.`,
+      next: `Stop this work: the lease may be over. To go on, take ${name} again.`,
       details: { name, reason: 'unacknowledged', last_fence: fence },
     })
     refusal.cause = trouble

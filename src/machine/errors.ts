@@ -23,6 +23,7 @@ export function fileRefusal(error: unknown, path: string): Error {
     case 'EPERM':
     case 'EROFS':
     case 'ENOTDIR':
+    case 'ENOENT':
     case 'EEXIST':
     case 'ELOOP':
       return unwritable(path, said)

@@ -1,5 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
+import { systemCode } from './errors.ts'
 
 /** What may stand in a folder that we have not used yet: some people configure first. */
 const HARMLESS = new Set(['config.json', 'write.lock', 'sessions'])
@@ -18,9 +20,24 @@ export function refuseLaxStore(folder: string, file: string): void {
 
 const isInUse = (folder: string) => readdirSync(folder).some((name) => !HARMLESS.has(name))
 
+/**
+ * A folder and those above it, for this login only. One by one: asked for all at once, Node 20
+ * tries for ever where the kernel lets nobody make any (`/proc/x`).
+ */
+export function makeFolders(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (existsSync(folder)) return
+    if (systemCode(error) !== 'ENOENT' || existsSync(dirname(folder))) throw error
+    makeFolders(dirname(folder))
+    makeFolders(folder)
+  }
+}
+
 /** Makes the folder of a new store, or takes an empty one into use, for this login only. */
 export function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolders(folder)
   if (isLax(folder)) {
     if (isInUse(folder)) throw lax(folder, '700')
     chmodSync(folder, 0o700)

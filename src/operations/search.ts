@@ -146,11 +146,11 @@ export const context = readOperation({
   lookup: async (store, { task_id, query, scope }, caller) => {
     if ((task_id === undefined) === (query === undefined)) throw eitherOr()
     const scopes = scope === undefined ? undefined : [scope]
-    const about =
+    const subject =
       task_id === undefined
         ? { query: query!, scopes }
         : await store.read((view) => aboutTask(sightOf(view, caller), task_id))
-    const asked = { query: about.query, scopes: scopes ?? about.scopes }
+    const asked = { query: subject.query, scopes: scopes ?? subject.scopes }
     const found = await findNotes(store, { ...asked, mode: 'fused', pool: CONTEXT_POOL })
     return { ...found, terms: termsOf(asked.query) }
   },

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { backupFileStore } from './file/backup.ts'
 import { DamageMark } from './damage.ts'
@@ -41,6 +42,12 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
   if (!existsSync(place.path)) {
     throw new Refusal('not_found', `There is no store at ${place.path} yet`, {
       next: 'Nothing has been written, so there is nothing to back up.',
+    })
+  }
+  if (to !== undefined && !existsSync(dirname(resolve(to)))) {
+    const folder = dirname(resolve(to))
+    throw new Refusal('not_found', `There is no folder ${folder} for the backup`, {
+      next: `Make it, if it is meant: mkdir -p ${argument(folder)}`,
     })
   }
   const stamp = at.toISOString().replaceAll(/[:.]/g, '-')

@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type Retention, retentionOf } from '../core/retention.ts'
@@ -6,7 +6,7 @@ import { fileRefusal } from '../machine/errors.ts'
 import { FileBackend } from './file/backend.ts'
 import { type Machine, machine } from '../machine/machine.ts'
 import { refuseUnsafeFolder } from '../machine/place.ts'
-import { makePrivateFolder, refuseLaxStore } from '../machine/privacy.ts'
+import { makeFolders, makePrivateFolder, refuseLaxStore } from '../machine/privacy.ts'
 import { DATABASE, folderOf, type Place, settingsIn } from './place.ts'
 import type { Backend } from './port.ts'
 import { addressOf } from './postgres/address.ts'
@@ -69,7 +69,7 @@ function makePrivate(place: Place): void {
   if (kind === 'sqlite') loadSqlite()
   const folder = folderOf(place)
   if (isOurFolder(place)) makePrivateFolder(folder)
-  else mkdirSync(folder, { recursive: true, mode: 0o700 })
+  else makeFolders(folder)
   if (kind !== 'sqlite') return
   const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants
   closeSync(openSync(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600))

@@ -47,7 +47,7 @@ describe('automatic locking by status', () => {
     const late = await place.cli(['task', 'status', '42', 'done', ...A])
     expect(late).toMatchObject({ code: 5, out: '' })
     expect(late.err).toMatch(/^error: Task must be locked by agent to update status/)
-    expect(late.err).toMatch(/\n {2}next: Acquire task:42 again/)
+    expect(late.err).toMatch(/\n {2}next: Take it again, .* leasehold task claim 42/)
     await place.refused(['task', 'status', '42', 'done', ...A], 'lease_expired', 5)
     await place.ok(['task', 'status', '42', 'in_progress', ...A])
     const done = await place.ok(['task', 'status', '42', 'done', ...A])

@@ -27,7 +27,7 @@ export interface Land {
 export function land(view: View, ask: Land, caller: Caller): Landing {
   const found = view.get('task', ask.id)
   const branch = ask.branch ?? (found ? undefined : ask.id)
-  const rule = ruleOf(view, found?.project ?? ask.project, ask.id)
+  const rule = ruleOf(view, found?.project ?? ask.project, ask.id, found !== undefined)
   if (found && found.status === 'in_progress') {
     const { id, fence } = ask
     moveTask(view, { id, to: 'review', fence, ttl_ms: 0, process: null }, caller)
@@ -39,16 +39,25 @@ export function land(view: View, ask: Land, caller: Caller): Landing {
   return addLanding(view, { project, task, target: onto, branch, commit, priority }, caller)
 }
 
-function ruleOf(view: View, project: string | undefined | null, id: string): LandingRule {
+function ruleOf(
+  view: View,
+  project: string | undefined | null,
+  id: string,
+  isTask: boolean,
+): LandingRule {
   const rules = project ? [ruleFor(view, project)] : [...view.scan('landing_rules', '')]
   const [rule] = rules
   if (rule && rules.length === 1) return rule
   const message = project
     ? `Project ${word(project)} has no "land" in config.json`
-    : `${word(id)} is no task, and it is not clear which project it is a branch of`
+    : isTask
+      ? `Task ${word(id)} has no project, so nothing says how it is landed`
+      : `${word(id)} is no task, and it is not clear which project it is a branch of`
   const next = project
     ? 'Say in config.json how it is landed: see docs/landing.md'
-    : 'Name its project: leasehold land BRANCH --project NAME'
+    : isTask
+      ? 'Give it one: leasehold task edit ID --version N --project NAME'
+      : 'Name its project: leasehold land BRANCH --project NAME'
   throw new Refusal('invalid', message, { next, details: { project: project ?? null } })
 }
 

@@ -253,7 +253,7 @@ function staleFence(name: string, fence: number, last: Lease | undefined, caller
     ? `the latest is ${last.fence}, of ${word(last.holder)}`
     : 'it was never granted, or so long ago that its lease is forgotten'
   return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
-    next: `Stop this work: it is no longer yours. Acquire ${word(name)} again to go on.`,
+    next: `Stop this work: it is no longer yours. To go on, take it again: ${taking(name)}`,
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
     leaves: {
       type: 'write.fenced_off',
@@ -274,9 +274,16 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
   return new Refusal('lease_expired', message, {
     next: isPathLock(name)
       ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
-      : `Acquire ${word(name)} again; that works if nobody else took it.`,
+      : `Take it${last ? ' again' : ''}, which works if nobody else did: ${taking(name)}`,
     details: { name, reason, last_fence: last?.fence ?? null },
   })
+}
+
+function taking(name: string): string {
+  const id = taskOf(name)
+  return id === undefined
+    ? `leasehold lock acquire ${argument(name)}`
+    : `leasehold task claim ${argument(id)}`
 }
 
 /** `held`, with who holds it, since when, until when, and the process where it is known. */

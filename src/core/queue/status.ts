@@ -109,7 +109,7 @@ function activeProjects(view: View): Record<string, number> {
   return Object.fromEntries(projects.map((limit) => [limit.key.slice(8), limit.used]))
 }
 
-/** What keeps users busy, shown as locks of theirs. Where nothing bounds a user, no claim is one. */
+/** What keeps users busy, shown as locks of theirs: no claim is one where nothing bounds a user. */
 function userLocks(view: View, busy: Map<string, string[]>) {
   const details = [...busy].flatMap(([user, locks]) => {
     const isBounded = maxOf(view, shareOf(view, user)) !== null

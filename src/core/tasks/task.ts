@@ -163,8 +163,8 @@ function retie(view: View, before: Task, after: Task): number {
 }
 
 /**
- * The loop that a task would close by waiting for `depends_on`. Looks from both ends, a step each in
- * turn, so that a long chain costs nothing where the other end is short.
+ * The loop that a task would close by waiting for `depends_on`. Looks from both ends in turn, so
+ * that a long chain costs nothing where the other end is short.
  */
 function loopThrough(view: View, start: string, depends_on: string[]): string[] | undefined {
   const down = new Map<string, string | null>(depends_on.map((id) => [id, null]))

@@ -247,7 +247,7 @@ function taskItem({ id, status, priority, project, assignee, title }: ShownTask)
 
 function claimed({ task, lease }: ShownClaim): string {
   if (!task || !lease) return 'Nothing is ready to be claimed. See list_tasks, or explain a task.'
-  return `Claimed ${leaseLine(lease)}\n${taskSheet(task)}`
+  return `Claimed ${leaseLine(lease)}; to keep it longer: renew_lock\n${taskSheet(task)}`
 }
 
 function moved({ task, lease, note }: AnswerOf<'task.status'>): string {

@@ -1,3 +1,4 @@
+import { hintOf } from '../../core/hint.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { sha256 } from '../../machine/digest.ts'
 
@@ -19,6 +20,23 @@ export function isPostgres(text: string): boolean {
   return /^postgres(?:ql)?:/i.test(text)
 }
 
+/** Ours, and those that the driver knows: with a misspelt one it would be another store. */
+const PARAMETERS = new Set([
+  'schema',
+  ...'user password host port database dbname ssl sslmode sslcert sslkey sslrootcert'.split(' '),
+  ...'sslnegotiation uselibpqcompat application_name fallback_application_name'.split(' '),
+  ...'client_encoding options keepalives keepalives_idle connect_timeout channel_binding'.split(
+    ' ',
+  ),
+  ...'connectionTimeoutMillis statement_timeout query_timeout lock_timeout'.split(' '),
+  ...'idle_in_transaction_session_timeout target_session_attrs encoding'.split(' '),
+])
+
+function unknown(name: string): Refusal {
+  const what = `LEASEHOLD_STORE has a parameter that nobody knows: ${name}`
+  return new Refusal('invalid', what, { next: `Leave it out; ${hintOf(name, [...PARAMETERS])}` })
+}
+
 /** Takes `postgres://…` apart. Refuses (`invalid`) what is no address, without repeating it. */
 export function addressOf(text: string): Address {
   if (!URL.canParse(text)) {
@@ -27,6 +45,7 @@ export function addressOf(text: string): Address {
     })
   }
   const url = new URL(text)
+  for (const name of url.searchParams.keys()) if (!PARAMETERS.has(name)) throw unknown(name)
   const schema = url.searchParams.get('schema') ?? DEFAULT_SCHEMA
   if (!SCHEMA.test(schema)) {
     throw new Refusal('invalid', `schema=${schema} is not a name for a schema`, {

@@ -56,12 +56,20 @@ export function addServing(root: Command, enter: Enter): void {
     .action(async ({ port, viewer }: { port?: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
       await offerApproval(context)
-      const server = (await running(context)) ?? (await startBehind(context, portOf(port)))
+      const found = await running(context)
+      const server = found ?? (await startBehind(context, portOf(port)))
       const { pid, url } = server
       const name = serverName(folderOf(context.place))
       if (context.json) return print(JSON.stringify({ pid, url, name }))
       print(`${pc.green('serving')} ${name} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
       if (port === undefined) tellOfPort(url)
+      else if (found && new URL(url).port !== port) {
+        print(
+          pc.yellow(
+            `  --port ${port} is ignored: this server runs already. leasehold down ends it`,
+          ),
+        )
+      }
       await printLink(context, viewer ? 'viewer' : 'admin')
     })
   root

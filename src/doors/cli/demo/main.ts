@@ -166,7 +166,7 @@ function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): vo
       '',
       pc.dim(row('', 'without', 'with Leasehold')),
       row('edits made', without.edits_made, kept.edits_made),
-      row('edits kept', without.edits_made - without.edits_lost, kept.edits_made - kept.edits_lost),
+      row('of them kept', shareKept(without), shareKept(kept)),
       row('edits lost', bad(without.edits_lost, 9), bad(kept.edits_lost, 16)),
       row('tasks done twice', bad(without.tasks_done_twice, 9), bad(kept.tasks_done_twice, 16)),
       row('conflicts prevented', '-', kept.conflicts_prevented),
@@ -178,6 +178,10 @@ function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): vo
     ].join('\n'),
   )
 }
+
+/** Both halves made as many as they could: what counts is how many of these are left. */
+const shareKept = ({ edits_made, edits_lost }: Tally) =>
+  edits_made === 0 ? '-' : `${Math.floor((100 * (edits_made - edits_lost)) / edits_made)} %`
 
 function* branchLines({ landed, reasons, lines_lost }: Branches): Generator<string> {
   const lost = lines_lost > 0 ? pc.red(`${lines_lost} lines lost`) : pc.green('no line lost')

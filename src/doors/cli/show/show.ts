@@ -2,6 +2,7 @@ import pc from 'picocolors'
 import type { ShownLease, ShownStatus } from '../../../operations/locks.ts'
 import type { AnswerOf, ByAnswer, RegisteredName } from '../../../operations/registry.ts'
 import type { SheetFact } from './table.ts'
+import { argument } from '../../../core/quote.ts'
 import { harmless, printable, safeJson } from '../../unseen.ts'
 import type { Context } from '../context.ts'
 import { MEMORY_PRINTERS } from './memory.ts'
@@ -183,5 +184,10 @@ function claimLine(claim: AnswerOf<'task.status'>): string {
   const times = `fence ${pc.bold(String(lease.fence))}, until ${clock(lease.expires_at)}`
   if (!run) return `task ${task.id} is now ${coloured(task.status)}; its lock stays: ${times}`
   const what = `task ${pc.bold(task.id)} (${task.title})`
-  return `${pc.green('claimed')} ${what} as run ${run.id}, ${times}`
+  const { name, fence, expires_in_seconds } = lease
+  const renew = `leasehold lock renew ${argument(name)} --fence ${fence}`
+  return (
+    `${pc.green('claimed')} ${what} as run ${run.id}, ${times}\n` +
+    pc.dim(`  yours for ${span(expires_in_seconds)}; to keep it longer: ${renew}`)
+  )
 }

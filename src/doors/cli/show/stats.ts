@@ -20,8 +20,7 @@ export const STATS_PRINTERS: ByAnswer<string> = {
 const MARKS = { bad: pc.red('!'), warn: pc.yellow('!'), info: pc.dim('-') }
 
 function stuckSheet({ health, items, more }: AnswerOf<'stuck.get'>): string {
-  const isWell = health.state === 'ok'
-  const how = isWell ? pc.green('ok') : pc.red(health.state)
+  const how = headOf(health.state, items)
   if (items.length === 0) return `${how}: nothing is stuck`
   const causes = items.map(({ severity, what, why, next, since }) => {
     const began = since === null ? '' : pc.dim(` (since ${clock(since)})`)
@@ -32,6 +31,13 @@ function stuckSheet({ health, items, more }: AnswerOf<'stuck.get'>): string {
   const rest =
     more > 0 ? [pc.dim(`and ${more} more: leasehold stuck --limit ${items.length + more}`)] : []
   return [how, ...causes, ...rest].join('\n')
+}
+
+/** One word for all that follows: never "ok" above something that a person should see to. */
+function headOf(state: string, items: { severity: string }[]): string {
+  if (state !== 'ok') return pc.red(state)
+  if (items.some(({ severity }) => severity !== 'info')) return pc.yellow('goes on, but look at:')
+  return items.length === 0 ? pc.green('ok') : pc.green('ok: all that waits goes on by itself')
 }
 
 const BAR = 16
