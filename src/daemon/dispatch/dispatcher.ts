@@ -69,6 +69,7 @@ export class Dispatcher {
   private fill_again_ms = FILL_AGAIN_MS
   private active = false
   private filling: Promise<void> | undefined
+  private readonly settling = new Set<Promise<void>>()
   private again = false
 
   constructor(
@@ -122,7 +123,7 @@ export class Dispatcher {
     this.stopWatching()
     for (const forget of this.forget) forget()
     this.stopping.abort()
-    await Promise.all([this.filling, this.trees.end()])
+    await Promise.all([this.filling, this.trees.end(), ...this.settling])
   }
 
   /** A store in trouble gets over it, and the new configuration counts then. */
@@ -169,17 +170,21 @@ export class Dispatcher {
   }
 
   private settleTask(task: string): void {
+    // The store of one that has ended may be gone already.
+    if (!this.active) return
     this.settle(`the runs of task ${task}`, () => settleRun(this.store, this.folder, task))
     this.trees.look()
   }
 
   /** A folder that cannot be written (a full disk, say) is settled as soon as it can be. */
   private settle(what: string, settling: () => Promise<void>, isAgain = false): void {
-    settling().catch((error: Error) => {
+    if (!this.active) return
+    const under_way = settling().catch((error: Error) => {
       if (!isAgain) this.options.say(`${what} could not be settled yet: ${error.message}`)
-      const again = () => this.active && this.settle(what, settling, true)
-      setTimeout(again, RETRY_MS).unref()
+      setTimeout(() => this.settle(what, settling, true), RETRY_MS).unref()
     })
+    this.settling.add(under_way)
+    void under_way.then(() => this.settling.delete(under_way))
   }
 
   /** Fills free slots. What happens meanwhile makes it look once more. */
