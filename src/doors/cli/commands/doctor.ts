@@ -100,7 +100,9 @@ const CHECKS: [what: string, check: Check][] = [
       refuseUnsafeFolder(folder)
       const refused = unwritable(folder)
       if (refused !== undefined) {
-        const next = 'Make it writable for this login, or point LEASEHOLD_DIR elsewhere.'
+        const next = /ENOSPC|EDQUOT/.test(refused)
+          ? 'Free some space. Nothing that was acknowledged is lost; reads go on.'
+          : 'Make it writable for this login, or point LEASEHOLD_DIR elsewhere.'
         return { ok: false, says: `${folder} cannot be written: ${refused}`, next }
       }
       if (mode === undefined) {
