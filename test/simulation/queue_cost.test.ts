@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { dispatchNext } from '../../src/core/queue/dispatch.ts'
+import { claimNext } from '../../src/core/tasks/claim.ts'
 import type { Cursor, IndexName, View } from '../../src/core/view.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { callerOf, MachineSim, openMemory, temporaryFolder } from '../support/helpers.ts'
@@ -107,6 +108,27 @@ async function growthOf(prepare: Prepare): Promise<number> {
   }
   return costs[1]! / costs[0]!
 }
+
+test('what an agent claims costs the same however many tasks of a busy user are ready', async () => {
+  const costs: number[] = []
+  for (const count of [40, 160]) {
+    const { verbs } = new Scene()
+    const ada = callerOf('ada')
+    for (let i = 0; i < count; i += 1) await verbs.add('x', ada, { id: `a${i}`, user: 'ann' })
+    await verbs.add('x', ada, { id: 'b', user: 'ben', priority: 1 })
+    await verbs.claim('a0', ada)
+    const [rows, claimed] = await verbs.store.write((view) => {
+      const counted = new Counted(view)
+      const ask = { ttl_ms: 60_000, process: null, takeover: false }
+      const claims = claimNext(counted.view, {}, ask, callerOf('bob'))
+      return [counted.rows, claims.map(({ task }) => task.id)] as const
+    })
+    expect(claimed).toEqual(['b'])
+    costs.push(rows)
+  }
+  expect(costs[1]! / costs[0]!).toBeLessThan(1.2)
+  for (const store of opened.splice(0)) await store.close()
+})
 
 /** R21: eligibility lives in indexed state; nothing scans what is blocked. */
 describe('what a dispatch of the queue costs', () => {

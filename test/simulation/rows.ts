@@ -106,6 +106,7 @@ function checkCounter({ memory }: Looked, task: Task): void {
 
 function checkReady({ base, agents }: Looked, tasks: Task[]): void {
   const expected = new Set<string>()
+  const behind = new Map<string, Task[]>()
   for (const task of tasks) {
     if (task.status !== 'todo' || task.unmet > 0 || task.lock_fence !== null) continue
     const open = ['any', ...task.labels.map((label) => `label:${label}`)]
@@ -113,7 +114,21 @@ function checkReady({ base, agents }: Looked, tasks: Task[]): void {
     // What is enqueued stands in a lane, which is looked at with the rest of the queue.
     const listed = task.queue ? [] : open
     const scopes = task.assigned_to === null ? listed : [`agent:${task.assigned_to}`]
-    for (const scope of scopes) expected.add(`${scope} ${task.id} ${task.rank}`)
+    for (const scope of scopes) {
+      if (task.user === null) expected.add(`${scope} ${task.id} ${task.rank}`)
+      else {
+        const list = `of\n${task.user}\n${scope}`
+        behind.set(list, [...(behind.get(list) ?? []), task])
+      }
+    }
+  }
+  // Tasks of a user stand in a list of their own, and the first of them also in the scope.
+  for (const [list, mine] of behind) {
+    const order = ({ rank, id }: Task) => `${10 ** 15 + rank}\n${id}`
+    const sorted = mine.toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
+    for (const { id, rank } of sorted) expected.add(`${list} ${id} ${rank}`)
+    const [{ id, rank }] = sorted as [Task]
+    expected.add(`${list.split('\n').at(-1)} ${id} ${rank}`)
   }
   const scopes = [
     'any',
@@ -121,7 +136,9 @@ function checkReady({ base, agents }: Looked, tasks: Task[]): void {
     ...LABELS.map((label) => `label:${label}`),
     ...agents.map((agent) => `agent:${agent}`),
   ]
-  const found = scopes.flatMap((scope) => {
+  const users = new Set(tasks.flatMap(({ user }) => user ?? []))
+  const lists = [...users].flatMap((user) => scopes.map((scope) => `of\n${user}\n${scope}`))
+  const found = [...scopes, ...lists].flatMap((scope) => {
     const rows = rowsIn<{ task_id: string; rank: number }>(base, 'ready_in', scope)
     return rows.map((row) => `${scope} ${row.task_id} ${row.rank}`)
   })

@@ -16,9 +16,17 @@ import {
   type Waiting,
 } from '../../src/core/locks/lock.ts'
 import { moveTask } from '../../src/core/tasks/move.ts'
-import type { Lease, ProcessRef, Status, Task, TaskFields } from '../../src/core/rows.ts'
+import {
+  type Lease,
+  type ProcessRef,
+  type Ready,
+  readyKey,
+  type Status,
+  type Task,
+  type TaskFields,
+} from '../../src/core/rows.ts'
+import { behind } from '../../src/core/tasks/ready.ts'
 import { createTask, editTask } from '../../src/core/tasks/task.ts'
-import type { View } from '../../src/core/view.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 
 export interface LeaseOptions {
@@ -167,8 +175,17 @@ export class Verbs {
 
   /** The ids of the tasks that anybody could claim now, best first. */
   ready(scope = 'any'): Promise<string[]> {
-    const ids = (view: View) => [...view.scan('ready_in', scope)].map((row) => row.task_id)
-    return this.store.read(ids)
+    return this.store.read((view) => {
+      const front = [...view.scan('ready_in', scope)]
+      const users = new Set(
+        front.map(({ task_id }) => view.get('task', task_id)!.user ?? []).flat(),
+      )
+      const rest = [...users].flatMap((user) => [...view.scan('ready_in', behind(scope, user))])
+      const all = new Map([...front, ...rest].map((row) => [row.task_id, row]))
+      const order = ({ rank, task_id }: Ready) => readyKey({ scope, rank, task_id })
+      const rows = [...all.values()].toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
+      return rows.map(({ task_id }) => task_id)
+    })
   }
 
   /** Every event so far, as its type. */

@@ -2,7 +2,7 @@ import type { Caller } from '../caller.ts'
 import { LOST_MAX } from '../bounds.ts'
 import { listed, quoted } from '../quote.ts'
 import type { Run, Task } from '../rows.ts'
-import { ANY } from '../tasks/ready.ts'
+import { readyFor } from '../tasks/claim.ts'
 import { returnedLast } from '../landing/ask.ts'
 import { explainTask } from '../tasks/explain.ts'
 import type { View } from '../view.ts'
@@ -149,8 +149,7 @@ function reviewCauses(view: View, caller: Caller): Cause[] {
 }
 
 function unclaimedCauses(view: View, caller: Caller): Cause[] {
-  const { rows, more } = firstRows(view.scan('ready_in', ANY), LOOKED_MAX)
-  const tasks = rows.flatMap(({ task_id }) => view.get('task', task_id) ?? [])
+  const { rows: tasks, more } = firstRows(readyFor(view, {}, ''), LOOKED_MAX)
   const waiting = tasks.filter(
     ({ updated_at }) => view.wall - Date.parse(updated_at) > UNCLAIMED_MS,
   )

@@ -5,11 +5,21 @@ import { type Grant, grantLease, lockOf, whoseRun } from '../locks/lease.ts'
 import { fullLimit, takeLimits } from '../queue/limit.ts'
 import { blockedBy } from '../locks/lock.ts'
 import { word } from '../quote.ts'
-import { ANY, forAgent, inProject, putTask, queuedFor, withLabel } from './ready.ts'
+import {
+  ANY,
+  behind,
+  forAgent,
+  inProject,
+  isBehind,
+  putTask,
+  queuedFor,
+  withLabel,
+} from './ready.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, Ready, Run, Task } from '../rows.ts'
+import type { Lease, Run, Task } from '../rows.ts'
 import { openRun } from './run.ts'
 import { getTask } from './task.ts'
+import { userLock } from '../queue/share.ts'
 import { mayTake } from '../token_scope.ts'
 import type { View } from '../view.ts'
 
@@ -139,8 +149,13 @@ export function claimNext(
   max = 1,
 ): Claim[] {
   const claims: Claim[] = []
-  for (const task of readyFor(view, filter, caller.agent)) {
-    if (!mayTake(task, caller) || fullLimit(view, task) !== undefined) continue
+  const passed = new Set<string>()
+  for (const task of readyFor(view, filter, caller.agent, passed)) {
+    if (!mayTake(task, caller)) continue
+    const full = fullLimit(view, task)
+    // Nothing of this user can be claimed: the rest need not be looked at.
+    if (task.user !== null && full === userLock(task.user)) passed.add(task.user)
+    if (full !== undefined) continue
     if (blockedBy(view, lockOf(task.id), ask, caller)) continue
     claims.push(startTask(view, task, ask, caller, ['todo']))
     if (claims.length >= max) break
@@ -148,8 +163,16 @@ export function claimNext(
   return claims
 }
 
-/** Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. */
-export function* readyFor(view: View, filter: ClaimFilter, agent: string): Generator<Task> {
+/**
+ * Ready tasks that `agent` may take, best first: its own and, by filter, everybody's. Leaves out
+ * users that the caller has `passed` meanwhile.
+ */
+export function* readyFor(
+  view: View,
+  filter: ClaimFilter,
+  agent: string,
+  passed: ReadonlySet<string> = new Set(),
+): Generator<Task> {
   const open =
     filter.project !== undefined
       ? inProject(filter.project)
@@ -158,10 +181,7 @@ export function* readyFor(view: View, filter: ClaimFilter, agent: string): Gener
         : ANY
   const parts = agent.split('/')
   const own = parts.map((_, i) => forAgent(parts.slice(0, i + 1).join('/')))
-  for (const { task_id } of merged(view, [open, ...own])) {
-    const task = view.get('task', task_id)
-    if (task && fits(task, filter)) yield task
-  }
+  for (const task of merged(view, [open, ...own], passed)) if (fits(task, filter)) yield task
 }
 
 function fits(task: Task, filter: ClaimFilter): boolean {
@@ -172,16 +192,32 @@ function fits(task: Task, filter: ClaimFilter): boolean {
   )
 }
 
-/** Several scopes as one, by rank. */
-function* merged(view: View, scopes: string[]): Generator<Ready> {
-  const heads = scopes
-    .map((scope) => view.scan('ready_in', scope)[Symbol.iterator]())
-    .map((rows) => ({ rows, at: rows.next() }))
+/** Several scopes as one, by rank, with what stands behind the first of each user. */
+function* merged(view: View, scopes: string[], passed: ReadonlySet<string>): Generator<Task> {
+  const begin = (scope: string) => {
+    const rows = view.scan('ready_in', scope)[Symbol.iterator]()
+    return { scope, rows, at: rows.next() }
+  }
+  let lists = scopes.map(begin)
+  const met = new Set<string>()
   for (;;) {
-    const left = heads.filter((head) => !head.at.done)
-    if (left.length === 0) return
-    const best = left.reduce((a, b) => (b.at.value!.rank < a.at.value!.rank ? b : a))
-    yield best.at.value!
+    lists = lists.filter(({ at }) => !at.done)
+    if (lists.length === 0) return
+    const best = lists.reduce((a, b) => (b.at.value!.rank < a.at.value!.rank ? b : a))
+    const { scope } = best
+    const task = view.get('task', best.at.value!.task_id)
+    if (task?.user && passed.has(task.user) && isBehind(scope)) {
+      lists = lists.filter((each) => each !== best)
+      continue
+    }
     best.at = best.rows.next()
+    if (!task || met.has(task.id)) continue
+    if (task.user !== null) {
+      if (passed.has(task.user)) continue
+      const rest = behind(scope, task.user)
+      if (!isBehind(scope) && !met.has(rest)) lists.push(begin(rest))
+      met.add(task.id).add(rest)
+    }
+    yield task
   }
 }

@@ -10,6 +10,7 @@ import {
 import {
   checkFence,
   closeLease,
+  endLease,
   expiredLease,
   heldFor,
   isRunning,
@@ -90,6 +91,11 @@ function moveHeld(view: View, ask: MoveTask, task: Task, lease: Lease, caller: C
   if (cancels && !admits(lease.holder, caller.agent)) return cancelHeld(view, task, lease, caller)
   // Under a running command the lock stays until that has ended; the status counts at once.
   const releases = !isRunning(view, lease)
+  if (task.status === 'done' && ask.to === 'done') {
+    // Done is read-only: to say it again only gives back the lock, and asks for no second proof.
+    if (releases) endLease(view, lease, 'released', caller.agent)
+    return { task: getTask(view, task.id), lease: releases ? null : lease, run: null }
+  }
   const moved = setStatus(view, task, ask.to, caller, { lease, releases })
   if (!releases) return { task: moved, lease, run: null }
   closeLease(view, lease, 'released')
@@ -154,8 +160,6 @@ export function setStatus(
   held?: { lease: Lease; releases: boolean },
   isProved = false,
 ): Task {
-  // Done is read-only: to say it again changes nothing, and asks for no second proof.
-  if (task.status === 'done' && asked === 'done') return task
   const isClaim = asked === 'done' && !isProved && mustProve(view, task)
   const to = isClaim && !planted('R55 proof') ? 'review' : asked
   const moved = writeStatus(view, task, to, caller, held)

@@ -1,6 +1,6 @@
 import { isLaneScope, joinLane, laneScope, leaveLane } from '../queue/lane.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from '../bounds.ts'
-import { type Ready, readyKey, type Task } from '../rows.ts'
+import { keyOf, type Ready, readyKey, type Task } from '../rows.ts'
 import { putShare, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 
@@ -21,17 +21,30 @@ function isReady(task: Task): boolean {
   return task.status === 'todo' && task.unmet === 0 && task.lock_fence === null
 }
 
+/**
+ * Tasks of one user stand in a list of their own behind each scope, and only the first of them in
+ * the scope itself: a user that is busy is passed at one look, however many tasks wait.
+ */
+export const behind = (scope: string, user: string) => keyOf('of', user, scope)
+export const isBehind = (scope: string) => scope.startsWith('of\n')
+const frontOf = (scope: string) => scope.split('\n').slice(2).join('\n')
+
 /** A task assigned to one agent is found by that agent only. */
 function scopesOf(task: Task): string[] {
   if (!isReady(task)) return []
-  if (task.assigned_to !== null) return [forAgent(task.assigned_to)]
   // What is enqueued stands in its lane only: dispatchers start it, in fair turns.
-  if (task.queue) return [laneScope(task)]
+  if (task.queue && task.assigned_to === null) return [laneScope(task)]
+  const scopes = task.assigned_to === null ? openScopes(task) : [forAgent(task.assigned_to)]
+  const { user } = task
+  return user === null ? scopes : scopes.map((scope) => behind(scope, user))
+}
+
+function openScopes(task: Task): string[] {
   const scopes = [ANY, ...task.labels.map(withLabel)]
   return task.project === null ? scopes : [...scopes, inProject(task.project)]
 }
 
-/** The rows by which a task is found: one for each scope in which it can be claimed right now. */
+/** The rows that follow from a task alone: one for each list in which it stands right now. */
 export const readyRowsOf = (task: Task): Ready[] =>
   scopesOf(task).map((scope) => readyRow(scope, task))
 
@@ -50,9 +63,16 @@ export function putTask(view: View, before: Task | undefined, after: Task): Task
   const old = before ? scopesOf(before) : []
   const now = scopesOf(after)
   const moved = before !== undefined && before.rank !== after.rank
+  const heads = [...new Set([...old, ...now])].filter(isBehind).map((scope) => {
+    return { scope, head: headOf(view, scope) }
+  })
   for (const scope of old) {
     if (!moved && now.includes(scope)) continue
-    view.remove('ready', readyKey({ scope, rank: before!.rank, task_id: after.id }))
+    const { rank } = before!
+    if (isBehind(scope)) {
+      for (const each of [scope, frontOf(scope)])
+        dropRow(view, { scope: each, rank, task_id: after.id })
+    } else view.remove('ready', readyKey({ scope, rank, task_id: after.id }))
     if (isLaneScope(scope)) leaveLane(view, before!)
   }
   for (const scope of now) {
@@ -60,7 +80,33 @@ export function putTask(view: View, before: Task | undefined, after: Task): Task
     view.put('ready', readyRow(scope, after))
     if (isLaneScope(scope)) joinLane(view, after, isHigh(after))
   }
+  for (const { scope, head } of heads) moveHead(view, scope, head)
   return after
+}
+
+/** It may not be there: what an older program wrote stands in front alone. */
+function dropRow(view: View, row: Pick<Ready, 'scope' | 'rank' | 'task_id'>): void {
+  if (view.get('ready', readyKey(row))) view.remove('ready', readyKey(row))
+}
+
+/** The row that stands for the list of a user if `row` is the first of it. */
+export function inFront(row: Ready): Ready | undefined {
+  if (!isBehind(row.scope)) return undefined
+  const front = { ...row, scope: frontOf(row.scope) }
+  return { ...front, key: readyKey(front) }
+}
+
+function headOf(view: View, scope: string): Ready | undefined {
+  for (const row of view.scan('ready_in', scope)) return row
+  return undefined
+}
+
+/** Keeps true who stands for a user in the scope before the user's own list. */
+function moveHead(view: View, behind_scope: string, before: Ready | undefined): void {
+  const head = headOf(view, behind_scope)
+  if (head?.key === before?.key) return
+  if (before) dropRow(view, inFront(before)!)
+  if (head) view.put('ready', inFront(head)!)
 }
 
 const isHigh = (task: Task) => task.priority >= PRIORITY_HIGH

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readyRowsOf } from '../../core/tasks/ready.ts'
+import { inFront, readyRowsOf } from '../../core/tasks/ready.ts'
 import type { Ready, Task } from '../../core/rows.ts'
 import { chainFault, EMPTY_HEAD } from '../writer/chain.ts'
 import { DamageMark } from '../damage.ts'
@@ -135,17 +135,28 @@ function* strangeSchema(db: Database, version: number): Generator<string> {
   }
 }
 
-/** Ready rows follow from tasks alone. */
+/** Ready rows follow from tasks; the first of each list of a user stands in the scope, too. */
 function* lostReadiness(statements: Statements): Generator<string> {
   const there = new Map<string, Ready>()
   for (const row of statements.all('ready')) there.set((row as Ready).key, row as Ready)
   const wrong = new Set<string>()
+  const heads = new Map<string, Ready>()
+  const follows = (ready: Ready) => {
+    const isThere = isSame(ready, there.get(ready.key))
+    there.delete(ready.key)
+    return isThere
+  }
   for (const row of statements.all('task')) {
     for (const ready of readyRowsOf(row as Task)) {
-      if (!isSame(ready, there.get(ready.key))) wrong.add(ready.task_id)
-      there.delete(ready.key)
+      const front = inFront(ready)
+      // What an older program wrote stands in front alone, whether it is the first or not.
+      const isOld = front !== undefined && !there.has(ready.key)
+      if (!(isOld ? follows(front) : follows(ready))) wrong.add(ready.task_id)
+      const head = heads.get(ready.scope)
+      if (front && !isOld && !(head && head.key < front.key)) heads.set(ready.scope, front)
     }
   }
+  for (const head of heads.values()) if (!follows(head)) wrong.add(head.task_id)
   for (const { task_id } of there.values()) wrong.add(task_id)
   if (wrong.size === 0) return
   const named = [...wrong].slice(0, NAMED_MAX).join(', ')

@@ -174,6 +174,29 @@ export function exerciseTasks(begin: Begin): void {
     })
   })
 
+  test('tasks of one user and of none are ready in one order, and found by every filter', async () => {
+    const { verbs } = begin()
+    const add = (id: string, user: string | null, more: object) =>
+      verbs.add('x', ada, { id, ...(user !== null && { user }), ...more })
+    await add('low', 'ann', { priority: 1 })
+    await add('own', null, { priority: 4, labels: ['ui'] })
+    await add('high', 'ann', { priority: 8, project: 'web' })
+    await add('mid', 'ann', { priority: 5, labels: ['ui'] })
+    await add('ben', 'ben', { priority: 6, labels: ['ui'] })
+    expect(await verbs.ready()).toEqual(['high', 'ben', 'mid', 'own', 'low'])
+    expect(await verbs.ready('label:ui')).toEqual(['ben', 'mid', 'own'])
+    await verbs.edit('low', 1, { priority: 9 }, ada)
+    expect(await verbs.ready()).toEqual(['low', 'high', 'ben', 'mid', 'own'])
+    const claimed = await verbs.nextOf(3, bob, { label: 'ui' })
+    expect(claimed.map(({ task }) => task.id)).toEqual(['ben', 'mid', 'own'])
+    expect(await verbs.ready()).toEqual(['low', 'high'])
+    expect(await verbs.nextOf(3, bob)).toEqual([])
+    await verbs.move('mid', 'done', bob)
+    expect((await verbs.nextOf(3, bob)).map(({ task }) => task.id)).toEqual(['low'])
+    await verbs.release('task:low', bob)
+    expect(await verbs.ready()).toEqual(['low', 'high'])
+  })
+
   test('done that is said again changes nothing, also by one who holds the lock', async () => {
     const { verbs } = begin()
     await verbs.add('x', ada, { id: 't' })
