@@ -17,7 +17,9 @@ export function requestOf(
 ): Asked | undefined {
   const { request_id, wait_seconds: _, ...rest } = input
   if (typeof request_id !== 'string') return undefined
-  const input_hash = sha256(JSON.stringify(ordered(rest)))
+  // Fields come in the order of their schema; what is in them, as the client wrote it.
+  const said = Object.entries(rest).map(([field, value]) => [field, ordered(value)])
+  const input_hash = sha256(JSON.stringify(Object.fromEntries(said)))
   return { operation, key: keyFor(request_id, caller.agent, operation), input_hash }
 }
 

@@ -225,3 +225,16 @@ describe('other input under a request id that is still waiting is invalid', () =
     expect(await ask(tasks.claim, { ttl_seconds: 9, ...w })).toMatchObject({ task: null })
   })
 })
+
+test('the same input is the same in whatever order its keys come', async () => {
+  const { ask } = begin()
+  const once = { request_id: 'r1', title: 't' }
+  const first = await ask(tasks.create, {
+    ...once,
+    metadata: { a: 1, b: { c: 2, d: [3, { e: 4, f: 5 }] } },
+  })
+  const other = { metadata: { b: { d: [3, { f: 5, e: 4 }], c: 2 }, a: 1 } }
+  expect(await ask(tasks.create, { ...other, ...once })).toMatchObject({ id: first.id })
+  const moved = { metadata: { b: { d: [{ f: 5, e: 4 }, 3], c: 2 }, a: 1 } }
+  await expectRefusal(ask(tasks.create, { ...moved, ...once }), 'invalid')
+})
