@@ -22,12 +22,7 @@ export function callerOf(agent: string, more: Partial<Caller> = {}): Caller {
 /** Opens the store at `dir`; opened twice, two writers share one place. */
 export type Open = (dir: string, machine: Machine) => Store
 
-export const openMemory: Open = (dir, machine) =>
-  new Store(new MemoryBackend({ place: dir }), machine)
-
-/** Has no row until it was asked for by name: shows that every rule may be run again. */
-export const openForgetful: Open = (dir, machine) =>
-  new Store(new MemoryBackend({ place: dir, forgetful: true }), machine)
+export const openMemory: Open = (dir, machine) => new Store(new MemoryBackend(dir), machine)
 
 export const openSqlite: Open = (dir, machine) => new Store(sqliteBackend(dir), machine)
 
