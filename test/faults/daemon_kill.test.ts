@@ -36,7 +36,7 @@ function overHttp(url: string, token: string): Ask {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(input),
       }).catch(() => undefined)
-      // Nobody there: to ask on without a pause takes the processor from who is being started.
+      // reason: nobody is there, and to ask without a pause takes the processor from who starts
       if (!reply) await new Promise((resolve) => void setTimeout(resolve, AGAIN_MS))
       if (!reply || reply.status === 503 || asked % 5 === 0) continue
       if (reply.status === 200) return reply.json
