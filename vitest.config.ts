@@ -1,11 +1,10 @@
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/sequence.ts'
+import { RULES, RulesFirst } from './test/sequence.ts'
 
 export default defineConfig({
   // Lets a test switch a planted bug on; the bundle is built without it.
   define: { LEASEHOLD_TEST_BUILD: 'true' },
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/build.ts', 'test/postgres_setup.ts'],
     // Tests write their own configuration; that of approval takes this away.
     env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
@@ -16,6 +15,15 @@ export default defineConfig({
     pool: 'forks',
     // One more than the cores of a small machine: most tests wait for processes and for timers.
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: RulesFirst },
+    setupFiles: ['test/each_file.ts'],
+    projects: [
+      // Nothing of it outlives a test: to load the program anew for each file is half of the work.
+      { extends: true, test: { name: 'rules', include: RULES, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'programs', include: ['test/**/*.test.ts'], exclude: RULES },
+      },
+    ],
   },
 })

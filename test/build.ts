@@ -10,7 +10,7 @@ const PROGRAMS = [
   'test/faults/postgres_claimer.ts',
   'test/faults/postgres_copier.ts',
   'test/faults/postgres_crowd_agents.ts',
-  'test/faults/rig/rig_agent.ts',
+  'lab/rig/rig_agent.ts',
   'test/faults/worst_token_agent.ts',
   'test/landing/lander_process.ts',
 ]

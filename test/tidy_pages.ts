@@ -4,7 +4,7 @@ import { type Fault, fault, matches, type Rule, type TreeFile } from './tidy_rul
 /** What once was true stays in the changelog. */
 const isPage = ({ path }: TreeFile) => path.endsWith('.md') && path !== 'CHANGELOG.md'
 
-const TOP = new Set(['src', 'test', 'bench', 'docs'])
+const TOP = new Set(['src', 'test', 'lab', 'bench', 'docs'])
 const LINK = /\]\((?!https?:)([^)#\s]+\.(?:md|ts|json|py))(?:#[^)]*)?\)/
 const NAMED = /`([\w.-]+(?:\/[\w.-]+)+\/?)`/
 

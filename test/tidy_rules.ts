@@ -49,7 +49,7 @@ function* matches(file: TreeFile, mask: string, pattern: RegExp): Generator<[str
 const isScript = (file: TreeFile) => /\.(?:tsx?|mjs|js)$/.test(file.path)
 const inSrc = (file: TreeFile) => file.path.startsWith('src/')
 const inCore = (file: TreeFile) => file.path.startsWith('src/core/')
-const inTest = (file: TreeFile) => file.path.startsWith('test/')
+const inTest = (file: TreeFile) => /^(test|lab)\//.test(file.path)
 const isTidy = (file: TreeFile) => /^test\/tidy\w*(?:\.test)?\.ts$/.test(file.path)
 
 interface Import {

@@ -23,11 +23,14 @@ export async function openWindow(
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
     const text = message.text()
-    if (message.type() === 'error' && !expected?.test(text)) complaints.push(text)
+    if (message.type() !== 'error' || expected?.test(text)) return
+    // A resource that could not be loaded is named only there.
+    complaints.push(`${text} (${message.location().url})`)
   })
   onTestFinished(async () => {
     await context.close()
-    expect(complaints).toEqual([])
+    // As one text: of a list in which nothing should be, only its length is printed.
+    expect(complaints.join('\n')).toBe('')
   })
   return { page, context, complaints }
 }

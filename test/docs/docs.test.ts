@@ -66,7 +66,7 @@ describe('no command of the pages hides from that', () => {
 test('the workflow tries the Nodes that npm run package tries, and the page names them', () => {
   const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
   const listed = (text: string, pattern: RegExp) => pattern.exec(text)![1]!.match(/[\d.]+/g)
-  const nodes = listed(read('test/package/main.ts'), /NODES = .*\[(.*)\]/)
+  const nodes = listed(read('lab/package/main.ts'), /NODES = .*\[(.*)\]/)
   expect(nodes).toHaveLength(5)
   expect(listed(read('.github/workflows/package.yml'), /node: \[(.*)\]/)).toEqual(nodes)
   expect(read('docs/install.md')).toContain('20.19.0, the newest 20, 22, 24.0 and the newest 24')

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { openApi } from '../../src/doors/http/openapi.ts'
 import { reference } from '../../src/operations/reference.ts'
 import { operations } from '../../src/operations/registry.ts'
-import { eventPage } from './event_page.ts'
+import { eventPage } from '../../lab/reference/event_page.ts'
 
 it('docs/reference.md is what the registry says (else: npm run reference)', () => {
   const page = new URL('../../docs/reference.md', import.meta.url)

@@ -21,7 +21,7 @@ const here = (agent: string) => callerOf(agent, { process: ownProcess() })
 
 describe('a wait that failed', () => {
   it('leaves no ticket that keeps a free lock from those who wait on', async () => {
-    const backend = new FaultyBackend(new MemoryBackend({ place: temporaryFolder() }))
+    const backend = new FaultyBackend(new MemoryBackend(temporaryFolder()))
     const store = new Store(backend, machine)
     const ask = { name: 'a', wait_seconds: 60 }
     await call(store, locks.acquire, { name: 'a' }, here('ada'))
@@ -36,7 +36,7 @@ describe('a wait that failed', () => {
   })
 
   it('keeps its place for a while when it can come back by its request id', async () => {
-    const backend = new FaultyBackend(new MemoryBackend({ place: temporaryFolder() }))
+    const backend = new FaultyBackend(new MemoryBackend(temporaryFolder()))
     const store = new Store(backend, machine)
     const ask = { name: 'a', wait_seconds: 60, request_id: 'r' }
     const held = await call(store, locks.acquire, { name: 'a' }, here('ada'))

@@ -52,11 +52,12 @@ test(`one user with ${HEAVY} tasks beside five with ${LIGHT}: all are served ali
   const summary = `${starts.length} runs in ${Math.round(took_ms)} ms, ${drained} of them contested`
   const index = `by count ${by_count.toFixed(4)}, by time ${by_time.toFixed(4)}`
   process.stderr.write(`${summary}; Jain index ${index} (${counts.join(' ')})\n`)
-  // Eight rounds at least, or the indexes mean little. Starts are in the order they were written.
+  // Eight rounds at least, or it means little. Starts are in the order they were written.
   expect(drained).toBeGreaterThanOrEqual(8 * everybody.length)
-  expect(by_count).toBeGreaterThanOrEqual(0.98)
-  expect(by_time).toBeGreaterThanOrEqual(0.98)
-  expect(took_ms).toBeLessThan(30_000)
+  // What start-time fair queueing promises, however long a run takes on a busy machine: while two
+  // have something that waits, neither is ahead by more than a run of its own and one of the other.
+  const longest = Math.max(...items.map(lengthOf))
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(2 * longest)
 })
 
 function lengthOf(run: unknown): number {

@@ -1,7 +1,7 @@
 import { type Event, isEnding } from '../../src/core/event.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import type { Deed } from './leader_rig.ts'
-import { groupBy } from './rig/history.ts'
+import { groupBy } from '../../lab/rig/history.ts'
 
 const PAGE = 5_000
 

@@ -10,7 +10,7 @@ import type { LeaderRow } from '../../src/stores/port.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { Store } from '../../src/stores/writer/store.ts'
-import { type Mood, Relay } from './rig/relay.ts'
+import { type Mood, Relay } from '../../lab/rig/relay.ts'
 
 /**
  * A process that leads or follows, as a daemon does, on the database `URL`. It takes orders, one

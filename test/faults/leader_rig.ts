@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { Running, until } from '../support/processes.ts'
-import type { Mood } from './rig/relay.ts'
+import type { Mood } from '../../lab/rig/relay.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/test/leader_participant.mjs', import.meta.url))
 

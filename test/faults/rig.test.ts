@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { because, ROUNDS } from '../support/processes.ts'
-import { AIMED, tryCase } from './rig/cases.ts'
-import { Counts } from './rig/counts.ts'
-import { damageCases, tryDamage } from './rig/damaging.ts'
-import { sweepUp } from './rig/sweeping.ts'
-import { World, type WorldPlan } from './rig/world.ts'
-import { wreak } from './rig/faults.ts'
+import { AIMED, tryCase } from '../../lab/rig/cases.ts'
+import { Counts } from '../../lab/rig/counts.ts'
+import { damageCases, tryDamage } from '../../lab/rig/damaging.ts'
+import { sweepUp } from '../../lab/rig/sweeping.ts'
+import { World, type WorldPlan } from '../../lab/rig/world.ts'
+import { wreak } from '../../lab/rig/faults.ts'
 
 /** A folder for one test; nothing of it is left behind, whatever happens. */
 function place(): string {

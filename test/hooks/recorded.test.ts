@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { page, pageText, readResults } from '../clients/page.ts'
-import { CLIENTS } from '../clients/programs.ts'
-import { outcomeOf, PLACES, type Recording, recordingsOf } from '../clients/recordings.ts'
-import { HALF_DONE, HELD, SCENE } from '../clients/scene.ts'
+import { page, pageText, readResults } from '../../lab/clients/page.ts'
+import { CLIENTS } from '../../lab/clients/programs.ts'
+import { outcomeOf, PLACES, type Recording, recordingsOf } from '../../lab/clients/recordings.ts'
+import { HALF_DONE, HELD, SCENE } from '../../lab/clients/scene.ts'
 import { AgentProcess, repository } from './agents.ts'
 
 describe('what a real client sent is answered as it was then', () => {

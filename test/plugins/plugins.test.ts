@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { PLUGIN_FILES } from './files.ts'
+import { PLUGIN_FILES } from '../../lab/reference/plugin_files.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 

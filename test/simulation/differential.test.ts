@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openFile, openForgetful, openMemory, openSqlite } from '../support/helpers.ts'
+import { openFile, openMemory, openSqlite } from '../support/helpers.ts'
 import { openPostgres } from '../support/postgres.ts'
 import { ROUNDS } from '../support/processes.ts'
 import { play } from './differential.ts'
@@ -8,7 +8,6 @@ const STEPS = 150
 const PATIENT = { timeout: 60_000 * ROUNDS }
 
 const STORES = {
-  'forgetful memory': { open: openForgetful, seeds: 10 * ROUNDS },
   SQLite: { open: openSqlite, seeds: 4 * ROUNDS },
   file: { open: openFile, seeds: 2 * ROUNDS },
   PostgreSQL: { open: openPostgres, seeds: 2 * ROUNDS },

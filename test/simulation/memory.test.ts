@@ -14,7 +14,6 @@ describe('agents who write notes on what they read some time ago', () => {
 
   test.each([
     { store: 'memory', runs: 4 * ROUNDS, steps: 200 },
-    { store: 'forgetful', runs: 2 * ROUNDS, steps: 150 },
     { store: 'sqlite', runs: 2 * ROUNDS, steps: 150 },
     { store: 'postgres', runs: ROUNDS, steps: 50 },
   ] as const)('lose nothing in $runs × $steps steps on $store', async ({ store, runs, steps }) => {

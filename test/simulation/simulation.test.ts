@@ -8,7 +8,6 @@ import { type Plan, simulate } from './simulate.ts'
  */
 const RUNS: (Pick<Plan, 'store' | 'steps'> & { seeds: number[] })[] = [
   { store: 'memory', seeds: [1, 2, 3, 4, 5, 6, 7, 8], steps: 700 },
-  { store: 'forgetful', seeds: [1, 2, 3], steps: 600 },
   ROUNDS > 1
     ? { store: 'sqlite', seeds: [1, 2, 3], steps: 400 }
     : { store: 'sqlite', seeds: [5, 24], steps: 300 },

@@ -17,7 +17,7 @@ const ada = callerOf('ada')
 const bob = callerOf('bob')
 
 const BACKENDS: [string, (dir: string) => Backend][] = [
-  ['memory', (place) => new MemoryBackend({ place })],
+  ['memory', (place) => new MemoryBackend(place)],
   ['SQLite', sqliteBackend],
   ['file', fileBackend],
 ]

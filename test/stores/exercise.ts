@@ -34,11 +34,53 @@ import { exerciseTasks } from './exercise/tasks.ts'
 import { exerciseWriter } from './exercise/writer.ts'
 import type { Scene } from './exercise/scene.ts'
 
+/** By what they are about. */
+export const EXERCISES = {
+  locks: exerciseLocks,
+  leases: exerciseLeases,
+  lines: exerciseLines,
+  sweeping: exerciseSweeping,
+  deadlocks: exerciseDeadlocks,
+  hand_off: exerciseHandOff,
+  processes: exerciseProcesses,
+  clocks: exerciseClocks,
+  tasks: exerciseTasks,
+  claims: exerciseClaims,
+  moves: exerciseMoves,
+  agents: exerciseAgents,
+  queue_order: exerciseQueueOrder,
+  queue_limits: exerciseQueueLimits,
+  queue_agents: exerciseQueueAgents,
+  queue_runs: exerciseQueueRuns,
+  queue_lanes: exerciseQueueLanes,
+  queue_settings: exerciseQueueSettings,
+  queue_settling: exerciseQueueSettling,
+  queue_explain: exerciseQueueExplain,
+  foreseen: exerciseForeseen,
+  landing: exerciseLanding,
+  queue_resources: exerciseQueueResources,
+  reservations: exerciseReservations,
+  stats: exerciseStats,
+  stuck: exerciseStuck,
+  retention: exerciseRetention,
+  writer: exerciseWriter,
+  memory: exerciseMemory,
+  memory_conflicts: exerciseMemoryConflicts,
+  memory_siblings: exerciseMemorySiblings,
+}
+
+export type Part = keyof typeof EXERCISES
+const ALL = Object.keys(EXERCISES) as Part[]
+
 /**
  * What every store must do, whatever it keeps its rows in. `open` opens the store at a folder;
- * `clear` is told after every test, when all stores are closed.
+ * `clear` is told after every test, when all stores are closed. With `parts` it is only those.
  */
-export function exerciseStore(name: string, open: Open, clear?: () => Promise<void>): void {
+export function exerciseStore(
+  name: string,
+  open: Open,
+  { clear, parts = ALL }: { clear?: () => Promise<void>; parts?: Part[] } = {},
+): void {
   const opened: Store[] = []
 
   function begin(): Scene {
@@ -59,36 +101,6 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
       for (const store of opened.splice(0)) await store.close()
       await clear?.()
     })
-    exerciseLocks(begin)
-    exerciseLeases(begin)
-    exerciseLines(begin)
-    exerciseSweeping(begin)
-    exerciseDeadlocks(begin)
-    exerciseHandOff(begin)
-    exerciseProcesses(begin)
-    exerciseClocks(begin)
-    exerciseTasks(begin)
-    exerciseClaims(begin)
-    exerciseMoves(begin)
-    exerciseAgents(begin)
-    exerciseQueueOrder(begin)
-    exerciseQueueLimits(begin)
-    exerciseQueueAgents(begin)
-    exerciseQueueRuns(begin)
-    exerciseQueueLanes(begin)
-    exerciseQueueSettings(begin)
-    exerciseQueueSettling(begin)
-    exerciseQueueExplain(begin)
-    exerciseForeseen(begin)
-    exerciseLanding(begin)
-    exerciseQueueResources(begin)
-    exerciseReservations(begin)
-    exerciseStats(begin)
-    exerciseStuck(begin)
-    exerciseRetention(begin)
-    exerciseWriter(begin)
-    exerciseMemory(begin)
-    exerciseMemoryConflicts(begin)
-    exerciseMemorySiblings(begin)
+    for (const each of parts) EXERCISES[each](begin)
   })
 }

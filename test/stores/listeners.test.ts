@@ -9,6 +9,7 @@ import {
   openSqlite,
   temporaryFolder,
 } from '../support/helpers.ts'
+import { until } from '../support/processes.ts'
 
 const ada = callerOf('ada')
 
@@ -32,6 +33,8 @@ for (const [name, open] of Object.entries({ openMemory, openSqlite, openFile }))
       await Promise.all(titles.map((title) => call(store, tasks.create, { title }, ada)))
       const { items } = await call(store, tasks.list, {}, ada)
       expect(items.map(({ title }) => title)).toEqual(titles)
+      // A commit of our own that comes while a follower looks is told when it has looked.
+      await until('all is heard', () => heard.length >= 3)
       expect(heard).toHaveLength(3)
       await new Promise((resolve) => void setImmediate(resolve))
       expect(warned).toContain('this listener is broken')

@@ -18,7 +18,7 @@ class Counting extends MemoryBackend {
 }
 
 test('many asks of a batch load rows together, as does what follows from them', async () => {
-  const backend = new Counting({ place: temporaryFolder(), forgetful: true })
+  const backend = new Counting(temporaryFolder())
   const verbs = new Verbs(new Store(backend, new MachineSim()))
   const names = Array.from({ length: 100 }, (_, i) => `lock-${i}`)
   const leases = await Promise.all(names.map((name) => verbs.take(name, callerOf(name))))

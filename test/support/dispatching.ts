@@ -52,6 +52,9 @@ export const BRIEF = 'begin; sleep 0.05; finish'
 /** Stays until the file `go` is there. */
 export const HELD = 'begin; until_there go; finish'
 
+/** What a dispatcher says when it has taken in a changed `config.json`. */
+const COUNTS = 'the new configuration counts'
+
 /** A store with a queue, its `config.json`, and a folder in which agents leave what they did. */
 export class Dispatching {
   readonly out: string
@@ -76,6 +79,14 @@ export class Dispatching {
     const [first] = agents[0] as [string]
     const projects = config.projects ?? { web: { agent: first } }
     this.save(JSON.stringify({ ...config, projects, agents: Object.fromEntries(agents) }))
+  }
+
+  /** The same while a daemon dispatches: waits until the new configuration counts. */
+  async reconfigure(config: Json): Promise<void> {
+    const counted = () => this.daemon.running.err.split(COUNTS).length
+    const before = counted()
+    this.configure(config)
+    await until('the new configuration counts', () => counted() > before)
   }
 
   /** Puts `text` in place of `config.json`, as editors do. */

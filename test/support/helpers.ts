@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import type { Caller } from '../../src/core/caller.ts'
 import { Refusal, type RefusalCode } from '../../src/core/refusal.ts'
 import { FileBackend } from '../../src/stores/file/backend.ts'
@@ -8,8 +7,8 @@ import type { Machine } from '../../src/machine/machine.ts'
 import { SqliteBackend } from '../../src/stores/sqlite/backend.ts'
 import { Store } from '../../src/stores/writer/store.ts'
 import { MemoryBackend } from './memory_backend.ts'
-import { memoryFolder } from './memory_folder.ts'
 
+export { removeTemporaryFolders, temporaryFolder } from './memory_folder.ts'
 export { MachineSim } from './machine_sim.ts'
 export { FaultyBackend, MemoryBackend } from './memory_backend.ts'
 export { Verbs } from './verbs.ts'
@@ -22,12 +21,7 @@ export function callerOf(agent: string, more: Partial<Caller> = {}): Caller {
 /** Opens the store at `dir`; opened twice, two writers share one place. */
 export type Open = (dir: string, machine: Machine) => Store
 
-export const openMemory: Open = (dir, machine) =>
-  new Store(new MemoryBackend({ place: dir }), machine)
-
-/** Has no row until it was asked for by name: shows that every rule may be run again. */
-export const openForgetful: Open = (dir, machine) =>
-  new Store(new MemoryBackend({ place: dir, forgetful: true }), machine)
+export const openMemory: Open = (dir, machine) => new Store(new MemoryBackend(dir), machine)
 
 export const openSqlite: Open = (dir, machine) => new Store(sqliteBackend(dir), machine)
 
@@ -40,22 +34,6 @@ export const openFile: Open = (dir, machine) => new Store(fileBackend(dir), mach
 export function fileBackend(dir: string): FileBackend {
   return new FileBackend({ dir, busy_timeout_ms: 5_000 })
 }
-
-const folders: string[] = []
-
-/** A fresh folder that goes away when the test file has ended. */
-export function temporaryFolder(): string {
-  const dir = mkdtempSync(join(memoryFolder(), 'leasehold-test-'))
-  folders.push(dir)
-  return dir
-}
-
-export function removeTemporaryFolders(): void {
-  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true })
-}
-
-/** `npm run sim` uses these helpers outside of vitest, where there is nothing to hook into. */
-if (process.env['VITEST']) afterAll(removeTemporaryFolders)
 
 /** Expects a refusal with this code, and returns it for a closer look. */
 export async function expectRefusal(asked: Promise<unknown>, code: RefusalCode): Promise<Refusal> {

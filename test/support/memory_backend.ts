@@ -38,13 +38,11 @@ function placeAt(name: string): Place {
   return place
 }
 
-interface MemoryOptions {
-  place: string
-  /** Rows have to be prefetched, batch by batch, as on a store across a network. */
-  forgetful?: boolean
-}
-
-/** A store in memory. Committed rows are frozen: a rule that edits one in place fails. */
+/**
+ * A store in memory. Committed rows are frozen: a rule that edits one in place fails. And it has no
+ * row until it was asked for by name, batch by batch, as a store across a network: so it shows as
+ * well that every rule may be run again.
+ */
 export class MemoryBackend implements Backend {
   readonly isDatabase = true
   readonly counter = new MemoryCounter(() => {
@@ -52,13 +50,11 @@ export class MemoryBackend implements Backend {
     return { tables, events: events.length, bytes: 0 }
   })
   private readonly place: Place
-  private readonly forgetful: boolean
   private readonly loaded = new Set<string>()
   private leave: (() => void) | undefined
 
-  constructor(options: MemoryOptions) {
-    this.place = placeAt(options.place)
-    this.forgetful = options.forgetful ?? false
+  constructor(place: string) {
+    this.place = placeAt(place)
   }
 
   async begin(): Promise<Head> {
@@ -72,7 +68,7 @@ export class MemoryBackend implements Backend {
   }
 
   private check(need: Need): void {
-    if (this.forgetful && !this.loaded.has(JSON.stringify(need))) throw new NotLoaded(need)
+    if (!this.loaded.has(JSON.stringify(need))) throw new NotLoaded(need)
   }
 
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined {

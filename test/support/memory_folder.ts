@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 const SHARED_MEMORY = '/dev/shm'
 
@@ -19,4 +20,17 @@ function mayRunPrograms(): boolean {
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
   const options = mounts.map((line) => line.split(' ')).findLast(([, at]) => at === SHARED_MEMORY)
   return options?.[3]?.split(',').includes('noexec') === false
+}
+
+const folders: string[] = []
+
+/** A fresh folder that goes away when the test file has ended. */
+export function temporaryFolder(): string {
+  const dir = mkdtempSync(join(memoryFolder(), 'leasehold-test-'))
+  folders.push(dir)
+  return dir
+}
+
+export function removeTemporaryFolders(): void {
+  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true })
 }

@@ -137,8 +137,8 @@ export const SITUATIONS = {
     task: 'fay-1',
     stage: async (all) => {
       all.write('go')
-      all.configure({ agents: AGENTS, projects: {} })
       await all.idle()
+      await all.reconfigure({ agents: AGENTS, projects: {} })
       await all.add('fay-1', 'fay')
       return async () => undefined
     },

@@ -27,7 +27,7 @@ const COMMIT = 'git -c user.name=x -c user.email=x@x commit -q --no-verify'
 test('a run has its own worktree; what it did not commit is saved before it goes', async () => {
   const { at, repo, ok, left } = working(
     `begin; pwd > "$OUT/pwd"; git branch --show-current > "$OUT/branch"
-     echo two > a.txt; ${COMMIT} -am Two; [ "$LEASEHOLD_TASK" = 43 ] && exit 0
+     echo two > a.txt; ${COMMIT} -am "Two of $LEASEHOLD_TASK"; [ "$LEASEHOLD_TASK" = 43 ] && exit 0
      echo three > a.txt; mkdir -p 'new ü'; echo new > 'new ü/b'; finish`,
   )
   await at.serve()

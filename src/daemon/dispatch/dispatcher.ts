@@ -130,6 +130,7 @@ export class Dispatcher {
   private async reloadPatiently(config: Config): Promise<void> {
     try {
       await this.reload(config)
+      this.options.say('the new configuration counts')
     } catch (error) {
       this.options.say(`the new configuration has to wait: ${(error as Error).message}`)
       const again = () => this.active && this.config === config && void this.reloadPatiently(config)

@@ -1,5 +1,5 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { now } from '../data/asked.ts'
 import { type Span, useSpans } from '../data/spans.ts'
 import { Button } from '../parts/buttons.tsx'
@@ -153,11 +153,13 @@ interface ChartProps {
   isBrief: boolean
 }
 
-/** A box, and how large it is. */
+/** A box, and how large it is: known before it is first seen, or a hand would be a step behind. */
 function useSized() {
   const box = useRef<HTMLDivElement>(null)
   const size = useSignal({ width: 800, height: 400 })
-  useEffect(() => {
+  useLayoutEffect(() => {
+    const { clientWidth: width, clientHeight: height } = box.current!
+    size.value = { width, height }
     const observer = new ResizeObserver(([entry]) => (size.value = entry!.contentRect))
     observer.observe(box.current!)
     return () => observer.disconnect()

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FILES, saveFile } from './repository.ts'
 import { type Coordination, coordinate } from './ways.ts'
-import type { AgentOrders, FromAgent, ToAgent } from './words.ts'
+import { type AgentOrders, type FromAgent, LOOK_MS, pause, type ToAgent } from './words.ts'
 
 /**
  * One agent of the demo, a process of its own. It does what a coding agent does, only faster: take
@@ -11,7 +11,6 @@ import type { AgentOrders, FromAgent, ToAgent } from './words.ts'
  */
 const orders = JSON.parse(process.argv[2]!) as AgentOrders
 const THINK_MS = { least: 150, most: 450 }
-const LOOK_AGAIN_MS = { least: 20, most: 60 }
 
 let isStopped = false
 
@@ -21,7 +20,7 @@ async function work(how: Coordination): Promise<void> {
     const task = await how.take(elsewhere)
     elsewhere = undefined
     if (!task) {
-      await pause(LOOK_AGAIN_MS)
+      await pause(LOOK_MS)
       continue
     }
     const holder = await how.open(task.file)
@@ -29,7 +28,7 @@ async function work(how: Coordination): Promise<void> {
       tell({ say: 'refused', file: task.file, holder })
       await how.putBack(task)
       elsewhere = otherFile(task.file)
-      await pause(LOOK_AGAIN_MS)
+      await pause(LOOK_MS)
       continue
     }
     tell({ say: 'began', file: task.file })
@@ -47,11 +46,6 @@ async function work(how: Coordination): Promise<void> {
 function otherFile(file: string): string {
   const others = FILES.filter((each) => each !== file)
   return others[Math.floor(Math.random() * others.length)]!
-}
-
-function pause({ least, most }: { least: number; most: number }): Promise<void> {
-  const ms = least + Math.random() * (most - least)
-  return new Promise((resolve) => void setTimeout(resolve, ms))
 }
 
 const tell = (words: FromAgent) => void process.send?.(words)

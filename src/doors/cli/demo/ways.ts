@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { connect } from '../../../client/connect.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { saveFile, TODO } from './repository.ts'
-import type { AgentOrders, DemoTask } from './words.ts'
+import { type AgentOrders, type DemoTask, LOOK_MS, pause } from './words.ts'
 
 /** All that differs between both halves: how an agent comes to its task and to its file. */
 export interface Coordination {
@@ -38,6 +38,8 @@ function byTheList({ repository, agent }: AgentOrders): Coordination {
       const found = /^- \[ \] (\S+) #(\d+)$/m.exec(readFileSync(path, 'utf8'))
       if (!found) return undefined
       const [, file, id] = found as unknown as [string, string, string]
+      // To read a list and to edit it are two steps of an agent, with a thought in between.
+      await pause(LOOK_MS)
       mark(id, /^- \[ \]/, '- [~]')
       return { id, file }
     },

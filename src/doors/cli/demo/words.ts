@@ -39,3 +39,12 @@ export const BRANCH_TASKS: DemoTask[] = [
 export const LATE = 'sale'
 
 export const lineOf = (task: string) => `// the line of ${task}`
+
+/** How long an agent takes for a look at something: the list, or a file that another has. */
+export const LOOK_MS = { least: 20, most: 60 }
+
+/** Some time between these, another each time, so that agents do not march in step. */
+export function pause({ least, most }: { least: number; most: number }): Promise<void> {
+  const ms = least + Math.random() * (most - least)
+  return new Promise((resolve) => void setTimeout(resolve, ms))
+}

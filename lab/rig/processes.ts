@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { after, nowMs, type Role } from './history.ts'
 
-const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 export const BIN = at('bin/leasehold')
 export const TEST_CLI = at('dist/test/cli.cjs')

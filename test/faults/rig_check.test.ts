@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Final } from './check_effects.ts'
-import type { Recorded } from './check_fences.ts'
-import { judge } from './final.ts'
-import { type Call, callsOf, type Fact, type Line } from './history.ts'
-import { longestClear, SERVED_MS, waitsIn } from './check_waits.ts'
+import type { Final } from '../../lab/rig/check_effects.ts'
+import type { Recorded } from '../../lab/rig/check_fences.ts'
+import { judge } from '../../lab/rig/final.ts'
+import { type Call, callsOf, type Fact, type Line } from '../../lab/rig/history.ts'
+import { longestClear, SERVED_MS, waitsIn } from '../../lab/rig/check_waits.ts'
 
 /** Everything that the checkers look at. */
 interface Past {

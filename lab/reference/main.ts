@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reference } from '../../src/operations/reference.ts'
-import { troubleshooting } from '../e2e/wrong_page.ts'
-import { SITUATIONS } from '../e2e/wrong_situations.ts'
-import { WAYS_BEGIN, WAYS_END, waysText } from '../hooks/ways.ts'
-import { PLUGIN_FILES } from '../plugins/files.ts'
+import { troubleshooting } from '../../test/e2e/wrong_page.ts'
+import { SITUATIONS } from '../../test/e2e/wrong_situations.ts'
+import { WAYS_BEGIN, WAYS_END, waysText } from '../../test/hooks/ways.ts'
+import { PLUGIN_FILES } from './plugin_files.ts'
 import { eventPage } from './event_page.ts'
 
 const at = (path: string) => resolve(import.meta.dirname, '../..', path)

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import type { Client, connect as Connect, ConnectOptions } from '../../../src/index.ts'
-import { Random } from '../../simulation/random.ts'
+import type { Client, connect as Connect, ConnectOptions } from '../../src/index.ts'
+import { Random } from '../../test/simulation/random.ts'
 import { after, type Asked, Notes, type Told } from './history.ts'
 
 /** What the rig tells a client about itself, as JSON in its first argument. */

@@ -12,7 +12,7 @@ import type { Client } from './client.ts'
 import type { World } from './world.ts'
 
 /** Where `npm test` finds what real clients sent to our hooks. */
-export const RECORDINGS = join(import.meta.dirname, '../fixtures/clients')
+export const RECORDINGS = join(import.meta.dirname, '../../test/fixtures/clients')
 
 export const recordingsOf = ({ kind, version }: Pick<Client, 'kind' | 'version'>) =>
   join(RECORDINGS, `${kind}-${version}`, 'hooks')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
-import { Random } from '../../simulation/random.ts'
+import { Random } from '../../test/simulation/random.ts'
 import { AIMED, tryCase } from './cases.ts'
 import type { Counts } from './counts.ts'
 import { damageCases, tryDamage } from './damaging.ts'

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { type PostgresServer, startPostgres } from '../../support/postgres_server.ts'
+import { type PostgresServer, startPostgres } from '../../test/support/postgres_server.ts'
 import { ClientKeeper, type ClientPlan } from './clients.ts'
 import { CommandLine, type Direct, McpClient, Wrapper } from './commands.ts'
 import type { Counts } from './counts.ts'

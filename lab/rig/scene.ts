@@ -1,6 +1,6 @@
 import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Random } from '../../simulation/random.ts'
+import { Random } from '../../test/simulation/random.ts'
 import type { Counts } from './counts.ts'
 import { after, type Fact, Notes, nowMs, type Role } from './history.ts'
 import { BIN, type Env, Proc, signal, statOf, TEST_CLI } from './processes.ts'
