@@ -1,17 +1,28 @@
-import { expect, test } from 'vitest'
-import { Store } from '../../src/stores/writer/store.ts'
-import { callerOf, expectRefusal, MachineSim, temporaryFolder, Verbs } from '../support/helpers.ts'
-import { MemoryBackend } from '../support/memory_backend.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createTask } from '../../src/core/tasks/task.ts'
+import {
+  callerOf,
+  expectRefusal,
+  MachineSim,
+  openSqlite,
+  temporaryFolder,
+  Verbs,
+} from '../support/helpers.ts'
+import { FIELDS } from '../support/verbs.ts'
 
 const LONG = 12_000
 
 test('a chain of dependencies may be as long as it likes, and a loop in it is found', async () => {
-  const backend = new MemoryBackend({ place: temporaryFolder(), forgetful: false })
-  const verbs = new Verbs(new Store(backend, new MachineSim()))
+  const store = openSqlite(temporaryFolder(), new MachineSim())
+  onTestFinished(() => store.close())
+  const verbs = new Verbs(store)
   const ada = callerOf('ada')
-  for (let n = 0; n < LONG; n += 1) {
-    await verbs.add('x', ada, { id: `t${n}`, depends_on: n === 0 ? [] : [`t${n - 1}`] })
-  }
+  await store.write((view) => {
+    for (let n = 0; n < LONG; n += 1) {
+      const depends_on = n === 0 ? [] : [`t${n - 1}`]
+      createTask(view, { ...FIELDS, title: 'x', id: `t${n}`, depends_on }, ada)
+    }
+  })
   await verbs.add('x', ada, { id: 'last' })
   await verbs.edit('last', 1, { depends_on: [`t${LONG - 1}`] }, ada)
   expect(await verbs.task('last')).toMatchObject({ unmet: 1 })
@@ -19,5 +30,4 @@ test('a chain of dependencies may be as long as it likes, and a loop in it is fo
   const loop = no.details['loop'] as string[]
   expect(loop).toHaveLength(LONG + 2)
   expect(loop.slice(0, 3)).toEqual(['t0', 'last', `t${LONG - 1}`])
-  await verbs.store.close()
 })
