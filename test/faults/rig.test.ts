@@ -31,16 +31,15 @@ async function played(plan: Omit<WorldPlan, 'folder' | 'name'>): Promise<Counts>
 const shown = ({ violations }: Counts) =>
   violations.map(({ where, check, says }) => `${where}: ${check}: ${says}`)
 
-// reason: how worlds interleave depends on the load of a machine: for `npm run faults` and rig
-describe.skipIf(ROUNDS === 1)('in a world of faults, what was promised holds', () => {
-  const ms = ROUNDS === 1 ? 9_000 : 40_000
+describe('in a world of faults, what was promised holds', () => {
+  const ms = ROUNDS === 1 ? 5_000 : 40_000
   const worlds: Omit<WorldPlan, 'folder' | 'name'>[] = [
     { kind: 'sqlite', seed: 11, ms },
     { kind: 'postgres', seed: 12, ms },
-    { kind: 'file', seed: 13, ms: ms / 2 },
-    { kind: 'sqlite', disk: 'journaled', seed: 14, ms: ms / 2 },
+    { kind: 'file', seed: 13, ms },
   ]
   if (ROUNDS > 1) {
+    worlds.push({ kind: 'sqlite', disk: 'journaled', seed: 14, ms: ms / 2 })
     worlds.push({ kind: 'sqlite', disk: 'failing', seed: 15, ms })
     worlds.push({ kind: 'file', disk: 'journaled', seed: 16, ms })
     worlds.push({ kind: 'sqlite', disk: 'small', seed: 17, ms })
@@ -50,12 +49,14 @@ describe.skipIf(ROUNDS === 1)('in a world of faults, what was promised holds', (
     test(`on ${on}`, { timeout: 180_000 }, async () => {
       const counts = await played(plan)
       expect(shown(counts)).toEqual([])
-      if (counts.skipped.size === 0) expect(Counts.sum(counts.kills)).toBeGreaterThan(5)
+      // A short one shows that worlds can be played; how many are killed, the long ones show.
+      const least = ROUNDS === 1 ? 0 : 5
+      if (counts.skipped.size === 0) expect(Counts.sum(counts.kills)).toBeGreaterThan(least)
     })
   }
 })
 
-// reason: the same
+// reason: how worlds interleave depends on the load of a machine: for `npm run faults` and rig
 describe.skipIf(ROUNDS === 1)('a bug that is planted is found', () => {
   const planted: [string, RegExp][] = [['S10', /events have no gaps/]]
   if (ROUNDS > 1) {
