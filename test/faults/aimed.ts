@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import type { TestContext } from 'vitest'
+import { BIN, because, type Options, type Running, type Sandbox, until } from '../support/processes.ts'
+
+/**
+ * Where a program is stopped: behind the `nth` system call of this name on one of these paths. What
+ * it saw there is what it goes on with, whatever others do meanwhile.
+ */
+export interface Aim {
+  paths: string[]
+  call: 'access' | 'openat' | 'statx' | 'read' | 'unlink' | 'rename' | 'link' | 'connect'
+  nth?: number
+}
+
+/** A program that runs up to one place, and on when it is told to. */
+export interface Aimed {
+  running: Running
+  /** Resolves when it has stopped there; false when it has ended without being there. */
+  isThere(): Promise<boolean>
+  /** Lets it go on. */
+  goOn(): void
+}
+
+/** Starts a command of the sandbox so that it stops at `aim`: a race that is sure to be lost. */
+export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Options = {}): Aimed {
+  const { program = [process.execPath, BIN] } = options
+  const { paths, call, nth = 1 } = aim
+  const log = place.path(`aimed.${(aimedCount += 1)}`)
+  // The tracer is a process beside it, so that signals reach the program itself.
+  const tracer = ['strace', '-D', '-f', '-qq', '-o', log, ...paths.flatMap((path) => ['-P', path])]
+  const rule = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=STOP:when=${nth}`]
+  const running = place.start(args, {
+    input: '',
+    ...options,
+    program: [...tracer, ...rule, ...program],
+  })
+  let hasEnded = false
+  void running.ended.then(() => (hasEnded = true))
+  const hasStopped = () => existsSync(log) && STOPPED(running.pid).test(readFileSync(log, 'utf8'))
+  return {
+    running,
+    isThere: async () => {
+      await until(`${call} of ${paths.join()}`, () => hasEnded || hasStopped())
+      return !hasEnded
+    },
+    goOn: () => running.kill('SIGCONT'),
+  }
+}
+
+let aimedCount = 0
+
+const STOPPED = (pid: number) => new RegExp(`^${pid} +--- stopped by SIGSTOP`, 'm')
+
+/** Skips the test where no program can be aimed at. */
+export function needsAim(context: TestContext): void {
+  const tried = spawnSync('strace', ['-qq', '-e', 'inject=access:signal=CONT', 'true'])
+  // reason: to stop a program at one system call takes strace, and the right to trace
+  if (tried.status !== 0) context.skip(because('no strace here, or no right to trace'))
+}
