@@ -13,7 +13,7 @@ const LINES = ['committed', 'begun', 'reserved'] as const
 
 type Numbers = Pick<Head, 'epoch' | 'fences' | 'position'>
 
-interface Kept {
+export interface Kept {
   /** A commit that is durable: the store never goes back behind it. */
   committed: Numbers | undefined
   /** The last commit that was about to be made, whatever became of it. */

@@ -1,7 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import type { TestContext } from 'vitest'
-import { BIN, because, type Options, type Running, type Sandbox, until } from '../support/processes.ts'
+import {
+  BIN,
+  because,
+  type Options,
+  type Running,
+  type Sandbox,
+  until,
+} from '../support/processes.ts'
 
 /**
  * Where a program is stopped: behind the `nth` system call of this name on one of these paths. What
