@@ -1,12 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { randomBytes } from 'node:crypto'
-import { grantFullTtl } from '../core/locks/restore.ts'
+import { grantTimeAfterAbsence } from '../core/locks/restore.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Event } from '../core/event.ts'
-import { ownProcess } from '../machine/process.ts'
+import { host, ownProcess } from '../machine/process.ts'
 import { announce, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
 import { readConfig } from './config/config.ts'
@@ -64,7 +64,6 @@ export async function serve(
     }
   }
   try {
-    await store.write(grantFullTtl)
     const address = { url: '' }
     const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
     const door = await openOurs(store, place, port, version, bounds)
@@ -87,6 +86,9 @@ export async function serve(
     await keeper?.start()
     forget()
     ends.push(await startAlerts(store, place, role, noticed))
+    // Not before all of it is there: a start that fails changes nothing.
+    const returned = { daemon: role.name, host, isShared: store.isShared }
+    await store.write((view) => grantTimeAfterAbsence(view, returned))
     return { url, stop, ended }
   } catch (error) {
     await stop()

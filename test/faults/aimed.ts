@@ -16,7 +16,7 @@ import {
  */
 export interface Aim {
   paths: string[]
-  call: 'access' | 'openat' | 'statx' | 'read' | 'unlink' | 'rename' | 'link' | 'connect'
+  call: 'access' | 'openat' | 'statx' | 'read' | 'unlink' | 'link'
   nth?: number
 }
 
