@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { randomBytes } from 'node:crypto'
 import { grantTimeAfterAbsence } from '../core/locks/restore.ts'
+import { isRefusal } from '../core/refusal.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
@@ -88,7 +89,13 @@ export async function serve(
     ends.push(await startAlerts(store, place, role, noticed))
     // Not before all of it is there: a start that fails changes nothing.
     const returned = { daemon: role.name, host, isShared: store.isShared }
-    await store.write((view) => grantTimeAfterAbsence(view, returned))
+    await store
+      .write((view) => grantTimeAfterAbsence(view, returned))
+      .catch((error: Error) => {
+        // A full disk, say: reads go on, and so does this.
+        if (!isRefusal(error, 'unavailable')) throw error
+        say(`leases get no time for our absence: ${error.message}`)
+      })
     return { url, stop, ended }
   } catch (error) {
     await stop()

@@ -40,7 +40,7 @@ describe('a server that is replaced by another on its port', () => {
     first.running.kill('SIGKILL')
     await first.running.ended
     await daemonOn(place, first.port)
-    slow.goOn()
+    await slow.goOn()
     expect(await slow.running.ended).toMatchObject({ code: 0, err: '' })
   })
 })

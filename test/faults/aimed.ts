@@ -25,8 +25,8 @@ export interface Aimed {
   running: Running
   /** Resolves when it has stopped there; false when it has ended without being there. */
   isThere(): Promise<boolean>
-  /** Lets it go on. */
-  goOn(): void
+  /** Lets it go on, untraced. */
+  goOn(): Promise<void>
 }
 
 /** Starts a command of the sandbox so that it stops at `aim`: a race that is sure to be lost. */
@@ -51,13 +51,23 @@ export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Op
       await until(`${call} of ${paths.join()}`, () => hasEnded || hasStopped())
       return !hasEnded
     },
-    goOn: () => running.kill('SIGCONT'),
+    goOn: async () => {
+      // Each thread is counted for itself, so another one could be stopped there.
+      const tracer = tracerOf(running.pid)
+      if (tracer) process.kill(tracer, 'SIGTERM')
+      await until('it is traced no more', () => tracerOf(running.pid) === 0)
+      running.kill('SIGCONT')
+    },
   }
 }
 
 let aimedCount = 0
 
 const STOPPED = (pid: number) => new RegExp(`^${pid} +--- stopped by SIGSTOP`, 'm')
+
+function tracerOf(pid: number): number {
+  return Number(/^TracerPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
 
 /** Skips the test where no program can be aimed at. */
 export function needsAim(context: TestContext): void {
