@@ -88,19 +88,23 @@ export async function serve(
     forget()
     ends.push(await startAlerts(store, place, role, noticed))
     // Not before all of it is there: a start that fails changes nothing.
-    const returned = { daemon: role.name, host, isShared: store.isShared }
-    await store
-      .write((view) => grantTimeAfterAbsence(view, returned))
-      .catch((error: Error) => {
-        // A full disk, say: reads go on, and so does this.
-        if (!isRefusal(error, 'unavailable')) throw error
-        say(`leases get no time for our absence: ${error.message}`)
-      })
+    await giveTime(store, role.name)
     return { url, stop, ended }
   } catch (error) {
     await stop()
     throw fileRefusal(error, folderOf(place))
   }
+}
+
+/** A store in trouble (a full disk, say) keeps nobody from being served. */
+function giveTime(store: Store, daemon: string): Promise<void> {
+  const returned = { daemon, host, isShared: store.isShared }
+  return store
+    .write((view) => grantTimeAfterAbsence(view, returned))
+    .catch((error: Error) => {
+      if (!isRefusal(error, 'unavailable')) throw error
+      say(`leases get no time for our absence: ${error.message}`)
+    })
 }
 
 /**

