@@ -69,7 +69,7 @@ describe('leases at the start of a server', () => {
     return { store, close: () => store.close() }
   }
 
-  test('get a full TTL once, when the server is back, and nothing from one that fails', async () => {
+  test('get a full TTL once, when it is back, and nothing from one that fails', async () => {
     const place = sandbox()
     const first = await daemonOn(place)
     await place.ok(['lock', 'acquire', 'a', '--agent', 'a', '--ttl', '10m'])

@@ -54,8 +54,8 @@ export function startAimed(place: Sandbox, args: string[], aim: Aim, options: Op
     goOn: async () => {
       // Each thread is counted for itself, so another one could be stopped there. Told to end, the
       // tracer would wait for what is stopped.
-      const tracer = tracerOf(running.pid)
-      if (tracer) process.kill(tracer, 'SIGKILL')
+      const tracing = tracerOf(running.pid)
+      if (tracing) process.kill(tracing, 'SIGKILL')
       await until('it is traced no more', () => tracerOf(running.pid) === 0)
       running.kill('SIGCONT')
     },

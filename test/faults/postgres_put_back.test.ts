@@ -17,10 +17,10 @@ async function putBackLater(url: string): Promise<() => Promise<void>> {
     client.query(`BEGIN; ${rows.map(({ name }) => text(name)).join(';')}; COMMIT`)
   await all((name) => `CREATE TEMP TABLE "${name}" AS SELECT * FROM "${schema}"."${name}"`)
   return async () => {
-    await all(
-      (name) =>
-        `DELETE FROM "${schema}"."${name}"; INSERT INTO "${schema}"."${name}" SELECT * FROM pg_temp."${name}"`,
-    )
+    await all((name) => {
+      const table = `"${schema}"."${name}"`
+      return `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM pg_temp."${name}"`
+    })
   }
 }
 

@@ -50,7 +50,8 @@ export function headOf([row]: TextRow[], shown: string, pid: string): FoundHead 
 /**
  * The newest commit that was seen, by this process or, as far as a file in the state folder tells,
  * by another one of this host. A schema that was dropped and made anew, put back from a dump, or
- * promoted from a standby that lagged, looks sound: that there was more is known to those who saw it.
+ * promoted from a standby that lagged, looks sound: that there was more is known to those who saw
+ * it.
  */
 export class SeenHead {
   private head: Numbers | undefined

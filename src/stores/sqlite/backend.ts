@@ -59,7 +59,7 @@ export class SqliteBackend implements Backend {
     return this.mark.read()
   }
 
-  /** What went wrong, as a refusal. Damage is proved first: then nobody writes until it is mended. */
+  /** What went wrong, as a refusal. Once damage is proved, nobody writes until it is mended. */
   private refusal(error: unknown): Error {
     const { path, isWitnessed = true } = this.options
     const refusal = refusalFor(error, path)

@@ -1,8 +1,7 @@
-import { statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 
@@ -63,14 +62,15 @@ const INDEX_BYTES = 32_768
 
 /**
  * Whether the file system may have no room for all of that index. It is written as memory: where
- * blocks are smaller than pages, a full disk is told by a signal that ends the process. Where another
- * process has written all of it, it has its room.
+ * blocks are smaller than pages, a full disk is told by a signal that ends the process. Where
+ * another process has written all of it, it has its room.
  */
 function isCramped(path: string): boolean {
-  const disk = attempt(() => statfsSync(dirname(path)), undefined)
-  if (!disk || disk.bsize >= PAGE_BYTES) return false
-  if (disk.bsize * disk.bavail >= 2 * INDEX_BYTES) return false
-  const index = attempt(() => statSync(`${path}-shm`), undefined)
+  const folder = dirname(path)
+  if (!existsSync(folder)) return false
+  const { bsize, bavail } = statfsSync(folder)
+  if (bsize >= PAGE_BYTES || bsize * bavail >= 2 * INDEX_BYTES) return false
+  const index = statSync(`${path}-shm`, { throwIfNoEntry: false })
   return (index?.blocks ?? 0) * BLOCK_BYTES < INDEX_BYTES
 }
 
