@@ -24,7 +24,7 @@ async function putBackLater(url: string): Promise<() => Promise<void>> {
   }
 }
 
-test('a database that was put back is damaged, also for a new server, until a person says', async () => {
+test('a database that was put back is damaged, also for a new server', async () => {
   const place = sandbox()
   const url = postgresUrl(place.folder)
   place.env['LEASEHOLD_STORE'] = url
