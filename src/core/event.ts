@@ -116,6 +116,8 @@ export interface EventData {
     shared?: boolean
     project?: string
   }
+  /** It got a full TTL: its holder may have been kept from renewing by a boot, or by the daemon. */
+  'lease.extended': { fence: number; ttl_seconds: number; after: 'boot' | 'absence' }
   /** A holder passed its lease to another agent, under a new fence. */
   'lease.handed_off': Held & { fence: number; from: string; from_fence: number; to: string }
   /** The holder gave its lock back. */

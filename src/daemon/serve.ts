@@ -1,12 +1,13 @@
 import { setFlagsFromString } from 'node:v8'
 import { randomBytes } from 'node:crypto'
-import { grantFullTtl } from '../core/locks/restore.ts'
+import { grantTimeAfterAbsence } from '../core/locks/restore.ts'
+import { isRefusal } from '../core/refusal.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Event } from '../core/event.ts'
-import { ownProcess } from '../machine/process.ts'
+import { host, ownProcess } from '../machine/process.ts'
 import { announce, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
 import { readConfig } from './config/config.ts'
@@ -64,7 +65,6 @@ export async function serve(
     }
   }
   try {
-    await store.write(grantFullTtl)
     const address = { url: '' }
     const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
     const door = await openOurs(store, place, port, version, bounds)
@@ -87,11 +87,24 @@ export async function serve(
     await keeper?.start()
     forget()
     ends.push(await startAlerts(store, place, role, noticed))
+    // Not before all of it is there: a start that fails changes nothing.
+    await giveTime(store, role.name)
     return { url, stop, ended }
   } catch (error) {
     await stop()
     throw fileRefusal(error, folderOf(place))
   }
+}
+
+/** A store in trouble (a full disk, say) keeps nobody from being served. */
+function giveTime(store: Store, daemon: string): Promise<void> {
+  const returned = { daemon, host, isShared: store.isShared }
+  return store
+    .write((view) => grantTimeAfterAbsence(view, returned))
+    .catch((error: Error) => {
+      if (!isRefusal(error, 'unavailable')) throw error
+      say(`leases get no time for our absence: ${error.message}`)
+    })
 }
 
 /**

@@ -24,8 +24,8 @@ export class Asking {
     this.folder = stateFolder(env, cwd)
     this.isShared = isPostgres(env['LEASEHOLD_STORE'] ?? '')
     this.reach = new Reach({
-      find: () => {
-        if (this.daemon === null) this.daemon = findDaemon(env, folderIn(env, cwd))
+      find: (again = false) => {
+        if (this.daemon === null || again) this.daemon = findDaemon(env, folderIn(env, cwd))
         return this.daemon
       },
       send: askBriefly,

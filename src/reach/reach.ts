@@ -1,4 +1,4 @@
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { type ReachAsk, Unanswered } from './ask.ts'
 import type { Daemon } from './server_file.ts'
 
@@ -9,8 +9,11 @@ export interface Direct<Ask> {
 }
 
 interface Ways<Ask> {
-  /** The daemon that is to be asked, if there is one. Looked for before every ask. */
-  find(): Daemon | undefined
+  /**
+   * The daemon that is to be asked, if there is one. Looked for before every ask, and again when
+   * one did not know our secret.
+   */
+  find(again?: boolean): Daemon | undefined
   /** Asks it once. Throws `Unanswered` when nobody can say what became of it. */
   send(daemon: Daemon, asked: Ask): Promise<unknown>
   /** Opens the store, when it is needed for the first time. */
@@ -36,7 +39,7 @@ export class Reach<Ask extends ReachAsk> {
     const daemon = ways.find()
     if (daemon) {
       try {
-        return await ways.send(daemon, asked)
+        return await this.send(daemon, asked)
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
         if (!daemon.isOurs || asked.signal?.aborted) {
@@ -46,6 +49,21 @@ export class Reach<Ask extends ReachAsk> {
       }
     }
     return (await this.store()).ask(asked)
+  }
+
+  /**
+   * A daemon that was started anew on the same port has another secret than the one that was read
+   * just before: refused for that, it has done nothing, and is asked as it is found now.
+   */
+  private async send(daemon: Daemon, asked: Ask): Promise<unknown> {
+    try {
+      return await this.ways.send(daemon, asked)
+    } catch (error) {
+      const now =
+        isRefusal(error, 'unauthorized') && daemon.isOurs ? this.ways.find(true) : undefined
+      if (!now?.isOurs || now.secret === daemon.secret) throw error
+      return await this.ways.send(now, asked)
+    }
   }
 
   /** Opened once. One that could not be opened is tried again with the next ask. */

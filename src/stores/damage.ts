@@ -18,33 +18,43 @@ export function refuseMarked(found: Damage | undefined): void {
 }
 
 /**
- * A file beside a database says that it was found damaged: the process that meets the damage writes
- * it, and every process that writes looks here first. So a daemon does not go on with the pages
- * that are still whole, and a command learns what another has seen. Gone after a restore, or when
- * `db check` finds nothing.
+ * A file beside a database says that it was found damaged: every process that writes looks here
+ * first. So a daemon does not go on with the pages that are still whole, and a command learns what
+ * another has seen. It is about one file: of another one at that path, as a restore leaves, it says
+ * nothing. Gone after a restore, or when `db check` finds nothing.
  */
 export class DamageMark {
   private readonly file: string
   /** For as long as no file can be written. */
   private unwritten: Damage | undefined
 
-  constructor(path: string) {
+  constructor(private readonly path: string) {
     this.file = `${path}.damage`
   }
 
   read(): Damage | undefined {
     const stat = fs.statSync(this.file, { throwIfNoEntry: false })
     if (!stat) return this.unwritten
-    const message = fs.readFileSync(this.file, 'utf8').trim() || 'The store was found damaged'
-    return { message, since: stat.mtime.toISOString() }
+    const text = fs.readFileSync(this.file, 'utf8').trim()
+    const [, message, of] = /^(.*?)(?:\n(of file \S+))?$/s.exec(text)!
+    if (of !== undefined && of !== this.subject()) return undefined
+    return { message: message || 'The store was found damaged', since: stat.mtime.toISOString() }
   }
 
-  /** Of several that find something, the first is kept. */
-  leave(message: string): void {
+  /** The file that stands at the path now: to be asked before it is looked at. */
+  subject(): string {
+    const stat = fs.statSync(this.path, { throwIfNoEntry: false })
+    return `of file ${stat ? `${stat.dev}:${stat.ino}` : 'none'}`
+  }
+
+  /** Of several that find something, the first is kept. To be left when it was proved twice. */
+  leave(message: string, subject: string): void {
+    if (this.read()) return
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
     try {
+      fs.rmSync(this.file, { force: true })
       const fd = fs.openSync(this.file, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-      fs.writeSync(fd, message)
+      fs.writeSync(fd, `${message}\n${subject}\n`)
       fs.closeSync(fd)
       this.unwritten = undefined
     } catch (error) {

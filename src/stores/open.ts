@@ -11,6 +11,7 @@ import { DATABASE, folderOf, type Place, settingsIn } from './place.ts'
 import type { Backend } from './port.ts'
 import { addressOf } from './postgres/address.ts'
 import { PostgresBackend } from './postgres/backend.ts'
+import { SeenHead, witnessOf } from './postgres/head.ts'
 import { readOutput } from '../machine/run_output.ts'
 import { SqliteBackend } from './sqlite/backend.ts'
 import { loadSqlite } from './sqlite/driver.ts'
@@ -45,7 +46,9 @@ function backendOf(place: Place): Backend {
   }
   const prepare = () => makePrivate(place)
   if (place.url !== undefined) {
-    return new PostgresBackend({ address: addressOf(place.url), busy_timeout_ms, prepare })
+    const address = addressOf(place.url)
+    const seen = new SeenHead(witnessOf(folder, address))
+    return new PostgresBackend({ address, busy_timeout_ms, prepare, seen })
   }
   if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms, prepare })
   return new SqliteBackend({ path, busy_timeout_ms, prepare })

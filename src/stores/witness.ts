@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { planted } from '../core/planted.ts'
-import { Refusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
 import { fileRefusal, systemCode } from '../machine/errors.ts'
 import type { Head } from './port.ts'
 import { boot } from '../machine/process.ts'
@@ -11,9 +11,9 @@ const BLOCK = 16_384
 const LINE_LENGTH = 96
 const LINES = ['committed', 'begun', 'reserved'] as const
 
-type Numbers = Pick<Head, 'epoch' | 'fences' | 'position'>
+export type Numbers = Pick<Head, 'epoch' | 'fences' | 'position'>
 
-interface Kept {
+export interface Kept {
   /** A commit that is durable: the store never goes back behind it. */
   committed: Numbers | undefined
   /** The last commit that was about to be made, whatever became of it. */
@@ -109,6 +109,22 @@ export class Witness {
     this.attempt((fd) => put(fd, 'committed', listOf(head)), this.fd)
   }
 
+  /**
+   * What is seen of a store that others write too, and that is kept elsewhere: the newest stays.
+   * Where nothing can be written there is no witness, and the store is used without one.
+   */
+  saw(head: Numbers): void {
+    try {
+      const { committed } = this.read()
+      if (committed && !isBehind(committed, head)) return
+      put(this.open(), 'committed', listOf(head))
+    } catch {
+      // It says what it said before.
+    } finally {
+      this.close()
+    }
+  }
+
   private attempt(step: (fd: number) => void, fd?: number): void {
     try {
       step(fd ?? this.open())
@@ -123,6 +139,16 @@ export class Witness {
   }
 
   read(): Kept {
+    try {
+      return this.readOnce()
+    } catch (error) {
+      // What is being written just now may be read as half of each.
+      if (isRefusal(error, 'damaged')) return this.readOnce()
+      throw error
+    }
+  }
+
+  private readOnce(): Kept {
     let text: string
     try {
       const fd = fs.openSync(this.file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)

@@ -21,7 +21,7 @@ import {
 } from '../support/processes.ts'
 
 /** Programs of the system, where it has them; no package brings them. */
-const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
+const [MOUNT, UMOUNT, MKFS] = ['mount', 'umount', 'mkfs.ext4'] as const
 
 const me = callerOf('writer')
 
@@ -33,6 +33,19 @@ function smallDisk(place: Sandbox, size: string, context: TestContext, name = 'd
   const mounted = spawnSync(MOUNT, options, { encoding: 'utf8' })
   // reason: a full disk takes a disk that can be filled, and only root can mount one
   if (mounted.status !== 0) context.skip(because(`no small disk: ${mounted.stderr.trim()}`))
+  onTestFinished(() => void execFileSync(UMOUNT, ['--lazy', dir]))
+  return dir
+}
+
+/** The same with blocks that are smaller than a page of memory. */
+function smallBlocks(place: Sandbox, context: TestContext): string {
+  const [dir, image] = [place.path('blocks'), place.path('image')]
+  mkdirSync(dir, { mode: 0o700 })
+  writeFileSync(image, Buffer.alloc(8 * 1024 * 1024))
+  const made = spawnSync(MKFS, ['-q', '-b', '1024', '-m', '0', image], { encoding: 'utf8' })
+  const mounted = made.status === 0 && spawnSync(MOUNT, ['-o', 'loop', image, dir]).status === 0
+  // reason: a file system of its own takes mkfs, a loop device and root
+  if (!mounted) context.skip(because('no file system with blocks of 1 KiB'))
   onTestFinished(() => void execFileSync(UMOUNT, ['--lazy', dir]))
   return dir
 }
@@ -107,6 +120,23 @@ describe('a full disk', () => {
       expect(await place.ok(['db', 'check'], { env })).toMatchObject({ ok: true })
     })
   }
+})
+
+test('a full disk with blocks of 1 KiB is told, by no signal, and is read', async (context) => {
+  const place = sandbox()
+  const disk = smallBlocks(place, context)
+  const env = { LEASEHOLD_DIR: join(disk, 'state') }
+  await place.ok(['task', 'add', 'Kept', '--id', '1'], { env })
+  // Room for the ends of the pages of SQLite's index, and for no more than some of the rest.
+  for (const left of [10, 12, 14]) {
+    const filler = fill(disk, left * 1024)
+    expect(await place.ok(['task', 'show', '1'], { env })).toMatchObject({ title: 'Kept' })
+    await place.refused(['task', 'add', 'Later'], 'unavailable', 75, { env })
+    await place.refused(['serve', '--port', '0'], 'unavailable', 75, { env })
+    rmSync(filler)
+  }
+  await place.ok(['task', 'add', 'Later'], { env })
+  expect(await place.ok(['db', 'check'], { env })).toMatchObject({ ok: true })
 })
 
 /** The process has the database open, so it is at the lock that we hold, or past it. */

@@ -50,6 +50,8 @@ interface PostgresOptions {
   busy_timeout_ms: number
   /** Makes what the first write needs beside the database. */
   prepare?: () => void
+  /** What this host has seen of the database. */
+  seen?: SeenHead
   /** Whose clock leases are measured by; tests that decide the time have it on their machine. */
   clock?: 'database' | 'machine'
 }
@@ -73,7 +75,7 @@ export class PostgresBackend implements Backend {
   private readonly sessions: Sessions
   private readonly readers: Pool
   private readonly known = new Known()
-  private readonly seen = new SeenHead()
+  private readonly seen: SeenHead
   private readonly id = uniqueId()
   private writer: Connection | undefined
   private listening: Listening | undefined
@@ -86,6 +88,7 @@ export class PostgresBackend implements Backend {
 
   constructor(private readonly options: PostgresOptions) {
     this.statements = statementsFor(options.address)
+    this.seen = options.seen ?? new SeenHead()
     this.sessions = new Sessions(options.address, options.busy_timeout_ms)
     this.readers = new Pool(this.sessions)
     const read: PostgresRead = (use, none) => this.reading(use, none)
@@ -100,9 +103,8 @@ export class PostgresBackend implements Backend {
         return await this.sessions.patiently((isHere) => this.tryBegin(isHere))
       } catch (error) {
         // After a minute in line: somebody had the lock all that time, one after the other.
-        if (sqlState(error) !== STATE.lockTimeout) {
-          throw refusalFor(error, this.options.address.shown)
-        }
+        if (sqlState(error) === STATE.lockTimeout) continue
+        throw refusalFor(error, this.options.address.shown)
       }
     }
   }
@@ -276,11 +278,7 @@ export class PostgresBackend implements Backend {
     if (this.isOpen) this.cutShort = 0
     if (!this.isOpen && !this.writer) return
     this.isOpen = false
-    try {
-      await this.writer?.run('ROLLBACK')
-    } catch {
-      this.drop()
-    }
+    await this.writer?.run('ROLLBACK').catch(() => this.drop())
   }
 
   private drop(): void {
@@ -323,9 +321,9 @@ export class PostgresBackend implements Backend {
 
   private async beginReading(db: Connection): Promise<Head> {
     const before = this.seen.newest
-    const row = await db.run(this.statements.beginReading)
     const { shown } = this.options.address
-    return this.clocked(this.seen.look(headOf(row, shown, db.pid), before, shown))
+    const found = headOf(await db.run(this.statements.beginReading), shown, db.pid)
+    return this.clocked(this.seen.look(found, before, shown))
   }
 
   /** Looks, and loads what that lacked, until it lacks nothing. */

@@ -6,12 +6,13 @@ import { readEpoch, writeEpoch } from '../epoch.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import type { CheckReport } from '../port.ts'
 import { settleRestored } from '../writer/restored.ts'
+import { isBehind, type Numbers } from '../witness.ts'
 import { addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
 import { EVENT_CODEC } from './codec.ts'
 import type { Connection } from './driver.ts'
 import { refusalFor } from './errors.ts'
-import { headOf } from './head.ts'
+import { headOf, putBack, witnessOf } from './head.ts'
 import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Sessions } from './session.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
@@ -47,10 +48,11 @@ export async function checkPostgres(where: Where): Promise<CheckReport> {
   const report: CheckReport = { ok: false, problems: [], events: 0, head: undefined }
   try {
     const address = addressOf(where.url!)
+    const seen = witnessOf(where.folder, address).read().committed
     await withSession(where, async (db, statements) => {
       const found = await schemaVersion(db, address)
       if (found === 0) return
-      if (found === SCHEMA_VERSION) await inspect(db, statements, report, address.shown)
+      if (found === SCHEMA_VERSION) await inspect(db, statements, report, address.shown, seen)
       else report.problems.push(`schema ${found} instead of ${SCHEMA_VERSION}`)
     })
   } catch (error) {
@@ -65,12 +67,14 @@ async function inspect(
   statements: PostgresStatements,
   report: CheckReport,
   shown: string,
+  seen: Numbers | undefined,
 ): Promise<void> {
   const { head } = headOf(await db.run(statements.beginReading), shown, db.pid)
   const [row] = await db.run(statements.checkpoint)
   const start = { position: Number(row?.[0]), hash: row?.[1] ?? '' }
   report.head = head
   report.events = head.position - start.position
+  if (seen && isBehind(head, seen)) report.problems.push(putBack(head, seen, shown).message)
   const fault = await chainFaultIn(db, statements, start, head)
   if (fault) report.problems.push(fault)
   for (const { text, sentence } of statements.questions) {
@@ -117,7 +121,8 @@ export async function raisePostgresEpoch(where: Where): Promise<void> {
   makePrivateFolder(where.folder)
   const epoch = await withSession(where, async (db, statements) => {
     const { head } = headOf(await db.run(statements.beginWriting), address.shown, db.pid)
-    const raised = Math.max(head.epoch, readEpoch(memory)) + 1
+    const seen = witnessOf(where.folder, address).read().committed?.epoch ?? 0
+    const raised = Math.max(head.epoch, seen, readEpoch(memory)) + 1
     writeEpoch(memory, raised)
     await db.query(statements.raiseEpoch, [raised])
     await db.run('COMMIT')

@@ -1,11 +1,15 @@
+import { join } from 'node:path'
+import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { sha256 } from '../../machine/digest.ts'
 import type { Head } from '../port.ts'
 import { refuseNewerSchema } from '../successor.ts'
+import type { Address } from './address.ts'
 import type { TextRow } from './driver.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { refuseAnothers } from './pooled.ts'
 import { HEAD } from './writes.ts'
-import { isBehind } from '../witness.ts'
+import { isBehind, type Numbers, Witness } from '../witness.ts'
 
 export interface FoundHead {
   head: Head
@@ -44,35 +48,48 @@ export function headOf([row]: TextRow[], shown: string, pid: string): FoundHead 
 }
 
 /**
- * The newest commit that this process has seen. A schema that was dropped and made anew, or put
- * back from a dump, looks sound: that it gave more fences before is known to those who saw them.
+ * The newest commit that was seen, by this process or, as far as a file in the state folder tells,
+ * by another one of this host. A schema that was dropped and made anew, put back from a dump, or
+ * promoted from a standby that lagged, looks sound: that there was more is known to those who saw
+ * it.
  */
 export class SeenHead {
-  private head: Head | undefined
+  private head: Numbers | undefined
+
+  constructor(private readonly witness?: Witness) {}
 
   /** What anything that begins now must find, or something newer. */
-  get newest(): Head | undefined {
-    return this.head
+  get newest(): Numbers | undefined {
+    return this.head ?? this.witness?.read().committed
   }
 
   /**
    * Refuses (`damaged`) a head that is behind `before`, which was the newest before the database
    * was asked: while its answer is under way, commits of our own may be seen. Else remembers it.
    */
-  look<Of extends { head: Head }>(found: Of, before: Head | undefined, shown: string): Of {
+  look<Of extends { head: Head }>(found: Of, before: Numbers | undefined, shown: string): Of {
     const { head } = found
-    if (before && isBehind(head, before)) {
-      throw new Refusal('damaged', `${shown} was put back to an earlier state, or begun anew`, {
-        next: 'If that is meant, end all leases of before: leasehold db restore --raise-epoch',
-        details: { seen: before.position, found: head.position },
-      })
-    }
+    if (before && isBehind(head, before) && !planted('S3 witness'))
+      throw putBack(head, before, shown)
     this.keep(head)
     return found
   }
 
   /** Of answers that cross, the newest stays. */
-  keep(head: Head): void {
-    if (!this.head || !isBehind(head, this.head)) this.head = head
+  keep(head: Numbers): void {
+    if (this.head && !isBehind(this.head, head)) return
+    this.head = head
+    this.witness?.saw(head)
   }
 }
+
+export function putBack({ position }: Numbers, seen: Numbers, shown: string): Refusal {
+  return new Refusal('damaged', `${shown} was put back to an earlier state, or begun anew`, {
+    next: 'If that is meant, end all leases of before: leasehold db restore --raise-epoch',
+    details: { seen: seen.position, found: position },
+  })
+}
+
+/** What this host has seen of a database; `folder` is that of its state. */
+export const witnessOf = (folder: string, { shown }: Address) =>
+  new Witness(join(folder, `postgres.${sha256(shown).slice(0, 8)}`))

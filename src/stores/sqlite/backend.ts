@@ -16,6 +16,7 @@ import {
   type Head,
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
+import { isProved } from './check.ts'
 import { Cache } from './cache.ts'
 import { type SqliteConnection, Connections, isInPlace, type SqliteOptions } from './connections.ts'
 import { SqliteCounter } from './counter.ts'
@@ -58,10 +59,12 @@ export class SqliteBackend implements Backend {
     return this.mark.read()
   }
 
-  /** What went wrong, as a refusal. Damage is remembered: nobody writes until it is mended. */
+  /** What went wrong, as a refusal. Once damage is proved, nobody writes until it is mended. */
   private refusal(error: unknown): Error {
-    const refusal = refusalFor(error, this.options.path)
-    if (isRefusal(refusal, 'damaged')) this.mark.leave(refusal.message)
+    const { path, isWitnessed = true } = this.options
+    const refusal = refusalFor(error, path)
+    const isDamage = isRefusal(refusal, 'damaged') && isWitnessed
+    if (isDamage) isProved(path, this.mark, this.connections.writer?.db.isTransaction)
     return refusal
   }
 
@@ -73,14 +76,27 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  /** What a look at the committed rows finds; undefined where there is no database yet. */
-  private async looked<T>(look: (statements: Statements) => T): Promise<T | undefined> {
+  /** Once more where something looked damaged and is not: see `isProved`. */
+  private async surely<T>(step: () => Promise<T>): Promise<T> {
     try {
-      const reader = await this.connections.forReading()
-      return reader && look(reader.statements)
+      return await step()
+    } catch (error) {
+      const refusal = this.refusal(error)
+      if (!isRefusal(refusal, 'damaged') || this.mark.read()) throw refusal
+    }
+    try {
+      return await step()
     } catch (error) {
       throw this.refusal(error)
     }
+  }
+
+  /** What a look at the committed rows finds; undefined where there is no database yet. */
+  private looked<T>(look: (statements: Statements) => T): Promise<T | undefined> {
+    return this.surely(async () => {
+      const reader = await this.connections.forReading()
+      return reader && look(reader.statements)
+    })
   }
 
   private get statements(): Statements {
@@ -88,21 +104,25 @@ export class SqliteBackend implements Backend {
   }
 
   async begin(): Promise<Head> {
+    refuseMarked(this.mark.read())
     try {
-      refuseMarked(this.mark.read())
-      for (;;) {
-        const writer = await this.connections.forWriting()
-        await beginPatiently(writer.db, this.options.busy_timeout_ms)
-        const head = isInPlace(writer) && this.beginWith(writer)
-        if (head) return head
-        // What would be decided here were written where nobody else looks.
-        this.rollback()
-        this.connections.refuseLostSides(writer)
-        this.drop()
-      }
+      return await this.surely(() => this.tryBegin())
     } catch (error) {
       this.rollback()
-      throw this.refusal(error)
+      throw error
+    }
+  }
+
+  private async tryBegin(): Promise<Head> {
+    for (;;) {
+      const writer = await this.connections.forWriting()
+      if (!writer.db.isTransaction) await beginPatiently(writer.db, this.options.busy_timeout_ms)
+      const head = isInPlace(writer) && this.beginWith(writer)
+      if (head) return head
+      // What would be decided here were written where nobody else looks.
+      this.rollback()
+      this.connections.refuseLostSides(writer)
+      this.drop()
     }
   }
 
@@ -315,7 +335,11 @@ export class SqliteBackend implements Backend {
     this.connections.leaveWriter()
   }
 
-  async snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+  snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
+    return this.surely(() => this.trySnapshot(look))
+  }
+
+  private async trySnapshot<T>(look: (base: Base, head: Head) => T): Promise<T> {
     const { path, busy_timeout_ms } = this.options
     let reader: SqliteConnection | undefined
     try {
@@ -335,8 +359,8 @@ export class SqliteBackend implements Backend {
       })
     } catch (error) {
       // While this one waited, another read found that the files are others.
-      if (reader?.opened && !reader.db.isOpen) return this.snapshot(look)
-      throw this.refusal(error)
+      if (reader?.opened && !reader.db.isOpen) return this.trySnapshot(look)
+      throw error
     }
   }
 

@@ -17,7 +17,7 @@ import type { CheckReport, Head } from '../port.ts'
 import { settleRestored } from '../writer/restored.ts'
 import { copyDatabase, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
-import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite } from './check.ts'
+import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite, isProved } from './check.ts'
 import { refusalFor } from './errors.ts'
 import { migrate } from './migrate.ts'
 import { sumHeadAnew } from './sums.ts'
@@ -39,7 +39,8 @@ export async function backupSqlite(path: string, to: string): Promise<CheckRepor
   try {
     await copyTo(path, partial, 'DELETE')
     const { isDamaged, ...report } = inspectSqlite(partial)
-    if (!report.ok) throw unsound(path, report, isDamaged)
+    if (isDamaged) isProved(path, new DamageMark(path))
+    if (!report.ok) throw unsound(path, report)
     renameSync(partial, to)
     return report
   } catch (error) {
@@ -49,8 +50,7 @@ export async function backupSqlite(path: string, to: string): Promise<CheckRepor
   }
 }
 
-function unsound(path: string, { problems }: CheckReport, isDamaged: boolean): Refusal {
-  if (isDamaged) new DamageMark(path).leave(`The store ${path} is damaged: ${problems[0]}`)
+function unsound(path: string, { problems }: CheckReport): Refusal {
   return new Refusal('damaged', `The store ${path} is not sound: ${problems.join('; ')}`, {
     next: 'No backup was made: it could not be restored. Restore an older one, or copy the file.',
     details: { problems },

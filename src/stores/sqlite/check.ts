@@ -8,7 +8,7 @@ import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { FENCES_PER_EPOCH } from '../writer/layer.ts'
 import type { CheckReport, Head } from '../port.ts'
 import { Witness } from '../witness.ts'
-import { type Database, openDatabase } from './driver.ts'
+import { type Database, openDatabase, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { readHead } from './snapshot.ts'
@@ -22,12 +22,48 @@ export const CHECK_PATIENCE_MS = 5_000
 
 /** Checks the store itself: what is found stops all writers, and nothing found lets them go on. */
 export function checkSqlite(path: string): CheckReport {
-  const report = inspectSqlite(path)
+  const { isDamaged, ...report } = inspectSqlite(path)
   const mark = new DamageMark(path)
   if (report.ok) mark.remove()
-  else if (report.isDamaged) mark.leave(`The store ${path} is damaged: ${report.problems[0]}`)
-  const { isDamaged: _, ...rest } = report
-  return rest
+  else if (isDamaged) isProved(path, mark)
+  return report
+}
+
+/**
+ * Whether damage that somebody met is there; then all are told. One look is no proof that may stop
+ * everybody: the store may have been begun, mended or replaced behind it, or the disk was away for
+ * a moment. So it is looked for once more, under the write lock; `isOurs`: this process has that.
+ */
+export function isProved(path: string, mark: DamageMark, isOurs = false): boolean {
+  if (mark.read()) return true
+  let lock: Database | undefined
+  try {
+    const subject = mark.subject()
+    if (!isOurs && existsSync(path)) lock = lockedAgainstWriters(path)
+    const { isDamaged, problems } = inspectSqlite(path)
+    if (isDamaged) mark.leave(`The store ${path} is damaged: ${problems[0]}`, subject)
+    return isDamaged
+  } catch (error) {
+    // Somebody has it all that time: whether there is damage is not known.
+    if (resultCode(error) === RESULT.busy) return false
+    throw error
+  } finally {
+    if (lock) endReading(lock)
+  }
+}
+
+/** Undefined where nobody can write, or where that is no database any more. */
+function lockedAgainstWriters(path: string): Database | undefined {
+  let db: Database | undefined
+  try {
+    db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
+    db.exec('BEGIN IMMEDIATE')
+    return db
+  } catch (error) {
+    db?.close()
+    if (resultCode(error) === RESULT.busy) throw error
+    return undefined
+  }
 }
 
 /**
@@ -37,24 +73,23 @@ export function checkSqlite(path: string): CheckReport {
  */
 export function inspectSqlite(path: string): CheckReport & { isDamaged: boolean } {
   const report: CheckReport = { ok: false, problems: [], events: 0, head: undefined }
-  if (!existsSync(path)) {
-    const lost = new Witness(path).faultOf(EMPTY_HEAD)
-    const problems = [lost ?? `There is no database at ${path}`]
-    return { ...report, problems, isDamaged: lost !== undefined }
-  }
   let isDamaged = true
   let db: Database | undefined
   try {
-    // Another process that opens or closes the file just now is no damage.
+    // Before the database is looked at: others go on meanwhile.
     const witness = new Witness(path)
     const kept = witness.read()
-    db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
-    db.exec('BEGIN')
-    if (refuseNewer(db, path) > 0) inspect(db, path, report)
+    const isThere = existsSync(path)
+    if (isThere) {
+      // Another process that opens or closes the file just now is no damage.
+      db = openDatabase(path, { readOnly: true, timeout_ms: CHECK_PATIENCE_MS })
+      db.exec('BEGIN')
+      if (refuseNewer(db, path) > 0) inspect(db, path, report)
+    }
     witness.check(report.head ?? EMPTY_HEAD, kept)
     if (!report.head) {
       isDamaged = false
-      report.problems.push('there is nothing in it')
+      report.problems.push(isThere ? 'there is nothing in it' : `There is no database at ${path}`)
     }
   } catch (error) {
     const refusal = refusalFor(error, path)
@@ -64,7 +99,8 @@ export function inspectSqlite(path: string): CheckReport & { isDamaged: boolean 
   } finally {
     if (db) endReading(db)
   }
-  return { ...report, ok: report.problems.length === 0, isDamaged }
+  const ok = report.problems.length === 0
+  return { ...report, ok, isDamaged: isDamaged && !ok }
 }
 
 /** The driver lets go of a closed database only when its statements are collected. */

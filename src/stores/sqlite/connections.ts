@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import type { Head } from '../port.ts'
 import { gone, refuseStranger, sidesGone } from '../successor.ts'
-import { Witness } from '../witness.ts'
+import { type Kept, Witness } from '../witness.ts'
 import { patiently } from './busy.ts'
 import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
@@ -51,16 +51,21 @@ export class Connections {
 
   private connect(): Promise<SqliteConnection> {
     const { path, prepare } = this.options
-    const refuseEmpty = () => this.refuseEmpty()
-    if (!existsSync(path)) refuseEmpty()
+    const kept = this.witness?.read()
+    if (!existsSync(path)) this.refuseEmpty(kept)
     prepare?.()
+    // Under the write lock: nobody makes the store meanwhile.
+    const refuseEmpty = () => this.refuseEmpty(this.witness?.read())
     return this.open({ readOnly: false }, (db) => migrate(db, { ...this.options, refuseEmpty }))
   }
 
-  /** Nothing is there: fine for a new store, not for one that this process or another has seen. */
-  private refuseEmpty(): void {
+  /**
+   * Nothing is there: fine for a new store, not for one that this process or another has seen.
+   * `kept` has to be read before that look: another process may make the store behind it.
+   */
+  private refuseEmpty(kept: Kept | undefined): void {
     if (this.seen && this.seen.position > 0) throw gone(this.options.path)
-    this.witness?.check(EMPTY_HEAD)
+    if (kept) this.witness?.check(EMPTY_HEAD, kept)
   }
 
   /** Opens the database, and notes which files these are. `first` has to read something. */
@@ -110,9 +115,9 @@ export class Connections {
     if (this.reader && isInPlace(this.reader)) return this.reader
     this.leaveReader()
     const { path, busy_timeout_ms } = this.options
-    if (!existsSync(path)) return this.none()
-    let found = 0
     const kept = this.witness?.read()
+    if (!existsSync(path)) return this.none(kept)
+    let found = 0
     let reader: SqliteConnection
     try {
       reader = await this.open({ readOnly: true }, async (db) => {
@@ -123,7 +128,7 @@ export class Connections {
     }
     if (found < SCHEMA_VERSION) {
       reader.db.close()
-      if (found === 0) return this.none()
+      if (found === 0) return this.none(kept)
       await this.forWriting()
       return this.forReading()
     }
@@ -133,14 +138,11 @@ export class Connections {
     return (this.reader ??= reader)
   }
 
-  private none(): undefined {
-    this.refuseEmpty()
+  private none(kept: Kept | undefined): undefined {
+    this.refuseEmpty(kept)
   }
 
-  private trusted(
-    reader: SqliteConnection,
-    kept: ReturnType<Witness['read']> | undefined,
-  ): SqliteConnection {
+  private trusted(reader: SqliteConnection, kept: Kept | undefined): SqliteConnection {
     try {
       const head = readHead(reader.statements)
       this.witness?.check(head, kept)

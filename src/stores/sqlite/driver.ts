@@ -1,4 +1,6 @@
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Refusal } from '../../core/refusal.ts'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
@@ -45,8 +47,35 @@ export function openDatabase(
   { readOnly, timeout_ms = 0 }: { readOnly: boolean; timeout_ms?: number },
 ): Database {
   const { DatabaseSync } = loadSqlite()
+  if (isCramped(path)) throw new Cramped('database or disk is full')
   return new DatabaseSync(path, { readOnly, timeout: timeout_ms })
 }
+
+/** What SQLite says of a full disk, where it would not live to say it. */
+class Cramped extends Error {
+  readonly errcode = RESULT.full
+}
+
+/** SQLite allocates the index beside a database page by page, by writing the end of each. */
+const PAGE_BYTES = 4_096
+const INDEX_BYTES = 32_768
+
+/**
+ * Whether the file system may have no room for all of that index. It is written as memory: where
+ * blocks are smaller than pages, a full disk is told by a signal that ends the process. Where
+ * another process has written all of it, it has its room.
+ */
+function isCramped(path: string): boolean {
+  const folder = dirname(path)
+  if (!existsSync(folder)) return false
+  const { bsize, bavail } = statfsSync(folder)
+  if (bsize >= PAGE_BYTES || bsize * bavail >= 2 * INDEX_BYTES) return false
+  const index = statSync(`${path}-shm`, { throwIfNoEntry: false })
+  return (index?.blocks ?? 0) * BLOCK_BYTES < INDEX_BYTES
+}
+
+/** What `stat` counts in, whatever the file system does. */
+const BLOCK_BYTES = 512
 
 /** Reads the file as it is, without locks or side files: only right while nobody can write it. */
 export function openUnchanging(path: string): Database {

@@ -49,13 +49,13 @@ export async function migrate(
     db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
     return refuseNewer(db, options.path)
   })
-  if (found === 0) refuseEmpty?.()
   // Also a current one: a backup is kept in another mode, and may have been put in place by hand.
   await patiently(db, busy_timeout_ms, () => useWal(db, options.path))
   if (found === SCHEMA_VERSION) return
   await beginPatiently(db, busy_timeout_ms)
   try {
     const applied = refuseNewer(db, options.path)
+    if (applied === 0) refuseEmpty?.()
     applyScripts(db, applied, SCHEMA_VERSION)
     if (applied === 0) begin(db, options.path)
     // Scripts change rows too: what they leave is right.

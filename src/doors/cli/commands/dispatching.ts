@@ -58,18 +58,20 @@ async function dispatchUntilStopped(
   door: AgentDoor,
   screen: Screen,
 ): Promise<string | undefined> {
+  // From the beginning: it may be told to end before all of it is there.
+  const stopped = new Promise<string | undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => resolve(undefined))
+    }
+    store.onCommit(() => undefined, undefined, resolve)
+  })
   await dispatcher.start().catch((error) => {
     throw isRefusal(error, 'held') ? taken(error) : error
   })
   door.remember()
   const unsweep = startSweeper(store)
   screen.begin()
-  const why = await new Promise<string | undefined>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => resolve(undefined))
-    }
-    store.onCommit(() => undefined, undefined, resolve)
-  })
+  const why = await stopped
   screen.end()
   unsweep()
   await dispatcher.stop()

@@ -148,6 +148,11 @@ async function serveHere(context: Context, port: number | undefined): Promise<vo
   outliveRejections()
   const folder = folderOf(context.place)
   const ports = port ?? [DEFAULT_PORT, ownPort(folder), 0]
+  // From the beginning: whoever finds the server may end it before it has said that it is there.
+  const stopped = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => resolve(undefined))
+  })
   const served = await serve(context.place, ports, VERSION)
   const { url } = served
   const name = serverName(folder)
@@ -157,10 +162,6 @@ async function serveHere(context: Context, port: number | undefined): Promise<vo
     if (port === undefined) tellOfPort(url)
     await printLink(context, 'admin')
   }
-  const stopped = new Promise<undefined>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => resolve(undefined))
-  })
   const why = await Promise.race([stopped, served.ended])
   await served.stop()
   if (why !== undefined) {
