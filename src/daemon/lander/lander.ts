@@ -30,7 +30,7 @@ import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
 import { findSource, type Source } from './source.ts'
 import { Term } from './term.ts'
-import { Turns } from './turns.ts'
+import { Lines, Turns } from './turns.ts'
 
 export interface LandedProject {
   name: string
@@ -59,6 +59,8 @@ interface Ready {
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 30_000
 const KNOWN_MAX = 200
+/** Told to stop, it ends what git is about to do for it, unless git hangs. */
+const GRACE_MS = 2_000
 
 /**
  * Lands what waits for the targets of one repository: brings it up to date, checks it, moves the
@@ -69,11 +71,10 @@ export class Lander {
   private readonly elected: Elected
   private term: Term | undefined
   private ending = new AbortController()
+  private unwanted = new AbortController()
   private working: Promise<unknown> | undefined
   private again = false
-  /** Lines that are being served, by target: one that waits for a remote holds up no other. */
-  private readonly serving = new Map<string | null, Promise<void>>()
-  private readonly asked = new Set<string>()
+  private readonly lines = new Lines()
   private readonly tree = new Turns()
   private told = ''
   private again_ms = AGAIN_MS
@@ -103,6 +104,7 @@ export class Lander {
 
   private async begin(): Promise<void> {
     this.ending = new AbortController()
+    this.unwanted = new AbortController()
     this.forget = this.store.onCommit((events) => events.some(mayLand) && this.wake())
     this.wake()
   }
@@ -112,7 +114,9 @@ export class Lander {
     this.forget()
     clearTimeout(this.timer)
     await this.working
-    await Promise.all(this.serving.values())
+    const late = setTimeout(() => this.unwanted.abort(), GRACE_MS)
+    await this.lines.over()
+    clearTimeout(late)
     await this.term?.end().catch(() => undefined)
     this.term = undefined
   }
@@ -144,21 +148,14 @@ export class Lander {
     }
   }
 
-  /** Behind what is being done for the same target: its lines would only outrun each other. */
+  /** One that waits for a remote holds up no other; those of one target would outrun each other. */
   private serveSoon(project: LandedProject, target: string | null): void {
-    const key = `${project.name} ${target}`
-    if (this.asked.has(key)) return
-    this.asked.add(key)
     const line = { project: project.name, target, host, fence: this.role.fence }
     const told = (what: string) => this.write((view) => tellLine(view, line, what))
     const slow = (what: string) => void told(what).catch(() => undefined)
-    const { signal } = this.ending
-    const served = (this.serving.get(target) ?? Promise.resolve()).then(() => {
-      this.asked.delete(key)
-      return whileWanted({ signal, slow }, () => this.serve(project, target))
-    })
-    this.serving.set(target, served)
-    void served.then(() => this.serving.get(target) === served && this.serving.delete(target))
+    const { signal } = this.unwanted
+    const serve = () => whileWanted({ signal, slow }, () => this.serve(project, target))
+    this.lines.serve(target, project.name, serve)
   }
 
   /** Lands what can be landed of one line; says what is in the way of the rest. */
