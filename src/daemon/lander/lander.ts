@@ -30,7 +30,7 @@ import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
 import { findSource, type Source } from './source.ts'
 import { Term } from './term.ts'
-import { Lines, Turns } from './turns.ts'
+import { Lines, Turns } from '../turns.ts'
 
 export interface LandedProject {
   name: string
