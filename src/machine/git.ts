@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { attempt } from '../core/attempt.ts'
 import { shortLine } from '../core/one_line.ts'
 import { argument } from '../core/quote.ts'
@@ -131,9 +133,9 @@ export function startGit(
 
 /** Stops what `startGit` has started: gently first, because git takes its locks away then. */
 export async function stopGit(child: ChildProcessWithoutNullStreams): Promise<void> {
-  const closed = new Promise<void>((resolve) => void child.once('close', () => resolve()))
+  const closed = once(child, 'close').catch(() => undefined)
   tell(child, 'SIGTERM')
-  const wait = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms).unref())
+  const wait = (ms: number) => after(ms, undefined, { ref: false })
   await Promise.race([closed, wait(STOP_MS)])
   // Also what git itself has left behind, which may keep its pipes open for long.
   tell(child, 'SIGKILL')

@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { GitRepo } from '../support/git_repo.ts'
 import { until } from '../support/processes.ts'
 import { Crew } from './crew.ts'
 import { LandingScene } from './scene.ts'
 
 /** A person in the checkout of `main`, and a branch that waits to be landed there. */
-async function meet(files: Record<string, string>, before: (scene: LandingScene) => void) {
+async function meet(files: Record<string, string>, before: (its: GitRepo, top: string) => unknown) {
   const scene = await new LandingScene({ check: ['/bin/true'] }).begin()
   const { repo } = scene
   repo.commit('More', {
@@ -15,14 +16,14 @@ async function meet(files: Record<string, string>, before: (scene: LandingScene)
     '.gitignore': '.leasehold/\n.env\ndata/\n',
   })
   scene.branch('one', files)
-  before(scene)
+  before(repo, scene.top)
   const was = repo.head('main')
   await scene.lander()
   const asked = await scene.ask({ id: 'one' })
   const reason = await until(`it says why: ${scene.said.join('; ')}`, async () => {
-    const { reason, status } = await scene.landing(asked.id)
-    expect(status).not.toBe('landed')
-    return reason
+    const landing = await scene.landing(asked.id)
+    expect(landing.status).not.toBe('landed')
+    return landing.reason
   })
   expect(repo.head('main')).toBe(was)
   const landed = async () => {
@@ -38,8 +39,8 @@ const ONE = { 'one.txt': '1' }
 
 describe('a landing onto a branch that a person has checked out waits', () => {
   test('while anything is staged, and the next commit takes nothing back', async () => {
-    const { repo, reason, landed } = await meet(ONE, ({ repo }) => {
-      repo.write({ 'b.txt': 'mine\n' }).git('add', 'b.txt')
+    const { repo, reason, landed } = await meet(ONE, (its) => {
+      its.write({ 'b.txt': 'mine\n' }).git('add', 'b.txt')
     })
     expect(reason).toMatch(/staged there: b\.txt/)
     repo.git('commit', '--quiet', '--message', 'Mine')
@@ -49,8 +50,8 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   })
 
   test('for an ignored file that it would overwrite', async () => {
-    const { scene, reason, landed, read } = await meet({ ...ONE, '.env': 'landed' }, ({ repo }) => {
-      repo.write({ '.env': 'secret of mine' })
+    const { scene, reason, landed, read } = await meet({ ...ONE, '.env': 'landed' }, (its) => {
+      its.write({ '.env': 'secret of mine' })
     })
     expect(reason).toMatch(/\.env/)
     expect(read('.env')).toBe('secret of mine')
@@ -62,7 +63,7 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   test('for an ignored folder in the place of a file, and the other way round', async () => {
     const { scene, reason, landed, read } = await meet(
       { ...ONE, data: 'a file', '.env/x': 'x' },
-      ({ repo }) => repo.write({ 'data/rows/1.csv': 'rows', '.env': 'mine' }),
+      (its) => its.write({ 'data/rows/1.csv': 'rows', '.env': 'mine' }),
     )
     expect(reason).toMatch(/data/)
     expect(read('data/rows/1.csv')).toBe('rows')
@@ -75,13 +76,10 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   test.each(['skip-worktree', 'assume-unchanged'])(
     'for a change that is hidden: %s',
     async (way) => {
-      const { repo, reason, landed, read } = await meet(
-        { ...ONE, 'cfg.txt': 'new\n' },
-        ({ repo }) => {
-          repo.git('update-index', `--${way}`, 'cfg.txt')
-          repo.write({ 'cfg.txt': 'my own\n' })
-        },
-      )
+      const { repo, reason, landed, read } = await meet({ ...ONE, 'cfg.txt': 'new\n' }, (its) => {
+        its.git('update-index', `--${way}`, 'cfg.txt')
+        its.write({ 'cfg.txt': 'my own\n' })
+      })
       expect(reason).toMatch(/cfg\.txt/)
       expect(read('cfg.txt')).toBe('my own\n')
       repo.git('update-index', `--no-${way}`, 'cfg.txt')
@@ -91,12 +89,12 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   )
 
   test('for a merge that is under way', async () => {
-    const { repo, reason, landed } = await meet(ONE, ({ repo }) => {
-      repo.git('branch', 'side', 'main')
-      repo.git('switch', '--quiet', 'side')
-      repo.commit('Side', { 'b.txt': 'side\n' })
-      repo.git('switch', '--quiet', 'main')
-      repo.git('merge', '--quiet', '--no-ff', '--no-commit', 'side')
+    const { repo, reason, landed } = await meet(ONE, (its) => {
+      its.git('branch', 'side', 'main')
+      its.git('switch', '--quiet', 'side')
+      its.commit('Side', { 'b.txt': 'side\n' })
+      its.git('switch', '--quiet', 'main')
+      its.git('merge', '--quiet', '--no-ff', '--no-commit', 'side')
     })
     expect(reason).toMatch(/merge is under way/)
     repo.git('commit', '--quiet', '--message', 'Merged')
@@ -104,10 +102,10 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   })
 
   test('for a rebase of it that is under way, though HEAD is on no branch then', async () => {
-    const { repo, reason, landed } = await meet(ONE, ({ repo }) => {
-      repo.commit('Third', { 'c.txt': 'c\n' })
+    const { repo, reason, landed } = await meet(ONE, (its) => {
+      its.commit('Third', { 'c.txt': 'c\n' })
       const editor = ['-c', 'sequence.editor=sed -i -e 1s/^pick/edit/']
-      repo.git(...editor, 'rebase', '--quiet', '--interactive', 'HEAD~1')
+      its.git(...editor, 'rebase', '--quiet', '--interactive', 'HEAD~1')
     })
     expect(reason).toMatch(/a rebase of main is under way/)
     repo.git('rebase', '--continue')
@@ -117,7 +115,7 @@ describe('a landing onto a branch that a person has checked out waits', () => {
   })
 
   test('for the index, while git has it locked', async () => {
-    const { scene, reason, landed } = await meet(ONE, ({ top }) => {
+    const { scene, reason, landed } = await meet(ONE, (_, top) => {
       writeFileSync(join(top, '.git/index.lock'), '')
     })
     expect(reason).toMatch(/index\.lock/)

@@ -11,6 +11,9 @@ const BRANCHES = Number(process.env['RUNS'] ?? (LONG ? 300 : 10))
 const WHO = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org']
 const run = promisify(execFile)
 
+// reason: a person thinks now and then, at random; what comes of it is judged, not when
+const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
 /** Somebody who works in the main checkout all the while, as people do: one thing after the other. */
 class Person {
   readonly count: Record<string, number> = {}
@@ -44,6 +47,7 @@ class Person {
 
   async work(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
+      if (this.below(3) > 0) await pause(this.below(1500))
       this.write(['a.txt', 'mine.txt', 'mine.log'][this.below(3)]!)
       const what = this.below(5)
       if (what === 0) await this.git('add', 'a.txt', 'mine.txt')
@@ -91,7 +95,7 @@ test(
     let isOver = false
     const working = person.work(() => isOver)
     await crew.start()
-    const landings = await crew.over(asked, BRANCHES * 6_000).finally(() => (isOver = true))
+    const landings = await crew.over(asked, BRANCHES * 10_000).finally(() => (isOver = true))
     await working
     const landed = landings.filter(({ status }) => status === 'landed')
     process.stdout.write(

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -298,7 +299,7 @@ export class Term {
 
   /** Who was about to switch to the target has done so by now, to what it was before. */
   private async catchUp(locked: Checkout[], { target, old, now }: Move): Promise<void> {
-    await new Promise((resolve) => void setTimeout(resolve, SWITCH_MS))
+    await after(SWITCH_MS)
     for (const each of locked) {
       if (!(await each.has(target))) continue
       if ((await each.obstacle(old, now, true)) === null) await each.follow(old, now)
