@@ -4,15 +4,24 @@ import {
   lstatSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
   utimesSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { shortLine } from '../../core/one_line.ts'
-import { FILES_MS, git, gitList, type GitOptions, gitSays, tryGit } from '../../machine/git.ts'
+import {
+  FILES_MS,
+  git,
+  gitList,
+  type GitOptions,
+  gitSays,
+  type Repository,
+  tryGit,
+} from '../../machine/git.ts'
 
 /** What git notes in a checkout of what a person has begun there and not ended. */
 const UNDERWAY = {
@@ -32,6 +41,8 @@ interface Change {
 }
 
 const PATHS_MAX = 5
+/** A command that somebody waits for. */
+const BUSY_MS = 60_000
 
 /**
  * A checkout in which somebody works. What is done here is first done to a copy of its index, so
@@ -54,7 +65,7 @@ export class Checkout {
   }
 
   /** All of a repository whose files are there, or may come back. */
-  static async all(common: string): Promise<Checkout[]> {
+  static async all({ common, top }: Omit<Repository, 'inside'>): Promise<Checkout[]> {
     const known = new Map(
       namesIn(join(common, 'worktrees')).map((name) => {
         const folder = join(common, 'worktrees', name)
@@ -64,7 +75,10 @@ export class Checkout {
     const said = await git(common, ['worktree', 'list', '--porcelain', '-z'])
     return said.split('\0\0').flatMap((entry, i) => {
       const of = (word: string) => entry.match(new RegExp(`(?:^|\\0)${word} ?([^\\0]*)`))?.[1]
-      const path = of('worktree')
+      const listed = of('worktree')
+      // Git guesses where the first one is: wrongly, where its git folder is somewhere else.
+      const main = () => [listed!, top].find((each) => leadsTo(each, common)) ?? ''
+      const path = listed !== undefined && i === 0 ? main() : listed
       if (path === undefined || of('bare') !== undefined || of('prunable') !== undefined) return []
       const folder = i === 0 ? common : known.get(path)
       const branch = of('branch')?.replace(/^refs\/heads\//, '') ?? null
@@ -74,6 +88,12 @@ export class Checkout {
 
   get env(): Record<string, string> {
     return { GIT_DIR: this.folder, GIT_WORK_TREE: this.path }
+  }
+
+  /** Whether git may be at work there: a lock that is older was left by one that was killed. */
+  get mayBeBusy(): boolean {
+    const stat = statSync(this.lock, { throwIfNoEntry: false })
+    return existsSync(this.path) && (!stat || Date.now() - stat.mtimeMs < BUSY_MS)
   }
 
   get lock(): string {
@@ -219,6 +239,12 @@ export class Checkout {
 const some = (paths: string[]) => {
   const named = paths.slice(0, PATHS_MAX).map((path) => Buffer.from(path, 'latin1').toString())
   return `${named.join(', ')}${paths.length > PATHS_MAX ? ` and ${paths.length - PATHS_MAX} more` : ''}`
+}
+
+function leadsTo(path: string, common: string): boolean {
+  const git = join(path, '.git')
+  const named = /^gitdir: (.+)$/m.exec(textOf(git))?.[1] ?? git
+  return attempt(() => realpathSync(resolve(path, named)), undefined) === common
 }
 
 const textOf = (path: string) => attempt(() => readFileSync(path, 'utf8'), '')

@@ -208,10 +208,9 @@ export class Term {
 
   private isState(path: string): boolean {
     if (path.toLowerCase().split('/').includes(STATE_NAME)) return true
-    const state = resolve(this.folder, '../../..')
     return [this.top, dirname(this.common)].some((top) => {
       const at = resolve(top, path)
-      return isInside(state, at) || isInside(at, state)
+      return isInside(this.state, at) || isInside(at, this.state)
     })
   }
 
@@ -247,7 +246,7 @@ export class Term {
    */
   async move(ask: Move & { why: string }): Promise<Moved> {
     const { target } = ask
-    const all = await Checkout.all(this.common)
+    const all = await Checkout.all({ common: this.common, top: this.top })
     const place = all.find(({ branch }) => branch === target)
     const rebased = all.find((each) => each.rebased === target)
     if (rebased) return { obstacle: `a rebase of ${target} is under way in ${rebased.path}` }
@@ -256,8 +255,8 @@ export class Term {
     if (obstacle !== null) return { obstacle }
     const kept = await this.replaced(ask.landed, ask.now)
     // Somebody may be about to switch to it: git takes no lock for what it switches to.
-    const away = all.filter(({ branch }) => branch !== null && !branch.startsWith('leasehold/'))
-    const locked = place ? [place] : away.filter(({ path }) => existsSync(path))
+    const away = all.filter((each) => each.mayBeBusy && !this.isOurs(each))
+    const locked = place ? [place] : away
     const { path: cwd, env } = place ?? { path: this.top, env: {} }
     const locks = locked.map(({ lock }) => lock)
     const hold = await GitHold.open({ cwd, env, locks, why: `leasehold: ${ask.why}` })
@@ -269,6 +268,15 @@ export class Term {
       place?.close()
       await hold.end()
     }
+  }
+
+  /** Those of runs and landers: on a branch of their own, and left by no person's `switch`. */
+  private isOurs({ path, branch }: Checkout): boolean {
+    return branch?.startsWith('leasehold/') || isInside(this.state, path)
+  }
+
+  private get state(): string {
+    return resolve(this.folder, '../../..')
   }
 
   private async moveUnder(
