@@ -10,7 +10,7 @@ export class Turns {
 }
 
 /** Lines that are served at the same time, each one by one; `work` never fails. */
-export class Lines {
+export class TurnsByLine {
   private readonly serving = new Map<string | null, Promise<void>>()
   private readonly waiting = new Set<string>()
 

@@ -41,7 +41,7 @@ const BAD: Record<string, (scene: LandingScene) => void> = {
   },
 }
 
-describe('a branch that git cannot stack comes back with the reason, and the next is landed', () => {
+describe('a branch that git cannot stack comes back, and the next is landed', () => {
   test.each(Object.entries(BAD))('%s', async (_, make) => {
     const scene = await begin()
     make(scene)

@@ -14,7 +14,7 @@ const run = promisify(execFile)
 // reason: a person thinks now and then, at random; what comes of it is judged, not when
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
-/** Somebody who works in the main checkout all the while, as people do: one thing after the other. */
+/** Somebody who works in the main checkout all the while: one thing after the other. */
 class Person {
   readonly count: Record<string, number> = {}
   readonly lines: string[] = []
@@ -95,8 +95,11 @@ test(
     let isOver = false
     const working = person.work(() => isOver)
     await crew.start()
-    const landings = await crew.over(asked, BRANCHES * 10_000).finally(() => (isOver = true))
-    await working
+    const landings = await crew.over(asked, BRANCHES * 10_000).finally(async () => {
+      isOver = true
+      // Also when it fails: nobody goes on in a folder that is gone.
+      await working
+    })
     const landed = landings.filter(({ status }) => status === 'landed')
     process.stdout.write(
       `seed ${SEED}: ${landed.length} of ${BRANCHES} landed, ${person.lines.length} lines, ` +

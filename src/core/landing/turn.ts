@@ -95,7 +95,7 @@ export function holdUp(view: View, line: TargetLine, why: string): void {
   tellLine(view, line, why)
 }
 
-/** The first of a line says what it waits for, whether that is its turn or a step of its landing. */
+/** The first of a line says what it waits for: its turn, or a step of its landing. */
 export function tellLine(view: View, line: TargetLine, why: string): void {
   const isHere = (each: Landing) => elsewhere(view, each, line.host) === undefined
   const first = lineOf(view, line).find(isHere)

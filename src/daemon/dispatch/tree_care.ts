@@ -5,7 +5,7 @@ import type { Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import type { Config } from '../config/config.ts'
 import { type KeeperSpec, runKeeper } from '../worktrees/keeper.ts'
-import { Lines } from '../turns.ts'
+import { TurnsByLine } from '../turns.ts'
 import { placeIn } from './start_runner.ts'
 
 /** Age and room are looked at this often; what a dead run left, as soon as it is known. */
@@ -19,7 +19,7 @@ const GRACE_MS = 5_000
  * away what was half made, and remove what was kept long enough.
  */
 export class TreeCare {
-  private readonly lines = new Lines()
+  private readonly lines = new TurnsByLine()
   private timer: NodeJS.Timeout | undefined
   private retry: NodeJS.Timeout | undefined
   private active = false

@@ -30,7 +30,7 @@ import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
 import { findSource, type Source } from './source.ts'
 import { Term } from './term.ts'
-import { Lines, Turns } from '../turns.ts'
+import { TurnsByLine, Turns } from '../turns.ts'
 
 export interface LandedProject {
   name: string
@@ -74,7 +74,7 @@ export class Lander {
   private unwanted = new AbortController()
   private working: Promise<unknown> | undefined
   private again = false
-  private readonly lines = new Lines()
+  private readonly lines = new TurnsByLine()
   private readonly tree = new Turns()
   private told = ''
   private again_ms = AGAIN_MS

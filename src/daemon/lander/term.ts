@@ -23,7 +23,7 @@ import { GitHold } from '../../machine/git_hold.ts'
 import { STATE_NAME } from '../../machine/place.ts'
 
 import { step } from '../steps.ts'
-import { Checkout } from './checkout.ts'
+import { OpenCheckout } from './open_checkout.ts'
 
 const NONE = '0'.repeat(40)
 
@@ -246,7 +246,7 @@ export class Term {
    */
   async move(ask: Move & { why: string }): Promise<Moved> {
     const { target } = ask
-    const all = await Checkout.all({ common: this.common, top: this.top })
+    const all = await OpenCheckout.all({ common: this.common, top: this.top })
     const place = all.find(({ branch }) => branch === target)
     const rebased = all.find((each) => each.rebased === target)
     if (rebased) return { obstacle: `a rebase of ${target} is under way in ${rebased.path}` }
@@ -271,7 +271,7 @@ export class Term {
   }
 
   /** Those of runs and landers: on a branch of their own, and left by no person's `switch`. */
-  private isOurs({ path, branch }: Checkout): boolean {
+  private isOurs({ path, branch }: OpenCheckout): boolean {
     return branch?.startsWith('leasehold/') || isInside(this.state, path)
   }
 
@@ -283,8 +283,8 @@ export class Term {
     hold: GitHold,
     ask: Move,
     kept: string[],
-    place: Checkout | undefined,
-    locked: Checkout[],
+    place: OpenCheckout | undefined,
+    locked: OpenCheckout[],
   ): Promise<Moved> {
     const { target, old, now } = ask
     const obstacle = (await place?.obstacle(old, now, true)) ?? null
@@ -306,7 +306,7 @@ export class Term {
   }
 
   /** Who was about to switch to the target has done so by now, to what it was before. */
-  private async catchUp(locked: Checkout[], { target, old, now }: Move): Promise<void> {
+  private async catchUp(locked: OpenCheckout[], { target, old, now }: Move): Promise<void> {
     await after(SWITCH_MS)
     for (const each of locked) {
       if (!(await each.has(target))) continue

@@ -48,7 +48,7 @@ const BUSY_MS = 60_000
  * A checkout in which somebody works. What is done here is first done to a copy of its index, so
  * that all of it can be refused before anything has changed.
  */
-export class Checkout {
+export class OpenCheckout {
   private readonly index: string
   private readonly at: GitOptions
 
@@ -65,7 +65,7 @@ export class Checkout {
   }
 
   /** All of a repository whose files are there, or may come back. */
-  static async all({ common, top }: Omit<Repository, 'inside'>): Promise<Checkout[]> {
+  static async all({ common, top }: Omit<Repository, 'inside'>): Promise<OpenCheckout[]> {
     const known = new Map(
       namesIn(join(common, 'worktrees')).map((name) => {
         const folder = join(common, 'worktrees', name)
@@ -82,7 +82,7 @@ export class Checkout {
       if (path === undefined || of('bare') !== undefined || of('prunable') !== undefined) return []
       const folder = i === 0 ? common : known.get(path)
       const branch = of('branch')?.replace(/^refs\/heads\//, '') ?? null
-      return folder === undefined ? [] : [new Checkout(path, folder, branch)]
+      return folder === undefined ? [] : [new OpenCheckout(path, folder, branch)]
     })
   }
 
@@ -238,7 +238,8 @@ export class Checkout {
 
 const some = (paths: string[]) => {
   const named = paths.slice(0, PATHS_MAX).map((path) => Buffer.from(path, 'latin1').toString())
-  return `${named.join(', ')}${paths.length > PATHS_MAX ? ` and ${paths.length - PATHS_MAX} more` : ''}`
+  const more = paths.length - named.length
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function leadsTo(path: string, common: string): boolean {
