@@ -243,8 +243,8 @@ const some = (paths: string[]) => {
 }
 
 function leadsTo(path: string, common: string): boolean {
-  const git = join(path, '.git')
-  const named = /^gitdir: (.+)$/m.exec(textOf(git))?.[1] ?? git
+  const link = join(path, '.git')
+  const named = /^gitdir: (.+)$/m.exec(textOf(link))?.[1] ?? link
   return attempt(() => realpathSync(resolve(path, named)), undefined) === common
 }
 
