@@ -1,23 +1,36 @@
-import { spawn } from 'node:child_process'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import { attempt } from '../core/attempt.ts'
 import { shortLine } from '../core/one_line.ts'
 import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { MARK, ownGroup } from './group.ts'
+import { LINUX } from './proc.ts'
 
 /**
  * Git, as our own programs ask it: never through a shell, with none of the environment that a hook
  * or an alias of somebody else may have set, and without the repository's hooks, which are there
  * for people and agents. Filters (LFS, say) work as in any other call of git.
  */
-const QUIET = [
+export const QUIET = [
   ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'gc.auto=0'],
   ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
   ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
+  ...['-c', 'rerere.enabled=false', '-c', 'merge.verifySignatures=false'],
 ]
 
-const TIMEOUT_MS = 10 * 60_000
+/** How long a command may take that only looks, one that writes files, one that asks a remote. */
+const LOOK_MS = 60_000
+export const FILES_MS = 10 * 60_000
+export const REMOTE_MS = 2 * 60_000
+/** Told to stop, git takes its locks away. */
+const STOP_MS = 2_000
+/** Of what takes longer, somebody may want to know what is waited for. */
+const SLOW_MS = 5_000
 const OUTPUT_BYTES_MAX = 64 * 1024 ** 2
 const WHO = { NAME: 'leasehold', EMAIL: 'leasehold@localhost' }
 
@@ -31,6 +44,20 @@ export interface GitOptions {
   encoding?: 'latin1' | undefined
 }
 
+/** Who waits for git. */
+interface Waiting {
+  /** Nobody does any more: what runs is stopped. */
+  signal: AbortSignal
+  /** Is told what is waited for, when it takes long. */
+  slow: (what: string) => void
+}
+
+const waiting = new AsyncLocalStorage<Waiting>()
+
+/** Every git command that `work` asks for ends with `signal`, whoever asks on its way. */
+export const whileWanted = <T>(by: Waiting, work: () => Promise<T>): Promise<T> =>
+  waiting.run(by, work)
+
 export interface GitSaid {
   code: number
   out: string
@@ -39,47 +66,87 @@ export interface GitSaid {
 
 /**
  * Runs git in `cwd` and tells how it ended, whatever that is. Refuses with `unavailable` when there
- * is no git, when it takes too long, or says more than can be kept.
+ * is no git, when it takes too long, or says more than can be kept: then nothing of it is left.
  */
 export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
-  const { input, env, timeout_ms = TIMEOUT_MS, encoding = 'utf8' } = options
+  const { input, env, timeout_ms = LOOK_MS, encoding = 'utf8' } = options
+  const { signal, slow } = waiting.getStore() ?? {}
+  const unwanted = 'nobody waits for it any more'
+  if (signal?.aborted) return Promise.reject(notRun(args, `was not begun: ${unwanted}`))
   return new Promise((resolved, rejected) => {
-    const child = spawn('git', [...QUIET, ...args], { cwd, env: gitEnvironment(env) })
+    const child = startGit(cwd, 'git', [...QUIET, ...args], env)
     const out: Buffer[] = []
     const err: Buffer[] = []
     let bytes = 0
-    // A filter or an alias that it started may keep its pipes open for long.
+    let ended: string | undefined
     const end = (reason: string) => {
-      child.kill('SIGKILL')
-      for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
-      rejected(notRun(args, reason))
+      if (ended === undefined)
+        void stopGit(child).then(() => rejected(notRun(args, `was stopped: ${reason}`)))
+      ended ??= reason
     }
-    const late = setTimeout(() => end(`took more than ${timeout_ms / 1000} s`), timeout_ms)
+    const late = setTimeout(() => end(`it took more than ${timeout_ms / 1000} s`), timeout_ms)
+    const long = setTimeout(() => slow?.(`git ${shown(args)} takes long`), SLOW_MS)
+    const unwant = () => end(unwanted)
+    signal?.addEventListener('abort', unwant)
+    const over = () => {
+      for (const timer of [late, long]) clearTimeout(timer)
+      signal?.removeEventListener('abort', unwant)
+    }
     const keep = (kept: Buffer[]) => (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > OUTPUT_BYTES_MAX) end('said more than can be kept')
+      if (bytes > OUTPUT_BYTES_MAX) end('it said more than can be kept')
       else kept.push(chunk)
     }
     child.stdout.on('data', keep(out))
     child.stderr.on('data', keep(err))
     child.once('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(late)
-      rejected(notRun(args, error.code === 'ENOENT' ? missing(cwd) : error.message))
+      over()
+      const why = error.code === 'ENOENT' ? missing(cwd) : error.message
+      rejected(notRun(args, `could not be run: ${why}`))
     })
-    child.once('close', (code, signal) => {
-      clearTimeout(late)
-      if (code === null) rejected(notRun(args, `was ended by ${signal}`))
-      else {
-        resolved({
-          ...{ code, out: Buffer.concat(out).toString(encoding) },
-          err: String(Buffer.concat(err)),
-        })
-      }
+    child.once('close', (code, killed) => {
+      over()
+      if (ended !== undefined) return
+      if (code === null) return rejected(notRun(args, `was ended by ${killed}`))
+      const said = { out: Buffer.concat(out).toString(encoding), err: String(Buffer.concat(err)) }
+      resolved({ code, ...said })
     })
     // It may end without having read all of it.
     child.stdin.on('error', () => undefined)
     child.stdin.end(input ?? '', encoding)
   })
+}
+
+/**
+ * A program that asks git, leading a group of its own: filters and helpers that git has started are
+ * stopped with it. A program that may itself be stopped as a group finds them by their mark.
+ */
+export function startGit(
+  cwd: string,
+  program: string,
+  args: string[],
+  env?: Record<string, string>,
+): ChildProcessWithoutNullStreams {
+  const detached = LINUX || ownGroup() === undefined
+  return spawn(program, args, { cwd, env: gitEnvironment(env), detached })
+}
+
+/** Stops what `startGit` has started: gently first, because git takes its locks away then. */
+export async function stopGit(child: ChildProcessWithoutNullStreams): Promise<void> {
+  const closed = once(child, 'close').catch(() => undefined)
+  tell(child, 'SIGTERM')
+  const wait = (ms: number) => after(ms, undefined, { ref: false })
+  await Promise.race([closed, wait(STOP_MS)])
+  // Also what git itself has left behind, which may keep its pipes open for long.
+  tell(child, 'SIGKILL')
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+  await Promise.race([closed, wait(STOP_MS)])
+}
+
+function tell(child: ChildProcessWithoutNullStreams, signal: 'SIGTERM' | 'SIGKILL'): void {
+  if (child.pid === undefined) return
+  if (!(LINUX || ownGroup() === undefined)) child.kill(signal)
+  else attempt(() => process.kill(-child.pid!, signal), false)
 }
 
 /** What git prints, without the line's end; `illegal_move` with its own words when it fails. */
@@ -114,8 +181,16 @@ export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal
 const missing = (cwd: string) =>
   realpathOrNone(cwd) === undefined ? `there is no folder ${cwd}` : 'git is not installed'
 
-const notRun = ([command]: string[], why: string) =>
-  new Refusal('unavailable', `git ${command} could not be run: ${why}`)
+const notRun = (args: string[], why: string) =>
+  new Refusal('unavailable', `git ${shown(args)} ${why}`, {
+    details: { command: ['git', ...args].slice(0, 20) },
+  })
+
+/** What it is about, without our settings and its flags. */
+function shown(args: string[]): string {
+  const words = args.filter((word, i) => !word.startsWith('-') && args[i - 1] !== '-c')
+  return shortLine(words.slice(0, 3).join(' '), 100)
+}
 
 function gitEnvironment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const ours = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))

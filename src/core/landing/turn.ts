@@ -92,6 +92,11 @@ export function putBack(view: View, taken: Taken, reason: string | null = null):
 export function holdUp(view: View, line: TargetLine, why: string): void {
   const own = lineOf(view, line).filter(({ fence }) => fence === line.fence)
   for (const each of own) if (each.candidate === null) putBack(view, each)
+  tellLine(view, line, why)
+}
+
+/** The first of a line says what it waits for: its turn, or a step of its landing. */
+export function tellLine(view: View, line: TargetLine, why: string): void {
   const isHere = (each: Landing) => elsewhere(view, each, line.host) === undefined
   const first = lineOf(view, line).find(isHere)
   if (first) tell(view, first, why)

@@ -1,23 +1,27 @@
+import { setTimeout as after } from 'node:timers/promises'
 import { seen } from '../../core/queue/worktree.ts'
 import { host } from '../../machine/process.ts'
 import type { Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import type { Config } from '../config/config.ts'
 import { type KeeperSpec, runKeeper } from '../worktrees/keeper.ts'
+import { TurnsByLine } from '../turns.ts'
 import { placeIn } from './start_runner.ts'
 
 /** Age and room are looked at this often; what a dead run left, as soon as it is known. */
 const KEEP_MS = 3600_000
 const RETRY_MS = 5_000
+/** What a daemon that stops waits for a keeper. */
+const GRACE_MS = 5_000
 
 /**
  * Sees to the worktrees of this host whose runs are over: keepers save what dead runs left, clear
  * away what was half made, and remove what was kept long enough.
  */
 export class TreeCare {
-  private caring: Promise<void> | undefined
-  private again = false
+  private readonly lines = new TurnsByLine()
   private timer: NodeJS.Timeout | undefined
+  private retry: NodeJS.Timeout | undefined
   private active = false
 
   constructor(
@@ -32,40 +36,44 @@ export class TreeCare {
 
   begin(): void {
     this.active = true
+    this.timer = setInterval(() => this.look(true), KEEP_MS).unref()
     this.look(true)
   }
 
+  /** A keeper in whose repository git hangs is left to itself: its locks are its own. */
   async end(): Promise<void> {
     this.active = false
-    clearTimeout(this.timer)
-    await this.caring
+    clearInterval(this.timer)
+    clearTimeout(this.retry)
+    const late = after(GRACE_MS, undefined, { ref: false })
+    await Promise.race([this.lines.over(), late])
   }
 
   /** A run may have ended without its runner. `all`: also those that are at rest. */
   look(all = false): void {
     if (!this.active || !this.store.isDatabase) return
-    this.again = true
-    this.caring ??= this.care(all).finally(() => (this.caring = undefined))
+    this.lines.serve(null, String(all), () => this.care(all).catch((error) => this.fail(error)))
   }
 
   private async care(all: boolean): Promise<void> {
-    let later_ms = KEEP_MS
-    let isAll = all
-    while (this.active && this.again) {
-      this.again = false
-      try {
-        for (const repository of await this.repositories(isAll)) {
-          const said = await runKeeper(this.specOf(repository), this.options.env)
-          if (said.refused) throw new Error(said.refused.message)
-        }
-        isAll = false
-      } catch (error) {
-        this.options.say(`worktrees have to wait: ${(error as Error).message}`)
-        later_ms = RETRY_MS
-      }
+    if (!this.active) return
+    for (const repository of await this.repositories(all)) {
+      // Each by itself: one that cannot be kept keeps nobody from seeing to the others.
+      const keep = () => this.keep(repository).catch((error) => this.fail(error))
+      this.lines.serve(repository, '', keep)
     }
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.look(true), later_ms).unref()
+  }
+
+  private async keep(repository: string): Promise<void> {
+    if (!this.active) return
+    const said = await runKeeper(this.specOf(repository), this.options.env)
+    if (said.refused) throw new Error(said.refused.message)
+  }
+
+  private fail(error: unknown): void {
+    this.options.say(`worktrees have to wait: ${(error as Error).message}`)
+    clearTimeout(this.retry)
+    if (this.active) this.retry = setTimeout(() => this.look(true), RETRY_MS).unref()
   }
 
   /** Those of this host in which something is left to do. */

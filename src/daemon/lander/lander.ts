@@ -1,4 +1,5 @@
 import { isEnding, type Event } from '../../core/event.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { LANDER_LOCK } from '../../core/landing/ask.ts'
 import type { Landing } from '../../core/landing/rows.ts'
 import {
@@ -13,10 +14,11 @@ import {
   takeLandings,
   takenBefore,
   targetsOf,
+  tellLine,
   worktreeOf,
 } from '../../core/landing/turn.ts'
 import type { View } from '../../core/view.ts'
-import type { Repository } from '../../machine/git.ts'
+import { FILES_MS, type Repository, whileWanted } from '../../machine/git.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { host } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'
@@ -26,8 +28,9 @@ import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
-import { findSource } from './source.ts'
+import { findSource, type Source } from './source.ts'
 import { Term } from './term.ts'
+import { TurnsByLine, Turns } from '../turns.ts'
 
 export interface LandedProject {
   name: string
@@ -56,6 +59,8 @@ interface Ready {
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 30_000
 const KNOWN_MAX = 200
+/** Told to stop, it ends what git is about to do for it, unless git hangs. */
+const GRACE_MS = 2_000
 
 /**
  * Lands what waits for the targets of one repository: brings it up to date, checks it, moves the
@@ -66,8 +71,11 @@ export class Lander {
   private readonly elected: Elected
   private term: Term | undefined
   private ending = new AbortController()
-  private working: Promise<void> | undefined
+  private unwanted = new AbortController()
+  private working: Promise<unknown> | undefined
   private again = false
+  private readonly lines = new TurnsByLine()
+  private readonly tree = new Turns()
   private told = ''
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
@@ -96,6 +104,7 @@ export class Lander {
 
   private async begin(): Promise<void> {
     this.ending = new AbortController()
+    this.unwanted = new AbortController()
     this.forget = this.store.onCommit((events) => events.some(mayLand) && this.wake())
     this.wake()
   }
@@ -105,6 +114,9 @@ export class Lander {
     this.forget()
     clearTimeout(this.timer)
     await this.working
+    const late = setTimeout(() => this.unwanted.abort(), GRACE_MS)
+    await this.lines.over()
+    clearTimeout(late)
     await this.term?.end().catch(() => undefined)
     this.term = undefined
   }
@@ -131,9 +143,19 @@ export class Lander {
         const looked = this.store.read((view) => targetsOf(view, project.name))
         // A store in trouble is asked again. What one target waits for holds up no other.
         const targets = await looked.catch(() => (this.wakeLater(), []))
-        for (const target of targets) await this.serve(project, target)
+        for (const target of targets) this.serveSoon(project, target)
       }
     }
+  }
+
+  /** One that waits for a remote holds up no other; those of one target would outrun each other. */
+  private serveSoon(project: LandedProject, target: string | null): void {
+    const line = { project: project.name, target, host, fence: this.role.fence }
+    const told = (what: string) => this.write((view) => tellLine(view, line, what))
+    const slow = (what: string) => void told(what).catch(() => undefined)
+    const { signal } = this.unwanted
+    const serve = () => whileWanted({ signal, slow }, () => this.serve(project, target))
+    this.lines.serve(target, project.name, serve)
   }
 
   /** Lands what can be landed of one line; says what is in the way of the rest. */
@@ -169,7 +191,7 @@ export class Lander {
     if (!this.isActive) return false
     const { name, land } = project
     await this.write(() => undefined)
-    const term = await this.termNow()
+    const term = await this.tree.take(() => this.termNow())
     if (target !== null) await term.begin(target, land.remote)
     const line = { project: name, target, host, fence: term.fence }
     await this.settleFormer(land, term, line)
@@ -187,7 +209,7 @@ export class Lander {
     const { repository, folder } = this.options
     if (this.term && this.term.fence !== this.role.fence) await this.term.end()
     if (this.term?.fence === this.role.fence) return this.term
-    return (this.term = new Term(repository.top, folder, this.role.name, this.role.fence))
+    return (this.term = new Term(repository, folder, this.role.name, this.role.fence))
   }
 
   /** What a lander before had taken is landed if git says so, and else in line again. */
@@ -195,10 +217,9 @@ export class Lander {
     const former = await this.store.read((view) => takenBefore(view, line))
     const { target } = line
     for (const each of former) {
-      const { candidate, base } = each
+      const { candidate } = each
       const isLanded =
         target !== null && candidate && (await term.contains(target, land.remote, candidate))
-      if (isLanded && land.remote === null && base) await term.follow(target, base)
       await this.write((view) => {
         if (isLanded) markLanded(view, each, candidate, this.role.caller)
         else putBack(view, each)
@@ -211,7 +232,12 @@ export class Lander {
     const ready: Ready[] = []
     for (const landing of taken) {
       const worktree = await this.store.read((view) => worktreeOf(view, landing))
-      const source = await findSource({ landing, worktree, folder: path, remote: land.remote })
+      const ask = { landing, worktree, folder: path, remote: land.remote }
+      const source = await findSource(ask).catch((error: Error): Source => {
+        // What git cannot say of one says nothing of the others.
+        if (!this.isActive || !(error instanceof Refusal)) throw error
+        return { reason: error.message }
+      })
       if ('commit' in source) ready.push({ landing, commit: source.commit })
       else await this.giveBack(landing, source)
     }
@@ -284,6 +310,8 @@ export class Lander {
         break
       } else if ('nothing' in put) {
         await this.giveBack(landing, { reason: `${landing.target} has all of it already` })
+      } else if ('broken' in put) {
+        await this.giveBack(landing, { reason: put.broken, paths: put.paths, commit })
       } else {
         const paths = put.conflict
         const reason = `it conflicts with ${landing.target} in ${paths.join(', ')}`
@@ -299,7 +327,10 @@ export class Lander {
     if (known !== undefined) return { top: known }
     const { branch, task_id } = one.landing
     const message = `Land ${task_id === null ? branch : `task ${task_id}`}`
-    const put = await term.stack(under, one.commit, land.method, message)
+    const put = await this.tree.take(() => {
+      term.patience_ms = Math.min(FILES_MS, land.check_seconds * 1000)
+      return term.stack(under, one.commit, land.method, message)
+    })
     if ('top' in put) keep(this.tops, key, put.top)
     return put
   }
@@ -308,11 +339,12 @@ export class Lander {
     const key = `${name} ${top}`
     const known = this.checked.get(key)
     if (known || !land.check) return known ?? { failed: null, output: '' }
-    const cwd = await term.at(top)
     const { signal } = this.ending
     const env = allowedOf(this.options.env)
-    const seconds = land.check_seconds
-    const checked = await runCheck({ argv: land.check, cwd, env, seconds, signal })
+    const { check: argv, check_seconds: seconds } = land
+    const checked = await this.tree.take(async () =>
+      runCheck({ argv, cwd: await term.at(top), env, seconds, signal }),
+    )
     if (!signal.aborted) keep(this.checked, key, checked)
     return checked
   }
@@ -322,11 +354,6 @@ export class Lander {
     const target = stack[0]!.landing.target!
     const { remote } = project.land
     const top = stack.at(-1)!.top!
-    const obstacle = remote === null ? await term.obstacle(target, base, top) : null
-    if (obstacle !== null) {
-      await this.putBack(stack, obstacle)
-      return true
-    }
     const proposed = stack.map(({ landing: { id, fence }, commit, top: candidate }): Proposed => {
       return { id, fence, commit, base, candidate: candidate! }
     })
@@ -340,15 +367,18 @@ export class Lander {
     const why = `land ${stack.map(({ landing }) => landing.task_id ?? landing.branch).join(', ')}`
     const moved =
       remote === null
-        ? await term.move({ target, old: base, now: top, landed, why })
+        ? await this.tree.take(() => term.move({ target, old: base, now: top, landed, why }))
         : await term.push({ target, old: base, now: top, landed, remote })
-    step('lander:moved')
-    if (!moved) {
+    if (moved === 'changed' || moved === false) {
       // Somebody else has moved it: all of this is brought up to date once more.
       await this.putBack(stack)
       return false
     }
-    if (remote === null) await term.follow(target, base)
+    if (typeof moved === 'object') {
+      await this.putBack(stack, moved.obstacle)
+      return true
+    }
+    step('lander:moved')
     await this.write((view) => {
       for (const each of proposed) markLanded(view, each, each.candidate, this.role.caller)
     })

@@ -75,9 +75,13 @@ export class Landers {
     const serves = wanted.map(({ repository, projects }) => ({ repository, projects }))
     if (isDeepStrictEqual(serves, this.serves)) return
     this.serves = serves
-    for (const lander of this.landers.splice(0)) await lander.stop()
-    this.landers = wanted.map((each) => new Lander(this.store, each))
-    for (const lander of this.landers) await lander.start()
+    // At the same time, and each by itself: one that fails keeps none of the others.
+    const { say } = this.options
+    const each = (work: (lander: Lander) => Promise<void>) =>
+      Promise.all(this.landers.map((one) => work(one).catch((error: Error) => say(error.message))))
+    await each((lander) => lander.stop())
+    this.landers = wanted.map((one) => new Lander(this.store, one))
+    await each((lander) => lander.start())
   }
 
   private async wantedBy({ projects }: Config): Promise<LanderOptions[]> {

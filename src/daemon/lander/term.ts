@@ -1,19 +1,29 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { isInside } from '../../machine/checkout.ts'
 import { sha256 } from '../../machine/digest.ts'
 import {
   commitOf,
+  FILES_MS,
   git,
   gitList,
   gitRefused,
   gitSays,
   type GitSaid,
   landedRef,
+  REMOTE_MS,
+  type Repository,
   tryGit,
 } from '../../machine/git.ts'
+import { GitHold } from '../../machine/git_hold.ts'
+import { STATE_NAME } from '../../machine/place.ts'
+
+import { step } from '../steps.ts'
+import { OpenCheckout } from './open_checkout.ts'
 
 const NONE = '0'.repeat(40)
 
@@ -25,7 +35,14 @@ interface Move {
   landed: string[]
 }
 
-export type Stacked = { top: string } | { conflict: string[] } | { nothing: true }
+/** What became of a move: `changed`, when somebody else has moved the target. */
+export type Moved = 'moved' | 'changed' | { obstacle: string }
+
+export type Stacked =
+  | { top: string }
+  | { conflict: string[] }
+  | { nothing: true }
+  | { broken: string; paths: string[] }
 
 /**
  * One lander's time in a repository. Git itself knows the fence of the term: each target has a
@@ -36,15 +53,21 @@ export class Term {
   private readonly terms = new Map<string, string>()
   private readonly tree: string
   private hasTree = false
+  /** Of what fills its tree: nobody waits longer for what git cannot do than for a check. */
+  patience_ms = FILES_MS
+
+  private readonly top: string
+  private readonly common: string
 
   constructor(
-    /** A checkout of the repository. */
-    private readonly top: string,
+    { top, common }: Repository,
     /** Where the trees of landers are. */
     private readonly folder: string,
     private readonly role: string,
     readonly fence: number,
   ) {
+    this.top = top
+    this.common = common
     // A tree of its own: one of a lander that was paused may still change under it.
     this.tree = join(folder, `lander-${fence}`)
   }
@@ -83,17 +106,18 @@ export class Term {
   /** The same at a remote. There each push names another object: what is the same is not sent. */
   private async beginAt(target: string, remote: string): Promise<void> {
     const ref = this.refOf(target)
-    const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref])
+    const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref], FAR)
     const old = line.split('\t')[0] ?? ''
     const lease = `--force-with-lease=${ref}:${old}`
-    await git(this.top, ['push', '--quiet', lease, remote, `${this.terms.get(target)}:${ref}`])
+    const named = `${this.terms.get(target)}:${ref}`
+    await git(this.top, ['push', '--quiet', lease, remote, named], FAR)
   }
 
   /** What the target is now. */
   async tip(target: string, remote: string | null): Promise<string> {
     if (remote !== null) {
       const to = `refs/leasehold/target/${remote}/${target}`
-      await git(this.top, ['fetch', '--quiet', remote, `+refs/heads/${target}:${to}`])
+      await git(this.top, ['fetch', '--quiet', remote, `+refs/heads/${target}:${to}`], FAR)
     }
     const found = await commitOf(this.top, nameOf(target, remote))
     if (found) return found
@@ -121,14 +145,16 @@ export class Term {
 
   /** Git in this tree and nowhere else: around it is somebody's checkout, with work of theirs. */
   private inTree(args: string[]): Promise<GitSaid> {
-    return tryGit(this.tree, args, { env: { GIT_CEILING_DIRECTORIES: this.folder } })
+    const env = { GIT_CEILING_DIRECTORIES: this.folder, GIT_EDITOR: 'true' }
+    return tryGit(this.tree, args, { env, timeout_ms: this.patience_ms })
   }
 
   /** Trees of landers hold nobody's work: those of former terms go. */
   private async makeTree(commit: string): Promise<void> {
     await this.removeTrees((fence) => fence <= this.fence)
     const forced = ['--force', '--force']
-    await git(this.top, ['worktree', 'add', '--quiet', '--detach', ...forced, this.tree, commit])
+    const args = ['worktree', 'add', '--quiet', '--detach', ...forced, this.tree, commit]
+    await git(this.top, args, { timeout_ms: this.patience_ms })
     this.hasTree = true
   }
 
@@ -140,7 +166,7 @@ export class Term {
       const fence = path.startsWith(`${this.folder}/`) && /\/lander-(\d+)$/.exec(path)?.[1]
       if (!fence || !goes(Number(fence))) continue
       // Not `prune`: that would forget trees of others whose disk is away just now.
-      await tryGit(this.top, ['worktree', 'remove', '--force', '--force', path])
+      await tryGit(this.top, ['worktree', 'remove', '--force', '--force', path], SLOW)
       rmSync(path, { recursive: true, force: true })
     }
   }
@@ -155,14 +181,51 @@ export class Term {
     return (await git(this.top, found)) !== ''
   }
 
-  /** Puts `commit` on top of `base`; by a merge where it has merges of its own. */
+  /**
+   * Puts `commit` on top of `base`; by a merge where it has merges of its own. What git cannot do
+   * with it, while it can do the same with `base`, is `broken`: it says nothing about any other.
+   */
   async stack(base: string, commit: string, method: string, message: string): Promise<Stacked> {
+    try {
+      const hidden = await this.reachesState(base, commit)
+      if (hidden.length > 0) return { broken: 'it changes a state folder of ours', paths: hidden }
+      return await this.put(base, commit, method, message)
+    } catch (error) {
+      const broken = (error as Error).message
+      if (!(error instanceof Refusal) || ENVIRONMENT.test(broken)) throw error
+      await this.at(base)
+      return { broken, paths: [] }
+    }
+  }
+
+  /** Paths with which it would write to a state folder, in whatever checkout it is: see R50. */
+  private async reachesState(base: string, commit: string): Promise<string[]> {
+    const { out } = await tryGit(this.top, ['merge-base', base, commit])
+    const from = out.trim().split('\n')[0] || EMPTY
+    const asked = ['diff-tree', '-r', '-z', '--no-renames', '--name-only', from, commit]
+    return (await gitList(this.top, asked)).filter((path) => this.isState(path))
+  }
+
+  private isState(path: string): boolean {
+    if (path.toLowerCase().split('/').includes(STATE_NAME)) return true
+    return [this.top, dirname(this.common)].some((top) => {
+      const at = resolve(top, path)
+      return isInside(this.state, at) || isInside(at, this.state)
+    })
+  }
+
+  private async put(
+    base: string,
+    commit: string,
+    method: string,
+    message: string,
+  ): Promise<Stacked> {
     const merges = method === 'merge' || (await this.hasMerges(base, commit))
     await this.at(merges ? base : commit)
     const args = merges
-      ? ['merge', '--quiet', '--no-ff', '--message', message, commit]
-      : [...NO_SURPRISE, 'rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
-    const { code, out, err } = await this.inTree(args)
+      ? ['merge', '--quiet', '--no-ff', '--no-autostash', '--message', message, commit]
+      : ['rebase', '--quiet', '--no-autostash', '--no-autosquash', base]
+    const { code, out, err } = await this.inTree([...NO_SURPRISE, ...args])
     if (code === 0) {
       const top = (await this.inTree(['rev-parse', 'HEAD'])).out.trim()
       // A commit that changes no file is nothing to land either.
@@ -177,22 +240,86 @@ export class Term {
 
   /**
    * Moves the target from `old` to `now`, if it is `old` still and this term is the last one that
-   * began; one transaction of git. False when the target has moved; refuses where git will not.
+   * began; one transaction of git. Where somebody has it checked out, their index is locked until
+   * their files have followed, so that no commit of theirs takes back what was landed. Answers what
+   * is in the way there, or that the target has moved; refuses where git will not.
    */
-  async move({ target, old, now, landed, why }: Move & { why: string }): Promise<boolean> {
+  async move(ask: Move & { why: string }): Promise<Moved> {
+    const { target } = ask
+    const all = await OpenCheckout.all({ common: this.common, top: this.top })
+    const place = all.find(({ branch }) => branch === target)
+    const rebased = all.find((each) => each.rebased === target)
+    if (rebased) return { obstacle: `a rebase of ${target} is under way in ${rebased.path}` }
+    // Without locking anything: it may be in the way for hours.
+    const obstacle = (await place?.obstacle(ask.old, ask.now)) ?? null
+    if (obstacle !== null) return { obstacle }
+    const kept = await this.replaced(ask.landed, ask.now)
+    // Somebody may be about to switch to it: git takes no lock for what it switches to.
+    const away = all.filter((each) => each.mayBeBusy && !this.isOurs(each))
+    const locked = place ? [place] : away
+    const { path: cwd, env } = place ?? { path: this.top, env: {} }
+    const locks = locked.map(({ lock }) => lock)
+    const hold = await GitHold.open({ cwd, env, locks, why: `leasehold: ${ask.why}` })
+    if (typeof hold === 'string') return { obstacle: `git is at work: ${hold}` }
+    try {
+      step('lander:locked')
+      return await this.moveUnder(hold, ask, kept, place, locked)
+    } finally {
+      place?.close()
+      await hold.end()
+    }
+  }
+
+  /** Those of runs and landers: on a branch of their own, and left by no person's `switch`. */
+  private isOurs({ path, branch }: OpenCheckout): boolean {
+    return branch?.startsWith('leasehold/') || isInside(this.state, path)
+  }
+
+  private get state(): string {
+    return resolve(this.folder, '../../..')
+  }
+
+  private async moveUnder(
+    hold: GitHold,
+    ask: Move,
+    kept: string[],
+    place: OpenCheckout | undefined,
+    locked: OpenCheckout[],
+  ): Promise<Moved> {
+    const { target, old, now } = ask
+    const obstacle = (await place?.obstacle(old, now, true)) ?? null
+    if (obstacle !== null) return { obstacle }
     const asked = [
       ...(planted('R55') ? [] : [`verify ${this.refOf(target)} ${this.terms.get(target)}`]),
-      ...(await this.replaced(landed, now)),
+      ...kept,
       `update refs/heads/${target} ${now} ${old}`,
     ]
-    const input = `start\n${asked.join('\n')}\nprepare\ncommit\n`
-    const args = ['update-ref', '-m', `leasehold: ${why}`, '--stdin']
-    const said = await tryGit(this.top, args, { input })
-    if (said.code === 0) return true
+    if (!(await hold.prepare(asked))) return this.notMoved(hold, target, old)
+    step('lander:prepared')
+    // From here on nobody switches away from it either: git has locked what is checked out.
+    for (const each of locked) if ((await each.has(target)) !== (each === place)) return 'changed'
+    await place?.follow(old, now)
+    step('lander:filled')
+    if (!(await hold.commit())) throw gitRefused(['update-ref'], failed(hold.err))
+    if (!place) await this.catchUp(locked, ask)
+    return 'moved'
+  }
+
+  /** Who was about to switch to the target has done so by now, to what it was before. */
+  private async catchUp(locked: OpenCheckout[], { target, old, now }: Move): Promise<void> {
+    await after(SWITCH_MS)
+    for (const each of locked) {
+      if (!(await each.has(target))) continue
+      if ((await each.obstacle(old, now, true)) === null) await each.follow(old, now)
+      each.close()
+    }
+  }
+
+  private async notMoved({ err }: GitHold, target: string, old: string): Promise<Moved> {
     const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', this.refOf(target)])
     if (out.trim() !== this.terms.get(target)) throw stale(target)
-    if ((await this.tip(target, null)) === old) throw gitRefused(args, said)
-    return false
+    if ((await this.tip(target, null)) === old) throw gitRefused(['update-ref'], failed(err))
+    return 'changed'
   }
 
   /** Commits of which the target gets others in their place: a ref keeps what was there before. */
@@ -216,58 +343,40 @@ export class Term {
       ...leases.map((lease) => `--force-with-lease=${lease}`),
       ...[remote, `${now}:refs/heads/${target}`, `${told}:${ref}`],
     ]
-    const said = await tryGit(this.top, args)
+    const said = await tryGit(this.top, args, FAR)
     if (said.code === 0) {
       const kept = [`update ${ref} ${told}`, ...(await this.replaced(landed, now))]
       await git(this.top, ['update-ref', '--stdin'], { input: `${kept.join('\n')}\n` })
       this.terms.set(target, told)
       return true
     }
-    const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref])
+    const [line = ''] = await gitList(this.top, ['ls-remote', remote, ref], FAR)
     if (line.split('\t')[0] !== this.terms.get(target)) throw stale(target)
     if ((await this.tip(target, remote)) === old) throw gitRefused(args, said)
     return false
   }
-
-  /**
-   * Why the checkout that has `target` cannot follow it to `now`; null when it can, or none has it.
-   */
-  async obstacle(target: string, old: string, now: string): Promise<string | null> {
-    const place = await this.checkoutOf(target)
-    if (place === undefined) return null
-    await tryGit(place, ['update-index', '-q', '--refresh'])
-    const { code, err } = await tryGit(place, ['read-tree', '-n', '-m', '-u', old, now])
-    if (code === 0) return null
-    const said = err
-      .trim()
-      .split('\n')[0]!
-      .replace(/^(error|fatal): |\.$/g, '')
-    return `${place}, which has ${target} checked out, cannot follow it: ${said}`
-  }
-
-  /** The files of the checkout that has `target` follow it from `old`, if they are still there. */
-  async follow(target: string, old: string): Promise<void> {
-    const place = await this.checkoutOf(target)
-    if (place === undefined) return
-    const isThere = await tryGit(place, ['diff-index', '--cached', '--quiet', old, '--'])
-    if (isThere.code !== 0) return
-    await tryGit(place, ['update-index', '-q', '--refresh'])
-    await git(place, ['read-tree', '-m', '-u', old, `refs/heads/${target}`])
-  }
-
-  private async checkoutOf(target: string): Promise<string | undefined> {
-    const lines = await gitList(this.top, ['worktree', 'list', '--porcelain', '-z'])
-    const at = lines.indexOf(`branch refs/heads/${target}`)
-    const named = lines.slice(0, at).findLast((line) => line.startsWith('worktree '))
-    return at === -1 ? undefined : named?.slice('worktree '.length)
-  }
 }
 
 /** Settings of the repository that would make a rebase do more than it is asked to. */
-const NO_SURPRISE = ['-c', 'rebase.updateRefs=false', '-c', 'rebase.missingCommitsCheck=ignore']
+const NO_SURPRISE = [
+  ...['-c', 'rebase.updateRefs=false', '-c', 'rebase.missingCommitsCheck=ignore'],
+  ...['-c', 'rebase.rebaseMerges=false', '-c', 'rebase.forkPoint=false', '-c', 'merge.log=false'],
+]
+
+/** A remote has its own patience; so has what removes many files. */
+const FAR = { timeout_ms: REMOTE_MS }
+const SLOW = { timeout_ms: FILES_MS }
+/** From git's look at what a switch leads to, to its end: a moment, on a busy machine. */
+const SWITCH_MS = 25
+/** An empty tree has the same name in every repository. */
+const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+/** What git says when the machine, and not what it is asked to do, is the trouble. */
+const ENVIRONMENT = /No space left|Read-only file|Input\/output error|quota|Too many open|allocate/
 
 const nameOf = (target: string, remote: string | null) =>
   remote === null ? `refs/heads/${target}` : `refs/leasehold/target/${remote}/${target}`
+
+const failed = (err: string): GitSaid => ({ code: 128, out: '', err })
 
 /** Thrown when another lander has begun: what this one knows is of another time. */
 const stale = (target: string) =>

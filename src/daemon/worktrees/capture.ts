@@ -29,6 +29,8 @@ export interface Captured {
   apart: string[]
 }
 
+/** Nobody else can begin in this repository meanwhile. */
+const FILTER_MS = 30_000
 /** An empty tree has the same name in every repository. */
 const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
@@ -50,6 +52,7 @@ class Capture {
   private readonly admin: string
   private readonly index: string
   private readonly at: GitOptions
+  private hangs = false
   private readonly left_out: string[] = []
   private readonly apart: string[] = []
 
@@ -174,8 +177,13 @@ class Capture {
   private async add(paths: string[]): Promise<void> {
     if (paths.length === 0) return
     const args = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin']
-    const { code } = await tryGit(this.location, args, { ...this.at, input: z(paths) })
-    if (code === 0) return
+    // A filter that hangs is a filter that fails; it is not waited for again, file by file.
+    const at = { ...this.at, input: z(paths), timeout_ms: FILTER_MS }
+    const said = this.hangs
+      ? undefined
+      : await tryGit(this.location, args, at).catch(() => undefined)
+    this.hangs ||= said === undefined
+    if (said?.code === 0) return
     if (paths.length > 1) {
       const half = Math.ceil(paths.length / 2)
       await this.add(paths.slice(0, half))

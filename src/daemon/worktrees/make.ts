@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, git, type Repository, repositoryAt } from '../../machine/git.ts'
+import { commitOf, FILES_MS, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { host } from '../../machine/process.ts'
 import { step } from '../steps.ts'
 import { type AskTrees, type Entered, inRepository } from './entered.ts'
@@ -113,7 +113,8 @@ async function add(made: Worktree, { top }: Repository): Promise<void> {
   await git(top, ['worktree', 'add', '--quiet', '--no-checkout', ...named])
   step('worktree:added')
   // As a step of its own: what is sparse in the main checkout stays so.
-  await git(made.path, ['reset', '--quiet', '--hard'], gitAt(made, made.path))
+  const at = { ...gitAt(made, made.path), timeout_ms: FILES_MS }
+  await git(made.path, ['reset', '--quiet', '--hard'], at)
   step('worktree:filled')
 }
 
