@@ -12,6 +12,7 @@ import { exerciseLines } from './exercise/lines.ts'
 import { exerciseSweeping } from './exercise/sweeping.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseLanding } from './exercise/landing.ts'
+import { exerciseLandingLine } from './exercise/landing_line.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
 import { exerciseMemorySiblings } from './exercise/memory_siblings.ts'
@@ -81,6 +82,7 @@ export function exerciseStore(name: string, open: Open, clear?: () => Promise<vo
     exerciseQueueExplain(begin)
     exerciseForeseen(begin)
     exerciseLanding(begin)
+    exerciseLandingLine(begin)
     exerciseQueueResources(begin)
     exerciseReservations(begin)
     exerciseStats(begin)
