@@ -37,7 +37,8 @@ export const STRANGER = 'another agent'
 
 export function sameProcess(a: ProcessRef | null, b: ProcessRef | null): boolean {
   if (a === null || b === null) return false
-  return a.host === b.host && a.seat === b.seat && a.pid === b.pid && a.start === b.start
+  // A host may change its name; the seat is of one boot.
+  return a.seat === b.seat && a.pid === b.pid && a.start === b.start
 }
 
 /** The lease that a surrounding `leasehold run` or runner holds for this program. */

@@ -1,7 +1,7 @@
 import { isRefusal, Refusal } from '../core/refusal.ts'
 import { sha256 } from '../machine/digest.ts'
 import { folderOf, type Place } from '../stores/open.ts'
-import { host, isStopped } from '../machine/process.ts'
+import { isStopped } from '../machine/process.ts'
 import { readServer } from '../reach/server_file.ts'
 import type { Store } from '../stores/writer/store.ts'
 import { Role } from './role.ts'
@@ -12,7 +12,7 @@ import { Role } from './role.ts'
  */
 export async function takeDaemonRole(store: Store, place: Place): Promise<Role> {
   const folder = folderOf(place)
-  const here = place.kind === 'postgres' ? `:${host}:${sha256(folder).slice(0, 8)}` : ''
+  const here = place.kind === 'postgres' ? `:${store.host()}:${sha256(folder).slice(0, 8)}` : ''
   const role = new Role(store, `leasehold:daemon${here}`, 'daemon')
   try {
     await role.take()

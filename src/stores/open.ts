@@ -4,6 +4,7 @@ import { Refusal } from '../core/refusal.ts'
 import { type Retention, retentionOf } from '../core/retention.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { FileBackend } from './file/backend.ts'
+import { hostIn } from '../machine/host.ts'
 import { type Machine, machine } from '../machine/machine.ts'
 import { refuseUnsafeFolder } from '../machine/place.ts'
 import { makeFolders, makePrivateFolder, refuseLaxStore } from '../machine/privacy.ts'
@@ -30,6 +31,7 @@ export function retentionIn(place: Place): Retention {
 export function openStore(place: Place, on: Machine = machine): Store {
   const store = new Store(backendOf(place), on)
   store.retention = retentionIn(place)
+  store.host = () => hostIn(folderOf(place))
   store.output = (...asked) => readOutput(folderOf(place), ...asked)
   return store
 }

@@ -165,7 +165,7 @@ describe('a lander', () => {
     scene.branch('one', { 'one.txt': '1' })
     const lander = await scene.lander()
     const asked = await scene.ask({ id: 'one' })
-    const trees = join(scene.top, '.leasehold', 'worktrees', 'landers')
+    const trees = join(scene.top, '.leasehold', 'landers')
     const pidFile = await until('it checks', () => {
       const [hash] = readdirSync(trees)
       const [tree] = readdirSync(join(trees, hash!))

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { host, ownProcess } from '../../src/machine/process.ts'
+import { ownProcess } from '../../src/machine/process.ts'
 import { call } from '../../src/operations/call.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { callerOf } from '../support/helpers.ts'
@@ -73,7 +73,7 @@ class Lying extends LandingScene {
       run_id: run.id,
       fence: run.fence,
       project: 'web',
-      host,
+      host: this.store.host(),
     }
     const repository = join(this.top, '.git')
     await this.store.write((view) => {

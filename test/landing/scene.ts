@@ -43,7 +43,7 @@ export class LandingScene {
     onTestFinished(() => this.store.close())
   }
 
-  async begin(said: Said = {}): Promise<this> {
+  async begin(said: { onto?: string | null | undefined; auto?: boolean } = {}): Promise<this> {
     const { onto = 'main', auto = true } = said
     await this.store.write((view) => {
       const key = (field: string) => settingKey('projects', 'web', 'land', field)

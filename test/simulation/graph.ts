@@ -66,6 +66,6 @@ function isAhead(a: Ticket, b: Ticket): boolean {
   return a.rank < b.rank || (a.rank === b.rank && a.id < b.id)
 }
 
-function nodeOf({ host, seat, pid, start }: ProcessRef): string {
-  return `process:${host}/${seat}/${pid}/${start}`
+function nodeOf({ seat, pid, start }: ProcessRef): string {
+  return `process:${seat}/${pid}/${start}`
 }

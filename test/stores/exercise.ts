@@ -12,6 +12,7 @@ import { exerciseLines } from './exercise/lines.ts'
 import { exerciseSweeping } from './exercise/sweeping.ts'
 import { exerciseLocks } from './exercise/locks.ts'
 import { exerciseLanding } from './exercise/landing.ts'
+import { exerciseLandingLine } from './exercise/landing_line.ts'
 import { exerciseMemory } from './exercise/memory.ts'
 import { exerciseMemoryConflicts } from './exercise/memory_conflicts.ts'
 import { exerciseMemorySiblings } from './exercise/memory_siblings.ts'
@@ -58,6 +59,7 @@ export const EXERCISES = {
   queue_explain: exerciseQueueExplain,
   foreseen: exerciseForeseen,
   landing: exerciseLanding,
+  landing_line: exerciseLandingLine,
   queue_resources: exerciseQueueResources,
   reservations: exerciseReservations,
   stats: exerciseStats,

@@ -7,7 +7,7 @@ import { keepRepository } from '../../src/daemon/worktrees/keep.ts'
 import type { WorktreeRules } from '../../src/daemon/worktrees/tree.ts'
 import { MARK, newMark, takeMark } from '../../src/machine/group.ts'
 import { machine } from '../../src/machine/machine.ts'
-import { ownProcess } from '../../src/machine/process.ts'
+import { host, ownProcess } from '../../src/machine/process.ts'
 import { call } from '../../src/operations/call.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import * as worktrees from '../../src/operations/worktrees.ts'
@@ -51,13 +51,13 @@ async function made(folder: string, more: Partial<WorktreeRules> = {}) {
   const { run } = await verbs.claim(task.id, caller)
   const { id: run_id, fence } = run
   const rules = { ...RULES, folder: join(dirname(folder), `trees ü ${run_id}`), ...more }
-  const making = { run_id, task_id: task.id, fence, project: 'web', folder, rules }
+  const making = { run_id, task_id: task.id, fence, project: 'web', host, folder, rules }
   const { worktree, cwd } = await makeWorktree(ask, making)
   const tree = new GitRepo(worktree.path)
   const { repository, id } = worktree
   const keep = (want: 'settle' | 'salvage' | 'remove') => {
     const { keep: kept, salvage } = rules
-    const spec = { place: {}, repository, rules: { web: { keep: kept, salvage } }, want }
+    const spec = { place: {}, host, repository, rules: { web: { keep: kept, salvage } }, want }
     return keepRepository(ask, { ...spec, id: want === 'settle' ? null : id })
   }
   const end = async () => {

@@ -22,6 +22,24 @@ export function openLandingOf(view: View, task_id: string): Landing | undefined 
   return newest?.ended_at === null ? newest : undefined
 }
 
+/**
+ * Refuses with `illegal_move` what would take a task out of review while its target is being moved:
+ * it may be landed already, and only git can tell.
+ */
+export function refuseLastStep(view: View, task: Task): void {
+  const landing = openLandingOf(view, task.id)
+  if (!landing?.candidate || !ruleFor(view, task.project)) return
+  const { id, target } = landing
+  throw new Refusal(
+    'illegal_move',
+    `Task ${task.id} is at the last step of landing onto ${target}`,
+    {
+      next: `It is done in a moment, or waits again: leasehold land show ${id}`,
+      details: { task_id: task.id, landing: id, target },
+    },
+  )
+}
+
 /** Why a task that failed came back from landing, unless a later run of it ended otherwise. */
 export function returnedLast(view: View, task: Task): Landing | undefined {
   const [newest] = view.scan('landings_of', task.id)
@@ -46,7 +64,7 @@ export function addLanding(view: View, ask: AskToLand, caller: Caller): Landing 
     commit: ask.commit ?? null,
     task_id: task?.id ?? null,
     priority,
-    rank: rankOfLanding(priority, seq),
+    rank: rankOfLanding(view.now, priority, seq),
     status: 'waiting',
     fence: null,
     base: null,

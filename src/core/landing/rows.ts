@@ -1,3 +1,5 @@
+import { TASK_AGING_MS } from '../bounds.ts'
+
 export const LANDING_STATUSES = ['waiting', 'landing', 'landed', 'returned', 'cancelled'] as const
 export type LandingStatus = (typeof LANDING_STATUSES)[number]
 
@@ -14,7 +16,7 @@ export interface Landing {
   commit: string | null
   task_id: string | null
   priority: number
-  /** Its place among those that wait: by priority, then first come, first served. */
+  /** Its place among those that wait: when it was asked for, later by its want of priority. */
   rank: string
   status: LandingStatus
   /** Of the lander that has taken it. */
@@ -42,8 +44,11 @@ export interface LandingRule {
   checks: boolean
 }
 
-export const rankOfLanding = (priority: number, seq: number) =>
-  `${9 - priority}.${String(seq).padStart(16, '0')}`
+/** Waiting counts as it does among tasks. Those of one instant are told apart by their number. */
+export function rankOfLanding(asked_ms: number, priority: number, seq: number): string {
+  const due_ms = Math.trunc(asked_ms) + (9 - priority) * TASK_AGING_MS
+  return [due_ms, seq].map((each) => String(each).padStart(16, '0')).join('.')
+}
 
 const isOpen = ({ status }: Landing) => status === 'waiting' || status === 'landing'
 

@@ -3,6 +3,7 @@ import { lockOf } from '../locks/lease.ts'
 import { isFree, liveLease } from '../locks/standing.ts'
 import { shortLine } from '../one_line.ts'
 import { failOnce, statusAfter } from '../queue/dispatch.ts'
+import { nameOfHost } from '../queue/rows.ts'
 import type { Task, Worktree } from '../rows.ts'
 import { setStatus } from '../tasks/move.ts'
 import { putTask } from '../tasks/ready.ts'
@@ -62,6 +63,12 @@ function isInHand(view: View, { fence }: Landing): boolean {
 /** The last worktree of a landing's task: what is landed, unless a branch was named. */
 export const worktreeOf = (view: View, { task_id }: Landing): Worktree | undefined =>
   task_id === null ? undefined : [...view.scan('worktrees_of', task_id)].at(-1)
+
+/** Whether the last run of a landing's task was a dispatcher's, and not an agent's own. */
+export function wasDispatched(view: View, { task_id }: Landing): boolean {
+  const task = task_id === null ? undefined : view.get('task', task_id)
+  return Boolean(task && view.get('run', `${task.id}.${task.attempts}`)?.dispatcher)
+}
 
 /** The host that has the worktree of a landing, where that is another one. */
 function elsewhere(view: View, landing: Landing, host: string): string | undefined {
@@ -125,7 +132,11 @@ export function takeLandings(view: View, turn: Turn, caller: Caller): Landing[] 
     if (landing.task_id !== null && !isFree(view, lockOf(landing.task_id))) continue
     const other = elsewhere(view, landing, turn.host)
     if (other !== undefined) {
-      tell(view, landing, `waits for the lander of host ${other}, which has its worktree`)
+      tell(
+        view,
+        landing,
+        `waits for the lander of host ${nameOfHost(other)}, which has its worktree`,
+      )
       continue
     }
     const now = { ...landing, status: 'landing' as const, fence: turn.fence, reason: null }

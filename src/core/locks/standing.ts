@@ -73,7 +73,7 @@ export function isOrphaned(view: View, name: string): boolean {
  * A defaulted id stands for many terminals, so it makes no node.
  */
 export function nodeOf(process: ProcessRef | null, agent: string, given: boolean): string | null {
-  if (process) return `process:${process.host}/${process.seat}/${process.pid}/${process.start}`
+  if (process) return `process:${process.seat}/${process.pid}/${process.start}`
   return given ? `agent:${agent}` : null
 }
 
@@ -81,9 +81,9 @@ export function nodeOf(process: ProcessRef | null, agent: string, given: boolean
 export function processOfNode(node: string): Omit<ProcessRef, 'host'> | undefined {
   if (!node.startsWith('process:')) return undefined
   // A seat has slashes of its own.
-  const parts = node.split('/')
+  const parts = node.slice('process:'.length).split('/')
   const [pid, start] = parts.slice(-2).map(Number)
-  return { seat: parts.slice(1, -2).join('/'), pid: pid!, start: start! }
+  return { seat: parts.slice(0, -2).join('/'), pid: pid!, start: start! }
 }
 
 export const nodeOfLease = ({ process, holder, holder_given }: Lease) =>

@@ -17,7 +17,7 @@ import { claimQueued } from './queue.ts'
 import { putTask } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
 import type { GroupRef, Lease, ProcessRef, Run, RunStatus, Status, Task } from '../rows.ts'
-import type { DispatcherRow } from './rows.ts'
+import { type DispatcherRow, nameOfHost } from './rows.ts'
 import { expiryOf } from '../locks/standing.ts'
 import { getTask } from '../tasks/task.ts'
 import { bindToken } from '../token.ts'
@@ -30,7 +30,8 @@ export function registerDispatcher(view: View, dispatcher: DispatcherRow): void 
     const limit = view.get('limit', unserved(project))
     if (limit?.paused) putLimit(view, { ...limit, paused: false })
   }
-  const { slots_max, projects, host } = dispatcher
+  const { slots_max, projects } = dispatcher
+  const host = nameOfHost(dispatcher.host)
   const data = { dispatcher: dispatcher.id, host, slots_max, projects }
   const type = 'dispatcher.registered'
   view.record({ type, agent: dispatcher.id, lock: dispatcher.id, task: null, data })

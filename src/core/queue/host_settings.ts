@@ -1,5 +1,5 @@
 import { planted } from '../planted.ts'
-import type { HostSettings, Settings, SettingValue } from './rows.ts'
+import { type HostSettings, nameOfHost, type Settings, type SettingValue } from './rows.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 
@@ -96,9 +96,9 @@ export function settingsInForce(
       setting: path.join('.'),
       value,
       /** None: a person set it since, by `queue limit`. */
-      set_by: agree.map(({ source }) => source),
+      set_by: agree.map(({ source }) => nameOfHost(source)),
       overruled: differ.map(({ source, settings }) => ({
-        source,
+        source: nameOfHost(source),
         value: settings[key] as SettingValue,
       })),
     }

@@ -111,6 +111,9 @@ export interface DispatcherRow {
   started_at: string
 }
 
+/** As people know a host: without what tells it from another of that name (src/machine/host.ts). */
+export const nameOfHost = (host: string) => host.replace(/~[0-9a-f]{8}$/, '')
+
 /** Of a resource, and of the limit that counts how much of it is lent. */
 export const resourceKey = (host: string, name: string) => `${RESOURCE}${host}:${name}`
 export const isResource = (key: string) => key.startsWith(RESOURCE)

@@ -1,7 +1,7 @@
 import { taskOf, timesOf } from '../locks/lease.ts'
 import { limitOf, POOL } from './limit.ts'
 import { SLOTS_DEFAULT } from '../bounds.ts'
-import type { DispatcherRow } from './rows.ts'
+import { type DispatcherRow, nameOfHost } from './rows.ts'
 import { busyUsers, maxOf, queueOf, shareOf, userOf } from './share.ts'
 import { slotsUsed } from './dispatch.ts'
 import { liveLease } from '../locks/standing.ts'
@@ -15,7 +15,8 @@ export function liveDispatchers(view: View): DispatcherRow[] {
 /** The places for runs, by dispatcher and in all. */
 export function slotsOf(view: View) {
   const dispatchers = liveDispatchers(view).map((each) => {
-    const { id, host, pid, slots_max, projects } = each
+    const { id, pid, slots_max, projects } = each
+    const host = nameOfHost(each.host)
     return { id, host, pid, slots_max, slots_used: slotsUsed(view, id), projects }
   })
   const sum = (pick: (each: (typeof dispatchers)[number]) => number) =>

@@ -1,4 +1,5 @@
 import { isLaneScope, joinLane, laneScope, leaveLane } from '../queue/lane.ts'
+import { refuseLastStep } from '../landing/ask.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from '../bounds.ts'
 import { keyOf, type Ready, readyKey, type Task } from '../rows.ts'
 import { putShare, shareOf } from '../queue/share.ts'
@@ -58,6 +59,7 @@ function readyRow(scope: string, task: Task): Ready {
  * looks at tasks that cannot be claimed.
  */
 export function putTask(view: View, before: Task | undefined, after: Task): Task {
+  if (before?.status === 'review' && after.status !== 'review') refuseLastStep(view, before)
   view.put('task', after)
   countPending(view, before, after)
   const old = before ? scopesOf(before) : []

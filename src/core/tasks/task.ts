@@ -1,5 +1,6 @@
 import { admits, type Caller } from '../caller.ts'
 import { keepProof } from '../landing/proof.ts'
+import { mustProve } from '../landing/rule.ts'
 import { checkFence, lockOf, timesOf } from '../locks/lease.ts'
 import { planted } from '../planted.ts'
 import { quoted } from '../quote.ts'
@@ -107,6 +108,7 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   if (task.queue && !held) refuseOthers(task, caller)
   if (task.version !== ask.version && !planted('S9')) throw versionConflict(view, task, ask.version)
   if (task.status === 'done' && !caller.admin) throw readOnly(task)
+  if (!caller.admin) refuseEscape(view, task, ask.fields)
   const edited: Task = {
     ...task,
     ...ask.fields,
@@ -124,6 +126,16 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   const data = { fields: Object.keys(ask.fields), version: edited.version }
   view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
   return edited
+}
+
+/** What has to be proved in one project would be done by a word in another: `forbidden`. */
+function refuseEscape(view: View, task: Task, { project }: Partial<TaskFields>): void {
+  if (project === undefined || project === task.project || !mustProve(view, task)) return
+  const what = `Task ${task.id} has to be proved as project ${task.project} says`
+  throw new Refusal('forbidden', `${what}: an admin may move it to another`, {
+    next: 'Leave its project as it is, or ask an admin (--force).',
+    details: { task_id: task.id, project: task.project },
+  })
 }
 
 /** What is enqueued runs as its user: only that user, its creator or an admin says what it does. */

@@ -1,14 +1,15 @@
 import { settingKey } from '../../core/queue/host_settings.ts'
 import type { Offer } from '../../core/queue/resource.ts'
 import type { Settings, SettingValue } from '../../core/queue/rows.ts'
-import { host } from '../../machine/process.ts'
+import type { Store } from '../../stores/writer/store.ts'
 import type { Config } from './config.ts'
 
 /**
  * Whose word a setting is that counts for all who use a store: where other hosts may use it too,
  * that of the host; else there is one config.json, whatever the host is called today.
  */
-export const sourceOn = (store: { isShared: boolean }) => (store.isShared ? host : 'config.json')
+export const sourceOn = (store: Pick<Store, 'isShared' | 'host'>) =>
+  store.isShared ? store.host() : 'config.json'
 
 /** Limits and weights that a config.json names. What it does not name is left to others. */
 export function queueSettingsOf(config: Config): Settings {

@@ -19,12 +19,12 @@ import { persist } from '../../reach/patience.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
-import { host, ownProcess } from '../../machine/process.ts'
+import { ownProcess } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { waitingText } from '../config/approval.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { watchConfig } from '../config/watch.ts'
-import { agentNameFor, dispatcherId, planOf } from './launch.ts'
+import { agentNameFor, dispatcherOn, planOf } from './launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { RUNNER_MS, settleFolders, settleRun } from './run_care.ts'
@@ -59,6 +59,8 @@ const FILL_AGAIN_MS_MAX = 2_000
  */
 export class Dispatcher {
   private readonly elected: Elected
+  private readonly host: string
+  private readonly id: string
   private readonly folder: string
   private readonly trust: TrustWatch
   private readonly trees: TreeCare
@@ -76,7 +78,9 @@ export class Dispatcher {
     private readonly store: Store,
     private readonly options: DispatcherOptions,
   ) {
-    const role = new Role(store, dispatcherId, 'dispatcher')
+    this.host = store.host()
+    this.id = dispatcherOn(this.host)
+    const role = new Role(store, this.id, 'dispatcher')
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, role, duty, options.say)
     this.folder = folderOf(options.place)
@@ -142,8 +146,8 @@ export class Dispatcher {
     this.config = config
     if (config.waiting.length > 0) this.options.say(waitingText(config.waiting))
     const dispatcher = {
-      id: dispatcherId,
-      host,
+      id: this.id,
+      host: this.host,
       pid: process.pid,
       slots_max: config.slots.max,
       projects: Object.keys(config.projects),
@@ -153,7 +157,7 @@ export class Dispatcher {
     await this.store.write((view) => {
       applySettings(view, source, queueSettingsOf(config))
       applyMemorySettings(view, source, memorySettingsOf(config))
-      offerResources(view, host, offersIn(config))
+      offerResources(view, this.host, offersIn(config))
       registerDispatcher(view, dispatcher)
     })
     this.fill()
@@ -222,7 +226,7 @@ export class Dispatcher {
     step('dispatcher:idle')
     const found = await this.store.write((view) => {
       const claims = dispatchAll(view, {
-        dispatcher: dispatcherId,
+        dispatcher: this.id,
         ttl_ms: this.config.runs.ttl_seconds * 1000,
         process: ownProcess(),
         agentFor: (task: Task) => agentNameFor(this.config, task),

@@ -3,7 +3,6 @@ import { Refusal } from '../../core/refusal.ts'
 import type { AgentConfig, Config } from '../config/config.ts'
 import { PROMPT_FILE } from '../config/presets.ts'
 import type { Task } from '../../core/rows.ts'
-import { host } from '../../machine/process.ts'
 
 /** How the command of a run is started. */
 export interface Launch {
@@ -125,7 +124,7 @@ export function withoutStore(
 const decoded = (text: string) => attempt(() => decodeURIComponent(text), text)
 
 /** There is one dispatcher per host: the lock that makes it the only one is also its name. */
-export const dispatcherId = `leasehold:dispatcher:${host}`
+export const dispatcherOn = (host: string) => `leasehold:dispatcher:${host}`
 
 /** The agent that a task asks for, or that of its project. */
 export function agentNameFor(config: Config, task: Task): string {

@@ -41,7 +41,6 @@ function settle(folder: string, run: Run): void {
   const meta = readMeta(path)
   if (!meta || run.ended_at === null || !run.dispatcher) return
   if (meta.status !== run.status || !meta.ended_at) correct(path, meta, run)
-  if (meta.host !== host) return
   endLater({ host, seat, pid: meta.runner_pid, start: meta.runner_start }, path)
 }
 
@@ -72,7 +71,7 @@ export async function settleFolders(store: Store, folder: string): Promise<void>
 function isUnsettled(meta: RunMeta | undefined): boolean {
   if (!meta) return false
   const runner = { host, seat, pid: meta.runner_pid, start: meta.runner_start }
-  return meta.ended_at === null || (meta.host === host && processFact(runner) === 'alive')
+  return meta.ended_at === null || processFact(runner) === 'alive'
 }
 
 const runIds = (folder: string) => attempt(() => readdirSync(join(folder, 'runs')), [])

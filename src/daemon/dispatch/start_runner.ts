@@ -5,6 +5,7 @@ import type { Claim } from '../../core/tasks/claim.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import { MARK, newMark } from '../../machine/group.ts'
+import { hostIn } from '../../machine/host.ts'
 import { RUNNER } from '../../machine/process.ts'
 import type { Config } from '../config/config.ts'
 import { planLaunch, planOf, withoutStore } from './launch.ts'
@@ -91,16 +92,20 @@ function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): 
     silence_ms: agent.silence_seconds === null ? null : agent.silence_seconds * 1000,
     log_bytes_max,
     place: placeIn(place),
-    worktree: treeOf(claim, config),
+    worktree: treeOf(claim, config, hostIn(folderOf(place))),
   }
 }
 
 /** The worktree that a run of this project gets. */
-function treeOf({ task, lease, run }: Claim, { projects }: Config): RunSpec['worktree'] {
+function treeOf(
+  { task, lease, run }: Claim,
+  { projects }: Config,
+  host: string,
+): RunSpec['worktree'] {
   const project = task.project ?? ''
   const { worktrees: rules = null, path: folder = '' } = projects[project] ?? {}
   const { fence } = lease
-  return rules && { run_id: run.id, task_id: task.id, fence, project, folder, rules }
+  return rules && { run_id: run.id, task_id: task.id, fence, project, host, folder, rules }
 }
 
 /** `LEASEHOLD_RESOURCE_PORTS=5100` */

@@ -1,6 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { seen } from '../../core/queue/worktree.ts'
-import { host } from '../../machine/process.ts'
 import type { Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import type { Config } from '../config/config.ts'
@@ -81,6 +80,7 @@ export class TreeCare {
     const trees = await this.store.read((view) =>
       [...view.scan('worktrees', '')].map((each) => seen(view, each)),
     )
+    const host = this.store.host()
     const here = trees.filter((each) => each.host === host && each.is_over)
     const due = all ? here : here.filter(({ state }) => state !== 'left')
     return new Set(due.map(({ repository }) => repository))
@@ -88,7 +88,8 @@ export class TreeCare {
 
   private specOf(repository: string): KeeperSpec {
     const { place, config } = this.options
-    return { place: placeIn(place), repository, rules: rulesIn(config()), want: 'settle', id: null }
+    const where = { place: placeIn(place), host: this.store.host(), repository }
+    return { ...where, rules: rulesIn(config()), want: 'settle', id: null }
   }
 }
 

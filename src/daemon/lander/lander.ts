@@ -15,12 +15,12 @@ import {
   takenBefore,
   targetsOf,
   tellLine,
+  wasDispatched,
   worktreeOf,
 } from '../../core/landing/turn.ts'
 import type { View } from '../../core/view.ts'
 import { FILES_MS, type Repository, whileWanted } from '../../machine/git.ts'
 import { sha256 } from '../../machine/digest.ts'
-import { host } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import type { LandConfig } from '../config/schema.ts'
 import { allowedOf } from '../dispatch/launch.ts'
@@ -37,6 +37,8 @@ export interface LandedProject {
   /** Its own folder. */
   path: string
   land: LandConfig
+  /** Whether each of its runs has a worktree of its own. */
+  hasWorktrees: boolean
 }
 
 export interface LanderOptions {
@@ -68,6 +70,7 @@ const GRACE_MS = 2_000
  */
 export class Lander {
   private readonly role: Role
+  private readonly host: string
   private readonly elected: Elected
   private term: Term | undefined
   private ending = new AbortController()
@@ -80,7 +83,10 @@ export class Lander {
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
-  /** What commits on top of others became, and what checks said of them: nothing is done twice. */
+  /**
+   * What commits on top of others became, and what checks said of them: nothing is done twice. One
+   * that failed may pass another time, so that is known for one turn only.
+   */
   private readonly tops = new Map<string, string>()
   private readonly checked = new Map<string, Checked>()
 
@@ -89,7 +95,9 @@ export class Lander {
     private readonly options: LanderOptions,
   ) {
     const { common } = options.repository
-    this.role = new Role(store, `${LANDER_LOCK}${host}:${sha256(common).slice(0, 16)}`, 'lander')
+    this.host = store.host()
+    const name = `${LANDER_LOCK}${this.host}:${sha256(common).slice(0, 16)}`
+    this.role = new Role(store, name, 'lander')
     const duty = { begin: () => this.begin(), end: () => this.end() }
     this.elected = new Elected(store, this.role, duty, options.say)
   }
@@ -150,7 +158,7 @@ export class Lander {
 
   /** One that waits for a remote holds up no other; those of one target would outrun each other. */
   private serveSoon(project: LandedProject, target: string | null): void {
-    const line = { project: project.name, target, host, fence: this.role.fence }
+    const line = { project: project.name, target, host: this.host, fence: this.role.fence }
     const told = (what: string) => this.write((view) => tellLine(view, line, what))
     const slow = (what: string) => void told(what).catch(() => undefined)
     const { signal } = this.unwanted
@@ -172,7 +180,7 @@ export class Lander {
   }
 
   private async hold({ name }: LandedProject, target: string | null, error: Error): Promise<void> {
-    const line = { project: name, target, host, fence: this.role.fence }
+    const line = { project: name, target, host: this.host, fence: this.role.fence }
     await this.write((view) => holdUp(view, line, error.message))
     if (error.message !== this.told) this.options.say(`lander: ${error.message}`)
     this.told = error.message
@@ -193,10 +201,11 @@ export class Lander {
     await this.write(() => undefined)
     const term = await this.tree.take(() => this.termNow())
     if (target !== null) await term.begin(target, land.remote)
-    const line = { project: name, target, host, fence: term.fence }
+    const line = { project: name, target, host: this.host, fence: term.fence }
     await this.settleFormer(land, term, line)
     const ask = { ...line, max: land.together }
     const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
+    for (const [key, { failed }] of this.checked) if (failed !== null) this.checked.delete(key)
     step('lander:taken')
     const blocked = await this.settle(project, term, await this.ready(project, taken))
     if (blocked) this.wakeLater()
@@ -217,7 +226,9 @@ export class Lander {
     const former = await this.store.read((view) => takenBefore(view, line))
     const { target } = line
     for (const each of former) {
-      const { candidate } = each
+      const { candidate, fence } = each
+      const isPushed = target !== null && land.remote !== null && candidate !== null
+      if (isPushed && fence !== term.fence) await term.endOthers(target, land.remote!)
       const isLanded =
         target !== null && candidate && (await term.contains(target, land.remote, candidate))
       await this.write((view) => {
@@ -228,11 +239,15 @@ export class Lander {
   }
 
   /** Those that have something to land; the others come back. */
-  private async ready({ path, land }: LandedProject, taken: Landing[]): Promise<Ready[]> {
+  private async ready(project: LandedProject, taken: Landing[]): Promise<Ready[]> {
+    const { path: folder, land, hasWorktrees } = project
     const ready: Ready[] = []
     for (const landing of taken) {
-      const worktree = await this.store.read((view) => worktreeOf(view, landing))
-      const ask = { landing, worktree, folder: path, remote: land.remote }
+      const [worktree, wasRun] = await this.store.read((view) => {
+        return [worktreeOf(view, landing), wasDispatched(view, landing)] as const
+      })
+      const isGone = hasWorktrees && wasRun && !worktree
+      const ask = { landing, worktree, isGone, folder, remote: land.remote }
       const source = await findSource(ask).catch((error: Error): Source => {
         // What git cannot say of one says nothing of the others.
         if (!this.isActive || !(error instanceof Refusal)) throw error
@@ -288,7 +303,14 @@ export class Lander {
     const { failed, output } = await this.check(project, term, commit)
     if (!this.isActive) await this.putBack([one])
     else if (failed !== null) await this.giveBack(landing, { reason: failed, output })
-    else await this.write((view) => markLanded(view, landing, commit, this.role.caller))
+    else {
+      const { id, fence } = landing
+      const proposed: Proposed = { id, fence, commit, base: null, candidate: commit }
+      await this.write((view) => {
+        const gone = proposeLandings(view, [proposed], this.role.caller)
+        if (gone.length === 0) markLanded(view, landing, commit, this.role.caller)
+      })
+    }
     return false
   }
 

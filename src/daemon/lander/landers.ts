@@ -88,13 +88,13 @@ export class Landers {
     const { env, say } = this.options
     const by = new Map<string, LanderOptions>()
     const unfit = new Map<string, string>()
-    for (const [name, { path, land }] of Object.entries(projects)) {
+    for (const [name, { path, land, worktrees }] of Object.entries(projects)) {
       if (!land) continue
       try {
         const repository = await repositoryAt(path)
         const { common } = repository
         const all: LandedProject[] = by.get(common)?.projects ?? []
-        all.push({ name, path, land })
+        all.push({ name, path, land, hasWorktrees: worktrees !== null })
         const folder = by.get(common)?.folder ?? this.treesOf(common)
         by.set(common, { repository, projects: all, folder, env, say })
       } catch (error) {
@@ -107,9 +107,9 @@ export class Landers {
     return [...by.values()]
   }
 
-  /** Where the trees of a repository's lander are, beside the worktrees of runs. */
+  /** Where the trees of a repository's lander are: not among worktrees, which agents work in. */
   private treesOf(common: string): string {
-    const folder = join(this.folder, 'worktrees', 'landers', sha256(common).slice(0, 12))
+    const folder = join(this.folder, 'landers', sha256(common).slice(0, 12))
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     return realpathSync(folder)
   }

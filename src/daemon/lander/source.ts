@@ -1,7 +1,8 @@
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
-import { commitOf, git, gitList, type GitOptions, gitSays, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, type GitOptions, gitSays } from '../../machine/git.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
+import { fetchBranch, flat } from './term.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
@@ -10,6 +11,8 @@ interface SourceAsk {
   landing: Landing
   /** The last one of its task. */
   worktree: Worktree | undefined
+  /** The task was worked on in a worktree, of which nothing is left. */
+  isGone: boolean
   /** The project's own folder. */
   folder: string
   remote: string | null
@@ -22,26 +25,44 @@ const PATHS_MAX = 20
  * uncommitted, committed nothing, or worked on another branch. Then there is nothing to land.
  */
 export async function findSource(ask: SourceAsk): Promise<Source> {
-  const { landing, worktree, folder } = ask
+  const { landing, worktree, isGone, folder } = ask
   if (landing.branch !== null) return ofBranch(ask, landing.branch)
   if (worktree) return ofWorktree(ask, worktree)
-  if (landing.target === null) return ofFolder(folder)
-  return {
-    reason: `it has no branch of its own: leasehold land ${landing.task_id} --branch BRANCH`,
-  }
+  if (landing.target === null && !isGone) return ofFolder(folder)
+  const what = isGone ? 'its worktree is gone' : 'it has no branch of its own'
+  return { reason: `${what}: leasehold land ${landing.task_id} --branch BRANCH` }
 }
 
 async function ofBranch({ landing, folder, remote }: SourceAsk, branch: string): Promise<Source> {
-  const at = `refs/heads/${branch}`
-  if (remote !== null && !(await commitOf(folder, at))) {
-    await tryGit(folder, ['fetch', '--quiet', remote, `${at}:${at}`])
+  const here = await commitOf(folder, `refs/heads/${branch}`)
+  const there = remote === null ? undefined : await fetched(folder, remote, branch)
+  const commit = await newest(folder, here ?? there, there ?? here)
+  if (!commit) {
+    if (here && there) return { reason: `branch ${branch} is another one here than at ${remote}` }
+    return { reason: `there is no branch ${branch}` }
   }
-  const commit = await commitOf(folder, at)
-  if (!commit) return { reason: `there is no branch ${branch}` }
   if (landing.commit !== null && landing.commit !== commit) {
     return { reason: `branch ${branch} has moved since to ${commit.slice(0, 12)}` }
   }
   return { commit }
+}
+
+/** What a branch of a remote is now; undefined where it has none, and has said so. */
+async function fetched(folder: string, remote: string, branch: string) {
+  const known = await gitList(folder, ['ls-remote', remote, `refs/heads/${branch}`], FAR)
+  if (known.length === 0) return undefined
+  const to = `refs/leasehold/branch/${flat(remote)}/${flat(branch)}`
+  await fetchBranch(folder, remote, branch, to)
+  return commitOf(folder, to)
+}
+
+/** Of two states of a branch the one that has the other in it. */
+async function newest(folder: string, a?: string, b?: string): Promise<string | undefined> {
+  if (a === b || a === undefined || b === undefined) return a
+  const isIn = (old: string, now: string) =>
+    gitSays(folder, ['merge-base', '--is-ancestor', old, now])
+  if (await isIn(a, b)) return b
+  return (await isIn(b, a)) ? a : undefined
 }
 
 async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
@@ -51,7 +72,8 @@ async function ofWorktree(ask: SourceAsk, worktree: Worktree): Promise<Source> {
   const unfinished = location === undefined ? undefined : await left(location, at)
   if (unfinished) return unfinished
   const now = location === undefined ? branch : await branchAt(location, at)
-  const source = await ofBranch(ask, branch)
+  // It is where its branch is worked on: what a remote has of it is no newer.
+  const source = await ofBranch({ ...ask, remote: null }, branch)
   if ('commit' in source && source.commit === base) {
     return { reason: `nothing was committed on ${branch}${elsewhere(now, branch)}` }
   }

@@ -13,6 +13,7 @@ import {
   gitList,
   gitRefused,
   gitSays,
+  type GitOptions,
   type GitSaid,
   landedRef,
   REMOTE_MS,
@@ -73,7 +74,7 @@ export class Term {
   }
 
   private refOf(target: string): string {
-    return `refs/leasehold/lander/${sha256(this.role).slice(0, 12)}/${target}`
+    return `${LANDERS}/${sha256(this.role).slice(0, 12)}/${flat(target)}`
   }
 
   /**
@@ -113,20 +114,36 @@ export class Term {
     await git(this.top, ['push', '--quiet', lease, remote, named], FAR)
   }
 
+  /**
+   * Nobody who began before this can move `target` at its remote any more, on other hosts either: a
+   * push whose lander is dead may be under way still. Who lives begins again.
+   */
+  async endOthers(target: string, remote: string): Promise<void> {
+    const own = this.refOf(target)
+    const args = ['ls-remote', remote, `${LANDERS}/*/${flat(target)}`]
+    for (const line of await gitList(this.top, args, FAR)) {
+      const [old = '', ref = ''] = line.split('\t')
+      if (ref === own || old === this.terms.get(target)) continue
+      const lease = `--force-with-lease=${ref}:${old}`
+      await git(this.top, ['push', '--quiet', lease, remote, `${this.terms.get(target)}:${ref}`], FAR)
+    }
+  }
+
   /** What the target is now. */
   async tip(target: string, remote: string | null): Promise<string> {
     if (remote !== null) {
-      const to = `refs/leasehold/target/${remote}/${target}`
-      await git(this.top, ['fetch', '--quiet', remote, `+refs/heads/${target}:${to}`], FAR)
+      await fetchBranch(this.top, remote, target, nameOf(target, remote))
     }
     const found = await commitOf(this.top, nameOf(target, remote))
     if (found) return found
     throw new Refusal('not_found', `There is no branch ${target} to land onto`)
   }
 
+  /** A commit that is not here, though all of the target is, is not in it: another host made it. */
   async contains(target: string, remote: string | null, commit: string): Promise<boolean> {
-    const args = ['merge-base', '--is-ancestor', commit, await this.tip(target, remote)]
-    return gitSays(this.top, args)
+    const tip = await this.tip(target, remote)
+    if ((await commitOf(this.top, commit)) === undefined) return false
+    return gitSays(this.top, ['merge-base', '--is-ancestor', commit, tip])
   }
 
   /** Files as `commit` has them, and no others that git knows of; what is ignored stays. */
@@ -139,14 +156,31 @@ export class Term {
   private async isAt(commit: string): Promise<boolean> {
     if (!existsSync(join(this.tree, '.git'))) return false
     for (const kind of ['rebase', 'merge']) await this.inTree([kind, '--abort'])
+    await this.lookAtAll()
     const { code } = await this.inTree(['checkout', '--quiet', '--detach', '--force', commit])
     return code === 0 && (await this.inTree(['clean', '--quiet', '-ffd'])).code === 0
   }
 
-  /** Git in this tree and nowhere else: around it is somebody's checkout, with work of theirs. */
-  private inTree(args: string[]): Promise<GitSaid> {
-    const env = { GIT_CEILING_DIRECTORIES: this.folder, GIT_EDITOR: 'true' }
-    return tryGit(this.tree, args, { env, timeout_ms: this.patience_ms })
+  /** A check may have told git to look away from files that it changed: see git update-index. */
+  private async lookAtAll(): Promise<void> {
+    const encoding = 'latin1'
+    const { out } = await this.inTree(['ls-files', '-v', '-z'], { encoding })
+    const flagged = out.split('\0').filter((each) => /^[a-zS] /.test(each))
+    const input = flagged.map((each) => `${each.slice(2)}\0`).join('')
+    for (const flag of input === '' ? [] : ['--no-skip-worktree', '--no-assume-unchanged']) {
+      await this.inTree(['update-index', flag, '-z', '--stdin'], { input, encoding })
+    }
+  }
+
+  /**
+   * Git in this tree and nowhere else: around it is somebody's checkout, with work of theirs. A
+   * commit is read as it is: nobody's replacement of it, and all of its files.
+   */
+  private inTree(args: string[], options?: GitOptions): Promise<GitSaid> {
+    const within = { GIT_CEILING_DIRECTORIES: this.folder, GIT_NO_REPLACE_OBJECTS: '1' }
+    const env = { ...within, GIT_EDITOR: 'true' }
+    const whole = ['-c', 'core.sparseCheckout=false', ...args]
+    return tryGit(this.tree, whole, { timeout_ms: this.patience_ms, ...options, env })
   }
 
   /** Trees of landers hold nobody's work: those of former terms go. */
@@ -373,8 +407,19 @@ const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 /** What git says when the machine, and not what it is asked to do, is the trouble. */
 const ENVIRONMENT = /No space left|Read-only file|Input\/output error|quota|Too many open|allocate/
 
+const LANDERS = 'refs/leasehold/lander'
+
+/** A branch of a remote as a ref of ours: no ref of the person's changes, of remotes or tags. */
+export async function fetchBranch(cwd: string, remote: string, branch: string, to: string) {
+  const ours = ['--quiet', '--no-tags', '--no-write-fetch-head', '--refmap=']
+  await git(cwd, ['fetch', ...ours, remote, `+refs/heads/${branch}:${to}`], FAR)
+}
+
+/** As one part of a ref: git has no `release` beside `release/1.0`. */
+export const flat = (name: string) => encodeURIComponent(name)
+
 const nameOf = (target: string, remote: string | null) =>
-  remote === null ? `refs/heads/${target}` : `refs/leasehold/target/${remote}/${target}`
+  remote === null ? `refs/heads/${target}` : `refs/leasehold/target/${flat(remote)}/${flat(target)}`
 
 const failed = (err: string): GitSaid => ({ code: 128, out: '', err })
 

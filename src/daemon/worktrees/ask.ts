@@ -25,10 +25,10 @@ interface Where {
 
 /** Has a keeper save or remove one worktree of this host. */
 export function keepOne(
-  { id, repository }: SeenWorktree,
+  { id, host, repository }: SeenWorktree,
   want: 'salvage' | 'remove',
   { place, folder, env }: Where,
 ): Promise<KeeperSaid> {
   const rules = rulesIn(readConfig(folder, env))
-  return runKeeper({ place: placeIn(place), repository, rules, want, id }, env)
+  return runKeeper({ place: placeIn(place), host, repository, rules, want, id }, env)
 }

@@ -2,7 +2,7 @@ import { repositoryLock, type SeenWorktree } from '../../core/queue/worktree.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { ownGroup } from '../../machine/group.ts'
-import { host, ownProcess } from '../../machine/process.ts'
+import { ownProcess } from '../../machine/process.ts'
 import { keepRenewing } from '../../reach/renewing.ts'
 
 /** Asks the engine until it answers; refusals are thrown. */
@@ -29,11 +29,11 @@ export interface Entered {
  */
 export async function inRepository<T>(
   ask: AskTrees,
-  repository: string,
+  { host, repository }: Pick<Worktree, 'host' | 'repository'>,
   work: (entered: Entered) => Promise<T>,
   run?: { task_id: string; fence: number },
 ): Promise<T> {
-  const { fence, items } = await enter(ask, repository, run)
+  const { fence, items } = await enter(ask, host, repository, run)
   const record = async (change: Record<string, unknown>) =>
     void (await ask('worktree.record', { repository, host, fence, ...change }))
   const endRenewing = keepRenewing({ ttl_ms: ENTERED_MS, renew: () => record({}) })
@@ -50,14 +50,15 @@ export async function inRepository<T>(
   }
 }
 
-async function enter(ask: AskTrees, repository: string, run?: object) {
+async function enter(ask: AskTrees, host: string, repository: string, run?: object) {
   const group = ownGroup()
   // Without a group that can be stopped, a killed program's git would work on unseen.
   if (!group) throw new Refusal('internal', 'only a program with a group of its own may enter')
   const lock = repositoryLock(host, repository)
   for (;;) {
     try {
-      const input = { repository, process: ownProcess(), group, ...(run && { run }) }
+      const process = { ...ownProcess(), host }
+      const input = { repository, process, group, ...(run && { run }) }
       return (await ask('worktree.enter', input)) as { fence: number; items: SeenWorktree[] }
     } catch (error) {
       // Of the run's own lock: it is over.

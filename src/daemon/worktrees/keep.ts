@@ -16,7 +16,7 @@ const DEFAULT: SalvageRules = { ignored: null, bytes_max: 1024 ** 2 }
  * be removed is kept; undefined when it is gone, or nothing was to be removed.
  */
 export function keepRepository(ask: AskTrees, spec: KeeperSpec): Promise<string | undefined> {
-  return inRepository(ask, spec.repository, async (entered) => {
+  return inRepository(ask, spec, async (entered) => {
     if (spec.id === null) return keepAll(entered, spec)
     const tree = entered.items.find(({ id }) => id === spec.id)
     if (!tree) throw noWorktree(spec.id)

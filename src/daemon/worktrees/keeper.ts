@@ -7,6 +7,8 @@ import type { WorktreeRules } from './tree.ts'
 /** What a keeper is to do in one repository. It comes as JSON on standard input. */
 export interface KeeperSpec {
   place: Record<string, string>
+  /** Which host this is. */
+  host: string
   repository: string
   /** By project; what is not named is saved by the defaults, and kept. */
   rules: Record<string, Pick<WorktreeRules, 'keep' | 'salvage'>>

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import { Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, FILES_MS, git, type Repository, repositoryAt } from '../../machine/git.ts'
-import { host } from '../../machine/process.ts'
 import { step } from '../steps.ts'
 import { type AskTrees, type Entered, inRepository } from './entered.ts'
 import { settleTree } from './settle.ts'
@@ -14,6 +13,8 @@ export interface MakeAsk {
   task_id: string
   fence: number
   project: string
+  /** Which host this is. */
+  host: string
   /** The folder of the project, in a checkout. */
   folder: string
   rules: WorktreeRules
@@ -34,7 +35,7 @@ export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made
   const repository = await repositoryAt(making.folder)
   const worktree = await inRepository(
     ask,
-    repository.common,
+    { host: making.host, repository: repository.common },
     async (entered) => {
       const left = making.rules.retry === 'same' ? await leftBehind(entered, making) : undefined
       const made = left ? taken(left, making) : await begin(entered, making, repository)
@@ -64,7 +65,7 @@ const taken = (left: Worktree, { run_id, fence }: MakeAsk): Worktree => ({ ...le
 
 /** Records what is about to be made, under names that nothing has yet. */
 async function begin(entered: Entered, making: MakeAsk, repository: Repository): Promise<Worktree> {
-  const { run_id, task_id, fence, project, rules } = making
+  const { run_id, task_id, fence, project, host, rules } = making
   const base = await commitOf(repository.top, rules.base ?? 'HEAD')
   if (base === undefined) {
     throw new Refusal('invalid', `There is no branch or commit ${rules.base} to begin at`, {

@@ -55,11 +55,11 @@ export class RunTree {
   private async tellChanged(): Promise<void> {
     if (!this.made) return
     const { worktree } = this.made
-    const { repository, task_id, fence } = worktree
+    const { task_id, fence } = worktree
     const now = { ...worktree, changed: await changedSoFar(worktree) }
     if (isDeepStrictEqual(now.changed, worktree.changed)) return
     const run = { task_id, fence }
-    await inRepository(this.ask, repository, (entered) => entered.record(now), run)
+    await inRepository(this.ask, worktree, (entered) => entered.record(now), run)
     this.made = { ...this.made, worktree: now }
   }
 
@@ -68,9 +68,9 @@ export class RunTree {
     this.isOver = true
     await this.telling
     if (!this.made) return
-    const { id, repository } = this.made.worktree
-    const isOwn = (each: Worktree) => each.id === id && each.run_id === this.making.run_id
-    await inRepository(this.ask, repository, async (entered) => {
+    const { worktree } = this.made
+    const isOwn = (each: Worktree) => each.id === worktree.id && each.run_id === this.making.run_id
+    await inRepository(this.ask, worktree, async (entered) => {
       // After a pause another run may be at work in it.
       const own = entered.items.find((each) => isOwn(each) && each.state === 'ready')
       if (own) await leaveTree(entered, own, this.making.rules.salvage)

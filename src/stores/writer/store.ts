@@ -55,6 +55,8 @@ const BATCH_MAX = 128
 export class Store {
   /** Reads what runs of this machine wrote; undefined for a store without a place of its own. */
   output: ReadOutput | undefined
+  /** Which host this is to the others that use the store: see src/machine/host.ts. */
+  host: () => string = () => this.machine.host
   /** What this process saw of the store. */
   readonly meter = new Meter()
   /** Finds notes by their meaning, where this process has somebody who can. */

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { nameOfHost } from '../../core/queue/rows.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask } from '../ask.ts'
 import { aboutBranches } from '../data/about.ts'
@@ -61,7 +62,7 @@ function WorktreeRow({ tree }: { tree: ListedWorktree }) {
           <span class="id">{id}</span> {tasks.get(task_id)?.title ?? branch}
         </a>
         <span class="dim">
-          {branch} on {tree.host}
+          {branch} on {nameOfHost(tree.host)}
           {tree.changed.length > 0 && `, ${count(tree.changed.length, 'file')} changed`}
         </span>
         {kept_because !== null && <span class="landing-why">kept: {kept_because}</span>}
@@ -98,7 +99,7 @@ export function WorktreeSheet({ id }: { id: string }) {
               <Button act={() => landBranch(workOf(tree))}>Land its branch</Button>
             </div>
           )}
-          <h3>In a shell on {tree.host}</h3>
+          <h3>In a shell on {nameOfHost(tree.host)}</h3>
           <Commands tree={tree} />
         </>
       )}
@@ -128,7 +129,7 @@ function factsOf(tree: ListedWorktree): [string, ComponentChildren][] {
     ['Branch', <code>{tree.branch}</code>],
     ['Began at', base !== null && <Commit of={base} />],
     ['Project', tree.project],
-    ['Host', tree.host],
+    ['Host', nameOfHost(tree.host)],
     ['Made', dayOf(tree.begun_at)],
     ['Left', left_at !== null && dayOf(left_at)],
     ['Saved as', salvage && <code>{salvage.ref}</code>],

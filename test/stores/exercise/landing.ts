@@ -25,7 +25,7 @@ import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'
 import type { Begin } from './scene.ts'
 
-const lander = callerOf('lander')
+export const lander = callerOf('lander')
 
 interface Said {
   onto?: string | null
@@ -34,7 +34,10 @@ interface Said {
 }
 
 /** A config.json says how project web lands. */
-const say = ({ store }: QueueScene, { onto = 'main', auto = true, checks = true }: Said = {}) =>
+export const say = (
+  { store }: QueueScene,
+  { onto = 'main', auto = true, checks = true }: Said = {},
+) =>
   store.write((view) => {
     const key = (field: string) => settingKey('projects', 'web', 'land', field)
     applySettings(view, 'sim', {
@@ -46,23 +49,23 @@ const say = ({ store }: QueueScene, { onto = 'main', auto = true, checks = true 
 
 const WEB = { project: 'web', target: 'main' }
 
-const take = ({ store }: QueueScene, max = 4, fence = 1, host = 'here', target?: string) =>
+export const take = ({ store }: QueueScene, max = 4, fence = 1, host = 'here', target?: string) =>
   store.write((view) => {
     const [first = null] = target === undefined ? targetsOf(view, 'web') : [target]
     return takeLandings(view, { project: 'web', target: first, host, fence, max }, lander)
   })
 
-const takeIds = async (scene: QueueScene, max?: number) =>
+export const takeIds = async (scene: QueueScene, max?: number) =>
   (await take(scene, max)).map(({ task_id, branch }) => task_id ?? branch)
 
 /** A run of `id` says that it is done. */
-async function finished(scene: QueueScene, id: string, more: object = {}): Promise<void> {
+export async function finished(scene: QueueScene, id: string, more: object = {}): Promise<void> {
   await scene.verbs.enqueue({ id, user: id, ...more })
   await scene.begun(id)
   await scene.end(id)
 }
 
-const landingOf = ({ store }: QueueScene, task: string) =>
+export const landingOf = ({ store }: QueueScene, task: string) =>
   store.read((view) => [...view.scan('landings_of', task)][0])
 
 const worktreeOn = (host: string, task_id: string): Worktree => ({
@@ -217,15 +220,6 @@ export function exerciseLanding(begin: Begin): void {
       await s.store.write((view) => applySettings(view, 'sim', {}))
       await finished(s, 'a')
       expect(await s.verbs.task('a')).toMatchObject({ status: 'done' })
-    })
-
-    test('lands first come, first served, and by priority', async (scene) => {
-      await say(scene)
-      for (const id of ['a', 'b']) await finished(scene, id)
-      await finished(scene, 'c', { priority: 8 })
-      await finished(scene, 'd')
-      expect(await takeIds(scene, 3)).toEqual(['c', 'a', 'b'])
-      expect(await takeIds(scene, 3)).toEqual(['d'])
     })
 
     test('has a line for each target, and takes what is in one of them', async (scene) => {

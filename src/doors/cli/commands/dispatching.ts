@@ -7,7 +7,7 @@ import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import type { Run } from '../../../core/rows.ts'
 import type { Event } from '../../../core/event.ts'
 import type { AgentDoor } from '../../../daemon/dispatch/agent_door.ts'
-import { dispatcherId } from '../../../daemon/dispatch/launch.ts'
+import { dispatcherOn } from '../../../daemon/dispatch/launch.ts'
 import type { Dispatcher } from '../../../daemon/dispatch/dispatcher.ts'
 import { startSweeper } from '../../../daemon/sweeper.ts'
 import { folderOf } from '../../../stores/open.ts'
@@ -139,7 +139,7 @@ class Screen {
 
   private async draw(): Promise<void> {
     const { runs, now } = await this.store.read((view) => ({
-      runs: [...view.scan('runs_dispatched_by', dispatcherId)],
+      runs: [...view.scan('runs_dispatched_by', dispatcherOn(this.store.host()))],
       now: view.wall,
     }))
     this.clear()

@@ -3,7 +3,7 @@ import pc from 'picocolors'
 import { argument } from '../../../core/quote.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { SeenWorktree } from '../../../core/queue/worktree.ts'
-import { host } from '../../../machine/process.ts'
+import { hostIn } from '../../../machine/host.ts'
 import * as worktrees from '../../../operations/worktrees.ts'
 import { folderOf } from '../../../stores/open.ts'
 import { type Context, refuseWithToken } from '../context.ts'
@@ -39,8 +39,9 @@ export function addWorktrees(group: Command, enter: Enter): void {
 async function hereOf(context: Context, id: string): Promise<SeenWorktree> {
   refuseWithToken(context.env)
   const tree = await context.call(worktrees.get, { id })
+  const host = hostIn(folderOf(context.place))
   if (tree.host === host) return tree
-  throw new Refusal('invalid', `Worktree ${id} is on ${tree.host}, and this is ${host}`, {
+  throw new Refusal('invalid', `Worktree ${id} is on ${tree.host}, this is ${host}`, {
     next: `Ask there: leasehold worktree show ${id}`,
   })
 }

@@ -1,5 +1,6 @@
 import pc from 'picocolors'
 import type { SettingInForce } from '../../../core/queue/host_settings.ts'
+import { nameOfHost } from '../../../core/queue/rows.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import type { ShownRun } from '../../../operations/runs.ts'
 import { clock, factLines, pageTable, span } from './table.ts'
@@ -95,13 +96,14 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       PATH: 'path',
       'KEPT BECAUSE': 'kept_because',
     }),
-  'worktree.get': ({ id, state, salvage, changed, overlaps, kept_because, ...tree }) =>
+  'worktree.get': ({ id, state, salvage, changed, overlaps, kept_because, host, ...tree }) =>
     [
       `worktree ${pc.bold(id)}: ${state}`,
       ...factLines([
-        ...(['path', 'branch', 'base', 'project', 'host', 'task_id', 'run_id'] as const).map(
+        ...(['path', 'branch', 'base', 'project', 'task_id', 'run_id'] as const).map(
           (name): [string, string | null] => [name.replace('_id', ''), tree[name]],
         ),
+        ['host', nameOfHost(host)],
         ['saved', salvage && `${salvage.ref} (${salvage.commit})`],
         ['not saved', salvage?.left_out.join(', ') ?? null],
         ['changed', changed.join(', ')],

@@ -2,7 +2,9 @@ import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import { keepRenewing } from '../../../reach/renewing.ts'
 import * as locks from '../../../operations/locks.ts'
 import { sha256 } from '../../../machine/digest.ts'
-import { host, ownProcess } from '../../../machine/process.ts'
+import { hostIn } from '../../../machine/host.ts'
+import { ownProcess } from '../../../machine/process.ts'
+import { folderOf } from '../../../stores/open.ts'
 import type { Context } from '../context.ts'
 
 const TTL_SECONDS = 60
@@ -13,7 +15,7 @@ export async function underLock<T>(
   dir: string,
   work: (call: Context['call'], lost: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const name = `sync:${host}:${sha256(dir).slice(0, 12)}`
+  const name = `sync:${hostIn(folderOf(context.place))}:${sha256(dir).slice(0, 12)}`
   const caller = { ...context.caller, process: ownProcess() }
   const grant = { names: [name], ttl_seconds: TTL_SECONDS, process: ownProcess() }
   const lease = await context.call(locks.acquire, grant, { caller }).catch((error: unknown) => {
