@@ -98,7 +98,9 @@ async function begin(entered: Entered, making: MakeAsk, repository: Repository):
     }
     step('worktree:begun')
     // Another store may have been faster since we looked.
-    if (claimName(worktree)) return worktree
+    if (!claimName(worktree)) continue
+    step('worktree:claimed')
+    return worktree
   }
 }
 
