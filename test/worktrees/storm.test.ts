@@ -274,8 +274,8 @@ async function play(enough: number, plant?: string) {
   const { look } = sides[0]!
   try {
     const played = plant === undefined ? await storm(sides, repo, enough) : {}
-    const env = plant === undefined ? {} : { LEASEHOLD_PLANT: plant }
-    for (const { all } of sides) await all.serve(env as Record<string, string>, TEST_CLI)
+    const env: Record<string, string> = plant === undefined ? {} : { LEASEHOLD_PLANT: plant }
+    for (const { all } of sides) await all.serve(env, TEST_CLI)
     for (let i = 0; plant !== undefined && i < enough; i += 1) await look.add(`p-${i}`, `u${i}`)
     const found = []
     for (const side of sides) found.push(await settle(side, plant))

@@ -7,16 +7,16 @@ import { expiryOf } from './standing.ts'
 import type { View } from '../view.ts'
 
 /** Leases under which a command of ours runs, or may run: nobody can tell that it does not. */
-export const leasesAtWork = (view: View): Lease[] =>
+const leasesAtWork = (view: View): Lease[] =>
   [...view.scan('leases_by_expiry', '')].filter(
     ({ group }) => group !== null && view.group(group) !== 'dead',
   )
 
 /**
  * After a backup took the place of a store: every lease in it ends, for the lock may have moved on
- * after the backup was made, and the holder in the backup may not be the last. But while the command
- * of a lease runs nobody else can have had the lock: that lease goes on, for a full TTL if it is not
- * renewed. Waiters ask again. Answers the leases that go on.
+ * after the backup was made, and the holder in the backup may not be the last. But while the
+ * command of a lease runs nobody else can have had the lock: that lease goes on, for a full TTL if
+ * it is not renewed. Waiters ask again. Answers the leases that go on.
  */
 export function settleAfterRestore(view: View, epoch: number): Lease[] {
   for (const ticket of [...view.scan('tickets', '')]) dropTicket(view, ticket)
@@ -31,11 +31,14 @@ export function settleAfterRestore(view: View, epoch: number): Lease[] {
   return atWork
 }
 
-/** `held`: a command runs under a lease that the store would know nothing of any more. */
-export function refuseForgotten(atWork: readonly Lease[], kept: readonly Lease[]): void {
+/**
+ * Before a backup takes the place of a store, of which it will have the leases `kept`. Refuses with
+ * `held` where a command runs under a lease that nobody would know of any more.
+ */
+export function refuseForgotten(view: View, kept: readonly Lease[]): void {
   const isKept = (lease: Lease) =>
     kept.some(({ name, fence }) => name === lease.name && fence === lease.fence)
-  const forgotten = atWork.filter((lease) => !isKept(lease))
+  const forgotten = leasesAtWork(view).filter((lease) => !isKept(lease))
   const [first] = forgotten
   if (!first) return
   const more = forgotten.length > 1 ? ` (and ${forgotten.length - 1} more)` : ''

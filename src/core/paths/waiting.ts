@@ -39,7 +39,8 @@ export function sayWaiting(waiting: readonly ForHolder[]): string[] {
     const were = paths.length === 1 ? 'was' : 'were'
     const which = paths.length === 1 ? ` ${argument(paths[0]!)} --restore` : ''
     const back = `to put back what you left: leasehold reserve guard${which}`
-    return `${listed(paths.map(word))} ${were} changed while ${word(by)} worked, not by you; ${back}`
+    const what = `${listed(paths.map(word))} ${were} changed while ${word(by)} worked, not by you`
+    return `${what}; ${back}`
   })
   return [...said, ...asked]
 }

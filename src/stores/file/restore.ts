@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { constants, linkSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseForgotten } from '../../core/locks/restore.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { CommitUnknown } from '../port.ts'
-import { atWorkAmong, settledCommit } from '../writer/restored.ts'
+import { refuseOverRows, settledCommit } from '../writer/restored.ts'
 import { nextState, type State } from './document.ts'
 import { makeFolder, syncFolder } from './durable.ts'
 import { refusalFor } from './errors.ts'
@@ -106,7 +105,7 @@ async function raise(dir: string, step: number, choose: Choose): Promise<Restore
     const number = Math.max(newest.highest, source.number) + step
     const { commit, kept } = settledCommit(source.tables, source.head, epoch)
     const former = replaces && newest.highest > 0 ? newest.state : undefined
-    if (former) refuseForgotten(atWorkAmong(former.tables, former.head), kept)
+    if (former) refuseOverRows(former.tables, former.head, kept)
     const state = nextState(source, commit, number, publicationId(number))
     if ((await publish(dir, state)) === 'again') continue
     // Only now: had the damaged state gone first, writers would go on from the one before it.

@@ -10,14 +10,13 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { refuseForgotten } from '../../core/locks/restore.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Lease } from '../../core/rows.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { stampOf } from '../place.ts'
 import type { CheckReport, Head, RestoreReport } from '../port.ts'
-import { atWorkIn, settleRestored } from '../writer/restored.ts'
+import { refuseOver, settleRestored } from '../writer/restored.ts'
 import { copyDatabase, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
 import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite } from './check.ts'
@@ -87,10 +86,11 @@ async function copyTo(from: string, to: string, mode: 'WAL' | 'DELETE'): Promise
 }
 
 /**
- * Puts a backup in the place of the store, which is kept beside it. Refuses with `held` where the
- * command of a lease runs that the backup knows nothing of; every lease of the backup has ended but
- * those whose command runs (`settleAfterRestore`). The epoch is raised above the backup's, the replaced store's and any restore before, so that no fence ever given is
- * accepted again. Processes that have the store open see the restored one with their next step.
+ * Puts a backup in the place of the store, which is kept beside it. Refuses with `held` where a
+ * command runs under a lease that the backup knows nothing of; every lease of the backup ends but
+ * those whose command runs. The epoch is raised above the backup's, the replaced store's and any
+ * restore before, so that no fence ever given is accepted again for what has ended. Processes that
+ * have the store open see the restored one with their next step.
  */
 export async function restoreSqlite(path: string, from: string): Promise<RestoreReport> {
   const checked = inspectSqlite(from)
@@ -107,7 +107,7 @@ export async function restoreSqlite(path: string, from: string): Promise<Restore
     refuseUnsound(from, inspectSqlite(prepared))
     const kept = await settle(prepared, epoch)
     if (former !== undefined) await keepFormer(path, former, present)
-    if (former !== undefined && present?.head) refuseForgotten(await atWorkAt(former), kept)
+    if (former !== undefined && present?.head) await refuseAtWork(former, kept)
     writeEpoch(path, epoch)
     await replace(path, prepared, present)
     isDone = true
@@ -118,7 +118,7 @@ export async function restoreSqlite(path: string, from: string): Promise<Restore
     remove(prepared)
     if (former !== undefined && !isDone) remove(former)
   }
-  return { ...(await checkSqlite(path)), kept: former === undefined ? [] : [former] }
+  return { ...checkSqlite(path), kept: former === undefined ? [] : [former] }
 }
 
 /**
@@ -141,9 +141,13 @@ async function keepFormer(path: string, former: string, present?: CheckReport): 
   }
 }
 
-/** What cannot be read any more says nothing of who is at work. */
-const atWorkAt = (path: string) =>
-  atWorkIn(new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })).catch(() => [])
+/** `held`; what cannot be read any more says nothing of who is at work. */
+async function refuseAtWork(path: string, kept: readonly Lease[]): Promise<void> {
+  const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
+  await refuseOver(backend, kept).catch((error: unknown) => {
+    if (isRefusal(error, 'held')) throw error
+  })
+}
 
 function refuseUnsound(backup: string, { ok, problems }: CheckReport): void {
   if (ok) return

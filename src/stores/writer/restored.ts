@@ -1,4 +1,4 @@
-import { leasesAtWork, settleAfterRestore } from '../../core/locks/restore.ts'
+import { refuseForgotten, settleAfterRestore } from '../../core/locks/restore.ts'
 import type { Lease } from '../../core/rows.ts'
 import { machine } from '../../machine/machine.ts'
 import type { Backend, Base, Commit, Head } from '../port.ts'
@@ -16,15 +16,17 @@ export async function settleRestored(backend: Backend, epoch: number): Promise<L
   return store.write((view) => settleAfterRestore(view, epoch)).finally(() => store.close())
 }
 
-/** Under which leases of a store commands may be running. */
-export async function atWorkIn(backend: Backend): Promise<Lease[]> {
+/** Refuses (`held`) to put a backup with the leases `kept` in the place of this store. */
+export async function refuseOver(backend: Backend, kept: readonly Lease[]): Promise<void> {
   const store = new Store(backend, machine)
-  return store.read((view) => leasesAtWork(view)).finally(() => store.close())
+  await store.read((view) => refuseForgotten(view, kept)).finally(() => store.close())
 }
 
 /** The same for rows that are at hand. */
-export const atWorkAmong = (base: Base, head: Head): Lease[] =>
-  leasesAtWork(new Layer(new Batch(base, head, instantOf(head, machine).instant, machine)))
+export function refuseOverRows(base: Base, head: Head, kept: readonly Lease[]): void {
+  const { instant } = instantOf(head, machine)
+  refuseForgotten(new Layer(new Batch(base, head, instant, machine)), kept)
+}
 
 /** Settles rows that have yet to be published: to a reader their leases were never there. */
 export function settledCommit(base: Base, restored: Head, epoch: number) {

@@ -75,7 +75,7 @@ export function addDatabase(db: Command, enterAny: Enter): void {
     .description('Replace the store with a backup; what it replaces is kept, and fences rise.')
     .argument('[backup]', 'a file made by db backup')
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
-    .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
+    .option('--raise-epoch', 'PostgreSQL: after pg_restore; leases end, and fences rise')
     .option('--take-back', 'reopen a store that db copy has closed; leases end, fences rise')
     .option('--yes', 'do not ask first; without a terminal nothing is restored unless you say so')
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
