@@ -51,8 +51,6 @@ const STEPS = [
  * files of their own, so that they can be landed; the others conflict, or leave things uncommitted.
  */
 const AGENT = `begin
-# By its start time: within a long storm numbers of processes come round again.
-started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1,20; }
 while read -r pid start; do
   now=$(started "$pid")
   [ "\${now#[!ZX] }" = "$start" ] && wrong "port lent twice, to $pid too"
