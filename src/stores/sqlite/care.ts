@@ -14,6 +14,7 @@ import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Lease } from '../../core/rows.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
+import { leftFor, RESTORE } from '../copy/moved.ts'
 import { stampOf } from '../place.ts'
 import type { CheckReport, Head, RestoreReport } from '../port.ts'
 import { refuseOver, settleRestored } from '../writer/restored.ts'
@@ -116,28 +117,40 @@ export async function restoreSqlite(path: string, from: string): Promise<Restore
     throw refusalFor(error, path)
   } finally {
     remove(prepared)
-    if (former !== undefined && !isDone) remove(former)
+    if (former !== undefined && !isDone) {
+      if (present?.ok && present.head) setBoot(path, present.head.boot, leftFor(RESTORE))
+      remove(former)
+    }
   }
   return { ...checkSqlite(path), kept: former === undefined ? [] : [former] }
 }
 
 /**
- * What is there stays beside it under a name of its own. Of a sound store nobody commits meanwhile:
- * what was answered up to the very end is in it.
+ * What is there stays beside it under a name of its own. From here on nobody commits to a sound
+ * store: what was answered up to the very end is in the copy, and no command begins unseen.
  */
 async function keepFormer(path: string, former: string, present?: CheckReport): Promise<void> {
-  if (!present?.head) {
+  if (!present?.ok || !present.head) {
     for (const side of ['', '-wal']) {
       if (existsSync(path + side)) copyFileSync(path + side, former + side)
     }
     return
   }
-  const lock = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
+  const { boot } = present.head
+  setBoot(path, leftFor(RESTORE))
+  await copyTo(path, former, 'DELETE')
+  setBoot(former, boot)
+}
+
+/** Everybody who writes looks at the boot first, under the lock. */
+function setBoot(path: string, boot: string, instead?: string): void {
+  const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
   try {
-    lock.exec('BEGIN IMMEDIATE')
-    await copyTo(path, former, 'DELETE')
+    const where = instead === undefined ? '' : ' AND boot = ?'
+    const values = instead === undefined ? [boot] : [boot, instead]
+    db.prepare(`UPDATE head SET boot = ? WHERE id = 1${where}`).run(...values)
   } finally {
-    lock.close()
+    db.close()
   }
 }
 
