@@ -146,9 +146,8 @@ async function keepFormer(path: string, former: string, present?: CheckReport): 
 function setBoot(path: string, boot: string, instead?: string): void {
   const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
   try {
-    const where = instead === undefined ? '' : ' AND boot = ?'
-    const values = instead === undefined ? [boot] : [boot, instead]
-    db.prepare(`UPDATE head SET boot = ? WHERE id = 1${where}`).run(...values)
+    const text = 'UPDATE head SET boot = ? WHERE id = 1 AND boot = coalesce(?, boot)'
+    db.prepare(text).run(boot, instead ?? null)
   } finally {
     db.close()
   }
