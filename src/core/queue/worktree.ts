@@ -93,14 +93,14 @@ export function recordWorktree(view: View, ask: RecordWorktree, caller: Caller):
   const lease = checkFence(view, name, fence, caller)
   const id = worktree?.id ?? gone
   const before = id === undefined ? undefined : view.get('worktree', id)
-  const inUse = worktree?.state === 'making' || worktree?.state === 'ready'
-  if (worktree && inUse) checkFence(view, lockOf(worktree.task_id), worktree.fence, caller)
   if (before && worktree?.state === 'making' && before.fence !== worktree.fence) {
     throw new Refusal('conflict', `There is a worktree ${word(before.id)} already`, {
       next: 'Take another id: this one was given before the store was restored, say.',
       details: { id: before.id },
     })
   }
+  const inUse = worktree?.state === 'making' || worktree?.state === 'ready'
+  if (worktree && inUse) checkFence(view, lockOf(worktree.task_id), worktree.fence, caller)
   const isOwn = before?.run_id === worktree?.run_id && worktree?.state !== 'removing'
   if (before && !isOwn && !isOver(view, before.run_id)) throw inUseBy(before)
   if (worktree) view.put('worktree', worktree)
