@@ -76,7 +76,7 @@ export const movedOver = replaced('a backup moved over it', (stage) => {
 })
 
 export const restored = replaced('restored', async (stage) => {
-  await stage.direct('db', 'restore', join(stage.scene.folder, 'backup.db'))
+  await stage.direct('db', 'restore', join(stage.scene.folder, 'backup.db'), '--yes')
 })
 
 export const copied: AimedCase = {

@@ -91,6 +91,8 @@ export interface EventData {
   'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
   /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
   'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
+  /** A copy was put in the place of a file, reserved by `holder` if by anybody. */
+  'hook.restored': { path: string; checkout: string | null; holder: string | null }
   /** Codex was started in this folder, where nobody has trusted our hooks: it runs none. */
   'hook.untrusted': { folder: string }
   /** There it runs them now. */

@@ -116,8 +116,11 @@ const isNone = (rows: Iterable<unknown>) => [...rows].length === 0
 function mayForgetTask(view: View, task: Task, age_ms: number | null): boolean {
   const isOver = age_ms === null || isPast(view, task.updated_at, age_ms)
   const isTied = task.lock_fence !== null || task.run_id !== null
-  // Those that wait for it, or waited, name it: they go first.
-  return isOver && !isTied && isNone(view.scan('dependents_of', task.id))
+  // Those that wait for it, or waited, name it, and so do its worktrees: they go first.
+  const isNamed = (['dependents_of', 'worktrees_of'] as const).some(
+    (index) => !isNone(view.scan(index, task.id)),
+  )
+  return isOver && !isTied && !isNamed
 }
 
 /** One with very many runs loses these first, and goes in a later pass. */

@@ -192,7 +192,8 @@ interface Changed {
 /** Of the caller itself where there is no `holder`. */
 function changedText(holder: string, files: Changed[]): string {
   const names = listed(files.map(({ path }) => word(path)))
-  const [were, it] = files.length === 1 ? ['was', 'it'] : ['were', 'them']
+  const one = files.length === 1
+  const [were, it, is] = one ? ['was', 'it', 'it is'] : ['were', 'them', 'they are']
   const kept = files.filter(({ hasCopy }) => hasCopy).map(({ path }) => argument(path))
   const which = kept.length <= SHOWN_MAX ? kept.join(' ') : 'PATH…'
   const list = kept.length <= SHOWN_MAX ? '' : '; to see which: leasehold reserve guard'
@@ -206,7 +207,7 @@ function changedText(holder: string, files: Changed[]): string {
   const until = files.reduce((last, each) => (each.until > last ? each.until : last), '')
   return (
     `${names}, reserved by ${word(holder)} until ${until}, ${were} changed, and not by a tool ` +
-    `call of that agent, which is told too. If you did it, put ${it} back${back}`
+    `call of that agent, which is told too and can put ${it} back. Leave ${it} as ${is} now`
   )
 }
 

@@ -1,7 +1,17 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
-import { sha256 } from './digest.ts'
+import { Refusal } from '../core/refusal.ts'
+import { realpathOf } from './checkout.ts'
+import { sha256, uniqueId } from './digest.ts'
 import { statOf } from './file_system.ts'
 import { writePrivate } from './private_file.ts'
 
@@ -121,6 +131,24 @@ export function dropGuarded(folder: string, record: Guarded): void {
 /** The bytes of a copy; undefined where it had to make room. */
 export const copyNamed = (folder: string, name: string): Uint8Array | undefined =>
   attempt(() => readFileSync(join(guardFolder(folder), name)), undefined)
+
+/**
+ * Puts `bytes` in the place of a file, and of a link where somebody made one of it: what that leads
+ * to is not written. Refuses with `invalid` where the way there leads elsewhere than it did.
+ */
+export function putBack(path: string, bytes: Uint8Array): void {
+  const folder = dirname(path)
+  const there = lstatSync(path, { throwIfNoEntry: false })
+  if (realpathOf(folder) !== folder || there?.isDirectory()) {
+    throw new Refusal('invalid', `${path} cannot be put back: a link or a folder is in its place`, {
+      next: 'Look at what is there, and move it away.',
+    })
+  }
+  mkdirSync(folder, { recursive: true })
+  const fresh = join(folder, `.${uniqueId()}.restored`)
+  writeFileSync(fresh, bytes, { flag: 'wx', mode: there?.isFile() ? there.mode : 0o666 })
+  renameSync(fresh, path)
+}
 
 const write = (folder: string, name: string, data: string | Uint8Array) =>
   writePrivate(guardFolder(folder), name, data, { synced: false })

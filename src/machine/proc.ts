@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import type { Fact } from '../core/view.ts'
 import { systemCode } from './errors.ts'
@@ -118,6 +119,16 @@ function pids(): (number | undefined)[] {
   } catch {
     return [undefined]
   }
+}
+
+/** Processes, zombies not, whose working directory is `folder` or below; as far as can be seen. */
+export function workingIn(folder: string): FoundProcess[] {
+  const real = attempt(() => realpathSync(folder), folder)
+  const isIn = ({ pid }: FoundProcess) => {
+    const at = attempt(() => readlinkSync(`/proc/${pid}/cwd`), '')
+    return at === real || at.startsWith(`${real}/`)
+  }
+  return LINUX ? census().found.filter((each) => !isOver(each) && isIn(each)) : []
 }
 
 /** Whether /proc leaves out processes of other logins. */

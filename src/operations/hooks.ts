@@ -1,5 +1,5 @@
 import { recordBypass } from '../core/paths/bypass.ts'
-import { noticeWrites } from '../core/paths/word.ts'
+import { noticeWrites, restorePaths } from '../core/paths/word.ts'
 import * as answers from './answers/locks.ts'
 import { field, writeOperation } from './operation.ts'
 import * as f from './fields.ts'
@@ -24,20 +24,34 @@ export const bypass = writeOperation({
     recordBypass(view, { paths, reason, refusal }, caller),
 })
 
+const concerned = {
+  paths: p.touchedPaths,
+  project: p.project,
+  checkout: p.checkout,
+  process: f.holderProcess,
+  request_id: f.requestId,
+}
+
 /** A write that no hook could refuse is told to both agents, and to people who watch. */
 export const notice = writeOperation({
   name: 'hook.notice',
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['invalid', 'too_large'],
   doc: 'Record that reserved files were changed, and not by a tool call of their holder.',
-  input: {
-    paths: p.touchedPaths,
-    project: p.project,
-    checkout: p.checkout,
-    process: f.holderProcess,
-    request_id: f.requestId,
-  },
+  input: concerned,
   output: answers.toldPaths,
   decide: (view, { paths, process, ...input }, caller) =>
     shownTold(view, noticeWrites(view, { ...whereOf(input), paths, process }, caller), caller),
+})
+
+/** Before a copy of a reserved file is put in its place: what another holds is not written over. */
+export const restore = writeOperation({
+  name: 'hook.restore',
+  touches: ({ project }) => (project ? [{ project }] : []),
+  refuses: ['held', 'invalid', 'too_large'],
+  doc: 'Record that copies of files are put in their place; what another has reserved is not.',
+  input: concerned,
+  output: answers.toldPaths,
+  decide: (view, { paths, process, ...input }, caller) =>
+    shownTold(view, restorePaths(view, { ...whereOf(input), paths, process }, caller), caller),
 })

@@ -88,6 +88,7 @@ export const registry = [
   duplicates.resolve,
   hooks.bypass,
   hooks.notice,
+  hooks.restore,
   stats.now,
   stats.stuck,
   events.spans,

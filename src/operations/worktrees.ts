@@ -113,7 +113,7 @@ export const enter = adminOperation({
 
 export const record = adminOperation({
   name: 'worktree.record',
-  refuses: [...LEASE_REFUSALS],
+  refuses: [...LEASE_REFUSALS, 'conflict'],
   doc: 'How a worktree stands now, under the fence of its repository, and of its run.',
   input: {
     repository,

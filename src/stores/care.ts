@@ -9,7 +9,8 @@ import { readNewest } from './file/folder.ts'
 import { restoreFileStore, restoreLastGood } from './file/restore.ts'
 import { movedTo } from './copy/moved.ts'
 import { openStore, type Place, storeExists } from './open.ts'
-import type { CheckReport, Sizes } from './port.ts'
+import { stampOf } from './place.ts'
+import type { CheckReport, RestoreReport, Sizes } from './port.ts'
 import { forgetOld, type Forgotten } from './writer/prune.ts'
 import { checkPostgres, raisePostgresEpoch } from './postgres/care.ts'
 import { backupSqlite, compactSqlite, restoreSqlite, reviveSqlite } from './sqlite/care.ts'
@@ -50,9 +51,8 @@ export async function backupStore(place: Place, to: string | undefined, at: Date
       next: `Make it, if it is meant: mkdir -p ${argument(folder)}`,
     })
   }
-  const stamp = at.toISOString().replaceAll(/[:.]/g, '-')
   const ending = place.kind === 'sqlite' ? 'db' : 'json'
-  const file = to ?? join(place.folder, 'backups', `${stamp}.${ending}`)
+  const file = to ?? join(place.folder, 'backups', `${stampOf(at)}.${ending}`)
   if (place.kind === 'sqlite') await backupSqlite(place.path, file)
   else await backupFileStore(place.path, file)
   return { backup: file, ...(await checkStore({ ...place })) }
@@ -123,24 +123,29 @@ function useTheServers(tool: string, command: string): Refusal {
   })
 }
 
-export async function restoreStore(place: Place, from: string): Promise<CheckReport> {
+/** Refuses what could not be restored here: before anybody is asked. */
+export function refuseRestore(place: Place, from: string): void {
   if (place.kind === 'postgres') throw useTheServers('pg_restore', 'db restore BACKUP')
   if (!existsSync(from)) {
     throw new Refusal('not_found', `There is no backup at ${from}`, {
       next: 'Backups are made by: leasehold db backup',
     })
   }
-  if (place.kind === 'sqlite') await restoreSqlite(place.path, from)
-  else await restoreFileStore(place.path, from)
-  return checkStore(place)
 }
 
-export async function restoreLastGoodState(place: Place): Promise<CheckReport> {
+export async function restoreStore(place: Place, from: string): Promise<RestoreReport> {
+  refuseRestore(place, from)
+  if (place.kind === 'sqlite') return restoreSqlite(place.path, from)
+  const { kept } = await restoreFileStore(place.path, from)
+  return { ...(await checkStore(place)), kept }
+}
+
+export async function restoreLastGoodState(place: Place): Promise<RestoreReport> {
   if (place.kind !== 'file') {
     throw new Refusal('invalid', '--last-good is for the file store', {
       next: 'A database is restored from a backup: leasehold db restore BACKUP',
     })
   }
-  await restoreLastGood(place.path)
-  return checkStore(place)
+  const { kept } = await restoreLastGood(place.path)
+  return { ...(await checkStore(place)), kept }
 }

@@ -7,6 +7,9 @@ import { addressOf, isPostgres } from './postgres/address.ts'
 export const DATABASE = 'leasehold.db'
 const BUSY_TIMEOUT_MS = 5_000
 
+/** A moment, as a part of the name of a file. */
+export const stampOf = (at: Date) => at.toISOString().replaceAll(/[:.]/g, '-')
+
 /** Which store is meant, before anything is opened. */
 export interface Place {
   kind: 'sqlite' | 'file' | 'postgres'

@@ -49,6 +49,11 @@ export interface CheckReport {
   hindered?: Refusal
 }
 
+/** Of a store that was restored, with the files that have what was there before. */
+export interface RestoreReport extends CheckReport {
+  kept?: string[]
+}
+
 export type { Changes }
 
 export interface Commit {

@@ -82,7 +82,7 @@ describe('serve', () => {
     await daemon.ok('task.create', { title: 'before', id: '1' })
     await place.ok(['db', 'backup', place.path('copy')])
     await daemon.ok('task.create', { title: 'after', id: '2' })
-    await place.ok(['db', 'restore', place.path('copy')])
+    await place.ok(['db', 'restore', place.path('copy'), '--yes'])
     await until('the daemon has its lock again', async () => {
       return (await daemon.ok('lock.status', { name: 'leasehold:daemon' })).is_locked
     })

@@ -188,7 +188,7 @@ describe('a place that is no longer known', () => {
     const listener = await new Listener(daemon).open()
     await daemon.ok('task.create', { title: 'undone' })
     await until('it is live', () => listener.seen.length > 0)
-    await place.ok(['db', 'restore', place.path('copy')])
+    await place.ok(['db', 'restore', place.path('copy'), '--yes'])
     await until('its stream ends', () => listener.ended)
     const back = await new Listener(daemon).open(listener.seen.at(-1)!.id)
     await until('reset', () => back.seen.length > 0)

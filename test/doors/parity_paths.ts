@@ -65,6 +65,10 @@ async function touches(p: Player): Promise<void> {
   await p.ask('hook.notice', 'eli', { ...REPO, paths: ['lib/x', 'free/b', 'free/c'] })
   await p.ask('hook.notice', 'eli', { ...REPO, paths: ['x'.repeat(1025)] })
   await p.ask('hook.notice', 'eli', { ...REPO, paths: ['../up'] })
+  await p.ask('hook.restore', 'eli', { ...REPO, paths: ['lib/x'] })
+  await p.ask('hook.restore', 'eli', { ...REPO, paths: ['free/b'] })
+  await p.ask('hook.restore', 'eli', { ...REPO, paths: ['../up'] })
+  await p.ask('hook.restore', 'eli', { ...REPO, paths: ['x'.repeat(1025)] })
   const past = { reason: 'hotfix', paths: ['lib/x'], refusal: 'lib/x is reserved by dot' }
   await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })
   await p.ask('hook.bypass', 'eli', { ...past, request_id: 'past' })

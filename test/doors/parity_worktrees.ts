@@ -34,6 +34,8 @@ export async function worktrees(p: Player): Promise<void> {
   await p.ask('worktree.record', 'bob', made)
   await p.ask('worktree.record', 'bob', made)
   await p.ask('worktree.record', 'bob', { ...under, fence: 999_999, worktree })
+  const another = { ...worktree, fence: fence + 1 }
+  await p.ask('worktree.record', 'bob', { ...under, worktree: another })
   await p.ask('worktree.record', 'bob', { ...under, gone: ID })
   const ready = { ...worktree, state: 'ready' }
   await p.ask('worktree.record', 'bob', { ...under, worktree: ready, leaves: true })

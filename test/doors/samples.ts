@@ -192,6 +192,7 @@ export function samplesFor({
     'alert.list': {},
     'hook.bypass': { paths: ['a.ts'], reason: 'sample' },
     'hook.notice': { paths: ['a.ts'] },
+    'hook.restore': { paths: ['free/a.ts'] },
     'reserve.ask': { paths: ['a.ts'], reason: 'sample' },
     'now.get': { limit: 5 },
     'stuck.get': { limit: 5 },

@@ -135,6 +135,7 @@ function samplesOf(user: string): Record<Name, object> {
     'reserve.list': { project },
     'reserve.ask': { paths: [`${user}/x`], project, reason: 'x' },
     'hook.notice': { paths: [`${user}/x`], project },
+    'hook.restore': { paths: [`${user}/x`], project },
     'reserve.release': { project },
     'agent.list': {},
     'agent.heartbeat': {},

@@ -105,7 +105,7 @@ describe('leasehold db copy', () => {
       expect(details).toMatchObject({ moved_to: other })
     }
     expect(await place.ok(['db', 'check'])).toMatchObject({ ok: true, moved_to: other })
-    await place.ok(['db', 'restore', '--take-back'])
+    await place.ok(['db', 'restore', '--take-back', '--yes'])
     const again = await place.ok(['lock', 'acquire', 'db', '--agent', 'a2'])
     expect(again.fence).toBeGreaterThan(2 ** 40)
     await place.refused(['lock', 'renew', 'db', '--fence', String(fence)], 'fence_stale', 5)

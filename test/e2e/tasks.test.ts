@@ -181,7 +181,7 @@ describe('db and doctor', () => {
       const again = await place.cli(['--json', 'db', 'backup', place.path('copy')])
       expect(again.code, 'a backup never overwrites a file').not.toBe(0)
       await place.ok(['task', 'add', 'Later', '--id', 'later'])
-      const restored = await place.ok(['db', 'restore', place.path('copy')])
+      const restored = await place.ok(['db', 'restore', place.path('copy'), '--yes'])
       expect(restored).toMatchObject({ ok: true, problems: [], epoch: 1 })
       await place.ok(['task', 'show', 'kept'])
       await place.refused(['task', 'show', 'later'], 'not_found', 3)

@@ -229,7 +229,7 @@ describe('a daemon whose store is damaged under it', () => {
     expect((await place.cli(['task', 'list'])).code).toBe(76)
     expect((await place.cli(['doctor'])).code).toBe(76)
     expect(existsSync(join(place.state, 'leasehold.db.damage'))).toBe(true)
-    await place.ok(['db', 'restore', place.path('good.db')])
+    await place.ok(['db', 'restore', place.path('good.db'), '--yes'])
     expect((await daemon.post('task.create', { title: 'More' })).status).toBe(200)
     expect((await send(daemon.url, '/healthz')).status).toBe(200)
   })

@@ -45,7 +45,7 @@ describe('under a running server', () => {
     writeFileSync(damaged, 'garbage')
     renameSync(damaged, databaseOf(place))
     for (const side of ['-wal', '-shm']) rmSync(databaseOf(place) + side)
-    await place.ok(['db', 'restore', place.path('copy')])
+    await place.ok(['db', 'restore', place.path('copy'), '--yes'])
     const { token } = await place.ok(['token', 'create', '--role', 'agent', '--agent', 'b'])
     const client = await clientOf({ url, token })
     const lease = await client.lock.acquire({ name: 'x' })

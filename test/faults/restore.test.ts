@@ -1,5 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { type Options, sandbox, type Sandbox, TEST_CLI } from '../support/processes.ts'
@@ -23,7 +23,7 @@ describe.for(['sqlite', 'file'] as const)('restoring a %s store', (kind) => {
     const old = await take('x')
     await place.ok(['db', 'backup', place.path('copy')])
     const later = [await take('x'), await take('y'), await take('z')]
-    await place.ok(['db', 'restore', place.path('copy')])
+    await place.ok(['db', 'restore', place.path('copy'), '--yes'])
 
     for (const [name, fence] of [
       ['x', old],
@@ -51,11 +51,52 @@ describe.for(['sqlite', 'file'] as const)('restoring a %s store', (kind) => {
     const accidents = [() => undefined, () => spoil(store), () => lose(store), () => undefined]
     for (const [i, accident] of accidents.entries()) {
       accident()
-      const { epoch } = await place.ok(['db', 'restore', place.path('copy')])
+      const { epoch } = await place.ok(['db', 'restore', place.path('copy'), '--yes'])
       expect(epoch).toBe(i + 1)
       given.push(await take('x'))
       expect(given.at(-1)).toBeGreaterThan(given.at(-2)!)
     }
+  })
+
+  test('is asked for, and what it replaces is kept beside it', async () => {
+    const { place } = begin()
+    await place.ok(['task', 'add', 'Before'])
+    await place.ok(['db', 'backup', place.path('copy')])
+    await place.ok(['task', 'add', 'Behind'])
+    const titles = async () =>
+      (await place.ok(['task', 'list'])).items.map(({ title }: { title: string }) => title)
+    const { next } = await place.refused(['db', 'restore', place.path('copy')], 'invalid', 2)
+    expect(next).toContain('--yes')
+    expect(await titles()).toEqual(['Before', 'Behind'])
+    const first = await place.ok(['db', 'restore', place.path('copy'), '--yes'])
+    expect(await titles()).toEqual(['Before'])
+    const second = await place.cli(['db', 'restore', first.kept[0], '--yes'])
+    expect(second.out).toMatch(/What was there before is kept in .*former/)
+    expect(await titles()).toEqual(['Before', 'Behind'])
+    const beside = kind === 'sqlite' ? place.state : place.path('files')
+    expect(first.kept.map(dirname)).toEqual([beside])
+    expect(readdirSync(beside).filter((name) => /former/.test(name))).toHaveLength(2)
+  })
+
+  test('ends no lease whose command runs, and forgets none', async () => {
+    const { place } = begin()
+    await place.ok(['task', 'add', 'First'])
+    await place.ok(['db', 'backup', place.path('empty')])
+    const command = ['run', '--lock', 'build', '--', 'sh', '-c', 'echo up; cat']
+    const running = place.start(command)
+    await running.said(/up/)
+    const { fence } = await place.ok(['lock', 'status', 'build'])
+    const refused = await place.refused(['db', 'restore', place.path('empty'), '--yes'], 'held', 5)
+    expect(refused['message']).toMatch(
+      /build, held by .*, runs, and the backup knows nothing of it/,
+    )
+    await place.ok(['db', 'backup', place.path('copy')])
+    await place.ok(['db', 'restore', place.path('copy'), '--yes'])
+    expect(await place.ok(['lock', 'status', 'build'])).toMatchObject({ is_locked: true, fence })
+    await place.refused(['lock', 'acquire', 'build', '--agent', 'b'], 'held', 5)
+    running.child.stdin!.end()
+    expect(await running.ended).toMatchObject({ code: 0 })
+    await place.ok(['lock', 'acquire', 'build', '--agent', 'b'])
   })
 
   function spoil(store: string): void {
@@ -101,7 +142,7 @@ describe('db check', () => {
     expect(details).toMatchObject({ ok: false })
     // A copy of a broken chain would pass off the loss as sound: restoring it is refused.
     await place.cli(['db', 'backup', place.path('copy')], how)
-    const restored = await place.cli(['db', 'restore', place.path('copy')], how)
+    const restored = await place.cli(['db', 'restore', place.path('copy'), '--yes'], how)
     expect([3, 76]).toContain(restored.code)
   }
 

@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../src/core/event.ts'
@@ -31,23 +40,56 @@ describe('a write that got past the hooks', () => {
     writeFileSync(path('a.ts'), 'lost\n')
     const said = await b.after()
     expect(said).toContain('a.ts, reserved by claude:aaaaaaaa until')
-    expect(said).toContain('leasehold reserve guard a.ts --restore')
+    expect(said).not.toContain('--restore')
     expect(await b.after()).toBe('')
     expect(await a.after()).toBe(
-      'Leasehold: a.ts was changed while claude:bbbbbbbb worked, not by you',
+      'Leasehold: a.ts was changed while claude:bbbbbbbb worked, not by you; to put back what ' +
+        'you left: leasehold reserve guard a.ts --restore',
     )
     expect(await a.after()).toBe('')
     const noticed = await recorded(place, 'hook.noticed')
     expect(
       noticed.map((event) => [event.agent, factsOf(event).path, factsOf(event).holder]),
     ).toEqual([[b.id, 'a.ts', a.id]])
-    const restored = await b.leasehold('reserve guard a.ts --restore')
+    const restored = await a.leasehold('reserve guard a.ts --restore')
     expect(restored).toMatchObject({
       code: 0,
       out: 'a.ts: restored, reserved by claude:aaaaaaaa\n',
     })
     expect(text()).toBe('a.ts\n')
     expect(await b.after()).toBe('')
+    const put = await recorded(place, 'hook.restored')
+    expect(put.map((event) => [event.agent, factsOf(event).path])).toEqual([[a.id, 'a.ts']])
+  })
+
+  test('is not undone over its holder’s head, nor through a link', async () => {
+    const { a, b, repo, place, path, text } = await scene()
+    writeFileSync(path('a.ts'), 'the holder may have seen this\n')
+    expect(await b.after()).toContain('a.ts, reserved by claude:aaaaaaaa until')
+    for (const force of ['', ' --force']) {
+      const refused = await b.leasehold(`reserve guard a.ts --restore${force}`)
+      expect(refused).toMatchObject({ code: force === '' ? 5 : 4, out: '' })
+    }
+    expect(text()).toBe('the holder may have seen this\n')
+    expect(await recorded(place, 'hook.restored')).toEqual([])
+    writeFileSync(path('outside'), 'of somebody else\n')
+    rmSync(path('a.ts'))
+    symlinkSync(path('outside'), path('a.ts'))
+    // A person, in a terminal of their own.
+    const person = { cwd: repo }
+    const plain = await place.cli(['reserve', 'guard', 'a.ts', '--restore'], person)
+    expect({ code: plain.code, next: plain.err }).toEqual({
+      code: 5,
+      next: expect.stringContaining('--force'),
+    })
+    const forced = await place.cli(['reserve', 'guard', 'a.ts', '--restore', '--force'], person)
+    expect(forced).toMatchObject({ code: 0, err: '' })
+    expect([text(), readFileSync(path('outside'), 'utf8')]).toEqual([
+      'a.ts\n',
+      'of somebody else\n',
+    ])
+    expect(lstatSync(path('a.ts')).isFile()).toBe(true)
+    expect(await a.after()).toMatch(/a\.ts was changed while cli:/)
   })
 
   test('is seen by its holder too, where nobody else looks', async () => {
@@ -67,9 +109,10 @@ describe('a write that got past the hooks', () => {
     for (const name of names) writeFileSync(path(name), 'formatted\n')
     const said = await b.after()
     expect(said).toMatch(/n\d+\.ts and 27 more, reserved by claude:aaaaaaaa until .* were changed/)
-    expect(said).toContain('leasehold reserve guard PATH… --restore')
     expect(said.length).toBeLessThan(400)
-    expect(await a.after()).toMatch(/^Leasehold: .* and 27 more were changed while claude:bbbbbbbb/)
+    expect(await a.after()).toMatch(
+      /^Leasehold: .* and 27 more were changed while claude:bbbbbbbb .*guard$/,
+    )
     expect(await a.after()).toBe('')
   })
 

@@ -29,12 +29,16 @@ export interface Line {
 const WITNESS = `
 say() { echo "$1 $LEASEHOLD_TASK $LEASEHOLD_RUN $LEASEHOLD_FENCE $$" >> "$OUT/log"; }
 wrong() { echo "$LEASEHOLD_RUN $LEASEHOLD_FENCE: $1" >> "$OUT/wrong"; }
+# By its start time: within a long storm numbers of processes come round again.
+started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1,20; }
 begin() {
   (set -C; : > "$OUT/fence-$LEASEHOLD_FENCE") 2>/dev/null || wrong "started twice"
-  for pid in $(cat "$OUT/pids-$LEASEHOLD_TASK" 2>/dev/null); do
-    if grep -q '^State:.[^ZX]' "/proc/$pid/status" 2>/dev/null; then wrong "runs beside $pid"; fi
-  done
-  echo "$$" >> "$OUT/pids-$LEASEHOLD_TASK"
+  while read -r pid start; do
+    now=$(started "$pid")
+    [ "\${now#[!ZX] }" = "$start" ] && wrong "runs beside $pid"
+  done 2>/dev/null < "$OUT/pids-$LEASEHOLD_TASK"
+  now=$(started $$)
+  echo "$$ \${now#? }" >> "$OUT/pids-$LEASEHOLD_TASK"
   say start
 }
 finish() { say end; }

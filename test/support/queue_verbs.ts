@@ -199,8 +199,8 @@ export class QueueVerbs extends Verbs {
     return this.store.write((view) => releaseUser(view, { user, task_id }, ADMIN))
   }
 
-  restore(epoch: number): Promise<void> {
-    return this.store.write((view) => settleAfterRestore(view, epoch))
+  async restore(epoch: number): Promise<void> {
+    await this.store.write((view) => settleAfterRestore(view, epoch))
   }
 
   status() {

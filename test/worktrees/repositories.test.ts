@@ -1,71 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { AskTrees } from '../../src/daemon/worktrees/entered.ts'
-import { makeWorktree } from '../../src/daemon/worktrees/make.ts'
-import { keepRepository } from '../../src/daemon/worktrees/keep.ts'
-import type { WorktreeRules } from '../../src/daemon/worktrees/tree.ts'
-import { MARK, newMark, takeMark } from '../../src/machine/group.ts'
-import { machine } from '../../src/machine/machine.ts'
-import { host, ownProcess } from '../../src/machine/process.ts'
-import { call } from '../../src/operations/call.ts'
-import type { Operation } from '../../src/operations/operation.ts'
-import * as worktrees from '../../src/operations/worktrees.ts'
-import type { Store } from '../../src/stores/writer/store.ts'
 import { GitRepo, gitIn, gitRepo } from '../support/git_repo.ts'
-import { callerOf, expectRefusal, openSqlite, temporaryFolder } from '../support/helpers.ts'
-import { QueueVerbs } from '../support/queue_verbs.ts'
+import { expectRefusal, temporaryFolder } from '../support/helpers.ts'
+import { Trees } from '../support/trees.ts'
 
-const RULES: WorktreeRules = {
-  base: null,
-  folder: '',
-  copy: [],
-  setup: null,
-  teardown: null,
-  retry: 'same',
-  keep: { days: null, bytes: null },
-  salvage: { ignored: null, bytes_max: 1000 },
-}
-
-let store: Store
-let verbs: QueueVerbs
-let tasks = 0
-const caller = callerOf('run', { process: ownProcess(), admin: true })
-const ask: AskTrees = (name, input) => {
-  const operation = name === 'worktree.enter' ? worktrees.enter : worktrees.record
-  return call(store, operation as unknown as Operation, input, caller)
-}
-
+let trees: Trees
 beforeAll(() => {
-  store = openSqlite(temporaryFolder(), machine)
-  verbs = new QueueVerbs(store)
-  // As a runner has it, so that what it has started could be stopped.
-  process.env[MARK] = newMark()
-  takeMark()
+  trees = new Trees()
 })
-afterAll(() => store.close())
+afterAll(() => trees.store.close())
 
-/** A worktree of a new run in `folder`; `end` ends the run, as if its runner had been killed. */
-async function made(folder: string, more: Partial<WorktreeRules> = {}) {
-  const task = await verbs.add(`task ${(tasks += 1)}`, caller, { project: 'web' })
-  const { run } = await verbs.claim(task.id, caller)
-  const { id: run_id, fence } = run
-  const rules = { ...RULES, folder: join(dirname(folder), `trees ü ${run_id}`), ...more }
-  const making = { run_id, task_id: task.id, fence, project: 'web', host, folder, rules }
-  const { worktree, cwd } = await makeWorktree(ask, making)
-  const tree = new GitRepo(worktree.path)
-  const { repository, id } = worktree
-  const keep = (want: 'settle' | 'salvage' | 'remove') => {
-    const { keep: kept, salvage } = rules
-    const spec = { place: {}, host, repository, rules: { web: { keep: kept, salvage } }, want }
-    return keepRepository(ask, { ...spec, id: want === 'settle' ? null : id })
-  }
-  const end = async () => {
-    await verbs.release(`task:${task.id}`, caller)
-  }
-  const row = () => store.read((view) => view.get('worktree', id))
-  return { worktree, tree, cwd, keep, end, row, saved: `refs/leasehold/salvage/${run_id}` }
-}
+const made: Trees['made'] = (...asked) => trees.made(...asked)
 
 /** Every file of a commit, with what is in it. */
 const filesAt = (repo: GitRepo, ref: string) =>
@@ -245,7 +191,8 @@ test('a worktree outlives its repository, and can be cleared away then', async (
 test('names that another store left in the repository are not used again', async () => {
   const repo = gitRepo(join(temporaryFolder(), 'repo'))
   const folder = join(dirname(repo.top), 'trees')
-  repo.git('branch', `leasehold/${tasks + 1}-1`)
+  const { id } = await trees.verbs.add('The last number', trees.caller)
+  repo.git('branch', `leasehold/${Number(id) + 1}-1`)
   const { worktree, end, keep } = await made(repo.top, { folder })
   expect(worktree.branch).toMatch(/-1-2$/)
   await end()

@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Looking } from '../faults/dispatch_crash.ts'
 import { Random } from '../simulation/random.ts'
-import * as landing from '../../src/operations/landings.ts'
 import { list } from '../../src/operations/worktrees.ts'
 import {
   argvOf,
@@ -16,7 +13,9 @@ import {
 import { script, signal } from '../support/dispatching.ts'
 import { type GitRepo, gitRepo } from '../support/git_repo.ts'
 import { TEST_CLI } from '../support/processes.ts'
-import type { Json } from '../doors/serving.ts'
+import { type Json, startDaemon } from '../doors/serving.ts'
+import { judged, landingsOf, leftBehind, reachable } from './storm_judge.ts'
+import { Person } from './storm_person.ts'
 
 const IS_LONG = process.env['FAULTS'] === 'long'
 const RUNS = Number(process.env['RUNS'] ?? (IS_LONG ? 1000 : 6))
@@ -24,12 +23,24 @@ const RUNS = Number(process.env['RUNS'] ?? (IS_LONG ? 1000 : 6))
 const CALM = 8
 const SEED = Number(process.env['SEED'] ?? 20)
 
+/**
+ * What happens besides: two `stores` on one repository; `restores` of the last of them; a `person`
+ * at work in the main checkout; a host name that changes (`hosts`, wants root).
+ */
+const PARTS = new Set((process.env['STORM'] ?? (IS_LONG ? 'stores,restores' : '')).split(','))
+
 /** Where programs of ours stop themselves, to be killed there; '': at any time. */
 const STEPS = [
   ...Array.from({ length: 12 }, () => ''),
   ...['runner:spec', 'runner:gated', 'runner:started', 'runner:running', 'runner:exited'],
   ...['runner:left', 'worktree:begun', 'worktree:added', 'worktree:filled', 'worktree:copied'],
-  ...['worktree:salvaging', 'worktree:salvaged', 'worktree:removing', 'worktree:aside'],
+  ...[
+    'worktree:claimed',
+    'worktree:salvaging',
+    'worktree:salvaged',
+    'worktree:removing',
+    'worktree:aside',
+  ],
   ...['worktree:looked', 'worktree:cleared', 'worktree:unnamed'],
   ...['lander:taken', 'lander:proposed', 'lander:moved'],
 ]
@@ -40,8 +51,6 @@ const STEPS = [
  * files of their own, so that they can be landed; the others conflict, or leave things uncommitted.
  */
 const AGENT = `begin
-# By its start time: within a long storm numbers of processes come round again.
-started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1,20; }
 while read -r pid start; do
   now=$(started "$pid")
   [ "\${now#[!ZX] }" = "$start" ] && wrong "port lent twice, to $pid too"
@@ -54,7 +63,7 @@ shared=a.txt
 i=0
 while [ $i -lt 8 ]; do
   i=$((i + 1))
-  word="word-$LEASEHOLD_FENCE-$i-end"
+  word="word-$STORE$LEASEHOLD_FENCE-$i-end"
   case $((($LEASEHOLD_FENCE + i) % 4)) in
     0) echo "$word" >> "$shared" ;;
     1) echo "$word" >> "new $LEASEHOLD_FENCE" ;;
@@ -75,93 +84,11 @@ const CONFIG = {
   runs: { ttl_seconds: 5, grace_seconds: 0.2 },
   slots: { max: 6 },
   resources: { ports: '5100-5104' },
-  agents: { worker: script(AGENT) },
 }
 
 /** Notes which commit it was shown and what it says of it, for who judges the target. */
 const CHECK = `at=$(git rev-parse HEAD); ls | grep -q ^red && what=red || what=green
 echo "$at $what" >> "$1"; test $what = green`
-
-/** All bytes that a ref leads to, and those of files in worktrees that are there. */
-function reachable(repo: GitRepo, trees: Json[]): string {
-  const objects = repo.git('rev-list', '--objects', '--all').split('\n')
-  const ids = objects.map((line) => line.split(' ')[0]).join('\n')
-  const batch = ['cat-file', '--batch', '--buffer']
-  const kept = execFileSync('git', batch, { cwd: repo.top, input: ids, maxBuffer: 2 ** 30 })
-  const files = trees
-    .filter(({ path }) => existsSync(path))
-    .flatMap(({ path }) => {
-      const names = readdirSync(path, { recursive: true, withFileTypes: true })
-      const found = names
-        .filter((each) => each.isFile())
-        .map((each) => join(each.parentPath, each.name))
-      return found.map((each) => readFileSync(each, 'utf8'))
-    })
-  return [String(kept), ...files].join('\n')
-}
-
-/** What is on disk or among refs, and no row of a worktree tells of. */
-function leftBehind(repo: GitRepo, folder: string, trees: Json[]): string[] {
-  const paths = new Set(trees.map(({ path }) => path))
-  const names = new Set(trees.map(({ path }) => path.split('/').at(-1)))
-  const branches = new Set(trees.map(({ branch }) => `refs/heads/${branch}`))
-  const admin = join(repo.top, '.git/worktrees')
-  const there = existsSync(folder) ? readdirSync(folder) : []
-  const git = readdirSync(join(repo.top, '.git'), { recursive: true, encoding: 'utf8' })
-  return [
-    ...there.filter((name) => !paths.has(join(folder, name))).map((name) => `folder ${name}`),
-    ...(existsSync(admin) ? readdirSync(admin) : []).filter((name) => !names.has(name)),
-    ...Object.keys(repo.refs('refs/heads/leasehold')).filter((ref) => !branches.has(ref)),
-    ...git.filter((name) => name.endsWith('.lock')),
-  ]
-}
-
-async function landingsOf(look: Looking): Promise<Json[]> {
-  const found: Json[] = []
-  for (let after: string | null = null; ;) {
-    const page = await look.ask(landing.list, { limit: 1000, ...(after !== null && { after }) })
-    found.push(...page.items)
-    if ((after = page.next) === null) return found
-  }
-}
-
-/** What is wrong with the target, or with what is said of it; and how many were landed. */
-async function judged(look: Looking, repo: GitRepo, landings: Json[], checks: string) {
-  const amiss: string[] = []
-  const green = new Set(
-    checks.split('\n').flatMap((line) => line.match(/^(\w+) green$/)?.[1] ?? []),
-  )
-  const states = repo.git('reflog', '--format=%H', 'refs/heads/main').split('\n')
-  const moved = states.slice(0, states.indexOf(repo.head(':/Ignore')))
-  for (const state of moved) {
-    if (!green.has(state)) amiss.push(`${state} was on main, and not checked`)
-    if (/^red/m.test(repo.git('ls-tree', '--name-only', state))) amiss.push(`${state} is red`)
-  }
-  const onMain = new Set(repo.git('rev-list', 'main').split('\n'))
-  const landed = landings.filter(({ status }) => status === 'landed')
-  for (const { id, task_id, candidate } of landed) {
-    const { status, metadata } = await look.task(task_id)
-    const proof = (metadata as Json).proof
-    if (!onMain.has(candidate)) amiss.push(`${id} is landed, and not on main`)
-    if (status !== 'done' || proof?.landing !== id)
-      amiss.push(`${id} is landed, ${task_id} ${status}`)
-  }
-  const done = new Set(landed.map(({ task_id }) => task_id))
-  if (done.size !== landed.length) amiss.push('a task was landed twice')
-  // It fails where it finds nothing: before anything has landed there are no words.
-  const said = moved.length === 0 ? '' : repo.git('grep', '-h', 'word-', 'main')
-  const lines = said.split('\n').toSorted()
-  const twice = lines.filter((line, i) => line === lines[i - 1])
-  if (twice.length > 0) amiss.push(`on main twice: ${twice.join(', ')}`)
-  const dirty = repo.git('status', '--porcelain')
-  if (dirty !== '') amiss.push(`the checkout did not follow: ${dirty}`)
-  return {
-    amiss,
-    landed: landed.length,
-    returned: landings.length - landed.length,
-    moves: moved.length,
-  }
-}
 
 /** One of ours, by chance: an agent's command, a runner, a keeper or the daemon. */
 function victim(all: Dispatching, random: Random): number[] {
@@ -187,34 +114,86 @@ async function goesOn(all: Dispatching, random: Random): Promise<void> {
   await new Promise((later) => void setTimeout(later, random.below(200)))
 }
 
-async function storm(all: Dispatching, look: Looking, enough: number) {
+/** A store with a dispatcher of its own; its first tasks have the numbers that the other's have. */
+interface Side {
+  all: Dispatching
+  look: Looking
+  tasks: number
+  backup?: string
+}
+
+const count = async ({ look }: Side, type: string) => (await look.events(type)).length
+
+async function storm(sides: Side[], repo: GitRepo, enough: number) {
   const random = new Random(SEED)
-  let tasks = 0
   const kills = { agents: 0, runners: 0, keepers: 0, daemons: 0 }
-  const count = async (type: string) => (await look.events(type)).length
-  while ((await count('task.claimed')) < enough) {
+  const restores = { done: 0, held: 0 }
+  const [first, last] = [sides[0]!, sides.at(-1)!]
+  const person = new Person(repo, join(first.all.out, 'ledger'), random)
+  while ((await count(first, 'task.claimed')) < enough) {
     const step = random.pick(STEPS)
-    await all.serve({ LEASEHOLD_STOP_AT: step }, TEST_CLI)
-    for (let i = 0; i < 20; i += 1) {
-      const { pending } = await look.status()
-      for (let n = pending.total; n < 8; n += 1) {
-        await look.add(`t-${(tasks += 1)}`, `u${tasks % 10}`, { retries: random.below(3) })
+    const name = PARTS.has('hosts') ? `host${random.below(2)}` : undefined
+    for (const { all } of sides) await serve(all, { LEASEHOLD_STOP_AT: step }, name)
+    let goes = true
+    for (let i = 0; i < 20 && goes; i += 1) {
+      for (const side of sides) await fill(side, random)
+      await goesOn(first.all, random)
+      if (PARTS.has('person')) person.act()
+      for (const { all } of sides) {
+        // Killed where they stopped; and, when nobody stops, at any time.
+        const stopped = all.stopped()
+        const doomed = stopped.length > 0 ? stopped : victim(all, random)
+        for (const pid of doomed) {
+          kills[kindOf(pid)] += 1
+          signal(pid, 'SIGKILL')
+        }
+        if (doomed.includes(all.daemon.running.pid)) goes = false
       }
-      await goesOn(all, random)
-      // Killed where they stopped; and, when nobody stops, at any time.
-      const stopped = all.stopped()
-      const doomed = stopped.length > 0 ? stopped : victim(all, random)
-      for (const pid of doomed) {
-        kills[kindOf(pid)] += 1
-        signal(pid, 'SIGKILL')
-      }
-      if (doomed.includes(all.daemon.running.pid)) break
     }
-    kills.daemons += 1
-    await killAll([all.daemon.running.pid])
+    kills.daemons += sides.length
+    await killAll(sides.map(({ all }) => all.daemon.running.pid))
+    if (PARTS.has('restores')) restores[await restore(last, random)] += 1
   }
-  const [runs, begun] = [await count('task.claimed'), await count('run.started')]
-  return { kills, tasks, runs, begun }
+  const [runs, begun] = [await count(first, 'task.claimed'), await count(first, 'run.started')]
+  const { hindered } = person
+  return { kills, restores, hindered, tasks: first.tasks, runs, begun }
+}
+
+async function fill(side: Side, random: Random): Promise<void> {
+  const { pending } = await side.look.status()
+  for (let n = pending.total; n < 8; n += 1) {
+    side.tasks += 1
+    await side.look.add(`t-${side.tasks}`, `u${side.tasks % 10}`, { retries: random.below(3) })
+  }
+}
+
+/** Under a host name of its own, where the machine lets us. */
+async function serve(all: Dispatching, env: Record<string, string>, name?: string) {
+  if (name === undefined) return all.serve(env, TEST_CLI)
+  const renamed = ['unshare', '--uts', 'sh', '-c', 'hostname "$0"; exec "$@"', name]
+  all.daemon = await startDaemon(all.place, {
+    program: [...renamed, process.execPath, TEST_CLI],
+    env,
+  })
+  return all.daemon
+}
+
+/**
+ * Sets a store back, its daemon gone: to this moment, with commands at work; or to an earlier one,
+ * of which no command may be left.
+ */
+async function restore(side: Side, random: Random): Promise<'done' | 'held'> {
+  const { place } = side.all
+  const isNow = side.backup === undefined || random.below(2) === 0
+  if (isNow) {
+    side.backup = place.path(`${side.tasks}-${random.below(1_000_000)}.db`)
+    await place.ok(['db', 'backup', side.backup])
+  } else await killAll(side.all.processes())
+  const args = ['--json', 'db', 'restore', side.backup!, '--yes']
+  const { code, err } = await place.cli(args)
+  if (code === 5 && isNow) return 'held'
+  if (code !== 0) throw new Error(`the restore failed: ${err}`)
+  return 'done'
 }
 
 function kindOf(pid: number): 'agents' | 'runners' | 'keepers' | 'daemons' {
@@ -224,64 +203,100 @@ function kindOf(pid: number): 'agents' | 'runners' | 'keepers' | 'daemons' {
   return argv.includes(TEST_CLI) ? 'daemons' : 'agents'
 }
 
-async function play(enough: number, plant?: string) {
-  const all = dispatching()
-  const repo = gitRepo(all.place.path('repo'), { 'a.txt': 'one\n' })
-  repo.commit('Ignore', { '.gitignore': '.leasehold/\n*.log\n' })
-  const folder = all.place.path('trees')
+/** The second store lands nothing: a target is one store's. */
+function configure(all: Dispatching, repo: GitRepo, folder: string, store: string): void {
   // Whatever is safe goes at once, so that removal is at work all the time.
   const worktrees = { keep: { days: 0 }, retry: SEED % 2 ? 'new' : 'same', folder }
   const checks = join(all.out, 'checks')
-  const land = { onto: 'main', check: ['/bin/sh', '-c', CHECK, 'check', checks], auto: true }
-  const web = { agent: 'worker', path: repo.top, worktrees, land, resources: ['ports'] }
-  all.configure({ ...CONFIG, projects: { web } })
-  const look = new Looking(all)
+  const check = ['/bin/sh', '-c', CHECK, 'check', checks]
+  const land = store === '' ? { land: { onto: 'main', check, auto: true } } : {}
+  const web = { agent: 'worker', path: repo.top, worktrees, resources: ['ports'], ...land }
+  const agents = { worker: script(AGENT, { env: { STORE: store } }) }
+  all.configure({ ...CONFIG, agents, projects: { web } })
+}
+
+interface AtRest {
+  trees: Json[]
+  landings: Json[]
+}
+
+async function atRest({ all, look }: Side): Promise<AtRest | null> {
+  // Who stopped itself at a step keeps others out of the repository for as long as it lives.
+  for (const pid of all.stopped()) signal(pid, 'SIGKILL')
+  const { pending, active } = await look.status()
+  const trees: Json[] = (await look.ask(list, { limit: 1000 })).items
+  const isAtRest = trees.every(({ state, is_over }) => state === 'left' && is_over)
+  const landings = await landingsOf(look)
+  const isLanded = landings.every(({ ended_at }) => ended_at !== null)
+  const isDone = pending.total + active.slots_used === 0 && isAtRest && isLanded
+  return isDone ? { trees, landings } : null
+}
+
+/** Waits until all is at rest and nothing of the side runs any more. */
+async function settle(side: Side, plant?: string) {
+  const { all, look } = side
+  const rested = () =>
+    eventually<AtRest | null>('all is at rest', () => atRest(side), 240_000).catch(
+      async (error: Error) => {
+        const { items } = await look.ask(list, { limit: 1000 })
+        const states = items.map(({ id, state, is_over }: Json) => `${id} ${state} ${is_over}`)
+        throw new Error(`${error.message}: ${states.join(', ')}; ${all.daemon.running.err}`)
+      },
+    )
+  let found = await rested()
+  // A lander that ends in peace takes its tree with it.
+  await all.daemon.stop()
+  if (plant === 'R54') {
+    // What may go goes when a dispatcher begins.
+    await all.serve({ LEASEHOLD_PLANT: plant }, TEST_CLI)
+    const isEmpty = async () => (found = await rested()).trees.length === 0
+    await eventually('all are removed', isEmpty)
+    await killAll([all.daemon.running.pid])
+  }
+  const alive = () => all.processes().map((pid) => `${pid} ${argvOf(pid)}`)
+  await eventually('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
+    throw new Error(`${error.message}: ${alive().join(', ')}`)
+  })
+  return found
+}
+
+async function play(enough: number, plant?: string) {
+  const has = (part: string) => plant === undefined && PARTS.has(part)
+  const places = Array.from({ length: has('stores') ? 2 : 1 }, () => dispatching())
+  const [first] = places as [Dispatching]
+  const repo = gitRepo(first.place.path('repo'), { 'a.txt': 'one\n' })
+  repo.commit('Ignore', { '.gitignore': '.leasehold/\n*.log\n' })
+  const folder = first.place.path('trees')
+  places.forEach((all, i) => configure(all, repo, folder, ['', 'b'][i]!))
+  const sides: Side[] = places.map((all) => ({ all, look: new Looking(all), tasks: 0 }))
+  const { look } = sides[0]!
   try {
-    const played = plant === undefined ? await storm(all, look, enough) : {}
-    await all.serve(plant === undefined ? {} : { LEASEHOLD_PLANT: plant }, TEST_CLI)
+    const played = plant === undefined ? await storm(sides, repo, enough) : {}
+    const env: Record<string, string> = plant === undefined ? {} : { LEASEHOLD_PLANT: plant }
+    for (const { all } of sides) await all.serve(env, TEST_CLI)
     for (let i = 0; plant !== undefined && i < enough; i += 1) await look.add(`p-${i}`, `u${i}`)
-    let trees: Json[] = []
-    let landings: Json[] = []
-    const atRest = async () => {
-      // Who stopped itself at a step keeps others out of the repository for as long as it lives.
-      for (const pid of all.stopped()) signal(pid, 'SIGKILL')
-      const { pending, active } = await look.status()
-      trees = (await look.ask(list, { limit: 1000 })).items
-      const isAtRest = trees.every(({ state, is_over }) => state === 'left' && is_over)
-      landings = await landingsOf(look)
-      const isLanded = landings.every(({ ended_at }) => ended_at !== null)
-      return pending.total + active.slots_used === 0 && isAtRest && isLanded
-    }
-    await eventually('all is at rest', atRest, 240_000).catch((error: Error) => {
-      const states = trees.map(({ id, state, is_over }) => `${id} ${state} ${is_over}`)
-      throw new Error(`${error.message}: ${states.join(', ')}; ${all.daemon.running.err}`)
-    })
-    // A lander that ends in peace takes its tree with it.
-    await all.daemon.stop()
-    if (plant === 'R54') {
-      // What may go goes when a dispatcher begins.
-      await all.serve({ LEASEHOLD_PLANT: plant }, TEST_CLI)
-      await eventually('all are removed', async () => (await atRest()) && trees.length === 0)
-      await killAll([all.daemon.running.pid])
-    }
-    const alive = () => all.processes().map((pid) => `${pid} ${argvOf(pid)}`)
-    await eventually('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
-      throw new Error(`${error.message}: ${alive().join(', ')}`)
-    })
-    const words = all.read('ledger').split('\n').filter(Boolean)
-    const kept = reachable(repo, trees)
-    const lost = words.filter((word) => !kept.includes(`${word}\n`))
+    const found = []
+    for (const side of sides) found.push(await settle(side, plant))
+    const words = places.flatMap((all) => all.read('ledger').split('\n').filter(Boolean))
+    const kept = reachable(repo, folder)
+    const trees = found.flatMap((each) => each.trees)
+    const behind = leftBehind(repo, folder, trees)
+    const { landings } = found[0]!
+    const checks = first.read('checks')
+    const verdict = await judged({ look, repo, landings, checks, hasPerson: has('person') })
     return {
       ...played,
       words: words.length,
-      lost,
-      wrong: all.wrong(),
-      left: leftBehind(repo, folder, trees),
+      lost: words.filter((word) => !kept.includes(`${word}\n`)),
+      wrong: places.flatMap((all) => all.wrong()),
+      // Of what was made after a backup the store that was set back to it knows nothing: it stays.
+      left: has('restores') ? [] : behind,
+      orphans: behind.length,
       kept: trees.length,
-      ...(await judged(look, repo, landings, all.read('checks'))),
+      ...verdict,
     }
   } finally {
-    await look.close()
+    for (const side of sides) await side.look.close()
   }
 }
 

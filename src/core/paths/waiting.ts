@@ -1,4 +1,4 @@
-import { listed, word } from '../quote.ts'
+import { argument, listed, word } from '../quote.ts'
 import type { ForHolder } from '../rows.ts'
 import type { View } from '../view.ts'
 import type { Reservation } from './overlap.ts'
@@ -32,12 +32,15 @@ export function sayWaiting(waiting: readonly ForHolder[]): string[] {
   const changed = new Map<string, string[]>()
   const asked: string[] = []
   for (const { by, path, reason } of waiting) {
-    if (reason === null) changed.set(by, [...(changed.get(by) ?? []), word(path)])
+    if (reason === null) changed.set(by, [...(changed.get(by) ?? []), path])
     else asked.push(`${word(by)} asks for ${word(path)}: ${JSON.stringify(reason)} (their words)`)
   }
   const said = [...changed].map(([by, paths]) => {
     const were = paths.length === 1 ? 'was' : 'were'
-    return `${listed(paths)} ${were} changed while ${word(by)} worked, not by you`
+    const which = paths.length === 1 ? ` ${argument(paths[0]!)} --restore` : ''
+    const back = `to put back what you left: leasehold reserve guard${which}`
+    const what = `${listed(paths.map(word))} ${were} changed while ${word(by)} worked, not by you`
+    return `${what}; ${back}`
   })
   return [...said, ...asked]
 }

@@ -1,8 +1,11 @@
 import { type Caller, STRANGER } from '../caller.ts'
 import { sightOf } from '../sight.ts'
+import { argument } from '../quote.ts'
+import { Refusal } from '../refusal.ts'
 import type { View } from '../view.ts'
 import { askerOf, nothingLooked, type Reservation } from './overlap.ts'
 import type { Where } from './path_terms.ts'
+import { heldPath } from './reservation.ts'
 import { judgePath, type PathVerdict } from './touch.ts'
 import { leave } from './waiting.ts'
 
@@ -48,6 +51,31 @@ export function noticeWrites(view: View, ask: Concerned, caller: Caller): ToldPa
     view.record({ type: 'hook.noticed', agent: caller.agent, lock, task: null, data })
     const told = state === 'held' && isKnown(view, lease, caller)
     if (told) leave(view, lease, { by: caller.agent, path, reason: null })
+    return { path, verdict, told }
+  })
+}
+
+/**
+ * Copies of `paths` are about to be put in their place, which is an edit like any other: refuses
+ * with `held` what another holds, unless an admin asks, and leaves word for that holder then.
+ * Records `hook.restored` for each.
+ */
+export function restorePaths(view: View, ask: Concerned, caller: Caller): ToldPath[] {
+  const found = judged(view, ask, caller)
+  for (const { path, verdict } of found) {
+    if (verdict.state !== 'held' || caller.admin) continue
+    const { message, details } = heldPath(view, path, verdict.lease, caller)
+    const next =
+      'That agent can put it back: leasehold reserve guard PATH --restore. A person can: --force'
+    throw new Refusal('held', message, { next: next.replace('PATH', argument(path)), details })
+  }
+  return found.map(({ path, verdict }) => {
+    const lease = verdict.state === 'free' ? undefined : verdict.lease
+    const data = { path, checkout: ask.checkout, holder: lease?.holder ?? null }
+    const lock = lease?.name ?? null
+    view.record({ type: 'hook.restored', agent: caller.agent, lock, task: null, data })
+    const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
+    if (told) leave(view, verdict.lease, { by: caller.agent, path, reason: null })
     return { path, verdict, told }
   })
 }

@@ -85,7 +85,7 @@ export interface RecordWorktree {
 /**
  * Writes how a worktree stands, under the fence of its repository, and renews that lease or ends
  * it. For a run that begins to use one, also under the fence of the run: `held` while another run
- * that is not over has it.
+ * that is not over has it. `conflict`: what is to be made has the id of another one.
  */
 export function recordWorktree(view: View, ask: RecordWorktree, caller: Caller): void {
   const { fence, worktree, gone, leaves } = ask
@@ -93,6 +93,12 @@ export function recordWorktree(view: View, ask: RecordWorktree, caller: Caller):
   const lease = checkFence(view, name, fence, caller)
   const id = worktree?.id ?? gone
   const before = id === undefined ? undefined : view.get('worktree', id)
+  if (before && worktree?.state === 'making' && before.fence !== worktree.fence) {
+    throw new Refusal('conflict', `There is a worktree ${word(before.id)} already`, {
+      next: 'Take another id: this one was given before the store was restored, say.',
+      details: { id: before.id },
+    })
+  }
   const inUse = worktree?.state === 'making' || worktree?.state === 'ready'
   if (worktree && inUse) checkFence(view, lockOf(worktree.task_id), worktree.fence, caller)
   const isOwn = before?.run_id === worktree?.run_id && worktree?.state !== 'removing'

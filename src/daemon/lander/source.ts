@@ -2,7 +2,7 @@ import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, type GitOptions, gitSays } from '../../machine/git.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
-import { fetchBranch, flat } from './term.ts'
+import { FAR, fetchBranch, flat } from './remote.ts'
 
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }

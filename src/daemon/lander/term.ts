@@ -16,15 +16,14 @@ import {
   type GitOptions,
   type GitSaid,
   landedRef,
-  REMOTE_MS,
   type Repository,
   tryGit,
 } from '../../machine/git.ts'
 import { GitHold } from '../../machine/git_hold.ts'
 import { STATE_NAME } from '../../machine/place.ts'
-
 import { step } from '../steps.ts'
 import { OpenCheckout } from './open_checkout.ts'
+import { FAR, fetchBranch, flat, nameOf } from './remote.ts'
 
 const NONE = '0'.repeat(40)
 
@@ -125,7 +124,11 @@ export class Term {
       const [old = '', ref = ''] = line.split('\t')
       if (ref === own || old === this.terms.get(target)) continue
       const lease = `--force-with-lease=${ref}:${old}`
-      await git(this.top, ['push', '--quiet', lease, remote, `${this.terms.get(target)}:${ref}`], FAR)
+      await git(
+        this.top,
+        ['push', '--quiet', lease, remote, `${this.terms.get(target)}:${ref}`],
+        FAR,
+      )
     }
   }
 
@@ -397,8 +400,7 @@ const NO_SURPRISE = [
   ...['-c', 'rebase.rebaseMerges=false', '-c', 'rebase.forkPoint=false', '-c', 'merge.log=false'],
 ]
 
-/** A remote has its own patience; so has what removes many files. */
-const FAR = { timeout_ms: REMOTE_MS }
+/** What removes many files has its own patience. */
 const SLOW = { timeout_ms: FILES_MS }
 /** From git's look at what a switch leads to, to its end: a moment, on a busy machine. */
 const SWITCH_MS = 25
@@ -408,18 +410,6 @@ const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const ENVIRONMENT = /No space left|Read-only file|Input\/output error|quota|Too many open|allocate/
 
 const LANDERS = 'refs/leasehold/lander'
-
-/** A branch of a remote as a ref of ours: no ref of the person's changes, of remotes or tags. */
-export async function fetchBranch(cwd: string, remote: string, branch: string, to: string) {
-  const ours = ['--quiet', '--no-tags', '--no-write-fetch-head', '--refmap=']
-  await git(cwd, ['fetch', ...ours, remote, `+refs/heads/${branch}:${to}`], FAR)
-}
-
-/** As one part of a ref: git has no `release` beside `release/1.0`. */
-export const flat = (name: string) => encodeURIComponent(name)
-
-const nameOf = (target: string, remote: string | null) =>
-  remote === null ? `refs/heads/${target}` : `refs/leasehold/target/${flat(remote)}/${flat(target)}`
 
 const failed = (err: string): GitSaid => ({ code: 128, out: '', err })
 

@@ -55,6 +55,7 @@ class Capture {
   private hangs = false
   private readonly left_out: string[] = []
   private readonly apart: string[] = []
+  private isUnfilled = false
 
   constructor(
     private readonly tree: Worktree,
@@ -77,12 +78,19 @@ class Capture {
       await this.noteRepositories()
       const merging = await this.commit('MERGE_HEAD')
       const isStaged = staged !== undefined && staged !== headTree && staged !== tree
-      const isDirty = tree !== headTree || isStaged || merging !== undefined
+      const differs = tree !== headTree && (!this.isUnfilled || (await this.adds(headTree, tree)))
+      const isDirty = differs || isStaged || merging !== undefined
       const [left_out, apart] = [this.left_out.map(asText), this.apart.map(asText)]
       return { tree, staged: isStaged ? staged : undefined, merging, isDirty, left_out, apart }
     } finally {
       for (const name of [this.index, `${this.index}.lock`]) rmSync(name, { force: true })
     }
+  }
+
+  /** Of a worktree that git has not filled yet, what is not there was not removed. */
+  private async adds(from: string, to: string): Promise<boolean> {
+    const args = ['diff-tree', '-r', '-z', '--name-only', '--diff-filter=d', from, to]
+    return (await this.list(args)).length > 0
   }
 
   private git(args: string[], input?: string): Promise<string> {
@@ -100,6 +108,7 @@ class Capture {
   /** Begins with a copy of the index, which knows what is unchanged; returns what is staged. */
   private async readIndex(headTree: string): Promise<string | undefined> {
     const own = join(this.admin, 'index')
+    this.isUnfilled = existsSync(join(this.admin, 'HEAD')) && !existsSync(own)
     if (existsSync(own)) {
       copyFileSync(own, this.index)
       // Git tells by the age of the index which files it has to look into: those just as young.

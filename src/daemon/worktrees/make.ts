@@ -1,12 +1,22 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, FILES_MS, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { type AskTrees, type Entered, inRepository } from './entered.ts'
 import { settleTree } from './settle.ts'
-import { adminOf, branchRef, gitAt, gonePath, removingPath, type WorktreeRules } from './tree.ts'
+import {
+  adminOf,
+  branchRef,
+  claimName,
+  gitAt,
+  gonePath,
+  isClaimed,
+  removingPath,
+  whoWorks,
+  type WorktreeRules,
+} from './tree.ts'
 
 export interface MakeAsk {
   run_id: string
@@ -58,7 +68,8 @@ async function leftBehind(entered: Entered, { task_id, project, rules }: MakeAsk
   )
   const last = mine.at(-1)
   const settled = last && (await settleTree(entered, last, rules.salvage))
-  return settled?.state === 'left' && existsSync(settled.path) ? settled : undefined
+  const isFree = settled?.state === 'left' && existsSync(settled.path) && !whoWorks(settled.path)
+  return isFree ? settled : undefined
 }
 
 const taken = (left: Worktree, { run_id, fence }: MakeAsk): Worktree => ({ ...left, run_id, fence })
@@ -72,28 +83,26 @@ async function begin(entered: Entered, making: MakeAsk, repository: Repository):
       next: `Correct projects.${project}.worktrees.base in config.json.`,
     })
   }
-  const { path, branch } = await freeName(rules.folder, repository.common, run_id)
-  const worktree: Worktree = {
-    id: run_id,
-    task_id,
-    run_id,
-    fence,
-    project,
-    host,
-    repository: repository.common,
-    path,
-    branch,
-    base,
-    state: 'making',
-    salvage: null,
-    changed: [],
-    kept_because: null,
-    begun_at: new Date().toISOString(),
-    left_at: null,
+  const whose = { task_id, run_id, fence, project, host, repository: repository.common, base }
+  const none = { salvage: null, changed: [], kept_because: null, left_at: null }
+  for (let id = run_id; ;) {
+    const name = await freeName(rules.folder, repository.common, run_id)
+    const begun_at = new Date().toISOString()
+    const worktree: Worktree = { id, ...whose, ...name, ...none, state: 'making', begun_at }
+    try {
+      await entered.record(worktree)
+    } catch (error) {
+      if (!isRefusal(error, 'conflict')) throw error
+      // A restored store, say, gives numbers of runs again that a worktree has already.
+      id = id.replace(/\d+$/, (attempt) => String(Number(attempt) + 1))
+      continue
+    }
+    step('worktree:begun')
+    // Another store may have been faster since we looked.
+    if (!claimName(worktree)) continue
+    step('worktree:claimed')
+    return worktree
   }
-  await entered.record(worktree)
-  step('worktree:begun')
-  return worktree
 }
 
 /** `42-1`, or `42-1-2` and so on where another store left that name in this repository. */
@@ -103,7 +112,7 @@ async function freeName(folder: string, repository: string, run_id: string) {
     const tried = n === 1 ? name : `${name}-${n}`
     const place = { path: join(folder, tried), repository, branch: `leasehold/${tried}` }
     const paths = [place.path, adminOf(place), removingPath(place.path), gonePath(place.path)]
-    if (paths.some((each) => existsSync(each))) continue
+    if (isClaimed(place) || paths.some((each) => existsSync(each))) continue
     if ((await commitOf(repository, branchRef(place))) === undefined) return place
   }
 }

@@ -1,22 +1,24 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { planted } from '../../core/planted.ts'
 import type { Worktree } from '../../core/rows.ts'
+import { systemCode } from '../../machine/errors.ts'
 import { commitOf, git, tryGit } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { capture } from './capture.ts'
 import type { Entered } from './entered.ts'
-import { isHeld, looseOf, whyApart } from './salvage.ts'
+import { isHeld, looseOf, savedAs, whyApart } from './salvage.ts'
 import {
   adminOf,
   branchRef,
-  clearLocks,
+  giveUpName,
   gonePath,
   locationOf,
   removingPath,
   type SalvageRules,
+  whoWorks,
 } from './tree.ts'
 
 /**
@@ -34,13 +36,14 @@ export async function removeWorktree(
   if (!existsSync(tree.repository)) return repositoryGone(tree)
   await entered.record({ ...tree, state: 'removing' })
   step('worktree:removing')
-  clearLocks(tree)
   // One that was broken off before the files were looked at goes on where they are.
-  if (existsSync(path) && !existsSync(aside)) renameSync(path, aside)
+  const isAside = existsSync(aside) || whoWorks(path) !== undefined
+  if (!isAside && locationOf(tree) === path) renameSync(path, aside)
   step('worktree:aside')
   const why = await whyKept(tree, rules)
   if (why !== undefined) {
-    if (existsSync(aside)) renameSync(aside, path)
+    if (existsSync(aside) && !existsSync(path)) renameSync(aside, path)
+    letGitWork(tree)
     await entered.record({ ...tree, state: 'left', kept_because: why })
     return why
   }
@@ -64,16 +67,33 @@ export async function clear(entered: Entered, tree: Worktree): Promise<void> {
   const isKept = tip !== undefined && (tip === tree.base || (await isHeld(repository, tip, ref)))
   if (isKept || (tip && planted('R54'))) await git(repository, ['update-ref', '-d', ref, tip])
   step('worktree:unnamed')
+  giveUpName(tree)
   await entered.gone(tree.id)
 }
 
-/** A worktree that was never ready: no agent has been in it. */
-export async function clearHalfMade(entered: Entered, tree: Worktree): Promise<void> {
-  const { path } = tree
-  await rm(gonePath(path), { recursive: true, force: true })
-  if (existsSync(path)) renameSync(path, gonePath(path))
-  clearLocks(tree)
-  await clear(entered, tree)
+const lockPath = (tree: Worktree) => join(adminOf(tree), 'index.lock')
+const OURS = 'leasehold removes this worktree\n'
+
+/**
+ * Takes git's own lock of what is staged: nothing is added between the last look and the end. Says
+ * why not, where git has it.
+ */
+function keepGitOut(tree: Worktree): string | undefined {
+  try {
+    writeFileSync(lockPath(tree), OURS, { flag: 'wx' })
+  } catch (error) {
+    // Somebody has removed what git kept of it: there is nothing to add to.
+    if (systemCode(error) === 'ENOENT') return undefined
+    if (systemCode(error) !== 'EEXIST') throw error
+    const isOwn = readFileSync(lockPath(tree), 'utf8') === OURS
+    if (!isOwn) return `git is at work in it, or was killed there: ${lockPath(tree)}`
+  }
+  return undefined
+}
+
+function letGitWork(tree: Worktree): void {
+  const said = attempt(() => readFileSync(lockPath(tree), 'utf8'), '')
+  if (said === OURS) rmSync(lockPath(tree))
 }
 
 /** Why a worktree may not go; undefined when all of it is kept elsewhere. */
@@ -85,17 +105,19 @@ async function whyKept(tree: Worktree, rules: SalvageRules): Promise<string | un
   if (locked !== undefined) return `somebody has locked it${locked && `: ${locked}`}`
   const aside = existsSync(removingPath(path)) ? removingPath(path) : undefined
   const place = aside ?? locationOf(tree)
+  const busy = place && whoWorks(place)
+  if (busy) return busy
   if (place !== aside) return `it was moved to ${place}`
+  if (aside && existsSync(path)) return `there is another folder at ${path}`
+  const atGit = keepGitOut(tree)
+  if (atGit) return atGit
   const own = attempt(() => readdirSync(join(admin, 'refs', 'worktree')), [])
   if (own.length > 0) return `it has refs of its own: ${own.join(', ')}`
   const found = await capture(tree, rules, aside)
   const apart = found && whyApart(found)
   if (apart) return apart
-  if (found?.isDirty) {
-    const saved = tree.salvage && (await commitOf(repository, tree.salvage.ref))
-    const files = saved && (await git(repository, ['rev-parse', `${saved}^{tree}`]))
-    if (files !== found.tree) return 'it has changes that are not committed'
-  }
+  if (found?.isDirty && !(await savedAs(tree, found)))
+    return 'it has changes that are not committed'
   const [loose] = await looseOf(tree, branchRef(tree))
   if (loose === undefined) return undefined
   const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', loose, branchRef(tree)])

@@ -4,6 +4,7 @@ import { changedSoFar } from './changed.ts'
 import { type AskTrees, inRepository } from './entered.ts'
 import { makeWorktree, type Made, type MakeAsk } from './make.ts'
 import { leaveTree } from './settle.ts'
+import { isOurs } from './tree.ts'
 
 /** The command of a run that is first set up: its argument list goes on behind those of `setup`. */
 const SET_UP = `n=$1; shift; i=0; said=
@@ -69,10 +70,14 @@ export class RunTree {
     await this.telling
     if (!this.made) return
     const { worktree } = this.made
-    const isOwn = (each: Worktree) => each.id === worktree.id && each.run_id === this.making.run_id
+    const { id } = worktree
+    const isOwn = (each: Worktree) => each.id === id && each.run_id === this.making.run_id
     await inRepository(this.ask, worktree, async (entered) => {
       // After a pause another run may be at work in it.
-      const own = entered.items.find((each) => isOwn(each) && each.state === 'ready')
+      const known = entered.items.find((each) => each.id === id)
+      const isOwnYet = known ? isOwn(known) && known.state === 'ready' : isOurs(worktree)
+      // Of a store that was restored since, the row is gone, and what the command did is there.
+      const own = isOwnYet ? (known ?? worktree) : undefined
       if (own) await leaveTree(entered, own, this.making.rules.salvage)
     })
   }

@@ -83,10 +83,9 @@ async function keep(
   const left_out = [...(found?.left_out ?? []), ...(found?.apart ?? [])].slice(0, LEFT_OUT_MAX)
   const before = await commitOf(repository, ref)
   const files = found?.tree ?? (await git(repository, ['rev-parse', `${loose[0]}^{tree}`]))
-  if (before !== undefined && (await holds(repository, before, files, [head, ...loose]))) {
-    return { ref, commit: before, at: tree.salvage?.at ?? at, left_out }
-  }
   const { staged, merging } = found ?? {}
+  const known = await savedAs(tree, { tree: files, staged, merging }, [head, ...loose])
+  if (known !== undefined) return { ref, commit: known, at: tree.salvage?.at ?? at, left_out }
   const stage = staged && (await commitTree(repository, staged, 'What was staged', [head]))
   const parents = [head, stage, merging, ...loose, before]
   const commit = await commitTree(repository, files, `Salvage of run ${run_id}`, parents)
@@ -94,18 +93,48 @@ async function keep(
   return { ref, commit, at, left_out }
 }
 
-/** Whether what was saved before has these files and leads to these commits. */
+/**
+ * What was saved before and has all of this: the files, what was staged, the commits. Others may
+ * save under the same name, runs of another store for example: then what was saved is below that.
+ */
+export async function savedAs(
+  { repository, run_id, salvage: last }: Worktree,
+  found: Pick<Captured, 'tree' | 'staged' | 'merging'>,
+  commits: (string | undefined)[] = [],
+): Promise<string | undefined> {
+  const refs = [...new Set([last?.ref ?? salvageRef(run_id), salvageRef(run_id)])]
+  const tips = await Promise.all(refs.map((ref) => commitOf(repository, ref)))
+  const isThere = last && (await leadsTo(repository, tips, last.commit))
+  for (const saved of new Set([...tips, isThere ? last.commit : undefined])) {
+    if (saved && (await holds(repository, saved, found, commits))) return saved
+  }
+  return undefined
+}
+
+async function leadsTo(repository: string, from: (string | undefined)[], commit: string) {
+  for (const each of from) {
+    if (each === undefined) continue
+    const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', commit, each])
+    if (code === 0) return true
+  }
+  return false
+}
+
 async function holds(
   repository: string,
   saved: string,
-  files: string,
+  { tree, staged, merging }: Pick<Captured, 'tree' | 'staged' | 'merging'>,
   commits: (string | undefined)[],
 ): Promise<boolean> {
-  if ((await git(repository, ['rev-parse', `${saved}^{tree}`])) !== files) return false
-  for (const commit of commits) {
-    if (commit === undefined) continue
-    const { code } = await tryGit(repository, ['merge-base', '--is-ancestor', commit, saved])
-    if (code !== 0) return false
+  const treeOf = (commit: string) => git(repository, ['rev-parse', `${commit}^{tree}`])
+  if ((await treeOf(saved)) !== tree) return false
+  if (staged !== undefined) {
+    const parents = (await git(repository, ['log', '-1', '--format=%P', saved])).split(' ')
+    const trees = await Promise.all(parents.filter((each) => each !== '').map(treeOf))
+    if (!trees.includes(staged)) return false
+  }
+  for (const commit of [merging, ...commits]) {
+    if (commit !== undefined && !(await leadsTo(repository, [saved], commit))) return false
   }
   return true
 }

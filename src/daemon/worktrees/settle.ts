@@ -3,9 +3,9 @@ import { planted } from '../../core/planted.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { step } from '../steps.ts'
 import type { Entered } from './entered.ts'
-import { clear, clearHalfMade, removeWorktree, repositoryGone } from './remove.ts'
+import { clear, removeWorktree, repositoryGone } from './remove.ts'
 import { salvage } from './salvage.ts'
-import { clearLocks, gonePath, locationOf, type SalvageRules } from './tree.ts'
+import { clearLocks, gonePath, isOurs, locationOf, type SalvageRules, whoWorks } from './tree.ts'
 
 /**
  * Brings a worktree whose run is over to rest: what was half made is cleared away, what was half
@@ -18,10 +18,11 @@ export async function settleTree(
   rules: SalvageRules,
 ): Promise<Worktree | undefined> {
   if (!existsSync(tree.repository)) return withoutRepository(entered, tree)
-  if (tree.state === 'making') {
-    await clearHalfMade(entered, tree)
+  if (!isOurs(tree)) {
+    await entered.gone(tree.id)
     return undefined
   }
+  if (tree.state === 'making') return settleHalf(entered, tree, rules)
   if (tree.state === 'removing') {
     // Moved there, its files were looked at and may go; else they have to be looked at again.
     const isLookedAt = existsSync(gonePath(tree.path)) && !existsSync(tree.path)
@@ -31,6 +32,21 @@ export async function settleTree(
   }
   if (tree.state === 'left') return tree
   return leaveTree(entered, tree, rules)
+}
+
+/**
+ * Half made, as far as its row knows; but a backup may have taken the place of the store since, and
+ * an agent may have worked in it for long. What is there decides.
+ */
+async function settleHalf(
+  entered: Entered,
+  tree: Worktree,
+  rules: SalvageRules,
+): Promise<Worktree | undefined> {
+  const left = await leaveTree(entered, tree, rules)
+  if (left.salvage) return left
+  const why = await removeWorktree(entered, left, rules)
+  return why === undefined ? undefined : { ...left, kept_because: why }
 }
 
 /** Somebody has removed the repository: nobody can tell any more what its worktrees changed. */
@@ -53,7 +69,8 @@ export async function leaveTree(
   rules: SalvageRules,
   commits = false,
 ): Promise<Worktree> {
-  clearLocks(tree)
+  // Of a git that is at work the lock is its own; saving goes on beside it.
+  if (!whoWorks(tree.path)) clearLocks(tree)
   step('worktree:salvaging')
   const saved = planted('R54') ? tree : await salvage(tree, rules, commits)
   step('worktree:salvaged')

@@ -1,8 +1,11 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { Worktree } from '../../core/rows.ts'
+import { realpathOf } from '../../machine/checkout.ts'
+import { systemCode } from '../../machine/errors.ts'
 import { commitOf, type GitOptions } from '../../machine/git.ts'
+import { workingIn } from '../../machine/proc.ts'
 
 /** How a project has its worktrees, from `config.json`. */
 export interface WorktreeRules {
@@ -38,12 +41,61 @@ export const branchRef = ({ branch }: Pick<Worktree, 'branch'>) => `refs/heads/$
 export const removingPath = (path: string) => `${path}~removing`
 export const gonePath = (path: string) => `${path}~gone`
 
+/**
+ * Says in the repository itself whose a name is: several stores may have worktrees of it, and a
+ * restored one remembers names that were given again since.
+ */
+const claimPath = ({ path, repository }: Placed) =>
+  join(repository, 'leasehold', 'worktrees', basename(path))
+
+const claimOf = ({ id, begun_at, path }: Worktree) => `${id} ${begun_at} ${path}\n`
+
+/** Takes the name of a worktree that was recorded; false where somebody else has it. */
+export function claimName(tree: Worktree): boolean {
+  mkdirSync(dirname(claimPath(tree)), { recursive: true })
+  try {
+    writeFileSync(claimPath(tree), claimOf(tree), { flag: 'wx' })
+    return true
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+export const isClaimed = (tree: Placed) => existsSync(claimPath(tree))
+
+export const giveUpName = (tree: Worktree) => rmSync(claimPath(tree), { force: true })
+
+/** Whether what is on disk under the names of a row was made for that row. */
+export function isOurs(tree: Worktree): boolean {
+  try {
+    return readFileSync(claimPath(tree), 'utf8') === claimOf(tree)
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+    // Older versions took no names: but for half made ones, theirs are known by path.
+    return tree.state !== 'making'
+  }
+}
+
+/** Who has a folder of it as its working directory: what it writes next, no look can have seen. */
+export function whoWorks(folder: string): string | undefined {
+  const [first] = workingIn(folder)
+  return first && `a program is at work in it: ${first.name} (pid ${first.pid})`
+}
+
 /** Where the files are now: somebody may have moved them, by git. Undefined: nowhere. */
 export function locationOf(tree: Placed): string | undefined {
-  if (existsSync(tree.path)) return tree.path
+  if (existsSync(tree.path)) return isAnothers(tree) ? undefined : tree.path
   const said = attempt(() => readFileSync(join(adminOf(tree), 'gitdir'), 'utf8').trim(), '')
   const moved = said === '' ? undefined : dirname(said)
   return moved !== undefined && existsSync(moved) ? moved : undefined
+}
+
+/** Whether git says of the folder that it is a worktree of something else. */
+function isAnothers(tree: Placed): boolean {
+  const said = attempt(() => readFileSync(join(tree.path, '.git'), 'utf8').trim(), '')
+  if (!said.startsWith('gitdir: ')) return false
+  return realpathOf(resolve(tree.path, said.slice(8))) !== realpathOf(adminOf(tree))
 }
 
 /**

@@ -10,6 +10,9 @@ const MOVED = 'moved to '
 
 export const movedTo = ({ boot }: Head) => (boot.startsWith(MOVED) ? boot.slice(MOVED.length) : '')
 
+/** What takes the place of a store for the moment in which a backup does. */
+export const RESTORE = 'restore'
+
 /** The head of a store that is left for `to`, as one would write it into `LEASEHOLD_STORE`. */
 export const leftFor = (to: string) => `${MOVED}${to}`
 
@@ -17,6 +20,11 @@ export const leftFor = (to: string) => `${MOVED}${to}`
 export function refuseMoved(head: Head): void {
   const to = movedTo(head)
   if (to === '') return
+  if (to === RESTORE) {
+    throw new Refusal('unavailable', 'This store is being restored: nothing is written meanwhile', {
+      next: 'Ask again in a moment. If no restore runs: leasehold db restore --take-back',
+    })
+  }
   const secret = to.startsWith('postgres') ? ', with its password' : ''
   throw new Refusal('unavailable', `This store was copied to ${to}, and only that one is written`, {
     next:

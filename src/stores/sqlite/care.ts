@@ -1,7 +1,7 @@
 import {
   closeSync,
+  copyFileSync,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -10,11 +10,14 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Refusal } from '../../core/refusal.ts'
+import { isRefusal, Refusal } from '../../core/refusal.ts'
+import type { Lease } from '../../core/rows.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
-import type { CheckReport, Head } from '../port.ts'
-import { settleRestored } from '../writer/restored.ts'
+import { leftFor, RESTORE } from '../copy/moved.ts'
+import { stampOf } from '../place.ts'
+import type { CheckReport, Head, RestoreReport } from '../port.ts'
+import { refuseOver, settleRestored } from '../writer/restored.ts'
 import { copyDatabase, openDatabase } from './driver.ts'
 import { SqliteBackend } from './backend.ts'
 import { CHECK_PATIENCE_MS, checkSqlite, inspectSqlite, isProved } from './check.ts'
@@ -84,31 +87,78 @@ async function copyTo(from: string, to: string, mode: 'WAL' | 'DELETE'): Promise
 }
 
 /**
- * Puts a backup in the place of the store. Every lease in it has ended, and the epoch is raised
- * above the backup's, the replaced store's and any restore before, so that no fence ever given is
- * accepted again. Processes that have the store open see the restored one with their next step.
+ * Puts a backup in the place of the store, which is kept beside it. Refuses with `held` where a
+ * command runs under a lease that the backup knows nothing of; every lease of the backup ends but
+ * those whose command runs. The epoch is raised above the backup's, the replaced store's and any
+ * restore before, so that no fence ever given is accepted again for what has ended. Processes that
+ * have the store open see the restored one with their next step.
  */
-export async function restoreSqlite(path: string, from: string): Promise<CheckReport> {
+export async function restoreSqlite(path: string, from: string): Promise<RestoreReport> {
   const checked = inspectSqlite(from)
   refuseUnsound(from, checked)
   const present = existsSync(path) ? inspectSqlite(path) : undefined
   const known = [checked.head, present?.head].map((head) => head?.epoch ?? 0)
   const epoch = Math.max(...known, readEpoch(path)) + 1
   const prepared = `${path}.restoring`
+  const former = existsSync(path) ? `${path}.former-${stampOf(new Date())}` : undefined
+  let isDone = false
   try {
     await copyTo(from, prepared, 'DELETE')
     await bringUpToDate(prepared)
     refuseUnsound(from, inspectSqlite(prepared))
-    await settle(prepared, epoch)
+    const kept = await settle(prepared, epoch)
+    if (former !== undefined) await keepFormer(path, former, present)
+    if (former !== undefined && present?.head) await refuseAtWork(former, kept)
     writeEpoch(path, epoch)
     await replace(path, prepared, present)
+    isDone = true
     new DamageMark(path).remove()
   } catch (error) {
     throw refusalFor(error, path)
   } finally {
     remove(prepared)
+    if (former !== undefined && !isDone) {
+      if (present?.ok && present.head) setBoot(path, present.head.boot, leftFor(RESTORE))
+      remove(former)
+    }
   }
-  return checkSqlite(path)
+  return { ...checkSqlite(path), kept: former === undefined ? [] : [former] }
+}
+
+/**
+ * What is there stays beside it under a name of its own. From here on nobody commits to a sound
+ * store: what was answered up to the very end is in the copy, and no command begins unseen.
+ */
+async function keepFormer(path: string, former: string, present?: CheckReport): Promise<void> {
+  if (!present?.ok || !present.head) {
+    for (const side of ['', '-wal']) {
+      if (existsSync(path + side)) copyFileSync(path + side, former + side)
+    }
+    return
+  }
+  const { boot } = present.head
+  setBoot(path, leftFor(RESTORE))
+  await copyTo(path, former, 'DELETE')
+  setBoot(former, boot)
+}
+
+/** Everybody who writes looks at the boot first, under the lock. */
+function setBoot(path: string, boot: string, instead?: string): void {
+  const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
+  try {
+    const text = 'UPDATE head SET boot = ? WHERE id = 1 AND boot = coalesce(?, boot)'
+    db.prepare(text).run(boot, instead ?? null)
+  } finally {
+    db.close()
+  }
+}
+
+/** `held`; what cannot be read any more says nothing of who is at work. */
+async function refuseAtWork(path: string, kept: readonly Lease[]): Promise<void> {
+  const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
+  await refuseOver(backend, kept).catch((error: unknown) => {
+    if (isRefusal(error, 'held')) throw error
+  })
 }
 
 function refuseUnsound(backup: string, { ok, problems }: CheckReport): void {
@@ -125,13 +175,13 @@ async function bringUpToDate(path: string): Promise<void> {
 }
 
 /** The copy is made ready under another name: whoever looks sees the old store or the new one. */
-async function settle(path: string, epoch: number): Promise<void> {
+async function settle(path: string, epoch: number): Promise<Lease[]> {
   const db = openDatabase(path, { readOnly: false, timeout_ms: CHECK_PATIENCE_MS })
   db.prepare(`UPDATE head SET epoch = ?, fences = 0, boot = '' WHERE id = 1`).run(epoch)
   sumHeadAnew(db)
   db.close()
   const backend = new SqliteBackend({ path, busy_timeout_ms: 0, isWitnessed: false })
-  await settleRestored(backend, epoch)
+  return settleRestored(backend, epoch)
 }
 
 /** Goes on with a store that was left, as a restore of itself would. */
@@ -159,12 +209,8 @@ async function replace(
   // A file of its own: the prepared one may still be open here until its statements are collected.
   const fresh = `${path}.fresh`
   await copyTo(prepared, fresh, 'WAL')
-  remove(`${path}.damaged`)
-  for (const side of ['-wal', '-shm']) {
-    if (existsSync(path + side)) renameSync(path + side, `${path}.damaged${side}`)
-  }
+  for (const side of ['-wal', '-shm']) rmSync(path + side, { force: true })
   // In one step: those who have the store open would take a moment without it for its end.
-  if (existsSync(path)) linkSync(path, `${path}.damaged`)
   renameSync(fresh, path)
 }
 

@@ -95,6 +95,24 @@ export function exerciseQueueSettling(begin: Begin): void {
     })
   })
 
+  test('a restore ends no lease whose command runs, and all others', async (scene) => {
+    const { verbs, machine } = scene
+    for (const id of ['a', 'b']) await verbs.enqueue({ id })
+    const { run, group } = await scene.begun('a')
+    await verbs.take('other', ada)
+    machine.advance(20_000)
+    await verbs.restore(2)
+    expect(await verbs.used()).toMatchObject({ 'user:ann': 1 })
+    expect(await verbs.run(run.id)).toMatchObject({ ended_at: null })
+    await verbs.renew('task:a', callerOf(run.agent), run.fence)
+    expect((await verbs.lease('other'))?.ended_at).not.toBeNull()
+    expect(await scene.next()).toBeUndefined()
+    machine.endGroup(group)
+    await verbs.restore(3)
+    expect(await verbs.used()).toEqual({})
+    expect(await verbs.run(run.id)).toMatchObject({ status: 'lost' })
+  })
+
   describe('a retry in the queue', () => {
     test('puts a failed or cancelled task back with a clean record', async (scene) => {
       const { verbs } = scene

@@ -1,11 +1,13 @@
 import { existsSync, renameSync } from 'node:fs'
 import type { Command } from 'commander'
 import pc from 'picocolors'
+import { listed } from '../../../core/quote.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import {
   backupStore,
   checkStore,
   raiseEpoch,
+  refuseRestore,
   restoreLastGoodState,
   restoreStore,
   sizeStore,
@@ -16,10 +18,11 @@ import {
 import { type Copied, copyStore, type CopyProgress, shownAt } from '../../../stores/copy/copy.ts'
 import { movedTo } from '../../../stores/copy/moved.ts'
 import { type Place, placeOf } from '../../../stores/open.ts'
-import type { CheckReport } from '../../../stores/port.ts'
+import type { RestoreReport } from '../../../stores/port.ts'
 import type { Enter } from './operations.ts'
 import { isConfirmed, isTerminal } from '../confirm.ts'
 import { type Context, refuseWithToken } from '../context.ts'
+import { refuseAdmin } from '../family.ts'
 import { print } from '../show/show.ts'
 import { addPrune, sizesText } from './prune.ts'
 
@@ -69,16 +72,17 @@ export function addDatabase(db: Command, enterAny: Enter): void {
       say(context, shown, `${pc.green('backed up')} ${made.events} events to ${made.backup}`)
     })
   db.command('restore')
-    .description('Replace the store with a backup. All leases end, and fences rise.')
+    .description('Replace the store with a backup; what it replaces is kept, and fences rise.')
     .argument('[backup]', 'a file made by db backup')
     .option('--last-good', 'file store: go on from the newest state that is not damaged')
-    .option('--raise-epoch', 'PostgreSQL: after pg_restore; all leases end, and fences rise')
+    .option('--raise-epoch', 'PostgreSQL: after pg_restore; leases end, and fences rise')
     .option('--take-back', 'reopen a store that db copy has closed; leases end, fences rise')
-    .option('--yes', 'on a terminal: do not ask first')
+    .option('--yes', 'do not ask first; without a terminal nothing is restored unless you say so')
     .action(async (from: string | undefined, options: RestoreOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
-      if (await isGoing(options.yes, context.place.path))
-        report(context, await restored(context, from, options))
+      refuseAdmin(context.family(), 'db restore')
+      const restore = restoring(context, from, options)
+      if (await isGoing(options.yes, context)) report(context, await restore())
     })
 }
 
@@ -86,10 +90,16 @@ interface Yes {
   yes?: boolean
 }
 
-/** A person is asked before something is gone; a script has said so by calling this. */
-async function isGoing(yes: boolean | undefined, path: string): Promise<boolean> {
-  const question = `What ${path} holds is replaced, and all its leases end. Go on?`
-  if (yes || !isTerminal() || (await isConfirmed(question))) return true
+/** A person is asked before a store is replaced; a script has to say so (`invalid`). */
+async function isGoing(yes: boolean | undefined, { place, json }: Context): Promise<boolean> {
+  const what = `What ${place.path} holds is replaced, and leases end unless their command runs`
+  if (yes || isUnused(place)) return true
+  if (json || !isTerminal()) {
+    throw new Refusal('invalid', `${what}; nobody has said that this is meant`, {
+      next: 'If it is, say so: the same command with --yes. Of a backup the former store is kept.',
+    })
+  }
+  if (await isConfirmed(`${what}. Go on?`)) return true
   print('Nothing was changed.')
   return false
 }
@@ -173,21 +183,25 @@ interface RestoreOptions extends Yes {
   raiseEpoch?: boolean
 }
 
-function restored(
-  context: Context,
+/** What is to be done, where it can be: nobody is asked about anything else. */
+function restoring(
+  { place }: Context,
   from: string | undefined,
   options: RestoreOptions,
-): Promise<CheckReport> {
-  if (options.takeBack) return takeBack(context.place)
-  if (options.raiseEpoch) return raiseEpoch(context.place)
-  if (options.lastGood) return restoreLastGoodState(context.place)
-  if (from !== undefined) return restoreStore(context.place, from)
+): () => Promise<RestoreReport> {
+  if (options.takeBack) return () => takeBack(place)
+  if (options.raiseEpoch) return () => raiseEpoch(place)
+  if (options.lastGood) return () => restoreLastGoodState(place)
+  if (from !== undefined) {
+    refuseRestore(place, from)
+    return () => restoreStore(place, from)
+  }
   throw new Refusal('invalid', 'Say which backup to restore', {
     next: 'leasehold db restore BACKUP, or --last-good for a file store',
   })
 }
 
-function report(context: Context, found: CheckReport, sizes?: StoreSizes): void {
+function report(context: Context, found: RestoreReport, sizes?: StoreSizes): void {
   const { head: _, hindered, ...shown } = found
   if (hindered) throw hindered
   if (!found.ok) {
@@ -201,7 +215,10 @@ function report(context: Context, found: CheckReport, sizes?: StoreSizes): void 
   const moved = moved_to ? `\nIt was copied to ${moved_to}, and is closed.` : ''
   const result = { ...shown, epoch: found.head?.epoch, ...(moved_to && { moved_to }), ...sizes }
   const size = sizes ? `\n${sizesText(sizes)}` : ''
-  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}${size}`)
+  const kept = found.kept?.length
+    ? `\nWhat was there before is kept in ${listed(found.kept, found.kept.length)}`
+    : ''
+  say(context, result, `${pc.green('sound')}: ${head ?? 'empty'}${moved}${size}${kept}`)
 }
 
 function say(context: Context, result: unknown, sentence: string): void {

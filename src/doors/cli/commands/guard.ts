@@ -1,5 +1,4 @@
-import { resolve } from 'node:path'
-import { writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { Refusal } from '../../../core/refusal.ts'
 import { realpathOf } from '../../../machine/checkout.ts'
@@ -8,9 +7,12 @@ import {
   copyNamed,
   type Guarded,
   guardedIn,
+  putBack,
   putGuarded,
 } from '../../../machine/guarded.ts'
 import { folderOf } from '../../../stores/open.ts'
+import * as hooks from '../../../operations/hooks.ts'
+import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
 import type { Enter } from './operations.ts'
 
@@ -20,41 +22,59 @@ export function addGuard(reserve: Command, enter: Enter): void {
     .command('guard')
     .description('Copies of reserved files on this machine; put one back with --restore.')
     .argument('[paths...]', 'only these files')
-    .option('--restore', 'write the copy over the file')
-    .action((paths: string[], options: { restore?: true }, self: Command) => {
-      const { place, json } = enter(self.optsWithGlobals())
-      const folder = folderOf(place)
-      const wanted = paths.map((path) => realpathOf(resolve(path)))
+    .option('--restore', 'put the copy in the place of the file; what another agent has: --force')
+    .action(async (paths: string[], options: { restore?: true }, self: Command) => {
+      const context = enter(self.optsWithGlobals())
+      const folder = folderOf(context.place)
+      const wanted = paths.map(placeOf)
       const found = guardedIn(folder).filter(
-        ({ path }) => wanted.length === 0 || wanted.includes(realpathOf(path)),
+        ({ path }) => wanted.length === 0 || wanted.includes(placeOf(path)),
       )
-      const restored = options.restore ? restore(folder, found, paths) : []
+      const restored = options.restore ? await restore(context, found, paths) : []
       const items = found.map((each) => shown(folder, each, restored))
-      print(json ? JSON.stringify({ items, next: null }) : text(items))
+      print(context.json ? JSON.stringify({ items, next: null }) : text(items))
     })
 }
+
+/** The file itself is meant, and not what a link in its place leads to. */
+const placeOf = (path: string) => join(realpathOf(dirname(resolve(path))), basename(path))
 
 /** What another wrote over, else what the holder left. */
 const copyOf = ({ lost, copy }: Guarded) => lost ?? copy
 
-function restore(folder: string, found: Guarded[], paths: string[]): Guarded[] {
+async function restore(context: Context, found: Guarded[], paths: string[]): Promise<Guarded[]> {
+  const folder = folderOf(context.place)
   if (paths.length === 0) {
     throw new Refusal('invalid', '--restore wants to know which files', {
       next: 'Name them: leasehold reserve guard PATH --restore',
     })
   }
-  return found.filter((record) => {
+  const copies = found.flatMap((record) => {
     const copy = copyOf(record)
     const bytes = copy === null ? undefined : copyNamed(folder, copy)
-    if (copy === null || !bytes) return false
-    writeFileSync(record.path, bytes)
+    return bytes ? [{ record, copy, bytes }] : []
+  })
+  // All or nothing: none is written before each was found free, or the caller's own.
+  const records = copies.map(({ record }) => record)
+  const { process } = context.caller
+  for (const { checkout, project } of new Map(
+    records.map((each) => [whereOf(each), each]),
+  ).values()) {
+    const here = records.filter((each) => each.checkout === checkout && each.project === project)
+    const where = { checkout, ...(project !== null && { project }), process }
+    await context.call(hooks.restore, { ...where, paths: here.map(({ name }) => name) })
+  }
+  return copies.map(({ record, copy, bytes }) => {
+    putBack(record.path, bytes)
     // As it was left: nobody has to be told of this change.
     const { seen, digest } = contentOf(record.path)
     const { lost: _, ...rest } = record
     putGuarded(folder, { ...rest, seen, digest, copy })
-    return true
+    return record
   })
 }
+
+const whereOf = ({ checkout, project }: Guarded) => JSON.stringify([checkout, project])
 
 function shown(folder: string, record: Guarded, restored: Guarded[]) {
   const { name, holder, digest, lost } = record

@@ -188,7 +188,7 @@ Examples:
 Examples:
   leasehold db check                              integrity, and the chain of events
   leasehold db backup before-upgrade.db
-  leasehold db restore before-upgrade.db          fences rise, so old ones are refused
+  leasehold db restore before-upgrade.db          what it replaces is kept, fences rise
   leasehold db copy --from sqlite: --to postgres://db.example/leasehold`,
   },
 }
