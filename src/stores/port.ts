@@ -169,6 +169,8 @@ export interface TextAsk {
   /** Words, as `termsOf` leaves them. */
   terms: string[]
   scope?: string | undefined
+  /** Ranked by what is in that scope alone. */
+  apart?: boolean
   limit: number
 }
 
