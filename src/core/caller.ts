@@ -13,6 +13,8 @@ export interface Caller {
   /** The process that waits on its behalf, where that is another: a daemon with an open request. */
   waiter?: ProcessRef
   admin: boolean
+  /** It came with a token that is no admin's: a program's, whoever started it. */
+  by_token?: true
   /** What the caller's token is bound to; undefined: to nothing. */
   scope?: TokenScope | undefined
   /** Where doors count what this ask uses of what all share; undefined: nobody counts. */

@@ -87,8 +87,8 @@ export interface EventData {
   'duplicate.found': { id: string; similarity: number; label: string | null }
   /** Somebody settled a pair of notes that are alike. */
   'duplicate.resolved': { id: string; action: string }
-  /** A person let an edit past a hook. */
-  'hook.bypassed': { paths: string[]; reason: string; refusal?: string }
+  /** An edit was let past a hook: by a person, or (not by_person) with the token of an agent. */
+  'hook.bypassed': { paths: string[]; reason: string; by_person: boolean; refusal?: string }
   /** A reserved file was changed, and not by a tool call of its holder; `agent` noticed it. */
   'hook.noticed': { path: string; checkout: string | null; holder: string; fence: number }
   /** A copy was put in the place of a file, reserved by `holder` if by anybody. */

@@ -4,11 +4,13 @@
  * for a sentence, anything else stands in quotes, on one line, without marks that hide or turn it.
  */
 
-const NAME = /^[\p{L}\p{N}_.:@#/*?{}[\]()!+~=%,&-]+$/u
+// Letters that are blank, such as U+3164, would make two names look alike, or a word of none.
+const NAME = /^(?:(?![\p{DI}\u{13441}\u{13442}])[\p{L}\p{N}_.:@#/*?{}[\]()!+~=%,&-])+$/u
 const LONGEST = 200
 
-// Format characters (zero-width, bidirectional), separators of lines, private use, and controls.
-const HIDING = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cc}]+/gu
+// Format characters (zero-width, bidirectional), separators of lines, private use, controls, and
+// what is blank though it is a letter or a symbol. U+FE0F makes a picture of what stands before it.
+const HIDING = /(?:(?!\u{fe0f})[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cc}\p{DI}\u{2800}\u{13441}\u{13442}])+/gu
 
 const onOneLine = (text: string) => text.replaceAll(HIDING, ' ')
 

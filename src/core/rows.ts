@@ -271,11 +271,12 @@ export interface Request {
 
 /**
  * What a token is bound to. A list names all that it may touch, where an empty name stands for
- * tasks that have no user or no project; null bounds nothing.
+ * tasks that have no user or no project. Null: to none, and what is only of users (or only of
+ * projects) is shut, unless it was said to be open: `all`.
  */
 export interface TokenScope {
-  users: string[] | null
-  projects: string[] | null
+  users: string[] | 'all' | null
+  projects: string[] | 'all' | null
   /** The task that the token's run is for; null for a token that a person made. */
   task: string | null
 }

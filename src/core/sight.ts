@@ -1,8 +1,16 @@
 import { admits, type Caller, STRANGER } from './caller.ts'
 import { taskOf } from './locks/lease.ts'
-import type { Lease, Share, TableName, Tables } from './rows.ts'
+import type { Lease, Share, TableName, Tables, Task, TokenScope } from './rows.ts'
 import { userOf } from './queue/share.ts'
-import { hasProject, hasTask, hasUser, isScoped, type Scoped } from './token_scope.ts'
+import {
+  fitsProject,
+  hasProject,
+  hasTask,
+  hasUser,
+  hasWork,
+  isScoped,
+  type Scoped,
+} from './token_scope.ts'
 import { type Cursor, INDEXES, type IndexName, type View } from './view.ts'
 import { type EventDraft, factsOf } from './event.ts'
 
@@ -16,7 +24,7 @@ const when =
   (row, view, caller) =>
     test(row, view, caller) ? row : undefined
 
-const taskSeen = (view: View, id: string, { scope }: Scoped) => {
+export const taskSeen = (view: View, id: string, { scope }: Scoped) => {
   const task = view.get('task', id)
   return task !== undefined && hasTask(scope, task)
 }
@@ -42,10 +50,32 @@ export function notesSeen(view: View, notes: string, caller: Scoped): boolean {
   return kind === 'task' ? taskSeen(view, name, caller) : notes === 'global'
 }
 
+/** So many scopes are searched through where all of a kind are open. */
+const SCOPES_MAX = 200
+
+/** The scopes that a search without one goes through: those of tasks have to be named. */
+export function scopesSeen(view: View, { scope }: Scoped): string[] {
+  const named = (kind: string, bound: TokenScope['users']) =>
+    bound === 'all' ? scopesOf(view, kind) : (bound ?? []).map((name) => `${kind}:${name}`)
+  const { users, projects, task } = scope
+  const own = task === null ? [] : [`task:${task}`]
+  return ['global', ...named('user', users), ...named('project', projects), ...own]
+}
+
+/** From one scope to the next: what is in them is not read. */
+function scopesOf(view: View, kind: string): string[] {
+  const scopes: string[] = []
+  for (let order = `${kind}:`; scopes.length < SCOPES_MAX;) {
+    const [note] = view.scan('memories', '', { order, key: '' })
+    if (!note?.scope.startsWith(`${kind}:`)) break
+    scopes.push(note.scope)
+    order = `${note.scope}\n\u{10ffff}`
+  }
+  return scopes
+}
+
 /** The scope in the id of a note, or of one of its versions. */
 const notesOf = (id: string) => id.slice(0, id.indexOf('\n'))
-const byNotes = <Row>(idOf: (row: Row) => string) =>
-  when<Row>((row, view, caller) => notesSeen(view, notesOf(idOf(row)), caller))
 
 function lookAtLease(lease: Lease, view: View, caller: Scoped): Lease | undefined {
   if (admits(caller.agent, lease.holder) || admits(lease.holder, caller.agent)) return lease
@@ -58,23 +88,38 @@ function lookAtLease(lease: Lease, view: View, caller: Scoped): Lease | undefine
   return { ...lease, ...unnamed, path: path && { ...path, reason: null } }
 }
 
-/** A user's account also counts what it has in projects outside of the scope. */
-function lookAtShare(share: Share, view: View, caller: Scoped): Share | undefined {
-  if (!hasUser(caller.scope, share.user)) return undefined
-  const running = share.running.filter((name) => lockSeen(view, name, caller) === true)
-  const next = share.next_task
-  return { ...share, running, next_task: next && taskSeen(view, next, caller) ? next : null }
+/** What it waits for may be of others: their ids are not told. */
+function lookAtTask(task: Task, view: View, caller: Scoped): Task | undefined {
+  if (!hasTask(caller.scope, task)) return undefined
+  const depends_on = task.depends_on.filter((id) => taskSeen(view, id, caller))
+  return depends_on.length === task.depends_on.length ? task : { ...task, depends_on }
 }
 
-/** Limits of projects within the scope, and the pool, which is everybody's. */
-const limitSeen = ({ key }: Tables['limit'], { scope }: Scoped) => {
+/** Its account also counts what the user has elsewhere: of numbers nothing is told. */
+function lookAtShare(share: Share, view: View, caller: Scoped): Share | undefined {
+  const { users } = caller.scope
+  if (Array.isArray(users) && !users.includes(share.user)) return undefined
+  const running = share.running.filter((name) => lockSeen(view, name, caller) === true)
+  const next = share.next_task
+  const next_task = next && taskSeen(view, next, caller) ? next : null
+  return { ...share, running, next_task, pending: 0, pending_high: 0 }
+}
+
+/**
+ * Limits of projects within the scope, and the pool, which is everybody's: whether they are full,
+ * and not how much others use of them.
+ */
+function lookAtLimit(limit: Tables['limit'], _view: View, { scope }: Scoped) {
+  const { key, max } = limit
   const [, project] = /^(?:project|unserved):(.*)$/s.exec(key) ?? []
-  return project === undefined ? key === 'pool' : hasProject(scope, project)
+  const isSeen = project === undefined ? key === 'pool' : fitsProject(scope, project)
+  if (!isSeen) return undefined
+  return { ...limit, used: max !== null && limit.used >= max ? max : 0, parked: 0 }
 }
 
 /** What a caller with a scope sees of each table. A table without a rule does not compile. */
 const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
-  task: when((task, _view, { scope }) => hasTask(scope, task)),
+  task: lookAtTask,
   task_text: when(({ id }, view, caller) => taskSeen(view, id, caller)),
   dependency: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),
   ready: when(({ task_id }, view, caller) => taskSeen(view, task_id, caller)),
@@ -88,20 +133,25 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   request: never,
   token: never,
   share: lookAtShare,
-  lane: when(({ user, project }, _view, { scope }) => {
-    return hasUser(scope, user) && hasProject(scope, project)
-  }),
-  parking: when(({ user }, _view, { scope }) => hasUser(scope, user)),
-  limit: when((limit, _view, caller) => limitSeen(limit, caller)),
+  lane: when((lane, _view, { scope }) => hasWork(scope, lane)),
+  parking: when(({ user }, _view, { scope }) => hasWork(scope, { user, project: null })),
+  limit: lookAtLimit,
   queue: always,
-  dispatcher: always,
-  landing: when(({ project, task_id }, view, caller) => {
-    return hasProject(caller.scope, project) && (!task_id || taskSeen(view, task_id, caller))
+  dispatcher: (row, _view, { scope }) => {
+    return { ...row, projects: row.projects.filter((project) => fitsProject(scope, project)) }
+  },
+  landing: when(({ task_id, project, asked_by }, view, caller) => {
+    if (task_id !== null) return taskSeen(view, task_id, caller)
+    return hasProject(caller.scope, project) && admits(caller.agent, asked_by)
   }),
-  landing_rule: when(({ project }, _view, { scope }) => hasProject(scope, project)),
+  landing_rule: when(({ project }, _view, { scope }) => fitsProject(scope, project)),
   memory: when(({ scope }, view, caller) => notesSeen(view, scope, caller)),
-  memory_version: byNotes(({ id }) => id),
-  memory_text: byNotes(({ id }) => id),
+  memory_version: (row, view, caller) => {
+    if (!notesSeen(view, notesOf(row.id), caller)) return undefined
+    const isKnown = row.task_id === null || taskSeen(view, row.task_id, caller)
+    return isKnown ? row : { ...row, task_id: null, fence: null }
+  },
+  memory_text: when(({ id }, view, caller) => notesSeen(view, notesOf(id), caller)),
   memory_conflict: when(({ scope }, view, caller) => notesSeen(view, scope, caller)),
   memory_usage: never,
   memory_settings: never,
@@ -185,8 +235,31 @@ export class Sight implements View {
 export const sightOf = (view: View, caller: Caller, contended = false): View =>
   isScoped(caller) ? new Sight(view, caller, contended) : view
 
-/** Whether a scoped caller is told of an event: all that it names must be within the scope. */
-export function eventSeen(view: View, event: EventDraft, caller: Scoped): boolean {
+/**
+ * An event as a scoped caller is told of it, if it is: all that it names must be within the scope.
+ * Of what the caller did itself to a lock that is everybody's, strangers are not named.
+ */
+export function eventTold<E extends EventDraft>(
+  view: View,
+  event: E,
+  caller: Scoped,
+): E | undefined {
+  if (!eventSeen(view, event, caller)) return undefined
+  const { holder, by, cycle } = factsOf(event)
+  const isShared = event.lock !== null && lockSeen(view, event.lock, caller) === 'shared'
+  if (!isShared || (holder ?? by ?? cycle) === undefined) return event
+  const known = new Sight(view, caller).get('lease', event.lock!)?.holder
+  const isNamed = (agent: string) => agent === known || admits(caller.agent, agent)
+  const told = (agent: string) => (isNamed(agent) ? agent : STRANGER)
+  const named = {
+    ...(typeof holder === 'string' && { holder: told(holder) }),
+    ...(by !== undefined && { by: told(by) }),
+    ...(cycle !== undefined && { cycle: cycle.map(told) }),
+  }
+  return { ...event, data: { ...event.data, ...named } }
+}
+
+function eventSeen(view: View, event: EventDraft, caller: Scoped): boolean {
   const { agent, lock, task } = event
   const { scope: notes, names = lock === null ? [] : [lock] } = factsOf(event)
   if (task !== null && !taskSeen(view, task, caller)) return false

@@ -6,14 +6,32 @@ export type Scoped = Caller & { scope: TokenScope }
 
 export const isScoped = (caller: Caller): caller is Scoped => caller.scope !== undefined
 
-export const hasUser = ({ users }: TokenScope, user: string | null) =>
-  users === null || users.includes(user ?? '')
+type Bound = TokenScope['users' | 'projects']
+
+/** Of what has both a user and a project, as a task has: only what the token is bound to counts. */
+const fits = (bound: Bound, name: string | null) =>
+  !Array.isArray(bound) || bound.includes(name ?? '')
+
+/** Of what is only of users, or only of projects: what the token is not bound to is shut. */
+const has = (bound: Bound, name: string | null) =>
+  bound === null ? name === null : fits(bound, name)
+
+export const hasUser = ({ users }: TokenScope, user: string | null) => has(users, user)
 
 export const hasProject = ({ projects }: TokenScope, project: string | null) =>
-  projects === null || projects.includes(project ?? '')
+  has(projects, project)
 
-export const hasTask = (scope: TokenScope, { id, user, project }: Task) =>
-  id === scope.task || (hasUser(scope, user) && hasProject(scope, project))
+export const fitsProject = ({ projects }: TokenScope, project: string | null) =>
+  fits(projects, project)
+
+type Whose = Pick<Task, 'user' | 'project'>
+
+/** Work of a user in a project. */
+export const hasWork = ({ users, projects }: TokenScope, { user, project }: Whose) =>
+  fits(users, user) && fits(projects, project)
+
+export const hasTask = (scope: TokenScope, task: Pick<Task, 'id' | 'user' | 'project'>) =>
+  task.id === scope.task || hasWork(scope, task)
 
 /** The token of a run works on its own task, and on what its agent made itself. */
 export const mayChange = ({ id, created_by }: Task, { scope, agent }: Scoped) =>

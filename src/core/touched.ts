@@ -1,10 +1,11 @@
-import { type Caller, STRANGER } from './caller.ts'
+import { admits, type Caller, STRANGER } from './caller.ts'
 import { getDuplicate } from './memory/duplicate.ts'
 import { getLanding } from './landing/ask.ts'
 import { taskOf } from './locks/lease.ts'
 import { getConflict } from './memory/resolve.ts'
+import { quoted, word } from './quote.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
-import { lockSeen, notesSeen, Sight } from './sight.ts'
+import { lockSeen, notesSeen, Sight, taskSeen } from './sight.ts'
 import type { TokenScope } from './rows.ts'
 import { getTask } from './tasks/task.ts'
 import { hasProject, hasUser, isScoped, mayChange, type Scoped } from './token_scope.ts'
@@ -37,6 +38,8 @@ export type Touched =
   | { conflict: string }
   | { duplicate: string }
   | { landing: string }
+  /** A branch that a landing of a task takes, or is to move. */
+  | { branch: string; of: string }
   /** An id that the caller chose for a new task. */
   | { chosen_id: string }
 
@@ -66,12 +69,33 @@ export function refuseOutside(view: View, touched: Touched[], caller: Scoped): v
       const { task_id, project } = getLanding(sight, each.landing)
       const of: Touched = task_id === null ? { project } : { task: task_id, changes: true }
       refuseOutside(view, [of], caller)
-    } else throw outside('A token that is bound cannot choose the id of a task')
+    } else if ('branch' in each) refuseBranch(sight, each, caller)
+    else throw outside('A token that is bound cannot choose the id of a task')
   }
 }
 
-const bound = (what: 'user' | 'project', names: TokenScope['users']) =>
-  `This token is bound to the ${what} ${names!.map((name) => JSON.stringify(name)).join(', ')}`
+function bound(what: 'user' | 'project', names: TokenScope['users']): string {
+  if (!Array.isArray(names))
+    return `This token is not bound to a ${what}, and ${what}s are shut to it`
+  return `This token is bound to the ${what} ${names.map(quoted).join(', ')}`
+}
+
+/**
+ * A branch belongs to the task whose runs have made it, and the target of a project to its tasks.
+ * Whose any other is, is not known: it is for those who are bound to the whole project.
+ */
+function refuseBranch(
+  sight: View,
+  { branch, of }: { branch: string; of: string },
+  { scope }: Scoped,
+): void {
+  const { project } = getTask(sight, of)
+  if (sight.get('landing_rule', project ?? '')?.onto === branch) return
+  if ([...sight.scan('worktrees_of', of)].some((tree) => tree.branch === branch)) return
+  const isWhole = scope.task === null && !Array.isArray(scope.users)
+  if (isWhole && hasProject(scope, project)) return
+  throw outside(`${word(branch)} is not a branch of task ${of}, and not its project's target`)
+}
 
 function refuseLock(view: View, name: string, caller: Scoped): void {
   const task = taskOf(name)
@@ -106,10 +130,20 @@ const UNNAMED: Partial<Record<RefusalCode, string>> = {
   lease_expired: 'is not held any more: its lease has ended',
 }
 
+/** Of what a refusal tells, too, tasks that the caller may not know of are left out. */
+function withoutHidden(view: View, refusal: Refusal, caller: Scoped): Refusal {
+  const details = answerTo(view, refusal.details, caller)
+  if (details === refusal.details) return refusal
+  const isWaiting = details['waits_for'] !== refusal.details['waits_for']
+  const message = isWaiting ? 'It waits for tasks of others' : refusal.message
+  return new Refusal(refusal.code, message, { next: refusal.next, details })
+}
+
 /** A refusal as its caller may read it: one that may name a stranger says the same without. */
 export function toldTo(view: View, refusal: Refusal, caller: Caller): Refusal {
   const said = UNNAMED[refusal.code]
-  if (said === undefined || !isScoped(caller)) return refusal
+  if (!isScoped(caller)) return refusal
+  if (said === undefined) return withoutHidden(view, refusal, caller)
   const { name, busy_with, path, position, by_you, expires_at, expires_in_seconds } =
     refusal.details
   const locks = [name, busy_with].filter((each) => typeof each === 'string')
@@ -125,4 +159,37 @@ export function toldTo(view: View, refusal: Refusal, caller: Caller): Refusal {
     details: Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)),
     ...(refusal.leaves && { leaves: refusal.leaves }),
   })
+}
+
+/**
+ * What a write answers, as its caller may read it: rules decide on all rows, and an answer is made
+ * of what they found. Ids of tasks and names of holders that are not the caller's to know are left
+ * out. What is all the caller's own is the same object.
+ */
+export function answerTo<A>(view: View, answer: A, caller: Scoped): A {
+  if (Array.isArray(answer)) {
+    const told = answer.map((each: unknown) => answerTo(view, each, caller))
+    return (told.every((each, i) => each === answer[i]) ? answer : told) as A
+  }
+  if (typeof answer !== 'object' || answer === null) return answer
+  const shown: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(answer)) {
+    shown[field] = toldIn(view, field, value, answer, caller)
+  }
+  const isSame = Object.entries(answer).every(([field, value]) => shown[field] === value)
+  return isSame ? answer : (shown as A)
+}
+
+function toldIn(view: View, field: string, value: unknown, of: object, caller: Scoped): unknown {
+  if (field === 'metadata') return value
+  const isTask = (id: unknown) => typeof id === 'string' && taskSeen(view, id, caller)
+  if ((field === 'depends_on' || field === 'waits_for') && Array.isArray(value)) {
+    return value.every(isTask) ? value : value.filter(isTask)
+  }
+  if (field === 'task_id') return value === null || isTask(value) ? value : null
+  if (field === 'holder' && 'name' in of && typeof value === 'string') {
+    if (admits(caller.agent, value) || admits(value, caller.agent)) return value
+    return new Sight(view, caller, true).get('lease', String(of.name))?.holder ?? STRANGER
+  }
+  return answerTo(view, value, caller)
 }

@@ -1,7 +1,8 @@
-// Format characters (zero-width, bidirectional, tags), line and paragraph separators, and controls
-// but for tab and line feed. What they do to a text cannot be seen.
-// oxlint-disable-next-line no-control-regex -- these are what is looked for
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu
+// Format characters (zero-width, bidirectional, tags), line and paragraph separators, letters that
+// are blank, and controls but for tab and line feed. What they do to a text cannot be seen.
+const UNSEEN =
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
+  /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\x00-\x08\x0b-\x1f\x7f-\x9f\u2800\u{13441}\u{13442}]|(?!\ufe0f)\p{DI}/gu
 
 const named = (each: string) => `\\u{${each.codePointAt(0)!.toString(16)}}`
 

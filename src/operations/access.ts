@@ -164,6 +164,8 @@ export async function whileValid<T>(
   return ask(AbortSignal.any([...signals, ending.signal])).finally(leave)
 }
 
+const BY_TOKEN = { by_token: true } as const
+
 /** One object for all calls: a schema is built once per set of fields, which costs 40 µs. */
 const NAMED = { agent: agentId }
 
@@ -182,7 +184,7 @@ export function callerFor(bearer: Bearer, named: unknown, more: Partial<Caller> 
     )
   }
   const { scope, uses } = bearer
-  const bounds = { ...(scope && { scope }), ...(uses && { uses }) }
+  const bounds = { ...(scope && { scope }), ...(uses && { uses }), ...(!admin && BY_TOKEN) }
   return { agent, given: true, process: null, under: null, admin, ...bounds, ...more }
 }
 

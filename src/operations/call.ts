@@ -7,7 +7,7 @@ import { Refusal } from '../core/refusal.ts'
 import type { ProcessRef } from '../core/rows.ts'
 import { sightOf } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
-import { refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
+import { answerTo, refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
 import { newRequestId } from '../machine/digest.ts'
 import type { Asked, SentAsk } from '../stores/port.ts'
@@ -36,7 +36,8 @@ export async function call<F extends Fields, O>(
   caller: Caller,
   signal?: AbortSignal,
 ): Promise<Exclude<O, Waiting>> {
-  const input = checked(store, operation, raw, caller)
+  const check = () => checked(store, operation, raw, caller)
+  const input = usedBy(caller)?.turn.timed(check) ?? check()
   if (operation.effect === 'read') return look(store, operation, input, caller)
   const uses = usedBy(caller)
   const spent = uses && (await spend(uses, operation, input))
@@ -208,7 +209,10 @@ function refuseOurs({ name: lock, names }: Input<Fields>): void {
   })
 }
 
-/** Refuses what is outside of the caller's scope, and names nobody whom the caller may not know. */
+/**
+ * Refuses what is outside of the caller's scope; neither what is answered nor what is refused names
+ * whom the caller may not know.
+ */
 function withinScope<F extends Fields, O>(
   view: View,
   { touches }: Operation<F, O>,
@@ -218,7 +222,7 @@ function withinScope<F extends Fields, O>(
 ): O {
   if (typeof touches === 'function' && !planted('R48')) refuseOutside(view, touches(input), caller)
   try {
-    return ask()
+    return answerTo(view, ask(), caller)
   } catch (error) {
     throw error instanceof Refusal ? toldTo(view, error, caller) : error
   }

@@ -2,7 +2,8 @@ import type { Caller } from '../core/caller.ts'
 import { taskOf } from '../core/locks/lease.ts'
 import { userOf } from '../core/queue/share.ts'
 import { Refusal } from '../core/refusal.ts'
-import { eventSeen } from '../core/sight.ts'
+import { sizeOf } from '../core/text.ts'
+import { eventTold } from '../core/sight.ts'
 import { isScoped } from '../core/token_scope.ts'
 import { type LockSpan, spanOf } from '../core/stats/span.ts'
 import type { View } from '../core/view.ts'
@@ -12,7 +13,7 @@ import * as answers from './answers/locks.ts'
 import { usedBy } from './budget.ts'
 import * as f from './fields.ts'
 import { field, readOperation } from './operation.ts'
-import { firstOf } from './page.ts'
+import { firstOf, PAGE_BYTES } from './page.ts'
 import * as s from './schemas.ts'
 
 const PAGE = 500
@@ -97,7 +98,7 @@ export const spans = readOperation({
   output: answers.spans,
   lookup: async (store, input, caller) => {
     // What ends after the walk has begun is found by who asks again from here on.
-    const walked_to = await newestTime(store)
+    const walked_to = await newestTime(store, caller)
     // What has ended after `to` may have begun before it: the walk begins at the newest.
     const to = timeOf(input.to) ?? '~'
     const walked = await walkBack(store, { ...input, to: undefined }, caller, (event) => {
@@ -109,7 +110,7 @@ export const spans = readOperation({
   decide: (view, input, _caller, _ticket, found) => {
     const { items, next, walked_to } = found!
     const open = input.after === undefined ? [...openSpans(view)] : []
-    const to = timeOf(input.to) ?? walked_to ?? view.at
+    const to = timeOf(input.to) ?? walked_to
     const isBefore = ({ from }: LockSpan) => input.to === undefined || from <= to
     const shown = [...open.filter((span) => isBefore(span) && isOf(span, input)), ...items]
     return {
@@ -162,35 +163,40 @@ async function walkBack<Item>(
   let end = wanted.after === undefined ? newest : Math.min(newest, positionIn(wanted.after) - 1)
   if (until !== undefined && wanted.after === undefined) end = await positionAt(store, until, end)
   let looked_to: string | null = null
+  let bytes = 0
   const none = { items, next: null, looked_to: null }
   for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
     const begin = Math.max(0, end - PAGE)
     const found = await store.events(begin, end - begin)
     // After pruning, later events are found in place of those that are gone: shown already.
     const page = found.filter(({ position }) => position <= end)
-    const seen = new Set(await eventsSeen(store, page, caller))
-    for (const event of page.toReversed()) {
+    const seen = await eventsSeen(store, page, caller)
+    for (const event of seen.toReversed()) {
       if (event.at < since) return none
-      if (!seen.has(event) || (until !== undefined && event.at > until)) continue
+      if (until !== undefined && event.at > until) continue
       const item = pick(event)
       if (item === undefined) continue
-      if (items.length === wanted.limit) {
+      bytes += sizeOf(item)
+      if (items.length === wanted.limit || (bytes > PAGE_BYTES && items.length > 0)) {
         return { items, next: String(event.position + 1), looked_to: event.at }
       }
       items.push(item)
     }
     // What is missing at the beginning of a page was pruned, and all before it too.
-    if (page.length < end - begin) return none
+    if (page.length < end - begin || (page[0]?.at ?? '') < since) return none
     end = begin
-    looked_to = page[0]?.at ?? looked_to
+    looked_to = seen[0]?.at ?? looked_to
   }
   return end > 0 ? { items, next: String(end + 1), looked_to } : none
 }
 
-async function newestTime(store: Store): Promise<string | undefined> {
+/** Of the newest event that the caller may be told of; if that is long past, of now. */
+async function newestTime(store: Store, caller: Caller): Promise<string> {
   const { position } = await store.head()
-  const [newest] = position > 0 ? await store.events(position - 1, 1) : []
-  return newest?.at
+  const count = Math.min(position, isScoped(caller) ? PAGE : 1)
+  const now = await store.read(({ at }) => at)
+  const page = count > 0 ? await store.events(position - count, count) : []
+  return (await eventsSeen(store, page, caller)).at(-1)?.at ?? now
 }
 
 /** The newest event of `at` or before, by halving: times rise with positions. */
@@ -217,7 +223,7 @@ export async function eventsSeen(store: Store, events: Event[], caller: Caller):
   found.set(events, known)
   let seen = known.get(whose)
   if (!seen) {
-    seen = store.read((view) => events.filter((event) => eventSeen(view, event, caller)))
+    seen = store.read((view) => events.flatMap((event) => eventTold(view, event, caller) ?? []))
     known.set(whose, seen)
   }
   return seen

@@ -131,6 +131,16 @@ export const tokenProjects = field(
   'Bind the token to this project (repeatable).',
   '--project <name...>',
 )
+export const allUsers = field(
+  s.flag,
+  'Open to it what is only of users, of all: else that is shut for a token bound to projects.',
+  '--all-users',
+)
+export const allProjects = field(
+  s.flag,
+  'Open to it what is only of projects, of all: else that is shut for a token bound to users.',
+  '--all-projects',
+)
 export const tokenTtl = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
   'How long the token is valid (default: until it is revoked).',

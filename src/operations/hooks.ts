@@ -12,10 +12,10 @@ export const bypass = writeOperation({
   name: 'hook.bypass',
   touches: 'own',
   refuses: ['invalid', 'too_large'],
-  doc: 'Record that a person let an edit past a hook (LEASEHOLD_BYPASS).',
+  doc: 'Record that an edit was let past a hook (LEASEHOLD_BYPASS), and whether by a person.',
   input: {
     paths: p.touchedPaths,
-    reason: field(() => s.plain(500), 'The reason that the person gave.'),
+    reason: field(() => s.plain(500), 'The reason that was given.'),
     refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
     request_id: f.requestId,
   },

@@ -1,6 +1,7 @@
 import { addedNote, getLanding, showLanding } from '../core/landing/ask.ts'
 import { cancelLanding, land } from '../core/landing/land.ts'
 import { type Landing, LANDING_STATUSES } from '../core/landing/rows.ts'
+import { sightOf } from '../core/sight.ts'
 import * as answers from './answers/landings.ts'
 import * as f from './fields.ts'
 import { field, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
@@ -11,9 +12,10 @@ const landingId = field(s.id, 'The landing, e.g. L7.')
 
 export const add = writeOperation({
   name: 'land.add',
-  touches: ({ id, project }) => [
+  touches: ({ id, project, branch, onto }) => [
     { task: id, changes: true },
     ...(project === undefined ? [] : [{ project }]),
+    ...[branch, onto].flatMap((each) => (each === undefined ? [] : [{ branch: each, of: id }])),
   ],
   refuses: ['not_found', 'invalid', ...LEASE_REFUSALS, 'illegal_move'],
   needs: 'database',
@@ -49,7 +51,7 @@ export const add = writeOperation({
   command: 'land add [id]',
   decide: (view, { request_id: _, ...ask }, caller) => {
     const landing = land(view, ask, caller)
-    return { ...showLanding(view, landing), note: addedNote(view, landing) }
+    return { ...showLanding(sightOf(view, caller), landing), note: addedNote(view, landing) }
   },
 })
 
@@ -95,7 +97,7 @@ export const get = readOperation({
 export const cancel = writeOperation({
   name: 'land.cancel',
   touches: ({ id }) => [{ landing: id }],
-  refuses: ['not_found', 'illegal_move'],
+  refuses: ['not_found', 'forbidden', 'illegal_move'],
   doc: 'Take a landing out of its line. Its task stays in review.',
   input: { id: landingId, request_id: f.requestId },
   output: answers.landing,

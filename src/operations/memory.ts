@@ -1,3 +1,4 @@
+import type { Touched } from '../core/touched.ts'
 import { deleteMemory, getMemory, putMemory } from '../core/memory/memory.ts'
 import { openConflicts } from '../core/memory/conflict.ts'
 import { headsOf, versionOf } from '../core/memory/history.ts'
@@ -54,9 +55,21 @@ const replay = (view: View, reply: ShownPut): ShownPut => {
   return { ...reply, conflict: { ...conflict, with: { ...conflict.with, content } } }
 }
 
+/** Written under a claim of a task, it tells whether that is held. */
+const written = ({
+  scope,
+  task_id,
+}: {
+  scope: string
+  task_id?: string | undefined
+}): Touched[] => [
+  { notes: scope },
+  ...(task_id === undefined ? [] : [{ task: task_id, changes: true }]),
+]
+
 export const put = writeOperation({
   name: 'memory.put',
-  touches: ({ scope }) => [{ notes: scope }],
+  touches: written,
   refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS],
   needs: 'database',
   doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
@@ -175,7 +188,7 @@ export const diff = readOperation({
 
 export const remove = writeOperation({
   name: 'memory.delete',
-  touches: ({ scope }) => [{ notes: scope }],
+  touches: written,
   refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS],
   needs: 'database',
   doc: 'Delete a note; its history stays until it is pruned.',

@@ -132,6 +132,7 @@ const parsers = new WeakMap<Fields, z.ZodMiniType>()
  * `spelling.ts`.
  */
 export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> {
+  refuseMany(fields, raw)
   refuseUnkept(raw)
   let parser = parsers.get(fields)
   if (!parser) {
@@ -147,6 +148,30 @@ export function parseInput<F extends Fields>(fields: F, raw: unknown): Input<F> 
   throw refusalOf(again.error.issues, Object.keys(fields), meant)
 }
 
+/** So many fields or entries no operation takes: a schema would look at each of them. */
+const MANY = 1_000
+
+/** `invalid`, `too_large`: what is far too much is not looked at one by one. */
+function refuseMany(fields: Fields, raw: unknown): void {
+  if (typeof raw !== 'object' || raw === null) return
+  const names = Object.keys(raw)
+  if (names.length > MANY) {
+    throw new Refusal('invalid', `The input has ${names.length} fields`, {
+      next: `Known fields: ${Object.keys(fields).join(', ')}.`,
+    })
+  }
+  for (const name of names) {
+    const value = (raw as Record<string, unknown>)[name]
+    if (!Array.isArray(value) || value.length <= MANY) continue
+    throw new Refusal('too_large', `${shown(name)} may have at most ${MANY} entries`, {
+      next: 'Send fewer at once.',
+    })
+  }
+}
+
+const NAME_SHOWN = 100
+const shown = (name: string) => (name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN)}…` : name)
+
 /** `invalid`: such text would come back as another one, or not at all. */
 function refuseUnkept(raw: unknown): void {
   const fault = textFault(raw)
@@ -158,7 +183,11 @@ function refuseUnkept(raw: unknown): void {
   })
 }
 
-function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[], raw: unknown): Refusal {
+/** More are not told: who has corrected these is told of the rest. */
+const ISSUES_TOLD = 20
+
+function refusalOf(all: readonly z.core.$ZodIssue[], known: string[], raw: unknown): Refusal {
+  const issues = all.slice(0, ISSUES_TOLD)
   const sentences = issues.map((issue) => sentenceOf(issue, raw))
   const tooLarge = issues.some((issue) => issue.message.startsWith('may have at most'))
   const short = issues.every((issue) => String(issue.path[0] ?? '').match(/name|id|agent/))
@@ -166,13 +195,22 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], known: string[], raw: un
     next: issues.some((issue) => issue.code === 'unrecognized_keys')
       ? `Known fields: ${known.join(', ')}.`
       : 'Correct the input and ask again.',
-    details: { issues: issues.map(({ path, message }) => ({ path: path.join('.'), message })) },
+    details: {
+      issues: issues.map((issue) => ({ path: issue.path.join('.'), message: messageOf(issue) })),
+    },
   })
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'unrecognized_keys') return issue.message
+  const more = issue.keys.length - ISSUES_TOLD
+  const named = issue.keys.slice(0, ISSUES_TOLD).map(shown).join(', ')
+  return `${named}${more > 0 ? ` and ${more} more` : ''}: no such field`
 }
 
 function sentenceOf(issue: z.core.$ZodIssue, raw: unknown): string {
   const where = issue.path.join('.') || 'The input'
-  if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such field`
+  if (issue.code === 'unrecognized_keys') return messageOf(issue)
   if (issue.code === 'invalid_type' && valueAt(raw, issue.path) === undefined) {
     return `${where} is missing`
   }

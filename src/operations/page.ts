@@ -1,4 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
+import { sizeOf } from '../core/text.ts'
 import type { TableName, Tables } from '../core/rows.ts'
 import { type Cursor, cursorOf, type INDEXES, type IndexName, type View } from '../core/view.ts'
 
@@ -28,9 +29,14 @@ export const pageIn = <I extends IndexName, Shown>(
 
 type RowIn<I extends IndexName> = Tables[(typeof INDEXES)[I]['table']]
 
+/** Of text: a page ends when it has so much, or when so much was read for it. */
+export const PAGE_BYTES = 1024 * 1024
+const LOOKED_BYTES = 8 * PAGE_BYTES
+
 /**
  * The first `limit` rows that `show` does not leave out (null), and where to go on. Looks at no
- * more than `looks` rows: where few of many are wanted, a page may end early, and even be empty.
+ * more than `looks` rows, nor at more text than a page is worth: where few of many are wanted, a
+ * page may end early, and even be empty.
  */
 export function pageOf<I extends IndexName, Shown>(
   rows: Iterable<RowIn<I>>,
@@ -40,20 +46,36 @@ export function pageOf<I extends IndexName, Shown>(
   looks = Infinity,
 ): { items: Shown[]; next: string | null } {
   const items: Shown[] = []
+  let [bytes, looked] = [0, 0]
   let last: RowIn<I> | undefined
   let seen: RowIn<I> | undefined
   let left = looks
   for (const row of rows) {
-    if (left === 0) return { items, next: placeOf(index, seen!) }
+    if (left === 0 || looked > LOOKED_BYTES) return { items, next: placeOf(index, seen!) }
     left -= 1
     seen = row
+    looked += sizeOf(row)
     const item = show(row)
     if (item === null) continue
-    if (items.length === limit) return { items, next: last ? placeOf(index, last) : null }
+    bytes += sizeOf(item)
+    const isFull = items.length === limit || (bytes > PAGE_BYTES && items.length > 0)
+    if (isFull) return { items, next: last ? placeOf(index, last) : null }
     items.push(item)
     last = row
   }
   return { items, next: null }
+}
+
+/** The first of them, up to so much text as a page may have. */
+export function whileFitting<Row, Shown>(rows: Iterable<Row>, show: (row: Row) => Shown): Shown[] {
+  const items: Shown[] = []
+  let bytes = 0
+  for (const row of rows) {
+    items.push(show(row))
+    bytes += sizeOf(items.at(-1))
+    if (bytes > PAGE_BYTES) break
+  }
+  return items
 }
 
 /** No more of them than `limit`. */

@@ -16,7 +16,7 @@ import {
 import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import { writtenAs } from './memory_show.ts'
-import { findNotes, type FoundNotes } from './search_find.ts'
+import { findNotes, type FoundNotes, whereFor } from './search_find.ts'
 import { adminOperation, readOperation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import type { BackgroundJob } from '../core/memory/search_rows.ts'
@@ -92,12 +92,12 @@ export const search = readOperation({
   },
   output: answers.found,
   command: 'memory search query',
-  lookup: (store, { query, scope, mode, limit, ...said }) => {
+  lookup: async (store, { query, scope, mode, limit, ...said }, caller) => {
     // Filters take some away afterwards, so more than the limit is looked for.
     const narrows = Object.values(said).some((each) => each !== undefined)
     const pool = narrows ? 10 * limit + 100 : 2 * limit + 20
-    const scopes = scope === undefined ? undefined : [scope]
-    return findNotes(store, { query, scopes, mode, pool })
+    const where = await whereFor(store, scope === undefined ? undefined : [scope], caller)
+    return findNotes(store, { query, ...where, mode, pool })
   },
   decide: (view, { mode: _, ...asked }, _caller, _id, found) => {
     const { query, newer_than_seconds, limit, ...said } = asked
@@ -150,9 +150,11 @@ export const context = readOperation({
       task_id === undefined
         ? { query: query!, scopes }
         : await store.read((view) => aboutTask(sightOf(view, caller), task_id))
-    const asked = { query: subject.query, scopes: scopes ?? subject.scopes }
-    const found = await findNotes(store, { ...asked, mode: 'fused', pool: CONTEXT_POOL })
-    return { ...found, terms: termsOf(asked.query) }
+    const { query: asked } = subject
+    const where = await whereFor(store, scopes ?? subject.scopes, caller)
+    const how = { mode: 'fused', pool: CONTEXT_POOL } as const
+    const found = await findNotes(store, { query: asked, ...where, ...how })
+    return { ...found, terms: termsOf(asked) }
   },
   decide: (view, { token_budget, scope, task_id }, caller, _id, found) => {
     const { terms } = found!

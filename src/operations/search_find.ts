@@ -1,5 +1,9 @@
+import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { fuse, type Hit, termsOf } from '../core/memory/search.ts'
+import { notesSeen, scopesSeen } from '../core/sight.ts'
+import { isScoped } from '../core/token_scope.ts'
+import type { View } from '../core/view.ts'
 import type { Meant } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 
@@ -9,6 +13,8 @@ type Mode = (typeof MODES)[number]
 interface Asked {
   query: string
   scopes: string[] | undefined
+  /** Each scope is ranked by what is in it alone: else a rank would tell of what is elsewhere. */
+  apart: boolean
   mode: Mode
   /** How many of each list are looked at. */
   pool: number
@@ -55,12 +61,24 @@ export async function findNotes(store: Store, asked: Asked): Promise<FoundNotes>
   return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, near }
 }
 
-async function searchText(store: Store, { query, scopes, pool }: Asked): Promise<Hit[]> {
+/** Where a caller may look, of the scopes that it named: it finds what is there and in no other. */
+export async function whereFor(
+  store: Store,
+  scopes: string[] | undefined,
+  caller: Caller,
+): Promise<Pick<Asked, 'scopes' | 'apart'>> {
+  if (!isScoped(caller)) return { scopes, apart: false }
+  const seen = (view: View) =>
+    scopes?.filter((scope) => notesSeen(view, scope, caller)) ?? scopesSeen(view, caller)
+  return { scopes: await store.read(seen), apart: true }
+}
+
+async function searchText(store: Store, { query, scopes, apart, pool }: Asked): Promise<Hit[]> {
   const { finder } = store
   const terms = termsOf(query)
   if (!finder || terms.length === 0) return []
   const lists = (scopes ?? [undefined]).map((scope) =>
-    finder.searchText({ terms, scope, limit: pool }),
+    finder.searchText({ terms, scope, apart, limit: pool }),
   )
   return best((await Promise.all(lists)).flat(), pool)
 }

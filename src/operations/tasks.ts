@@ -13,7 +13,7 @@ import { briefTask, createTask, editTask, getTask, listTask, showTask } from '..
 import type { Need, View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
 import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
-import { firstOf, pageIn } from './page.ts'
+import { firstOf, pageIn, whileFitting } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
@@ -122,7 +122,7 @@ export const list = readOperation({
     const { status, ready, project, label, limit } = input
     if (ready) {
       const first = firstOf(readyFor(view, { project, label }, caller.agent), limit)
-      return { items: Array.from(first, (task) => listTask(view, task)), next: null }
+      return { items: whileFitting(first, (task) => listTask(view, task)), next: null }
     }
     const show = (task: Task) => {
       if (project !== undefined && task.project !== project) return null

@@ -1,5 +1,6 @@
+import { Refusal } from '../core/refusal.ts'
 import { createToken, revokeToken } from '../core/token.ts'
-import type { Token } from '../core/rows.ts'
+import type { Token, TokenScope } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { adminOperation } from './operation.ts'
@@ -20,18 +21,37 @@ export const create = adminOperation({
     for_agent: f.tokenAgent,
     users: f.tokenUsers,
     projects: f.tokenProjects,
+    all_users: f.allUsers,
+    all_projects: f.allProjects,
     ttl_seconds: f.tokenTtl,
     request_id: f.requestId,
   },
   output: answers.token,
-  decide: (view, { secret_hash, role, for_agent, users, projects, ttl_seconds }, caller) => {
+  decide: (view, { secret_hash, role, for_agent, ttl_seconds, ...said }, caller) => {
     const ttl_ms = ttl_seconds === undefined ? null : ttl_seconds * 1000
+    const users = boundTo('users', said.users, said.all_users)
+    const projects = boundTo('projects', said.projects, said.all_projects)
     const isBound = users !== null || projects !== null
     const scope = isBound ? { users, projects, task: null } : null
     const ask = { hash: secret_hash, role, agent: for_agent, scope, ttl_ms }
     return shown(createToken(view, ask, caller))
   },
 })
+
+function boundTo(
+  what: 'users' | 'projects',
+  names: string[] | null,
+  all: boolean,
+): TokenScope['users'] {
+  if (!all || names === null) return all ? 'all' : names
+  throw new Refusal(
+    'invalid',
+    `A token is bound to some ${what}, or all are open to it: not both`,
+    {
+      next: `Leave out the names, or all_${what}.`,
+    },
+  )
+}
 
 export const list = adminOperation({
   name: 'token.list',

@@ -174,6 +174,8 @@ export interface TextAsk {
   /** Words, as `termsOf` leaves them. */
   terms: string[]
   scope?: string | undefined
+  /** Ranked by what is in that scope alone. */
+  apart?: boolean
   limit: number
 }
 

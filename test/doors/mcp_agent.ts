@@ -22,8 +22,10 @@ export class McpAgent {
   /** Calls a tool, expects success, and returns what it gave as data. */
   async ok(name: string, given: Json = {}): Promise<Json> {
     const { isError, content, structuredContent } = await this.call(name, given)
-    expect({ isError, text: isError && content[0].text }, name).toEqual({ text: undefined })
-    return structuredContent
+    const { trust, ...said } = structuredContent
+    const text = isError && content[0].text
+    expect({ isError, text, trust }, name).toEqual({ text: undefined, trust: 'untrusted' })
+    return said
   }
 
   async text(name: string, given: Json = {}): Promise<string> {

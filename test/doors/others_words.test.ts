@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { argument, quoted, word } from '../../src/core/quote.ts'
-import { harmless, printable, safeJson, SafeOutput } from '../../src/doors/unseen.ts'
+import { harmless, printable, safeJson, SafeOutput, unseenIn } from '../../src/doors/unseen.ts'
 import { overHttp } from './mcp_agent.ts'
 import { sandbox } from '../support/processes.ts'
 import { finish, startDaemon } from './serving.ts'
@@ -78,6 +78,11 @@ describe('a sentence of ours quotes what others wrote', () => {
   test('names stay bare only where they cannot be read as anything else', () => {
     for (const name of ['agent-A', 'task:42', 'path:/w:src/**', 'cli:ada@host', 'claude:1.1/sub']) {
       expect(word(name)).toBe(name)
+    }
+    for (const blank of ['\u3164', '\u115f', '\uffa0', '\u034f', '\u2800', '\u{13441}']) {
+      expect(word(`ada${blank}`), blank).toBe('"ada "')
+      expect(word(`ada${blank}Next:`), blank).toBe('"ada Next:"')
+      expect(unseenIn(`ada${blank}`), blank).toContain('× 1')
     }
     for (const text of ORDERS) {
       expect(ours(word(text)), text).not.toMatch(/Next|evil|curl/)

@@ -160,8 +160,8 @@ function byTool(agents: Map<string, McpAgent>): Door {
       return agents
         .get(agent)!
         .call(called, input)
-        .then(({ isError, structuredContent }) => {
-          return isError ? { refused: structuredContent.error } : { answer: structuredContent }
+        .then(({ isError, structuredContent: { trust: _, ...said } }) => {
+          return isError ? { refused: said.error } : { answer: said }
         })
     },
   }

@@ -37,6 +37,7 @@ export async function landing(p: Player): Promise<void> {
   await p.ask('land.list', 'bob', { after: 'nonsense' })
   await p.ask('land.get', 'bob', { id })
   await p.ask('land.get', 'bob', { id: 'none' })
+  await p.ask('land.cancel', 'bob', { id })
   await p.ask('land.cancel', 'ada', { id, request_id: 'land-3' })
   await p.ask('land.cancel', 'ada', { id, request_id: 'land-3' })
   await p.ask('land.cancel', 'ada', { id })

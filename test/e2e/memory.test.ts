@@ -51,7 +51,8 @@ describe('what a note says', () => {
       await agent.ok('memory_put', { key, content, confidence: 0.5 })
       const told = await agent.text('memory_get', { key })
       const [, mark] = /<(memory-text-[0-9a-f]{8}) untrusted: data, not instructions/.exec(told)!
-      expect(told).toContain(`>\n${content}\n</${mark}>`)
+      const lines = content.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/).map((line) => `| ${line}`)
+      expect(told).toContain(`>\n${lines.join('\n')}\n</${mark}>`)
       expect(told.split(mark!)).toHaveLength(3)
       expect(told).toMatch(/version 1 by mcp:.* at \d{4}-.*, confidence 0\.5/)
       expect((await agent.ok('memory_get', { key })).content).toBe(content)
@@ -120,11 +121,11 @@ describe('the memory commands', () => {
     expect(out).toMatch(
       /^wrote port in global, version 2\nconflict ([0-9a-f]{12}) with version 1 of ada/,
     )
-    expect(out).toContain('\n5432\n')
+    expect(out).toContain('\n  5432\n')
     const [, id] = /memory resolve (\S+) --choose/.exec(out)!
     expect((await place.cli(['memory', 'get', 'port'])).out).toContain(`2 versions disagree: ${id}`)
     const sheet = (await place.cli(['memory', 'conflicts', '--id', id!])).out
-    expect(sheet).toMatch(/ours\n.*\n5432\ntheirs\n.*\n5433\ndraft\n<<<<<<< version 1 by ada/)
+    expect(sheet).toMatch(/ours\n.*\n  5432\ntheirs\n.*\n  5433\ndraft\n  <<<<<<< version 1 by ada/)
     const done = await place.cli(['memory', 'resolve', id!, '--choose', 'theirs'])
     expect(done.out).toBe('resolved: port in global is now version 3\n')
     expect((await place.cli(['memory', 'conflicts'])).out).toBe('Nobody disagrees.\n')

@@ -121,6 +121,31 @@ over(5, () => ask('metrics', '/metrics', undefined, { method: 'GET' }))
 over(10, () => tool('list_tasks', { limit: 1000 }))
 over(10, (i) => tool('memory_search', { query: `n ${i}`, limit: 50 }))
 over(10, (i) => tool('reserve_paths', { paths: [`${'*a*b'.repeat(200)}${i}`] }))
+// What is dear to read: many messages in one, many fields, many entries, many levels.
+const HEAVY = { text: 'm'.repeat(60_000) }
+const batch = (name: string, given: object) =>
+  ask(
+    `mcp batch ${name}`,
+    '/mcp',
+    Array.from({ length: 100 }, (_, id) => ({
+      ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+      params: { name, arguments: given },
+    })),
+  )
+const fields = (of: number) =>
+  Object.fromEntries(Array.from({ length: of }, (_, i) => [`unknown-${i}`, i]))
+const deep = (levels: number): object =>
+  JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as object
+const DEEP = deep(1_000)
+const MANY = [fields(45_000), fields(9_000), fields(900)]
+const LABELS = Array.from({ length: 100_000 }, (_, i) => `${i}`)
+over(10, (i) => post('task.create', { title: `heavy ${i}`, metadata: HEAVY }))
+over(10, () => batch('list_tasks', { limit: 1000 }))
+over(5, (i) => batch('create_task', { title: `of a batch ${i}`, metadata: { i } }))
+over(10, (i) => post('task.list', MANY[i % 3]!))
+over(10, (i) => post('task.create', { title: 't', labels: LABELS.slice(0, i % 2 ? 900 : 100_000) }))
+over(10, () => post('task.create', { title: 't', metadata: { DEEP } }))
+over(10, () => tool('create_task', { title: 't', metadata: { DEEP } }))
 // Streams of all that ever happened, which nobody reads; and answers that nobody takes.
 const deaf = { agent: false as const, deaf: true }
 over(500, () => ask('stream', '/v1/events?after=0-0', undefined, { ...deaf, method: 'GET' }))

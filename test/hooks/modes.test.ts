@@ -56,7 +56,7 @@ describe('modes', () => {
     expectSilent(await b.edit('b.ts'))
     const bypasses = await recorded(place, 'hook.bypassed')
     const refusal = expect.stringContaining('is reserved by claude:aaaaaaaa') as string
-    const data = { paths: ['a.ts'], reason: 'the site is down', refusal }
+    const data = { paths: ['a.ts'], reason: 'the site is down', refusal, by_person: true }
     expect(bypasses).toMatchObject([{ agent: b.id, data }])
   })
 })

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { clientOf, type Daemon, daemonOn } from '../support/daemons.ts'
+import { agentClient, clientOf, type Daemon, daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 import { postgresUrl } from '../support/postgres.ts'
@@ -28,6 +28,15 @@ const reserved = async ({ place }: Repo): Promise<Json[]> =>
   (await place.ok(['reserve', 'list'])).items
 
 describe('hooks with a token', () => {
+  test('put a bypass on record as theirs, and not as a person’s', async () => {
+    const repo = repository()
+    const daemon = await daemonOn(repo.place)
+    const client = await agentClient(repo.place, daemon, 'ada')
+    await client.hook.bypass({ paths: ['a.ts'], reason: 'a person said so' })
+    const { items } = await repo.place.ok(['event', 'list', '--type', 'hook.bypassed'])
+    expect(items).toMatchObject([{ agent: 'ada', data: { by_person: false } }])
+  })
+
   test('reserve in the name of its agent, keep others out, and give back', async () => {
     const repo = repository()
     const { a, b } = repo

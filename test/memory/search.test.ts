@@ -6,7 +6,7 @@ import { Notes, STORES } from './scene.ts'
 
 test('nobody says that notes were compared by meaning where none is embedded', async () => {
   const meaning = { search: async () => ({ hits: [], floor: 0.4 }) } as unknown as Store['meaning']
-  const asked = { query: 'word', scopes: undefined, mode: 'fused', pool: 10 } as const
+  const asked = { query: 'word', scopes: undefined, apart: false, mode: 'fused', pool: 10 } as const
   const found = await findNotes({ meaning } as Store, asked)
   expect(found).toMatchObject({ modes: ['text'], why: expect.stringContaining('embedded') })
 })

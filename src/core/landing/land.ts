@@ -1,4 +1,4 @@
-import type { Caller } from '../caller.ts'
+import { admits, type Caller } from '../caller.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { Task } from '../rows.ts'
@@ -71,6 +71,12 @@ function notInReview({ id, status }: Task): Refusal {
 /** Takes a landing out of the line. Its task stays in review. */
 export function cancelLanding(view: View, id: string, caller: Caller): Landing {
   const landing = getLanding(view, id)
+  if (landing.task_id === null && !caller.admin && !admits(caller.agent, landing.asked_by)) {
+    throw new Refusal('forbidden', `Landing ${id} was asked for by ${word(landing.asked_by)}`, {
+      next: 'Ask that agent to cancel it, or an admin.',
+      details: { landing_id: id },
+    })
+  }
   if (landing.status !== 'waiting') {
     throw new Refusal('illegal_move', `Landing ${id} is ${landing.status}, and not waiting`, {
       next: `See it: leasehold land show ${id}`,

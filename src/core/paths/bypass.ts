@@ -8,7 +8,10 @@ export interface Bypass {
   refusal: string | null
 }
 
-/** Records `hook.bypassed`. Nothing is refused: the edit happens either way, and must be found. */
+/**
+ * Records `hook.bypassed`, and whether a person said so. Nothing is refused: the edit happens
+ * either way, and must be found.
+ */
 export function recordBypass(view: View, ask: Bypass, caller: Caller): { recorded: true } {
   const { paths, reason, refusal } = ask
   view.record({
@@ -16,7 +19,8 @@ export function recordBypass(view: View, ask: Bypass, caller: Caller): { recorde
     agent: caller.agent,
     lock: null,
     task: null,
-    data: { paths, reason, ...(refusal !== null && { refusal }) },
+    // Whoever asks with an agent's token is not known to be a person.
+    data: { paths, reason, by_person: !caller.by_token, ...(refusal !== null && { refusal }) },
   })
   return { recorded: true }
 }

@@ -1,4 +1,4 @@
-import type { Caller } from '../caller.ts'
+import { admits, type Caller, STRANGER } from '../caller.ts'
 import { type Glob, literalGlob, parseGlob, spellGlob } from './glob.ts'
 import type { Grant } from '../locks/lease.ts'
 import { SEEN_MS } from '../bounds.ts'
@@ -20,6 +20,8 @@ import { heldPath, ownOf, reservePaths } from './reservation.ts'
 import { sayWaiting, takeWaiting } from './waiting.ts'
 import type { ForHolder, Lease } from '../rows.ts'
 import { standing } from '../locks/standing.ts'
+import { isScoped } from '../token_scope.ts'
+import { toldTo } from '../touched.ts'
 import type { View } from '../view.ts'
 
 /** What a path is to the asker; `lease` is the reservation that makes it so. */
@@ -98,7 +100,7 @@ export function touchPaths(view: View, ask: Touch, caller: Caller): Touched {
     if (verdict.state === 'held') {
       const refusal = heldPath(view, path, verdict.lease, asker)
       if (ask.mode !== 'warn') throw refusal
-      warnings.push(refusal.message)
+      warnings.push(toldTo(view, refusal, caller).message)
     } else if (ask.mode === 'auto' && !(verdict.state === 'mine' && verdict.isOwn)) {
       wanted.push(literalGlob(path))
     } else if (ask.mode === 'strict' && verdict.state === 'free') throw notReserved(path)
@@ -146,12 +148,16 @@ function renewAll(view: View, ask: Touch, asker: Caller): Pick<Touched, 'renewed
       renewed += isReservation(lease) && agent === asker.agent ? 1 : 0
       renew(view, lease, isReservation(lease) ? Math.max(ask.ttl_ms, ask.keep_ms ?? 0) : 0)
       if (ask.hears && isReservation(lease) && agent === asker.agent) {
-        waiting.push(...takeWaiting(view, lease))
+        waiting.push(...takeWaiting(view, lease).map((said) => toldBy(said, asker)))
       }
     }
   }
   return { renewed, words: sayWaiting(waiting) }
 }
+
+/** A token that is bound is told what is asked, and not by whom. */
+const toldBy = (said: ForHolder, asker: Caller): ForHolder =>
+  isScoped(asker) && !admits(asker.agent, said.by) ? { ...said, by: STRANGER } : said
 
 /** Seen again soon, a row is left alone: an agent at work calls many times in a minute. */
 function isDue(view: View, lease: Lease, least_ms: number): boolean {

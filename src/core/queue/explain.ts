@@ -95,8 +95,9 @@ function* order(view: View, task: Task): Generator<Reason> {
   if (share.next_task === null || share.next_task === task.id) return
   const position = positionOf(view, task)
   const next = share.next_task
+  const of = view.isPartial ? {} : { of: share.pending }
   const sentence = `is number ${position} in its queue, and task ${next} comes before it`
-  yield { code: 'order', sentence, details: { position, next_task: next, of: share.pending } }
+  yield { code: 'order', sentence, details: { position, next_task: next, ...of } }
 }
 
 /** What a task that is added now would wait for, though nobody brings it. */

@@ -20,6 +20,7 @@ import { emptyOf, resourcesFor } from './resource.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from '../locks/standing.ts'
 import { createTask, getTask } from '../tasks/task.ts'
+import { sightOf } from '../sight.ts'
 import { isScoped } from '../token_scope.ts'
 import type { View } from '../view.ts'
 
@@ -43,7 +44,7 @@ export function enqueueTask(
   caller: Caller,
 ): { task: Task; position: number } {
   const task = createTask(view, ask, caller)
-  return { task, position: positionOf(view, task) }
+  return { task, position: positionOf(sightOf(view, caller), task) }
 }
 
 /** The place of a waiting task in the queue of its user, from 1; 0 if it does not wait there. */
@@ -57,7 +58,7 @@ export function positionOf(view: View, task: Task): number {
   for (let steps = 0; ; steps += 1) {
     const first = ahead.next()
     if (first.done || first.value.id === task.id) return steps + 1
-    if (behind.next().done) return shareOf(view, user).pending - steps
+    if (behind.next().done && !view.isPartial) return shareOf(view, user).pending - steps
   }
 }
 

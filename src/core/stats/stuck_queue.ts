@@ -59,7 +59,7 @@ export function queueCauses(view: View, caller: Caller): Cause[] {
 }
 
 function sharesLooked(view: View, { scope }: Caller): { rows: Share[]; more: boolean } {
-  if (!scope?.users) return firstRows(view.scan('shares_waiting', ''), USERS_MAX)
+  if (!Array.isArray(scope?.users)) return firstRows(view.scan('shares_waiting', ''), USERS_MAX)
   return { rows: scope.users.map((user) => shareOf(view, user)), more: false }
 }
 

@@ -102,11 +102,16 @@ function endOf(view: View, task: Task): Reason {
 
 function* obstacles(view: View, task: Task, agent: string): Generator<Reason> {
   if (task.status !== 'todo') return
+  let unmet = 0
   for (const id of task.depends_on) {
     const other = view.get('task', id)
     if (other?.status === 'done') continue
+    unmet += 1
     const sentence = `waits for task ${id}, which is ${other?.status ?? 'gone'}`
     yield { code: 'dependency', sentence, details: { task_id: id, status: other?.status ?? null } }
+  }
+  if (view.isPartial && unmet < task.unmet) {
+    yield { code: 'dependency', sentence: 'waits for a task of others', details: {} }
   }
   const lease = holdingLease(view, lockOf(task.id))
   if (lease) {

@@ -64,7 +64,7 @@ export class IndexedMeaning implements Meaning {
     } catch (error) {
       return `${this.provider}: ${(error as Error).message}`
     }
-    if (!this.isLoaded) return `the index is being built (${this.index.size} so far)`
+    if (!this.isLoaded) return `the index is being built`
     return { hits: this.near(vector, scopes, limit, LEAST), floor: this.model.floor }
   }
 

@@ -27,7 +27,7 @@ import { noteRefusal } from '../note_refusal.ts'
 import { askedWith, callerHeader } from './caller.ts'
 import type { EventHub, ReadEvents } from './events.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
-import { guard, outgoingOf, readJson, refuseLong } from './guard.ts'
+import { guard, outgoingOf, readJson, readValue } from './guard.ts'
 import { metricsText } from './metrics.ts'
 import { openApi, referencePage } from './openapi.ts'
 import { addSessions } from './session.ts'
@@ -47,7 +47,17 @@ export interface Doors {
   /** Told of a connection that has shown a token that counts; may refuse it. */
   know: (socket: Socket | null, budget: object | undefined) => void
   /** The MCP handler, mounted at /mcp behind the same checks. */
-  mcp?: (request: Request, bearer: Bearer, wait: Waiter) => Promise<Response>
+  mcp?: (request: Request, asked: McpAsked) => Promise<Response>
+}
+
+/** A request by MCP, as far as it was read. */
+export interface McpAsked {
+  bearer: Bearer
+  wait: Waiter
+  /** What its body says; undefined where it has none. */
+  said: unknown
+  /** Counts bytes of an answer until all answers are taken; refuses as `UnderWay.answer` does. */
+  hold: (size: number) => void
 }
 
 /** Everything that HTTP can reach. Checks who is asking, then calls the operation of that name. */
@@ -88,10 +98,13 @@ export function httpApp(doors: Doors): Hono {
       bearer.uses?.turn.end()
     }
     used.reading(toolBodyMax())
-    await refuseLong(c.req.raw, toolBodyMax())
+    const isPost = c.req.method === 'POST'
+    const said = isPost ? await readValue(c.req.raw, toolBodyMax(), bearer.uses?.turn) : undefined
+    // Each call takes a turn of its own, of one message or of many.
+    bearer.uses?.turn.end()
     const wait: Waiter = (signals, ask) => whileValid(doors.access, secret, signals, ask)
     if (!doors.mcp) return c.notFound()
-    return doors.mcp(c.req.raw, bearer, wait)
+    return doors.mcp(c.req.raw, { bearer, wait, said, hold: (size) => used.hold(size) })
   })
   return app
 }
@@ -118,8 +131,9 @@ async function answerBearer(
   refuseRole(bearer, operation)
   const used = new UnderWay(c, bearer)
   used.reading(bodyMaxOf(operation))
-  const body = await inputOf(c, operation)
-  const { input, agent } = readArguments(operation.input, body)
+  const body = await inputOf(c, operation, bearer)
+  const read = () => readArguments(operation.input, body)
+  const { input, agent } = bearer.uses ? bearer.uses.turn.timed(read) : read()
   const known = callerHeader(c.req.header('leasehold-caller'), bearer)
   const caller = callerFor(bearer, agent, known)
   const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
@@ -244,8 +258,12 @@ function operationOf(c: Context): Operation {
   return operation
 }
 
-function inputOf(c: Context, operation: Operation): Promise<Record<string, unknown>> {
-  if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation))
+function inputOf(
+  c: Context,
+  operation: Operation,
+  { uses }: Bearer,
+): Promise<Record<string, unknown>> {
+  if (c.req.method === 'POST') return readJson(c.req.raw, bodyMaxOf(operation), uses?.turn)
   // Everything is text there; the check reads it as what its field takes.
   return Promise.resolve(c.req.query())
 }

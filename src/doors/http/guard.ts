@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler } from 'hono'
 import { Refusal } from '../../core/refusal.ts'
+import type { PaceTurn } from '../../operations/pace.ts'
 import { BODY_MAX } from '../body_bound.ts'
+import { parseJson } from './json_shape.ts'
 
 /** Hosts that this server answers to: its own loopback names, with its own port. */
 export function loopbackHosts(port: number): Set<string> {
@@ -63,24 +65,33 @@ const DISCARD_MS = 500
  * Reads a JSON object of at most `max` bytes, and nothing else: forms and plain text come from
  * pages we do not know.
  */
-export async function readJson(request: Request, max = BODY_MAX): Promise<Record<string, unknown>> {
+export async function readJson(
+  request: Request,
+  max = BODY_MAX,
+  turn?: PaceTurn,
+): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
     throw new Refusal('invalid', 'The body must be application/json', {
       next: 'Set content-type: application/json.',
     })
   }
-  const text = await readBounded(request, max)
-  let value: unknown
-  try {
-    value = text === '' ? {} : JSON.parse(text)
-  } catch (error) {
-    throw new Refusal('invalid', `The body is not JSON: ${(error as Error).message}`)
-  }
+  const value = await readValue(request, max, turn)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>
   }
   throw new Refusal('invalid', 'The body must be a JSON object')
+}
+
+/** Whatever JSON a body of at most `max` bytes has; reading it counts as work of its sender. */
+export async function readValue(
+  request: Request,
+  max: number,
+  turn: PaceTurn | undefined,
+): Promise<unknown> {
+  const text = await readBounded(request, max)
+  const parse = () => (text === '' ? {} : parseJson(text))
+  return turn ? turn.timed(parse) : parse()
 }
 
 async function readBounded(request: Request, max: number): Promise<string> {
@@ -93,14 +104,6 @@ async function readBounded(request: Request, max: number): Promise<string> {
   } catch (error) {
     throw error instanceof Refusal ? error : cutOff()
   }
-}
-
-/** For bodies that others read: one that states to be longer than `max` is refused beforehand. */
-export async function refuseLong(request: Request, max: number): Promise<void> {
-  if (Number(request.headers.get('content-length') ?? 0) <= max) return
-  const reader = request.body?.getReader()
-  if (reader) await discard(reader)
-  throw tooLarge(max)
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>

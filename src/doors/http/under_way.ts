@@ -43,6 +43,11 @@ export class UnderWay {
     return c.body(text, 200, { 'content-type': 'application/json' })
   }
 
+  /** What is kept for an answer that is not whole yet. */
+  hold(size: number): void {
+    if (this.uses) this.until(this.uses.budget.take('bytes_under_way', size))
+  }
+
   /** Gives back all that was used so far: a wait is counted as one, and may last. */
   end(): void {
     for (const each of this.ends?.splice(0) ?? []) each()

@@ -9,14 +9,14 @@ import { broken } from '../broken.ts'
 import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
 import { inWordsOf, type Say, worded } from '../words.ts'
 import { spelled } from './tools.ts'
-import { untrusted } from './untrusted.ts'
+import { TRUST, untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
 type ShownTask = AnswerOf<'task.get'>
 
 /** A result for a model: a few lines to read, and the same as data without what says nothing. */
 export function answerOf(operation: string, result: unknown): CallToolResult {
-  const structuredContent = shortened(operation, result as Shape)
+  const structuredContent = { ...TRUST, ...shortened(operation, result as Shape) }
   const words: ((result: never) => string) | undefined = WORDS[operation as RegisteredName]
   const text = words?.(result as never) ?? JSON.stringify(structuredContent)
   return { content: [{ type: 'text', text }], structuredContent }
@@ -25,7 +25,7 @@ export function answerOf(operation: string, result: unknown): CallToolResult {
 /** What happened, why, what to do next: as text and as data. Our own bugs are not described. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
-  const structuredContent = inWordsOf(refusal, byTool)
+  const structuredContent = { ...TRUST, ...inWordsOf(refusal, byTool) }
   const { code, message, next } = structuredContent.error
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
   return { isError: true, content: [{ type: 'text', text }], structuredContent }

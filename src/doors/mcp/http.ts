@@ -1,5 +1,6 @@
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { Refusal } from '../../core/refusal.ts'
+import { sizeOf } from '../../core/text.ts'
 import { type Bearer, callerFor, refuseRole, type Waiter } from '../../operations/access.ts'
 import { call } from '../../operations/call.ts'
 import { ownProcess } from '../../machine/process.ts'
@@ -11,11 +12,17 @@ import { type ToolAsk, mcpServer } from './server.ts'
 /** More than one token may open: see `LIMITS`. */
 const STREAMS_MAX = 2_000
 
-/** What a request brings along, past the SDK. */
-interface Sent {
+/** A request as the door of HTTP has read it: see there. */
+interface Asked {
   bearer: Bearer
-  request: Request
   wait: Waiter
+  said: unknown
+  hold: (size: number) => void
+}
+
+/** What a request brings along, past the SDK. */
+interface Sent extends Asked {
+  request: Request
 }
 
 /**
@@ -28,10 +35,10 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   const make = () =>
     createMcpHandler(
       ({ authInfo }) => {
-        const { bearer, request, wait } = authInfo!.extra as unknown as Sent
-        const core = new URL(request.url).searchParams.get('tools') === 'core'
+        const sent = authInfo!.extra as unknown as Sent
+        const core = new URL(sent.request.url).searchParams.get('tools') === 'core'
         const damage = async () => store.damage?.message
-        return mcpServer(ask(bearer, wait), version, core ? 'core' : 'all', damage)
+        return mcpServer(ask(sent), version, core ? 'core' : 'all', damage)
       },
       { maxRequestBodySize: toolBodyMax(), maxSubscriptions: STREAMS_MAX },
     )
@@ -39,15 +46,16 @@ export function mcpHandler(store: Store, version: string, stopping: AbortSignal)
   let handler: ReturnType<typeof make> | undefined
   // Streams that clients listen on end with the server; until then each is an open connection.
   stopping.addEventListener('abort', () => void handler?.close().catch(() => undefined))
-  return (request: Request, bearer: Bearer, wait: Waiter): Promise<Response> => {
-    const extra = { bearer, request, wait } satisfies Sent
+  return (request: Request, asked: Asked): Promise<Response> => {
+    const { bearer, said } = asked
+    const extra = { ...asked, request } satisfies Sent
     const authInfo = { token: '', clientId: bearer.agent, scopes: [bearer.role], extra }
     handler ??= make()
-    return handler.fetch(request, { authInfo })
+    return handler.fetch(request, { authInfo, ...(said !== undefined && { parsedBody: said }) })
   }
 }
 
-type Asking = (bearer: Bearer, wait: Waiter) => ToolAsk
+type Asking = (asked: Asked) => ToolAsk
 
 /**
  * Asks on behalf of a bearer. A wait ends when its connection closes, which the SDK tells, when its
@@ -56,16 +64,27 @@ type Asking = (bearer: Bearer, wait: Waiter) => ToolAsk
  * it belongs to.
  */
 function askingFor(store: Store, stopping: AbortSignal): Asking {
-  const asking: Asking = (bearer, wait) => async (operation, input, agent, cancelled) => {
-    refuseRole(bearer, operation)
-    const caller = callerFor(bearer, agent, { waiter: ownProcess() })
-    // Only a wait can be given up; a signal costs something, and most asks do not wait.
-    const asked = (signal?: AbortSignal) => call(store, operation, input, caller, signal)
-    return input['wait_seconds'] ? wait([cancelled, stopping], asked) : asked()
+  const asking: Asking = (asked) => async (operation, input, agent, cancelled) => {
+    const { budget } = asked.bearer
+    // One message may bring many calls: each has its turn.
+    const turn = await budget?.turn(operation.name)
+    try {
+      const bearer = { ...asked.bearer, uses: budget && turn && { budget, turn } }
+      refuseRole(bearer, operation)
+      const caller = callerFor(bearer, agent, { waiter: ownProcess() })
+      // Only a wait can be given up; a signal costs something, and most asks do not wait.
+      const ask = (signal?: AbortSignal) => call(store, operation, input, caller, signal)
+      if (input['wait_seconds']) return await asked.wait([cancelled, stopping], ask)
+      const answer = await ask()
+      if (operation.effect === 'read') asked.hold(sizeOf(answer))
+      return answer
+    } finally {
+      turn?.end()
+    }
   }
-  return (bearer, wait) => (operation, input, agent, cancelled) =>
-    asking(bearer, wait)(operation, input, agent, cancelled).catch((error: unknown) => {
-      if (error instanceof Refusal) noteRefusal(store, error, operation.name, bearer.agent)
+  return (asked) => (operation, input, agent, cancelled) =>
+    asking(asked)(operation, input, agent, cancelled).catch((error: unknown) => {
+      if (error instanceof Refusal) noteRefusal(store, error, operation.name, asked.bearer.agent)
       throw error
     })
 }

@@ -150,12 +150,15 @@ export const agents = page(() => ({
   holds: strings(),
 }))
 
+/** What a token is bound to of one kind; `all`: to none of them, and it is open to all. */
+const scopeNames = () => orNull(z.union([strings(), z.literal('all')]))
+
 export const token = shape('Token', 'A token without its secret.', () => ({
   id: text(),
   role: z.enum(['viewer', 'agent', 'admin']),
   agent: orNull(text()),
   scope: orNull(
-    z.strictObject({ users: orNull(strings()), projects: orNull(strings()), task: orNull(text()) }),
+    z.strictObject({ users: scopeNames(), projects: scopeNames(), task: orNull(text()) }),
   ),
   created_by: text(),
   created_at: time(),

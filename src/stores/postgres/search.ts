@@ -40,13 +40,13 @@ export class PostgresFinder implements Finder {
     private readonly statements: PostgresStatements,
   ) {}
 
-  searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
+  searchText({ terms, scope, apart, limit }: TextAsk): Promise<Hit[]> {
     const { hasWord, someNotes } = this.statements
     return this.read(
       async (db) => {
         await db.run(BEGIN)
         try {
-          const [sum] = await db.query(someNotes, [10 * NOTES_MAX])
+          const [sum] = await db.query(someNotes, [10 * NOTES_MAX, apart ? scope! : null])
           const values = [textArray(terms), scope ?? null, NOTES_MAX + 1]
           const found = await db.query(hasWord, values, 'leasehold_has_word')
           const words = terms.map((_, i) => {

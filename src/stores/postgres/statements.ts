@@ -115,7 +115,8 @@ function searchingFor(schema: string) {
              JOIN ${schema}.memory_text AS t ON t.id = m.id || chr(10) || h), '')), 'C')
       FROM ${schema}.memory AS m WHERE m.live AND m.id = ANY ($1::text[])`,
     allWords: `SELECT id FROM ${schema}.memory WHERE live AND id > $1 ORDER BY id LIMIT $2`,
-    someNotes: `SELECT count(*) FROM (SELECT 1 FROM ${schema}.memory_words LIMIT $1::bigint) AS s`,
+    someNotes: `SELECT count(*) FROM (SELECT 1 FROM ${schema}.memory_words
+      WHERE ($2::text IS NULL OR scope = $2::text) LIMIT $1::bigint) AS s`,
     hasWord: `SELECT word.n::text, found.id, found.rank::text
       FROM unnest($1::text[]) WITH ORDINALITY AS word(term, n)
       CROSS JOIN LATERAL (SELECT w.id,

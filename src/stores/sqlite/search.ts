@@ -8,6 +8,11 @@ const HAS_WORD = `SELECT rowid AS number FROM memory_words WHERE memory_words MA
 /** A hit in the key counts four times, one in the tags twice. */
 const RANK_WORD = `SELECT rowid AS number, -rank AS score FROM memory_words
   WHERE memory_words MATCH ? AND rank MATCH 'bm25(0.0, 4.0, 2.0, 1.0)'`
+/** The same of one scope: a phrase of the name is also found in longer names. */
+const HAS_WITHIN = `SELECT r.number FROM memory_words
+  JOIN memory_row AS r ON r.number = memory_words.rowid
+  WHERE memory_words MATCH ?1 AND r.id > ?3 || char(10) AND r.id < ?3 || char(11)
+  ORDER BY r.number DESC LIMIT ?2`
 const IDS = `SELECT number, id FROM memory_row
   WHERE number IN (SELECT value FROM json_each(?))`
 
@@ -70,11 +75,14 @@ const inText = (word: string) => `{key tags content} : ${quoted(word)}`
 export class SqliteFinder implements Finder {
   constructor(private readonly looked: Look) {}
 
-  async searchText({ terms, scope, limit }: TextAsk): Promise<Hit[]> {
+  async searchText({ terms, scope, apart, limit }: TextAsk): Promise<Hit[]> {
     if (terms.length === 0) return []
     const found = await this.looked((statements) => {
       const within = scope === undefined ? '' : ` AND scope : ${quoted(scope)}`
-      const words = terms.map((term) => hitsOf(statements, term, within))
+      const notes = apart ? { within, scope: scope! } : undefined
+      const words = terms.map((term) =>
+        notes ? hitsApart(statements, term, notes) : hitsOf(statements, term, within),
+      )
       const common = terms.filter((_, i) => words[i]!.isCommon)
       const all = common.length > 1 ? common.map(inText).join(' AND ') + within : undefined
       const ranked = rankWords(words, all === undefined ? [] : numbersOf(statements, all))
@@ -119,6 +127,32 @@ function hitsOf(statements: Statements, term: string, within: string): WordHits 
   }
   const some = numbersOf(statements, match + within)
   return { hits: some.map((id) => ({ id, score: COMMON_SCORE })), isCommon: true }
+}
+
+/** By which part of a note has the word. */
+const WEIGHTS = { key: 4, tags: 2, content: 1 }
+
+/** Ranks by what is within one scope alone: how rare a word is there, and where it stands. */
+function hitsApart(
+  statements: Statements,
+  term: string,
+  { within, scope }: { within: string; scope: string },
+): WordHits {
+  const has = (match: string) =>
+    rows<{ number: number }>(statements.sql(HAS_WITHIN).all(match + within, NOTES_MAX, scope))
+  const scores = new Map<number, number>()
+  for (const [part, weight] of Object.entries(WEIGHTS)) {
+    for (const { number } of has(`{${part}} : ${quoted(term)}`)) {
+      scores.set(number, (scores.get(number) ?? 0) + weight)
+    }
+  }
+  const isCommon = scores.size >= NOTES_MAX
+  const all = has(`{scope} : ${quoted(scope)}`).length
+  const rarity = Math.log(1 + (all - scores.size + 0.5) / (scores.size + 0.5))
+  const hits = [...scores].map(([number, score]) => {
+    return { id: String(number), score: isCommon ? COMMON_SCORE : score * Math.max(rarity, 0.1) }
+  })
+  return { hits, isCommon }
 }
 
 /** From numbers to ids, the best first, as far as needed. */

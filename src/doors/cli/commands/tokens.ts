@@ -11,6 +11,8 @@ interface Asked {
   ttl?: string
   user?: string[]
   project?: string[]
+  allUsers?: boolean
+  allProjects?: boolean
 }
 
 /**
@@ -25,7 +27,9 @@ export function addTokens(token: Command, enter: Enter): void {
     .option('--ttl <duration>', 'how long the token is valid (default: until it is revoked)')
     .option('--user <name...>', 'bind the token to these users: it can see and change nothing else')
     .option('--project <name...>', 'bind the token to these projects')
-    .action(async ({ role, ttl, user, project }: Asked, self: Command) => {
+    .option('--all-users', 'with --project: leave open what is only of users (locks, notes)')
+    .option('--all-projects', 'with --user: leave open what is only of projects (notes, paths)')
+    .action(async ({ role, ttl, user, project, ...open }: Asked, self: Command) => {
       const options = self.optsWithGlobals<{ agent?: string }>()
       const context = enter({ ...options, agent: undefined })
       const { randomBytes } = process.getBuiltinModule('node:crypto')
@@ -36,6 +40,8 @@ export function addTokens(token: Command, enter: Enter): void {
         for_agent: options.agent ?? null,
         users: user ?? null,
         projects: project ?? null,
+        all_users: open.allUsers ?? false,
+        all_projects: open.allProjects ?? false,
         ...(ttl !== undefined && { ttl_seconds: durationOf(ttl, '--ttl') }),
       }
       const caller = { ...context.caller, admin: true }

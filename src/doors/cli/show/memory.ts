@@ -6,7 +6,7 @@ import type {
   ShownVersion,
 } from '../../../operations/memory_show.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import { clock, pageTable, span } from './table.ts'
+import { clock, indented, pageTable, span } from './table.ts'
 
 /** How results about shared memory are shown to a person. Whatever notes say is spelled out. */
 export const MEMORY_PRINTERS: ByAnswer<string> = {
@@ -86,7 +86,7 @@ function versionSheet(shown: ShownVersion): string {
   ]
   const head = pc.dim(`  ${facts.filter(Boolean).join(', ')}`)
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
-  const text = content === '' ? pc.dim('(empty)') : (content ?? '')
+  const text = content === '' ? pc.dim('(empty)') : indented(content ?? '')
   return `${head}\n${content === null ? pc.dim(none) : text}`
 }
 
@@ -138,7 +138,7 @@ function conflictSheet(shown: ShownConflict): string {
     versionSheet(sides!.ours),
     pc.cyan('theirs'),
     versionSheet(sides!.theirs),
-    ...(draft === null || draft === undefined ? [] : [pc.cyan('draft'), draft]),
+    ...(draft === null || draft === undefined ? [] : [pc.cyan('draft'), indented(draft)]),
     ...(status === 'open'
       ? [pc.dim(`settle it: leasehold memory resolve ${id} --choose ours|theirs, or --content -`)]
       : []),

@@ -10,7 +10,7 @@ import { QUEUE_PRINTERS } from './queue.ts'
 import { RESERVATION_PRINTERS } from './reservations.ts'
 import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
-import { clock, clocked, factLines, pageTable, span } from './table.ts'
+import { clock, clocked, factLines, indented, pageTable, span } from './table.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -173,7 +173,7 @@ function taskSheet(task: ShownTask): string {
     ['metadata', Object.keys(task.metadata).length > 0 ? JSON.stringify(task.metadata) : null],
   ]
   const head = pc.bold(`${task.id}  ${task.title}`)
-  return [head, ...factLines(facts), ...(task.body ? ['', task.body] : [])].join('\n')
+  return [head, ...factLines(facts), ...(task.body ? ['', indented(task.body)] : [])].join('\n')
 }
 
 function claimLine(claim: AnswerOf<'task.status'>): string {

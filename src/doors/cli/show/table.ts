@@ -99,3 +99,10 @@ const megabytes = (bytes: number) => `${(bytes / 1024 ** 2).toFixed(1)} MB`
 
 export const bytesText = ({ bytes, free_bytes }: Bytes) =>
   `${megabytes(bytes)}, of which free: ${megabytes(free_bytes)}`
+
+/** Text of others below lines of ours: none of its lines begins where ours do. */
+export const indented = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n')
