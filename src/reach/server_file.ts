@@ -5,7 +5,7 @@ import { Refusal } from '../core/refusal.ts'
 import { systemCode } from '../machine/errors.ts'
 import { loginOfPort, processOfPort } from '../machine/listener.ts'
 import { STATE_NAME } from '../machine/place.ts'
-import { writePrivate } from '../machine/private_file.ts'
+import { readPrivate, writePrivate } from '../machine/private_file.ts'
 import { host, processFact } from '../machine/process.ts'
 import { folderIn } from '../stores/place.ts'
 
@@ -56,7 +56,7 @@ export function withdraw(folder: string, pid: number): void {
 
 /** The server of this very folder: what a copy of it says is about the original. */
 export function readServer(folder: string): ServerFile | undefined {
-  const text = readText(join(folder, SERVER))
+  const text = readPrivate(join(folder, SERVER))
   if (text === undefined) return undefined
   try {
     const server = JSON.parse(text) as ServerFile
@@ -72,28 +72,7 @@ function isLoopback(url: string): boolean {
 }
 
 function readSecret(folder: string): string | undefined {
-  return readText(join(folder, ADMIN))?.trim()
-}
-
-/** Refuses (`forbidden`) what another login wrote or may have read: neither is to be trusted. */
-function readText(path: string): string | undefined {
-  let fd: number
-  try {
-    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)
-  } catch {
-    return undefined
-  }
-  try {
-    const { uid, mode } = fs.fstatSync(fd)
-    if (uid === process.getuid?.() && (mode & 0o077) === 0) return fs.readFileSync(fd, 'utf8')
-    const octal = (mode & 0o777).toString(8)
-    throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
-      next: 'Remove it and start the server anew: leasehold up',
-      details: { path, uid, mode: octal },
-    })
-  } finally {
-    fs.closeSync(fd)
-  }
+  return readPrivate(join(folder, ADMIN))?.trim()
 }
 
 /**
