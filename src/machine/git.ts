@@ -4,18 +4,13 @@ import { relative, resolve } from 'node:path'
 import { shortLine } from '../core/one_line.ts'
 import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
+import { LIST, offIn, QUIET } from './git_quiet.ts'
 import { MARK, ownGroup } from './group.ts'
 
-/**
+/*
  * Git, as our own programs ask it: never through a shell, with none of the environment that a hook
- * or an alias of somebody else may have set, and without the repository's hooks, which are there
- * for people and agents. Filters (LFS, say) work as in any other call of git.
+ * or an alias of somebody else may have set, and starting nothing that a repository names.
  */
-const QUIET = [
-  ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'gc.auto=0'],
-  ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
-  ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
-]
 
 const TIMEOUT_MS = 10 * 60_000
 const OUTPUT_BYTES_MAX = 64 * 1024 ** 2
@@ -41,10 +36,20 @@ export interface GitSaid {
  * Runs git in `cwd` and tells how it ended, whatever that is. Refuses with `unavailable` when there
  * is no git, when it takes too long, or says more than can be kept.
  */
-export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
+export async function tryGit(
+  cwd: string,
+  args: string[],
+  options: GitOptions = {},
+): Promise<GitSaid> {
+  const { code, out } = await run(cwd, LIST, { timeout_ms: options.timeout_ms })
+  const env = { ...options.env, ...offIn(code === 0 ? out : '') }
+  return run(cwd, [...QUIET, ...args], { ...options, env })
+}
+
+function run(cwd: string, args: string[], options: GitOptions): Promise<GitSaid> {
   const { input, env, timeout_ms = TIMEOUT_MS, encoding = 'utf8' } = options
   return new Promise((resolved, rejected) => {
-    const child = spawn('git', [...QUIET, ...args], { cwd, env: gitEnvironment(env) })
+    const child = spawn('git', args, { cwd, env: gitEnvironment(env) })
     const out: Buffer[] = []
     const err: Buffer[] = []
     let bytes = 0
@@ -111,11 +116,14 @@ export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal
   })
 }
 
+/** What is asked for: all before it is ours. */
+const commandIn = (args: string[]) => args.find((each, i) => each !== '-c' && args[i - 1] !== '-c')
+
 const missing = (cwd: string) =>
   realpathOrNone(cwd) === undefined ? `there is no folder ${cwd}` : 'git is not installed'
 
-const notRun = ([command]: string[], why: string) =>
-  new Refusal('unavailable', `git ${command} could not be run: ${why}`)
+const notRun = (args: string[], why: string) =>
+  new Refusal('unavailable', `git ${commandIn(args)} could not be run: ${why}`)
 
 function gitEnvironment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const ours = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
