@@ -114,7 +114,7 @@ describe('programs in config.json', () => {
 
 /** Every setting of a schema: its path, with `*` for any name. */
 function settingsIn(schema: unknown, path: string[] = []): string[] {
-  const { def } = (schema as { _zod: { def: Record<string, unknown> } })._zod
+  const { def } = schema as { def: Record<string, unknown> }
   const inner = def['innerType'] ?? def['out']
   if (inner !== undefined) return settingsIn(inner, path)
   if (def['valueType'] !== undefined) return settingsIn(def['valueType'], [...path, '*'])

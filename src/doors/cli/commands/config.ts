@@ -5,9 +5,9 @@ import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
 import { CONFIG_FILE, folderOf } from '../../../stores/open.ts'
 import type { Enter } from './operations.ts'
-import { type Context, refuseWithToken } from '../context.ts'
+import type { Context } from '../context.ts'
+import { isBound, refuseWithToken } from '../family.ts'
 import { isConfirmed, isTerminal } from '../confirm.ts'
-import { refuseAdmin } from '../family.ts'
 import { print } from '../show/show.ts'
 
 /** `config approve`: a person looks at what config.json names, and lets it count. */
@@ -34,8 +34,7 @@ export async function offerApproval(context: Context): Promise<void> {
 async function approveHere(context: Context, yes: boolean): Promise<void> {
   const { env } = context
   refuseWithToken(env)
-  if (env['LEASEHOLD_RUN']) throw forPeople()
-  refuseAdmin(context.family(), 'config approve')
+  if (env['LEASEHOLD_RUN'] || isBound(context.family())) throw forPeople()
   const { approve, approvedFor, guardedIn, readSaid } = await import('../../../daemon/main.ts')
   const folder = folderOf(context.place)
   const said = readSaid(folder, env)

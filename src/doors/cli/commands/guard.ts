@@ -1,7 +1,10 @@
 import { resolve } from 'node:path'
 import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { admits } from '../../../core/caller.ts'
+import { word } from '../../../core/quote.ts'
 import { Refusal } from '../../../core/refusal.ts'
+import type { Family } from '../../../machine/family.ts'
 import { realpathOf } from '../../../machine/checkout.ts'
 import {
   contentOf,
@@ -12,6 +15,7 @@ import {
 } from '../../../machine/guarded.ts'
 import { folderOf } from '../../../stores/open.ts'
 import { print } from '../show/show.ts'
+import { refuseAdmin } from '../family.ts'
 import type { Enter } from './operations.ts'
 
 /** Copies of reserved files: to look at, and to put back what another wrote over. */
@@ -22,16 +26,29 @@ export function addGuard(reserve: Command, enter: Enter): void {
     .argument('[paths...]', 'only these files')
     .option('--restore', 'write the copy over the file')
     .action((paths: string[], options: { restore?: true }, self: Command) => {
-      const { place, json } = enter(self.optsWithGlobals())
+      const { place, json, ...asking } = enter(self.optsWithGlobals())
       const folder = folderOf(place)
       const wanted = paths.map((path) => realpathOf(resolve(path)))
       const found = guardedIn(folder).filter(
         ({ path }) => wanted.length === 0 || wanted.includes(realpathOf(path)),
       )
+      if (options.restore) for (const each of found) refuseOthers(asking.family(), each)
       const restored = options.restore ? restore(folder, found, paths) : []
       const items = found.map((each) => shown(folder, each, restored))
       print(json ? JSON.stringify({ items, next: null }) : text(items))
     })
+}
+
+/**
+ * To write over what another works on is for a person. An agent may take back what was noticed as
+ * written over it, as long as the holder has not gone on from there.
+ */
+function refuseOthers(family: Family, record: Guarded): void {
+  const { holder, name, lost, copy, path, digest } = record
+  const isOwn = holder === '' || family.agents.some((own) => admits(own, holder))
+  const isTakenBack = lost !== undefined && copy === null && contentOf(path).digest === digest
+  if (isOwn || isTakenBack) return
+  refuseAdmin(family, `To restore ${word(name)}, which ${word(holder)} has reserved,`)
 }
 
 /** What another wrote over, else what the holder left. */
