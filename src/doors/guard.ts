@@ -4,6 +4,7 @@ import { attempt } from '../core/attempt.ts'
 import { isPattern } from '../core/paths/glob_syntax.ts'
 import { globSteps, literalGlob, overlaps, parseGlob } from '../core/paths/glob.ts'
 import { checkoutAt } from '../machine/checkout.ts'
+import { QUIET } from '../machine/git_quiet.ts'
 import { keepGuarded } from '../machine/guarded.ts'
 import type { RegisteredName } from '../operations/registry.ts'
 import type { GrantedPaths } from '../operations/reservations.ts'
@@ -36,7 +37,7 @@ export function keepReserved(name: string, result: unknown, place: Place): void 
 
 function filesOf(top: string, text: string): string[] {
   const glob = parseGlob(text)
-  const args = ['-C', top, 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const args = ['-C', top, ...QUIET, 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const stdio: ['ignore', 'pipe', 'ignore'] = ['ignore', 'pipe', 'ignore']
   const known = attempt(
     () =>

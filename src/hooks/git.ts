@@ -1,5 +1,5 @@
 import { word } from '../core/quote.ts'
-import { leaseUnder } from '../core/caller.ts'
+import { admits, leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../machine/checkout.ts'
 import { loginName } from '../machine/login.ts'
 import { host } from '../machine/process.ts'
@@ -20,7 +20,9 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 /** Who runs git: as a hook, the environment or a person said; the agent above us, or the login. */
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
   const session = sessionHere(folder, env)
-  const agent = namedAgent(env['LEASEHOLD_AGENT'] || undefined, session)
+  const named = namedAgent(env['LEASEHOLD_AGENT'] || undefined, session)
+  // What an agent runs is its own, whatever it says for that one command.
+  const agent = session && !admits(session.agent, named ?? '') ? session.agent : named
   return { agent: agent ?? `cli:${loginName()}@${host}`, process: session?.process ?? undefined }
 }
 

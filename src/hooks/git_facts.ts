@@ -1,3 +1,4 @@
+import { QUIET, quietEnvironment } from '../machine/git_quiet.ts'
 import type { GitCommit, Discard } from './shell/effects.ts'
 
 /** Since the hook began: there must be time left to ask and to answer. */
@@ -13,7 +14,8 @@ const COMMITS_MAX = 1_000
 function askGit(dir: string, args: string[]): string[] {
   const { execFileSync } = process.getBuiltinModule('node:child_process')
   try {
-    const said = execFileSync('git', ['-C', dir, '-c', 'core.quotePath=false', ...args], {
+    const said = execFileSync('git', ['-C', dir, ...QUIET, ...args], {
+      env: quietEnvironment(dir),
       encoding: 'utf8',
       timeout: Math.max(1, Math.ceil(GIT_UNTIL_MS - process.uptime() * 1000)),
       maxBuffer: OUTPUT_MAX,

@@ -1,9 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
 import { isInside, realpathOf } from '../machine/checkout.ts'
 import { statOf } from '../machine/file_system.ts'
+import { homeFolder } from '../machine/login.ts'
 import { loginState, STATE_NAME } from '../machine/place.ts'
 import { isServed } from '../reach/server_file.ts'
 import type { Effects, Target } from './shell/effects.ts'
@@ -28,9 +30,36 @@ export function keptAmong(
   for (const target of [...effects.writes, ...linked]) {
     const where = keptFolder(target, kept)
     if (where !== undefined) return { path: target.path, text: textOf(target.path, where) }
+    if (isGits(target.path, env)) return { path: target.path, text: gitText(target.path) }
   }
   return undefined
 }
+
+/**
+ * What names programs that git starts, for a repository or for the login: whoever may write there
+ * may have anybody start anything.
+ */
+function isGits(path: string, env: NodeJS.ProcessEnv): boolean {
+  const home = attempt(() => homeFolder(env), '/')
+  const logins = [
+    join(home, '.gitconfig'),
+    join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'git'),
+  ]
+  return [resolve(path), realpathOf(path)].some((way) => {
+    if (logins.some((each) => isInside(each, way))) return true
+    const parts = way.toLowerCase().split(sep)
+    const inside = parts.slice(parts.lastIndexOf('.git') + 1).join('/')
+    return parts.includes('.git') && GITS.test(inside)
+  })
+}
+
+/** In `.git`, and in what it has for submodules and worktrees. */
+const GITS =
+  /^(?:(?:modules|worktrees)\/.+\/)?(?:config|config\.worktree|info\/attributes|hooks(?:\/.*)?)$/
+
+const gitText = (path: string) =>
+  `Leasehold: ${word(path)} is not for agents to change: it names programs that git starts, for ` +
+  'your user too. Next: Leave it as it is, and ask your user to set what you need.'
 
 /** Whether a name in a checkout leads to a state folder: none is ever committed. */
 export const isState = (path: string) => path.split('/').some(isStateName)

@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs'
+import { attempt } from '../core/attempt.ts'
 import { Asking } from './asking.ts'
-import { bypassReason, saidByPerson } from './bypass.ts'
+import { bypassReason, letPast, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
 import { cline } from './cline.ts'
 import { codex } from './codex.ts'
@@ -9,8 +10,10 @@ import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
 import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
-import { agentId, type AgentKind, KINDS } from '../machine/conversation.ts'
-import { agentProcess, callerFor, hasAgentAbove } from './identity.ts'
+import { type AgentKind, KINDS } from '../machine/conversation.ts'
+import { agentProcess, askingAgent, callerFor } from './identity.ts'
+import { standing } from '../reach/standing.ts'
+import { folderIn } from '../stores/place.ts'
 import { readInput } from './input.ts'
 import { kiro } from './kiro.ts'
 import { handle } from './lifecycle.ts'
@@ -25,6 +28,7 @@ import {
 } from './protocol.ts'
 import { windsurf } from './windsurf.ts'
 import { isInUse, rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
+import { secretRead } from './secret.ts'
 import { type HookSettings, readSettings } from './settings.ts'
 import { unreachableText } from './wording.ts'
 
@@ -69,12 +73,13 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
     const work = async (): Promise<Verdict> => {
       if (!input)
         throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-      // Where a client names no conversation, its process stands for one.
-      const { session = own && `process-${own.pid}`, subagent } = call
-      const isInner = env['LEASEHOLD_RUN'] !== undefined && hasAgentAbove(scene.around.folder, own)
-      const agent = agentId({ kind: who, session, subagent }, env, { isInner })
-      const caller = callerFor(agent, own, env)
-      return handle({ env, caller, ...scene }, call, effects, asker.isAlone)
+      const { session, subagent } = call
+      const asks = { kind: who, session, subagent, own, isAlone: asker.isAlone }
+      const caller = callerFor(askingAgent(scene.around.folder, env, asks), own, env)
+      const context = { env, caller, ...scene }
+      const secret = call.event === 'before' ? secretRead(call, input) : undefined
+      if (secret) return letPast(context, secret.text, [secret.path])
+      return handle(context, call, effects, asker.isAlone)
     }
     verdicts.push(await decide(work, scene.settings, env, call.event === 'before'))
     await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
@@ -200,7 +205,10 @@ function say(fd: number, text: string): void {
 
 /** Runs the hook and ends the process: a pipe that nobody closed must not keep it. */
 export async function main(argv: string[]): Promise<never> {
-  const { out, err, code } = await hook(argv, process.env)
+  const { env } = process
+  // Where nobody can say which store is meant, the hook says so itself.
+  const told = attempt(() => standing(env, folderIn(env, process.cwd())), env)
+  const { out, err, code } = await hook(argv, told)
   say(1, out)
   say(2, err)
   process.exit(code)

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import type { ProcessRef } from '../core/rows.ts'
+import { environmentOf } from './proc.ts'
 import { ancestors } from './process.ts'
 
 /**
@@ -105,20 +106,10 @@ export function carriedHere(env: Env, process: ProcessRef | null): Conversation[
   let found = carriedIn(env)
   for (const { ref } of ancestors()) {
     if (ref.pid === process?.pid) break
-    const above = carriedIn(attempt(() => environmentOf(ref.pid), {}))
+    const above = carriedIn(environmentOf(ref.pid) ?? {})
     if (above.length > 0) found = above
   }
   return found
-}
-
-function environmentOf(pid: number): Env {
-  const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-  return Object.fromEntries(
-    entries.map((each) => {
-      const at = each.indexOf('=')
-      return [each.slice(0, at), each.slice(at + 1)]
-    }),
-  )
 }
 
 /** The command lines of what stands between `process` and us. */

@@ -8,7 +8,9 @@ import {
   isOf,
   subagentOf,
 } from './conversation.ts'
+import { outside, runAbove, startersHere } from './detached.ts'
 import { ancestors, seat } from './process.ts'
+import { hasRuns } from './run_output.ts'
 import { callsOf, hasSessions, readSession, type SessionFile, sessionFiles } from './sessions.ts'
 
 export interface Session {
@@ -17,9 +19,9 @@ export interface Session {
   process: ProcessRef | null
 }
 
-/** Whose child this process is, as far as hooks or the environment say. */
+/** Whose child this process is, as far as hooks, the environment or the system say. */
 export interface Family {
-  /** None: of nobody that is known. Several: of one of these. */
+  /** None: of nobody that is known. Several: of one of these, which are all of one process. */
   agents: string[]
   alone: boolean
   process: ProcessRef | null
@@ -32,19 +34,22 @@ export interface CallSource {
   call?: string | undefined
 }
 
-type Known = Omit<SessionFile, 'seat'> & { process: ProcessRef }
+type Known = Pick<SessionFile, 'agents' | 'alone' | 'transcripts'> & Pick<Family, 'process'>
 
 /**
  * The nearest ancestor that hooks know, and of its conversations the one that the client names
  * (`carriedHere`). A name counts only among those: nobody can act as an agent of another process.
  */
 export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: CallSource = {}): Family {
-  const known = nearestKnown(folder)
+  const known = nearestKnown(folder, env)
   const { conversation } = asked
   const carried = conversation ? [conversation] : carriedHere(env, known?.process ?? null)
   if (!known) return elsewhere(folder, env, carried)
   const { agents, alone, process } = known
-  const said = carried.find((each) => agents.some((agent) => isOf(agent, each)))
+  // What several may have let go can have been given any name.
+  const said = process
+    ? carried.find((each) => agents.some((agent) => isOf(agent, each)))
+    : undefined
   const agent = said
     ? agents.find((each) => isOf(each, said))
     : agents.length === 1
@@ -53,22 +58,40 @@ export function familyHere(folder: string, env: NodeJS.ProcessEnv, asked: CallSo
   if (agent === undefined) return { agents, alone, process }
   const one = said ?? carried.find(({ subagent }) => subagent !== undefined)
   const own = one ? subagentOf(agent, one) : agent
-  const called = own === agent ? callerIn(folder, process, asked.call) : undefined
+  const called = own === agent && process ? callerIn(folder, process, asked.call) : undefined
   return { agents: [called ?? own], alone, process }
 }
 
-function nearestKnown(folder: string): Known | undefined {
-  if (!hasSessions(folder)) return undefined
-  for (const { ref } of ancestors()) {
+/**
+ * An ancestor that hooks know, else the run that we are part of, else who may have let us go. A
+ * token says who it stands for: then only hooks tell of a process to hold what it holds.
+ */
+function nearestKnown(folder: string, env: NodeJS.ProcessEnv): Known | undefined {
+  const noted = notedAbove(folder)
+  const isTold = Boolean(env['LEASEHOLD_TOKEN'])
+  if (noted || isTold || !(hasSessions(folder) || hasRuns(folder))) return noted
+  const run = runAbove(folder)
+  return run ? { ...run, alone: true } : oneOf(startersHere(folder))
+}
+
+function notedAbove(folder: string) {
+  for (const { ref } of hasSessions(folder) ? ancestors() : []) {
     const known = readSession(folder, ref)
     if (known.agents.length > 0) return { ...known, process: ref }
   }
   return undefined
 }
 
+/** Of several nobody can tell which: it is nobody's process, and so speaks for none of them. */
+function oneOf(found: { agents: string[]; process: ProcessRef }[]): Known | undefined {
+  if (found.length === 0) return undefined
+  const process = found.length === 1 ? found[0]!.process : null
+  return { agents: found.flatMap(({ agents }) => agents), alone: true, process }
+}
+
 /** The transcripts of the conversations that the nearest agent above us has. */
 export function transcriptsHere(folder: string) {
-  const { agents = [], transcripts = {}, process } = nearestKnown(folder) ?? {}
+  const { agents = [], transcripts = {}, process } = notedAbove(folder) ?? {}
   return agents.flatMap((agent) => {
     const transcript = transcripts[agent]
     return transcript === undefined ? [] : [{ agent, transcript, process }]
@@ -98,7 +121,7 @@ const bare = (text: string) => text.replaceAll(/['"\\\s\0]/g, '')
  */
 function elsewhere(folder: string, env: NodeJS.ProcessEnv, carried: Conversation[]): Family {
   const [said] = carried
-  if (!said) return { agents: [], alone: false, process: null }
+  if (!said) return oneOf(outside(folder)) ?? { agents: [], alone: false, process: null }
   const base = agentId({ ...said, subagent: undefined }, env, { carried })
   const noted = sessionFiles(folder).find(({ ref, file }) => {
     return ref.seat !== seat && file.agents.includes(base)

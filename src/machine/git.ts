@@ -8,20 +8,14 @@ import { attempt } from '../core/attempt.ts'
 import { shortLine } from '../core/one_line.ts'
 import { argument } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
+import { LIST, offIn, QUIET } from './git_quiet.ts'
 import { MARK, ownGroup } from './group.ts'
 import { LINUX } from './proc.ts'
 
 /**
  * Git, as our own programs ask it: never through a shell, with none of the environment that a hook
- * or an alias of somebody else may have set, and without the repository's hooks, which are there
- * for people and agents. Filters (LFS, say) work as in any other call of git.
+ * or an alias of somebody else may have set, and starting nothing that a repository names.
  */
-export const QUIET = [
-  ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'gc.auto=0'],
-  ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
-  ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
-  ...['-c', 'rerere.enabled=false', '-c', 'merge.verifySignatures=false'],
-]
 
 /** How long a command may take that only looks, one that writes files, one that asks a remote. */
 const LOOK_MS = 60_000
@@ -68,13 +62,23 @@ export interface GitSaid {
  * Runs git in `cwd` and tells how it ended, whatever that is. Refuses with `unavailable` when there
  * is no git, when it takes too long, or says more than can be kept: then nothing of it is left.
  */
-export function tryGit(cwd: string, args: string[], options: GitOptions = {}): Promise<GitSaid> {
+export async function tryGit(
+  cwd: string,
+  args: string[],
+  options: GitOptions = {},
+): Promise<GitSaid> {
+  const { code, out } = await run(cwd, LIST, { timeout_ms: options.timeout_ms })
+  const env = { ...options.env, ...offIn(code === 0 ? out : '') }
+  return run(cwd, [...QUIET, ...args], { ...options, env })
+}
+
+function run(cwd: string, args: string[], options: GitOptions): Promise<GitSaid> {
   const { input, env, timeout_ms = LOOK_MS, encoding = 'utf8' } = options
   const { signal, slow } = waiting.getStore() ?? {}
   const unwanted = 'nobody waits for it any more'
   if (signal?.aborted) return Promise.reject(notRun(args, `was not begun: ${unwanted}`))
   return new Promise((resolved, rejected) => {
-    const child = startGit(cwd, 'git', [...QUIET, ...args], env)
+    const child = startGit(cwd, 'git', args, env)
     const out: Buffer[] = []
     const err: Buffer[] = []
     let bytes = 0

@@ -1,6 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { startGit, stopGit, QUIET } from './git.ts'
+import { startGit, stopGit } from './git.ts'
+import { QUIET } from './git_quiet.ts'
 
 /**
  * The locks are files: who makes one has it. What was made goes at the end, however that comes:

@@ -6,6 +6,8 @@ import { homeFolder } from './login.ts'
 
 export const STATE_NAME = '.leasehold'
 export const CONFIG_FILE = 'config.json'
+/** What a running server leaves in its state folder. */
+export const SERVER = 'server.json'
 
 /**
  * Where the state lives: `LEASEHOLD_DIR`, else the nearest `.leasehold/` upward from here (in a git

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs
 import { dirname } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { systemCode } from './errors.ts'
+import { QUIET } from './git_quiet.ts'
 
 /** What may stand in a folder that we have not used yet: some people configure first. */
 const HARMLESS = new Set(['config.json', 'write.lock', 'sessions'])
@@ -58,7 +59,7 @@ export function refuseTracked(folder: string): void {
 export function isTracked(folder: string): boolean {
   try {
     const { execFileSync } = process.getBuiltinModule('node:child_process')
-    const found = execFileSync('git', ['ls-files', '.'], {
+    const found = execFileSync('git', [...QUIET, 'ls-files', '.'], {
       cwd: folder,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,5 +1,6 @@
-import { closeSync, constants, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { Refusal } from '../core/refusal.ts'
 import { uniqueId } from './digest.ts'
 
 /**
@@ -13,11 +14,35 @@ export function writePrivate(
   { synced = true } = {},
 ): void {
   const temporary = join(folder, `${name}.${uniqueId()}`)
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-  const fd = openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
+  const fd = fs.openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
-  for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at)
-  if (synced) fsyncSync(fd)
-  closeSync(fd)
-  renameSync(temporary, join(folder, name))
+  for (let at = 0; at < bytes.length;) at += fs.writeSync(fd, bytes, at)
+  if (synced) fs.fsyncSync(fd)
+  fs.closeSync(fd)
+  fs.renameSync(temporary, join(folder, name))
+}
+
+/**
+ * A file that nobody but this login can have written or read; undefined where there is none.
+ * Refuses (`forbidden`) one of another login, or that others may have written or read.
+ */
+export function readPrivate(path: string): string | undefined {
+  let fd: number
+  try {
+    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)
+  } catch {
+    return undefined
+  }
+  try {
+    const { uid, mode } = fs.fstatSync(fd)
+    if (uid === process.getuid?.() && (mode & 0o077) === 0) return fs.readFileSync(fd, 'utf8')
+    const octal = (mode & 0o777).toString(8)
+    throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
+      next: 'Remove it. What a server left is made anew by: leasehold up',
+      details: { path, uid, mode: octal },
+    })
+  } finally {
+    fs.closeSync(fd)
+  }
 }

@@ -19,6 +19,8 @@ interface Stat {
   parent: number
   group: number
   session: number
+  /** Of the terminal that it has; 0: none. */
+  tty: number
   start: number
 }
 
@@ -62,6 +64,7 @@ function parsed(text: string): Stat {
     parent: Number(fields[1]),
     group: Number(fields[2]),
     session: Number(fields[3]),
+    tty: Number(fields[4]),
     start: Number(fields[19]),
   }
 }
@@ -159,6 +162,23 @@ export function carries(pid: number, name: string, value: string): Fact {
   }
   return said.some(has) ? 'alive' : 'dead'
 }
+
+/** What a process was started with, as the kernel has it; undefined where it cannot be read. */
+export function environmentOf(pid: number): Record<string, string | undefined> | undefined {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    return Object.fromEntries(entries.map((each) => each.split(/=(.*)/s).slice(0, 2)))
+  } catch {
+    return undefined
+  }
+}
+
+/** What all that a login or a container starts has in common, and nothing else. */
+export const controlGroup = (pid: number | 'self') =>
+  attempt(() => {
+    const group = readFileSync(`/proc/${pid}/cgroup`, 'utf8')
+    return group + readlinkSync(`/proc/${pid}/ns/cgroup`)
+  }, undefined)
 
 /**
  * A stopped process does not see TERM until it goes on. False when it is not ours to signal. A 0 or

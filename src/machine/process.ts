@@ -59,10 +59,18 @@ export function isStopped(pid: number): boolean {
   return typeof stat === 'object' && (stat.state === 'T' || stat.state === 't')
 }
 
+/** The pid of a process's parent, unless that is the system. */
+export function parentOf(pid: number): number | undefined {
+  const stat = LINUX ? lookAt(pid) : 'hidden'
+  return typeof stat === 'object' && stat.parent > 1 ? stat.parent : undefined
+}
+
 /** A process that this one descends from. */
 export interface Ancestor {
   /** As the kernel knows it: at most 15 characters. */
   name: string
+  /** Leads the session of a terminal: somebody types there, or a program does as if. */
+  hasTerminal: boolean
   ref: ProcessRef
 }
 
@@ -75,7 +83,8 @@ export function* ancestors(): Generator<Ancestor> {
   for (const { pid, stat } of lineage(process.ppid)) {
     if (stat === 'failed') throw unseen(pid, stat)
     if (typeof stat === 'string') return
-    yield { name: stat.name, ref: { host, seat, pid, start: stat.start } }
+    const { name, start, session, tty } = stat
+    yield { name, hasTerminal: tty !== 0 && session === pid, ref: { host, seat, pid, start } }
   }
 }
 

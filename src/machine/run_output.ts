@@ -20,6 +20,8 @@ export function runFolder(stateFolder: string, runId: string): string {
   return join(stateFolder, 'runs', name)
 }
 
+export const hasRuns = (stateFolder: string) => existsSync(join(stateFolder, 'runs'))
+
 /** A piece of what a run wrote. */
 export interface RunOutput {
   text: string

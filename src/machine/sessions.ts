@@ -6,6 +6,7 @@ import type { ProcessRef } from '../core/rows.ts'
 import { sha256 } from './digest.ts'
 import { fileRefusal, systemCode } from './errors.ts'
 import { writePrivate } from './private_file.ts'
+import { controlGroup } from './proc.ts'
 import { host, processFact, seat } from './process.ts'
 
 /**
@@ -19,6 +20,8 @@ export interface SessionFile {
   agents: string[]
   /** The process has one conversation at a time, so that all it starts is that conversation's. */
   alone: boolean
+  /** The control group of the process: see `src/machine/detached.ts`. */
+  group?: string | undefined
   /** Where the client writes down what happens in a conversation, by agent. */
   transcripts?: Record<string, string>
 }
@@ -104,6 +107,7 @@ export function keepSession(
   write(folder, process, {
     agents,
     alone: how === 'alone',
+    group: controlGroup(process.pid),
     ...(kept.length > 0 && { transcripts: Object.fromEntries(kept) }),
   })
 }

@@ -1,11 +1,13 @@
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
 import { systemCode } from '../machine/errors.ts'
 import { loginOfPort, processOfPort } from '../machine/listener.ts'
-import { STATE_NAME } from '../machine/place.ts'
-import { writePrivate } from '../machine/private_file.ts'
+import { SERVER, STATE_NAME } from '../machine/place.ts'
+import { readPrivate, writePrivate } from '../machine/private_file.ts'
+import { environmentOf } from '../machine/proc.ts'
 import { host, processFact } from '../machine/process.ts'
 import { folderIn } from '../stores/place.ts'
 
@@ -21,8 +23,7 @@ export interface ServerFile {
   folder: string
 }
 
-const SERVER = 'server.json'
-const ADMIN = 'admin.token'
+export const ADMIN = 'admin.token'
 
 /** Whether a server has left both here: then this is a state folder, whatever its name. */
 export const isServed = (folder: string) =>
@@ -56,7 +57,7 @@ export function withdraw(folder: string, pid: number): void {
 
 /** The server of this very folder: what a copy of it says is about the original. */
 export function readServer(folder: string): ServerFile | undefined {
-  const text = readText(join(folder, SERVER))
+  const text = readPrivate(join(folder, SERVER))
   if (text === undefined) return undefined
   try {
     const server = JSON.parse(text) as ServerFile
@@ -72,28 +73,7 @@ function isLoopback(url: string): boolean {
 }
 
 function readSecret(folder: string): string | undefined {
-  return readText(join(folder, ADMIN))?.trim()
-}
-
-/** Refuses (`forbidden`) what another login wrote or may have read: neither is to be trusted. */
-function readText(path: string): string | undefined {
-  let fd: number
-  try {
-    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)
-  } catch {
-    return undefined
-  }
-  try {
-    const { uid, mode } = fs.fstatSync(fd)
-    if (uid === process.getuid?.() && (mode & 0o077) === 0) return fs.readFileSync(fd, 'utf8')
-    const octal = (mode & 0o777).toString(8)
-    throw new Refusal('forbidden', `${path} is not for this login alone (mode ${octal})`, {
-      next: 'Remove it and start the server anew: leasehold up',
-      details: { path, uid, mode: octal },
-    })
-  } finally {
-    fs.closeSync(fd)
-  }
+  return readPrivate(join(folder, ADMIN))?.trim()
 }
 
 /**
@@ -128,14 +108,16 @@ export function whoHas(port: number): string {
 /** The state folder that a process serves, if it is a server of this login. */
 function folderOfServer(pid: number): string | undefined {
   try {
-    const lines = fs.readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-    const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
-    const folder = folderIn(env as NodeJS.ProcessEnv, fs.readlinkSync(`/proc/${pid}/cwd`))
+    const folder = folderIn(environmentOf(pid) ?? {}, fs.readlinkSync(`/proc/${pid}/cwd`))
     return readServer(folder)?.pid === pid ? folder : undefined
   } catch {
     return undefined
   }
 }
+
+/** Whether this is what the server of `folder` has left for this login's own command line. */
+export const isOwnSecret = (folder: string, token: string) =>
+  attempt(() => readSecret(folder), undefined) === token
 
 /** A daemon that can be asked: where it is, and with what secret. */
 export interface Daemon {

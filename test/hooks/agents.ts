@@ -81,8 +81,9 @@ export class Claude extends AgentProcess {
     place: Sandbox,
     private readonly repo: string,
     readonly session: string,
+    startedWith: Env = {},
   ) {
-    super(place, repo)
+    super(place, repo, startedWith)
     this.id = `claude:${session.slice(0, 8)}`
   }
 

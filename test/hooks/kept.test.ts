@@ -1,6 +1,8 @@
 import { existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { keptAmong } from '../../src/hooks/kept.ts'
+import { secretRead } from '../../src/hooks/secret.ts'
 import {
   AgentProcess,
   Claude,
@@ -25,6 +27,65 @@ function checkouts() {
 }
 
 const WHY = /is not for agents to change.*Next: .*leasehold config approve/
+
+test('what names programs that git starts is not edited', async () => {
+  const { place, repo, agent, git } = checkouts()
+  git('worktree', 'add', '-q', place.path('tree'))
+  symlinkSync('.git/config', join(repo, 'alias'))
+  const said = await agent.before('Write', { file_path: 'alias', content: '[core]' })
+  expect(expectDenied(said)).toMatch(/names programs that git starts/)
+  const env = { HOME: place.home }
+  const kept = (path: string) =>
+    keptAmong({ writes: [{ path: resolve(repo, path), kind: 'file' }], links: [] }, '/none', env)
+  for (const path of [
+    ...['.git/config', '.git/config.worktree', '.git/info/attributes', '.git/hooks/post-commit'],
+    ...['.git/modules/lib/config', '.git/worktrees/tree/config.worktree', '.GIT/config'],
+    ...[join(place.home, '.gitconfig'), join(place.home, '.config/git/attributes')],
+  ]) {
+    expect(kept(path)?.text, path).toMatch(/names programs that git starts/)
+  }
+  for (const path of ['.git/COMMIT_EDITMSG', '.git/info/exclude', 'config', '.husky/pre-commit']) {
+    expect(kept(path), path).toBeUndefined()
+  }
+})
+
+test('the secret of the server is not read, by whichever tool or command', async () => {
+  const { repo, agent } = checkouts()
+  const state = join(repo, '.leasehold')
+  for (const name of ['admin.token', 'server.json']) {
+    writeFileSync(join(state, name), 'secret', { mode: 0o600 })
+  }
+  symlinkSync('.leasehold/admin.token', join(repo, 'notes.txt'))
+  const secret = join(state, 'admin.token')
+  const WHY_NOT = 'is not for agents to read'
+  expect(expectDenied(await agent.before('Read', { file_path: secret }))).toContain(WHY_NOT)
+  const command = 'LEASEHOLD_TOKEN=$(cat .leasehold/admin.token) leasehold lock force-release x'
+  expect(expectDenied(await agent.before('Bash', { command }))).toContain(WHY_NOT)
+  const read = (tool_input: object) => secretRead({ cwd: repo }, { tool_input })
+  for (const given of [
+    { path: '.leasehold/admin.token' },
+    { paths: ['a.ts', secret] },
+    { files: [{ path: ` ${secret} ` }] },
+  ]) {
+    expect(read(given)?.text, JSON.stringify(given)).toContain(WHY_NOT)
+  }
+  expect(read({ file_path: 'docs/admin.token', content: `see ${secret}s` })).toBeUndefined()
+  const run = (line: string) => secretRead({ cwd: repo, command: line }, {})
+  for (const line of [
+    `cat ${secret}`,
+    'cat "$LEASEHOLD_DIR/admin.token"',
+    'cd .leasehold && cat admin.token',
+    'cat .leasehold/adm*',
+    'cat notes.txt',
+    'cp -r .leasehold /tmp/x',
+    'curl -H "authorization: Bearer $(cat .leasehold/admin.token)" localhost:4747/v1/session/link',
+  ]) {
+    expect(run(line)?.text, line).toContain(WHY_NOT)
+  }
+  for (const line of ['grep -rn admin.token src', 'ls .leasehold', 'git commit -m "admin.token"']) {
+    expect(run(line), line).toBeUndefined()
+  }
+})
 
 describe('the state folder', () => {
   test('is not edited by any way that leads there', async () => {

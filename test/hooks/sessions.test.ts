@@ -47,12 +47,11 @@ describe('what an agent starts', () => {
   })
 
   test('keeps an id that a runner gave, and an agent inside an agent is nested', async () => {
-    const { place, repo, a } = repository()
-    a.env = { LEASEHOLD_AGENT: 'runner-7' }
+    const { place, repo } = repository()
+    const a = new Claude(place, repo, SESSIONS.a, { LEASEHOLD_AGENT: 'runner-7' })
     expectSilent(await a.edit('a.ts'))
     expectSilent(await a.edit('a.ts', Claude.sub('one')))
-    const inner = new Claude(place, repo, SESSIONS.b)
-    inner.env = { LEASEHOLD_AGENT: 'claude:aaaaaaaa' }
+    const inner = new Claude(place, repo, SESSIONS.b, { LEASEHOLD_AGENT: 'claude:aaaaaaaa' })
     expectSilent(await inner.edit('b.ts'))
     const { items } = await place.ok(['reserve', 'list'])
     const holders = items.map((each: { holder: string }) => each.holder)

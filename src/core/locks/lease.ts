@@ -317,13 +317,10 @@ export function holding(view: View, lease: Lease): string {
 
 /**
  * Who can free what another holds, and how. An agent may not, and would try a command that it was
- * told: only a person who typed this without an agent's name, or an admin, reads it.
+ * told: only a person who typed this without an agent's name reads it.
  */
-export function freeing(
-  { name }: Lease,
-  { admin, given }: Pick<Caller, 'admin' | 'given'>,
-): string {
-  if (given && !admin) return 'Only a person can free it: ask your user.'
+export function freeing({ name }: Lease, { given }: Pick<Caller, 'given'>): string {
+  if (given) return 'Only a person can free it: ask your user.'
   return `An admin can free it: leasehold lock force-release ${argument(name)}`
 }
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { textFault } from '../../core/text.ts'
 import { homeFolder } from '../../machine/login.ts'
 import { CONFIG_FILE } from '../../stores/open.ts'
-import { approvedFor, isTrusted, programsIn, withApproved } from './approval.ts'
+import { approvedFor, isTrusted, withApproved } from './approval.ts'
 import type { WorktreeRules } from '../worktrees/tree.ts'
 import { checkFile, type FileConfig, type LandConfig, SLOTS_MAX } from './schema.ts'
 import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
@@ -35,7 +35,7 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
    * else an edit of the file would be enough to have work counted as done unproved.
    */
   landing: Record<string, LandConfig>
-  /** What names a program and has no effect, because nobody approved it. */
+  /** What has no effect, because nobody approved it. */
   waiting: string[]
 }
 
@@ -44,7 +44,7 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
  * missing file says nothing. Refuses with `invalid`, naming all that is wrong.
  */
 export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
-  const all = readFile(folder, env)
+  const all = readSaid(folder, env)
   const approved = isTrusted(env) ? undefined : approvedFor(folder, env)
   const { said, waiting } = approved ? withApproved(all, approved) : { said: all, waiting: [] }
   const landing = landingOf({ ...approved?.projects, ...said.projects })
@@ -53,12 +53,11 @@ export function readConfig(folder: string, env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-/** The programs that `config.json` names, approved or not. Refuses as `readConfig` does. */
-export const readPrograms = (folder: string, env: NodeJS.ProcessEnv) =>
-  programsIn(readFile(folder, env))
-
-/** What the file says, checked; and how many slots the environment says, which is above it. */
-function readFile(folder: string, env: NodeJS.ProcessEnv): FileConfig {
+/**
+ * What the file says, approved or not, checked; and how many slots the environment says, which is
+ * above it. Refuses as `readConfig` does.
+ */
+export function readSaid(folder: string, env: NodeJS.ProcessEnv): FileConfig {
   const file = join(resolve(folder), CONFIG_FILE)
   const raw = readJson(file)
   const { said, problems } = checkFile(raw)

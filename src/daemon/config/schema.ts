@@ -250,7 +250,7 @@ const landing = () =>
 const NEEDS_ONE = 'needs onto (a branch), check (a command), or both'
 
 /** A file as it may be written. */
-const fileSchema = () =>
+export const fileSchema = () =>
   section({
     busy_timeout_ms: s.or(s.whole(0, BUSY_MS_MAX), 5000),
     slots: filled({ max: s.or(s.whole(0, SLOTS_MAX), 4) }),

@@ -13,7 +13,14 @@ export async function diffOf(tree: SeenWorktree): Promise<string> {
   const now = found?.tree ?? tree.salvage?.commit
   const apart = found && found.apart.length > 0 ? `not in this diff: ${found.apart.join(', ')}` : ''
   if (tree.base === null || now === undefined) return apart
-  const diff = await git(tree.repository, ['diff', '--no-ext-diff', '--no-color', tree.base, now])
+  const diff = await git(tree.repository, [
+    'diff',
+    '--no-ext-diff',
+    '--no-textconv',
+    '--no-color',
+    tree.base,
+    now,
+  ])
   return [diff, apart].filter((each) => each !== '').join('\n')
 }
 

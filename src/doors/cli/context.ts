@@ -13,6 +13,7 @@ import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { askHttp } from '../../reach/http.ts'
 import { nobodyAnswers, Reach } from '../../reach/reach.ts'
 import { findDaemon } from '../../reach/server_file.ts'
+import { standing } from '../../reach/standing.ts'
 import {
   type CallSource,
   type Family,
@@ -22,7 +23,7 @@ import {
 } from '../../machine/family.ts'
 import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { refuseAdmin, refuseStranger } from './family.ts'
+import { refuseAdmin, refuseStranger, refuseWithToken } from './family.ts'
 import { settleMemory } from './commands/memory_config.ts'
 
 export interface GlobalOptions {
@@ -70,8 +71,9 @@ const OWN: RegisteredName = 'lock.name_group'
 /** What the configuration of memory has a say in. */
 const WRITES_NOTES: ReadonlySet<string> = new Set<RegisteredName>(['memory.put', 'memory.delete'])
 
-export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: string): Context {
-  const place = placeOf(env, cwd)
+export function contextOf(options: GlobalOptions, given: NodeJS.ProcessEnv, cwd: string): Context {
+  const place = placeOf(given, cwd)
+  const env = standing(given, folderOf(place))
   const familyNow = (asked?: CallSource) => familyHere(folderOf(place), env, asked)
   const family = () => (env['LEASEHOLD_TOKEN'] ? NONE : familyNow())
   const callerNow = (asked?: CallSource) => callerOf(options, env, familyNow(asked))
@@ -129,16 +131,6 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv, cwd: s
 async function meaningOf(store: Store, place: Place, env: NodeJS.ProcessEnv): Promise<Meaning> {
   const { DirectMeaning } = await import('../../daemon/main.ts')
   return new DirectMeaning(store, place, env)
-}
-
-/** The holder of a token may do what the token may do, and may not use the files directly. */
-export function refuseWithToken(env: NodeJS.ProcessEnv): void {
-  if (!env['LEASEHOLD_TOKEN']) return
-  throw new Refusal('forbidden', 'With LEASEHOLD_TOKEN set, the store is not used directly', {
-    next: env['LEASEHOLD_RUN']
-      ? 'Ask the server, by the commands that this token may use; the rest is for your user.'
-      : 'Unset it to work on the store as the login that it belongs to.',
-  })
 }
 
 /** A commit of unknown outcome is settled by asking once more under the same request id. */

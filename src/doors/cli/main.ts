@@ -6,6 +6,7 @@ import { safeJson, visible } from '../unseen.ts'
 import { addOperations, type Enter } from './commands/operations.ts'
 import { addConfig } from './commands/config.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
+import { isForPeople, refuseAgents } from './family.ts'
 import { addDashboard } from './commands/dashboard.ts'
 import { addDatabase } from './commands/db.ts'
 import { addDemo } from './commands/demo.ts'
@@ -71,6 +72,12 @@ function program(enter: Enter, asked: string | undefined): Command {
       if (self.args.length > 0) throw unknownCommand(self)
       self.outputHelp()
     })
+  root.hook('preAction', (_, command) => {
+    if (!isForPeople(command)) return
+    // Whom a token is made for is no matter of who makes it.
+    const asking = enter({ ...command.optsWithGlobals(), agent: undefined })
+    refuseAgents(command, asking.env, asking.family())
+  })
   const nouns = new Map<string, Command>()
   const groups = (name: string) => {
     let group = nouns.get(name)

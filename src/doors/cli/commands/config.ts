@@ -5,16 +5,16 @@ import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
 import { CONFIG_FILE, folderOf } from '../../../stores/open.ts'
 import type { Enter } from './operations.ts'
-import { type Context, refuseWithToken } from '../context.ts'
+import type { Context } from '../context.ts'
+import { isBound, refuseWithToken } from '../family.ts'
 import { isConfirmed, isTerminal } from '../confirm.ts'
-import { refuseAdmin } from '../family.ts'
 import { print } from '../show/show.ts'
 
-/** `config approve`: a person looks at the programs that config.json names, and lets them count. */
+/** `config approve`: a person looks at what config.json names, and lets it count. */
 export function addConfig(config: Command, enter: Enter): void {
   config
     .command('approve')
-    .description('Show the programs that config.json names, and approve them.')
+    .description('Show what config.json names (programs, addresses, folders), and approve it.')
     .option('--yes', 'approve without being asked')
     .action(async ({ yes = false }: { yes?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
@@ -34,19 +34,19 @@ export async function offerApproval(context: Context): Promise<void> {
 async function approveHere(context: Context, yes: boolean): Promise<void> {
   const { env } = context
   refuseWithToken(env)
-  if (env['LEASEHOLD_RUN']) throw forPeople()
-  refuseAdmin(context.family(), 'config approve')
-  const { approve, approvedFor, readPrograms } = await import('../../../daemon/main.ts')
+  if (env['LEASEHOLD_RUN'] || isBound(context.family())) throw forPeople()
+  const { approve, approvedFor, guardedIn, readSaid } = await import('../../../daemon/main.ts')
   const folder = folderOf(context.place)
-  const [before, after] = [approvedFor(folder, env), readPrograms(folder, env)]
-  const lines = difference(linesOf(before), linesOf(after))
-  if (lines.length === 0) return say(context, true, 'All programs in config.json are approved.')
+  const said = readSaid(folder, env)
+  const [before, after] = [approvedFor(folder, env), said].map(guardedIn)
+  const lines = difference(linesOf(before!), linesOf(after!))
+  if (lines.length === 0) return say(context, true, 'All that config.json names is approved.')
   if (!context.json) print(lines.join('\n'))
   if (!yes && !process.stdin.isTTY) throw forPeople()
-  if (!yes && !(await isConfirmed('May Leasehold start these programs with your rights?'))) {
+  if (!yes && !(await isConfirmed('May Leasehold use all this with your rights?'))) {
     return say(context, false, 'Nothing was approved.')
   }
-  approve(folder, env, after)
+  approve(folder, env, said)
   // A running server watches this file: it looks again, and finds what was approved.
   utimesSync(join(folder, CONFIG_FILE), new Date(), new Date())
   say(context, true, `${pc.green('approved')} for ${folder}`)
@@ -62,13 +62,9 @@ function forPeople(): Refusal {
   })
 }
 
-/** Each program on lines of its own, so that two versions can be compared. */
-const linesOf = (programs: object) =>
-  Object.entries(programs).flatMap(([part, all]) =>
-    Object.entries((all ?? {}) as object).map(
-      ([name, each]) => `${part}.${name} = ${JSON.stringify(each)}`,
-    ),
-  )
+/** Each on a line of its own, so that two versions can be compared. */
+const linesOf = (all: Map<string, { value: unknown }>) =>
+  [...all].map(([name, { value }]) => `${name} = ${JSON.stringify(value)}`)
 
 const difference = (before: string[], after: string[]) => [
   ...before.filter((line) => !after.includes(line)).map((line) => pc.red(`- ${line}`)),

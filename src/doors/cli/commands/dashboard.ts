@@ -9,14 +9,14 @@ import { host } from '../../../machine/process.ts'
 import { findDaemon } from '../../../reach/server_file.ts'
 import type { Enter } from './operations.ts'
 import type { Context } from '../context.ts'
+import { needsRole } from '../family.ts'
 import { print } from '../show/show.ts'
 
 const ASK_MS = 5_000
 
 /** `leasehold dashboard`: a link that signs a browser in. */
 export function addDashboard(root: Command, enter: Enter): void {
-  root
-    .command('dashboard')
+  needsRole(root.command('dashboard'), 'admin')
     .description('Print a link that opens the dashboard, signed in. It works once, for 10 minutes.')
     .option('--viewer', 'print a link that lets someone look but change nothing')
     .action(async ({ viewer }: { viewer?: boolean }, self: Command) => {

@@ -21,8 +21,8 @@ import { type Place, placeOf } from '../../../stores/open.ts'
 import type { RestoreReport } from '../../../stores/port.ts'
 import type { Enter } from './operations.ts'
 import { isConfirmed, isTerminal } from '../confirm.ts'
-import { type Context, refuseWithToken } from '../context.ts'
-import { refuseAdmin } from '../family.ts'
+import type { Context } from '../context.ts'
+import { refuseAdmin, refuseWithToken } from '../family.ts'
 import { print } from '../show/show.ts'
 import { addPrune, sizesText } from './prune.ts'
 
@@ -105,8 +105,9 @@ async function isGoing(yes: boolean | undefined, { place, json }: Context): Prom
 }
 
 /** A file that is there is written over only if somebody says so. */
-async function backedUp({ place }: Context, file: string | undefined, yes = false) {
+async function backedUp({ place, ...asking }: Context, file: string | undefined, yes = false) {
   const isThere = file !== undefined && existsSync(file)
+  if (isThere) refuseAdmin(asking.family(), 'A backup over a file')
   const isMeant = isThere && (yes || (isTerminal() && (await isConfirmed(`Write over ${file}?`))))
   if (!isMeant) return backupStore(place, file, new Date())
   const fresh = `${file}.${process.pid}.new`

@@ -13,7 +13,7 @@ import { startSweeper } from '../../../daemon/sweeper.ts'
 import { folderOf } from '../../../stores/open.ts'
 import { serverIn } from '../../../reach/server_file.ts'
 import type { Store } from '../../../stores/writer/store.ts'
-import { type Context, refuseWithToken } from '../context.ts'
+import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
 import { span } from '../show/table.ts'
 import { OUTPUT, runFolder } from '../../../machine/run_output.ts'
@@ -23,7 +23,6 @@ const DRAW_MS = 1_000
 
 /** A dispatcher in this terminal: says what it starts and how that ends, until it is stopped. */
 export async function dispatchHere(context: Context, slots: string | undefined): Promise<void> {
-  refuseWithToken(context.env)
   const store = context.store()
   const folder = folderOf(context.place)
   const env = { ...context.env, ...(slots !== undefined && { LEASEHOLD_SLOTS_MAX: slots }) }

@@ -54,13 +54,13 @@ function unlessInvalid<T>(look: () => T): T | undefined {
 
 /** What config.json names and this machine lacks: folders, programs, variables. */
 export async function checkPrograms({ place, env }: Context): Promise<DoctorLook> {
-  const { readConfig, readPrograms } = await import('../../../daemon/main.ts')
+  const { readConfig, readSaid } = await import('../../../daemon/main.ts')
   const { isOnPath } = await import('../init/main.ts')
   const config = unlessInvalid(() => readConfig(folderOf(place), env))
   if (!config) return { ok: true, says: 'not looked at: config.json is wrong' }
   const { projects, agents, alerts, memory } = config
   // What a preset passes through is there or not; what a person named is meant.
-  const named = readPrograms(folderOf(place), env).agents as Record<string, { env?: object }>
+  const named = readSaid(folderOf(place), env).agents
   const lacks = new Set<string>()
   const program = (name: string, cwd: string, whose: string) => {
     const path = isAbsolute(name) ? name : join(cwd, name)

@@ -1,6 +1,9 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { admits } from '../../../core/caller.ts'
+import { word } from '../../../core/quote.ts'
 import { Refusal } from '../../../core/refusal.ts'
+import type { Family } from '../../../machine/family.ts'
 import { realpathOf } from '../../../machine/checkout.ts'
 import {
   contentOf,
@@ -14,6 +17,7 @@ import { folderOf } from '../../../stores/open.ts'
 import * as hooks from '../../../operations/hooks.ts'
 import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
+import { refuseAdmin } from '../family.ts'
 import type { Enter } from './operations.ts'
 
 /** Copies of reserved files: to look at, and to put back what another wrote over. */
@@ -30,6 +34,7 @@ export function addGuard(reserve: Command, enter: Enter): void {
       const found = guardedIn(folder).filter(
         ({ path }) => wanted.length === 0 || wanted.includes(placeOf(path)),
       )
+      if (options.restore) for (const each of found) refuseOthers(context.family(), each)
       const restored = options.restore ? await restore(context, found, paths) : []
       const items = found.map((each) => shown(folder, each, restored))
       print(context.json ? JSON.stringify({ items, next: null }) : text(items))
@@ -38,6 +43,12 @@ export function addGuard(reserve: Command, enter: Enter): void {
 
 /** The file itself is meant, and not what a link in its place leads to. */
 const placeOf = (path: string) => join(realpathOf(dirname(resolve(path))), basename(path))
+
+/** To write over what another works on is for a person. */
+function refuseOthers(family: Family, { holder, name }: Guarded): void {
+  if (holder === '' || family.agents.some((own) => admits(own, holder))) return
+  refuseAdmin(family, `To restore ${word(name)}, which ${word(holder)} has reserved,`)
+}
 
 /** What another wrote over, else what the holder left. */
 const copyOf = ({ lost, copy }: Guarded) => lost ?? copy

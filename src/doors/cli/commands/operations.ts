@@ -13,6 +13,7 @@ import { folderOf } from '../../../stores/place.ts'
 import { keepReserved } from '../../guard.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
+import { needsRole } from '../family.ts'
 import { EXAMPLES } from '../help/help.ts'
 import { unknownAgent, withHints } from '../hints.ts'
 import { nothingToLand } from './land.ts'
@@ -67,7 +68,8 @@ function add(
   // `land 42` is short for `land add 42`. A command of one word is its noun.
   const isDefault = operation.name === 'land.add'
   const group = groups(noun)
-  const command = (verb === undefined ? group : group.command(verb, { isDefault })).description(doc)
+  const command = verb === undefined ? group : group.command(verb, { isDefault })
+  needsRole(command, operation.role).description(doc)
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)

@@ -118,7 +118,7 @@ function busy(context: Context, refusal: Refusal, name: string, options: RunOpti
   const who = pid === undefined ? ` by ${holder}, which names no process` : ` (PID: ${pid})`
   return new Refusal('held', `${what}${who}`, {
     next: `Wait for it (--wait 30s). ${
-      isBound(context.family())
+      isBound(context.family()) || context.caller.given
         ? 'Only a person can free it: ask your user.'
         : `This login can free it: leasehold lock force-release ${name}`
     }`,

@@ -11,8 +11,8 @@ import { folderOf } from '../../../stores/open.ts'
 import { host, isStopped, processFact } from '../../../machine/process.ts'
 import type { Enter } from './operations.ts'
 import { offerApproval } from './config.ts'
-import { type Context, refuseWithToken } from '../context.ts'
-import { refuseAdmin } from '../family.ts'
+import type { Context } from '../context.ts'
+import { refuseOwnTrust, refuseWithToken } from '../family.ts'
 import { linkHint, makeLink } from './dashboard.ts'
 import { print } from '../show/show.ts'
 
@@ -55,6 +55,7 @@ export function addServing(root: Command, enter: Enter): void {
     .option('--viewer', 'print a link that lets someone look but change nothing')
     .action(async ({ port, viewer }: { port?: string; viewer?: boolean }, self: Command) => {
       const context = enter(self.optsWithGlobals())
+      refuseOwnTrust(context.family(), context.env)
       await offerApproval(context)
       const found = await running(context)
       const server = found ?? (await startBehind(context, portOf(port)))
@@ -85,8 +86,6 @@ function tellOfPort(url: string): void {
 }
 
 async function stopHere(context: Context): Promise<void> {
-  refuseWithToken(context.env)
-  refuseAdmin(context.family(), 'down')
   const folder = folderOf(context.place)
   const server = serverIn(folder)
   const [name, pid] = [serverName(folder), server?.pid]
@@ -144,6 +143,7 @@ const ownPort = (folder: string) =>
 
 async function serveHere(context: Context, port: number | undefined): Promise<void> {
   refuseWithToken(context.env)
+  refuseOwnTrust(context.family(), context.env)
   const { outliveRejections, serve } = await import('../../../daemon/main.ts')
   outliveRejections()
   const folder = folderOf(context.place)

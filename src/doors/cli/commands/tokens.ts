@@ -3,6 +3,7 @@ import pc from 'picocolors'
 import * as tokens from '../../../operations/tokens.ts'
 import { sha256 } from '../../../machine/digest.ts'
 import type { Enter } from './operations.ts'
+import { needsRole } from '../family.ts'
 import { print } from '../show/show.ts'
 import { durationOf } from '../values.ts'
 
@@ -20,8 +21,7 @@ interface Asked {
  * that no reply, log or store ever holds it. `--agent` names whom the token is for.
  */
 export function addTokens(token: Command, enter: Enter): void {
-  token
-    .command('create')
+  needsRole(token.command('create'), 'admin')
     .description('Create a token. Its secret is shown once and stored nowhere.')
     .requiredOption('--role <role>', 'viewer (reads), agent (works) or admin (may do everything)')
     .option('--ttl <duration>', 'how long the token is valid (default: until it is revoked)')

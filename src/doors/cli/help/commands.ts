@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { STATUSES } from '../../../core/rows.ts'
+import { isForPeople } from '../family.ts'
 import { inputSchema, type JsonSchema } from '../../../operations/json_schema.ts'
 import { operations } from '../../../operations/registry.ts'
 
@@ -8,6 +9,8 @@ export interface KnownCommand {
   /** Its words: `['lock', 'acquire']`; none for `leasehold` itself. */
   path: string[]
   about: string
+  /** No agent may. */
+  isForPeople: boolean
   /** What stands behind its words, as its help has it. */
   usage: string
   /** What may follow: commands, or the values of an argument that has only some. */
@@ -26,6 +29,7 @@ export function knownCommands(root: Command): KnownCommand[] {
     const known = {
       path,
       about: command.description(),
+      isForPeople: command.commands.length === 0 && isForPeople(command),
       usage: command.usage().replace(/^\[options\] ?/, ''),
       words: [
         ...command.commands.map((each) => ({ word: each.name(), about: each.description() })),

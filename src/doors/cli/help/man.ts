@@ -37,11 +37,11 @@ const ENVIRONMENT = [
 ] as const
 
 function sectionOf(command: KnownCommand): string[] {
-  const { path, about, usage } = command
+  const { path, about, usage, isForPeople } = command
   const noun = path.length === 1 ? NOUNS[path[0]!] : undefined
   return [
     `.SS ${quoted(roff(['leasehold', ...path, usage].join(' ')))}`,
-    roff(about),
+    roff(isForPeople ? `${about} For people: no agent may.` : about),
     ...(noun ? [literal(noun.examples)] : []),
     ...flagsOf(command),
   ]

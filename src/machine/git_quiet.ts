@@ -1,0 +1,77 @@
+import { attempt } from '../core/attempt.ts'
+
+/*
+ * A repository can name programs that git starts: hooks, filters, drivers. One from elsewhere, or
+ * one that an agent may write to, is nobody's order to start them as us. What a person has set for
+ * the whole login (`~/.gitconfig`, and above) is: LFS, as `git lfs install` sets it up, works.
+ */
+
+/** Before the command of every git that we start: what may be off whatever a repository says. */
+export const QUIET = [
+  ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'gc.auto=0'],
+  ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
+  ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
+  ...['-c', 'rerere.enabled=false', '-c', 'merge.verifySignatures=false'],
+]
+
+/** Settings that name a program, as git lists them, and what they say where nobody named one. */
+const INSTEAD: readonly [key: RegExp, value: string][] = [
+  [/^filter\..+\.required$/, 'false'],
+  [/^filter\..+\.(?:clean|smudge|process)$/, ''],
+  // Not empty: that would take our side without a word.
+  [/^merge\..+\.driver$/, 'git merge-file --marker-size=%L %A %O %B'],
+  [/^diff\..+\.textconv$/, 'cat'],
+  [/^diff\.(?:.+\.command|external)$/, 'true'],
+  [/^core\.sshcommand$/, 'ssh'],
+  [/^core\.askpass$/, ''],
+  [/^core\.(?:editor|gitproxy|alternaterefscommand)$/, 'true'],
+  [/^credential\.(?:.+\.)?helper$/, ''],
+  [/^gpg\.(?:.+\.)?program$/, 'gpg'],
+  [/^remote\..+\.uploadpack$/, 'git-upload-pack'],
+  [/^remote\..+\.receivepack$/, 'git-receive-pack'],
+  [/^trailer\..+\.(?:command|cmd)$/, 'true'],
+]
+
+/** Asks git for all settings, and where each is from. */
+export const LIST = ['config', '--list', '-z', '--show-scope']
+
+/**
+ * The variables that switch off what a repository's own settings start, behind `count` that are
+ * there. As arguments (`-c`) they could not have every name: one may contain `=`.
+ */
+export function offIn(listed: string, count = 0): Record<string, string> {
+  const parts = listed.split('\0')
+  const settings = Array.from({ length: Math.floor(parts.length / 2) }, (_, i) => {
+    const [key = '', ...value] = parts[2 * i + 1]!.split('\n')
+    return { isOwn: /^(?:local|worktree)$/.test(parts[2 * i]!), key, value: value.join('\n') }
+  })
+  const own = new Set(settings.filter(({ isOwn }) => isOwn).map(({ key }) => key))
+  const said: { key: string; value: string }[] = []
+  for (const key of own) {
+    const [, value] = INSTEAD.find(([program]) => program.test(key)) ?? []
+    if (value === undefined) continue
+    // What the login has counts again: the last one does.
+    said.push({ key, value }, ...settings.filter((each) => !each.isOwn && each.key === key))
+  }
+  const variables = said.flatMap(({ key, value }, i) => [
+    [`GIT_CONFIG_KEY_${count + i}`, key],
+    [`GIT_CONFIG_VALUE_${count + i}`, value],
+  ])
+  return Object.fromEntries([['GIT_CONFIG_COUNT', String(count + said.length)], ...variables])
+}
+
+const known = new Map<string, Record<string, string>>()
+
+/** The same for a program that ends soon, and may ask several times: its whole environment. */
+export function quietEnvironment(dir: string): NodeJS.ProcessEnv {
+  const { execFileSync } = process.getBuiltinModule('node:child_process')
+  const list = () =>
+    execFileSync('git', ['-C', dir, ...LIST], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  const count = Number(process.env['GIT_CONFIG_COUNT'] ?? 0)
+  const off = known.get(dir) ?? offIn(attempt(list, ''), count)
+  known.set(dir, off)
+  return { ...process.env, ...off }
+}
