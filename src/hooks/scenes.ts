@@ -57,7 +57,7 @@ export function scenesOf(env: NodeJS.ProcessEnv, call: HookCall): Scene[] {
   }
   const effects = effectsOfCall(call)
   for (const each of effects.writes) sceneOf(folderOf(each.path)).writes.push(each)
-  for (const each of effects.links) sceneOf(folderOf(each)).links.push(each)
+  for (const each of effects.touches) sceneOf(folderOf(each.path)).touches.push(each)
   for (const each of effects.commits) sceneOf(realpathOf(each.dir)).commits.push(each)
   for (const each of effects.pushes) sceneOf(realpathOf(each)).pushes.push(each)
   for (const each of effects.discards) sceneOf(realpathOf(each.dir)).discards.push(each)
