@@ -20,7 +20,9 @@ export class Asking {
   private readonly reach: Reach<ReachAsk>
   private daemon: Daemon | undefined | null = null
 
-  constructor(env: NodeJS.ProcessEnv, cwd: string) {
+  /** Of the folder that stands for `cwd`, unless another is given. */
+  constructor(given: NodeJS.ProcessEnv, cwd: string, folder?: string) {
+    const env = folder === undefined ? given : { ...given, LEASEHOLD_DIR: folder }
     this.folder = stateFolder(env, cwd)
     this.isShared = isPostgres(env['LEASEHOLD_STORE'] ?? '')
     this.reach = new Reach({

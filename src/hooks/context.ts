@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Caller } from '../core/caller.ts'
 import type { Checkout } from '../machine/checkout.ts'
 import type { ShownCheck, ShownReservation } from '../operations/reservations.ts'
@@ -39,7 +40,7 @@ export const NAMES_MAX = 5_000
 /** Where paths are, as an ask says it. */
 export const placeIn = ({ checkout, project }: Checkout) => ({ checkout, project })
 
-/** Those of `names` that another agent has reserved for itself alone. */
+/** Those of `names`, as git calls them, that another agent has reserved for itself alone. */
 export async function conflictsIn(
   { asking, caller }: HookContext,
   checkout: Checkout,
@@ -47,7 +48,7 @@ export async function conflictsIn(
 ): Promise<Conflict[]> {
   const found: Conflict[] = []
   for (let at = 0; at < Math.min(names.length, NAMES_MAX); at += NAMES_AT_ONCE) {
-    const paths = names.slice(at, at + NAMES_AT_ONCE)
+    const paths = names.slice(at, at + NAMES_AT_ONCE).map((name) => join(checkout.inner, name))
     const input = { paths, ...placeIn(checkout), process: caller.process }
     const { items } = await asking.ask('reserve.check', input, caller)
     for (const item of items) {

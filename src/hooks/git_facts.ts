@@ -52,17 +52,20 @@ export function committedPaths({ dir, all, paths, added }: GitCommit): string[] 
 }
 
 /** What would be taken back or thrown away, relative to the top of the checkout. */
-export function discardedPaths({ dir, what, below }: Discard): string[] {
-  const where = below ? ['--', '.'] : []
+export function discardedPaths({ dir, what, matching = [':/'], ignored }: Discard): string[] {
+  if (what === 'known') return askGit(dir, [...LISTED, '--', ...matching])
   const found: string[] = []
-  if (what !== 'untracked') found.push(...askGit(dir, ['diff', ...NAMES, 'HEAD', ...where]))
-  if (what !== 'tracked') found.push(...untracked(dir, below ? ['.'] : [':/']))
+  if (what !== 'untracked')
+    found.push(...askGit(dir, ['diff', ...NAMES, 'HEAD', '--', ...matching]))
+  if (what !== 'tracked') found.push(...untracked(dir, matching, ignored !== undefined))
   return found
 }
 
-function untracked(dir: string, paths: string[]): string[] {
-  const args = ['ls-files', '--others', '--exclude-standard', '--full-name', '-z', '--', ...paths]
-  return askGit(dir, args)
+const LISTED = ['ls-files', '--full-name', '-z']
+
+function untracked(dir: string, paths: string[], ignored = false): string[] {
+  const those = ignored ? ['--others'] : ['--others', '--exclude-standard']
+  return askGit(dir, [...LISTED, ...those, '--', ...paths])
 }
 
 /**

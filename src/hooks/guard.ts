@@ -10,6 +10,7 @@ import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { otherNames } from './hard_links.ts'
+import { nestedNotice } from './nested.ts'
 import { beginCall, endCall, noticed } from './net.ts'
 import type { Effects } from './shell/effects.ts'
 import { type Named, namedTargets } from './targets.ts'
@@ -31,11 +32,20 @@ export async function guardTool(
   if (unknown !== undefined && mode === 'strict') return letPast(context, unknown, [call.cwd])
   const blocked = await guardGit(context, effects)
   if (blocked && mode !== 'warn') return letPast(context, blocked.text, blocked.names)
-  const touched = await touchAll(context, namedTargets(effects.writes, context.around), call)
+  const named = namedTargets(effects.writes, context.around)
+  const touched = await touchAll(context, named, call)
   if (touched.deny !== undefined) return touched
   const strange = await strangeChanges(context, call)
   beginCall(context, call, touched.owned)
-  return spoken([blocked?.text, touched.context, unknown, strange], touched.notice)
+  const found = nestedNotice(
+    context,
+    effects,
+    named.map(({ checkout }) => checkout),
+  )
+  const nested = found && `Leasehold: ${found}.`
+  const notice = [touched.notice, nested].filter((each) => each !== undefined).join('\n')
+  const lines = [blocked?.text, touched.context, unknown, nested, strange]
+  return spoken(lines, notice || undefined)
 }
 
 const spoken = (lines: (string | undefined)[], notice?: string): Verdict => {

@@ -1,14 +1,14 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { dirname, join, resolve, sep } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
-import { isInside, realpathOf } from '../machine/checkout.ts'
+import { gitPlace, isInside, realpathOf } from '../machine/checkout.ts'
 import { statOf } from '../machine/file_system.ts'
 import { homeFolder } from '../machine/login.ts'
 import { loginState, STATE_NAME } from '../machine/place.ts'
 import { isServed } from '../reach/server_file.ts'
-import type { Effects, Target } from './shell/effects.ts'
+import type { Discard, Effects, Target } from './shell/effects.ts'
 
 /**
  * What Leasehold keeps for itself: state folders, of any agent, and what a person approved. A
@@ -16,7 +16,7 @@ import type { Effects, Target } from './shell/effects.ts'
  * files could otherwise do anything. Told from the path alone: no store is asked.
  */
 export function keptAmong(
-  effects: Pick<Effects, 'writes' | 'links'>,
+  effects: Pick<Effects, 'writes' | 'touches' | 'discards'>,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): { text: string; path: string } | undefined {
@@ -26,11 +26,14 @@ export function keptAmong(
     resolve(each),
     realpathOf(each),
   ])
-  const linked = effects.links.map((path): Target => ({ path, kind: 'file' }))
-  for (const target of [...effects.writes, ...linked]) {
+  for (const target of [...effects.writes, ...effects.touches]) {
     const where = keptFolder(target, kept)
     if (where !== undefined) return { path: target.path, text: textOf(target.path, where) }
     if (isGits(target.path, env)) return { path: target.path, text: gitText(target.path) }
+  }
+  for (const each of effects.discards) {
+    const where = cleaned(each, kept)
+    if (where !== undefined) return { path: where, text: textOf(where, where, CLEAN) }
   }
   return undefined
 }
@@ -60,6 +63,36 @@ const GITS =
 const gitText = (path: string) =>
   `Leasehold: ${word(path)} is not for agents to change: it names programs that git starts, for ` +
   'your user too. Next: Leave it as it is, and ask your user to set what you need.'
+const CLEAN = 'Clean with it left out: git clean -e .leasehold …, or name the paths that should go'
+
+/** The state folder that git would clean away with all else that it does not know. */
+function cleaned(
+  { dir, what, matching, ignored }: Discard,
+  kept: readonly string[],
+): string | undefined {
+  if (what === 'tracked' || what === 'known') return undefined
+  const top = gitPlace(dir)?.top ?? dir
+  // A pattern that begins with `:` may begin at the top.
+  const from = (matching ?? [':']).some((each) => each.startsWith(':')) ? top : dir
+  const inner = [...kept, join(realpathOf(from), STATE_NAME)].find(
+    (each) => isInside(realpathOf(from), each) && existsSync(each),
+  )
+  if (inner === undefined) return undefined
+  const isLeft = ({ but }: { but: string[] }) =>
+    but.some((each) => each.replaceAll(/^\/|\/$/g, '') === basename(inner))
+  return (ignored ? isLeft(ignored) : isIgnored(inner, top)) ? undefined : inner
+}
+
+/** As `init` sees to: git leaves such a folder alone, unless it is told to clean that as well. */
+function isIgnored(folder: string, top: string): boolean {
+  const says = (path: string, pattern: RegExp) =>
+    attempt(() => pattern.test(readFileSync(path, 'utf8')), false)
+  const named = new RegExp(
+    String.raw`^/?${basename(folder).replaceAll('.', String.raw`\.`)}/?\s*$`,
+    'm',
+  )
+  return says(join(folder, '.gitignore'), /^\*\s*$/m) || says(join(top, '.gitignore'), named)
+}
 
 /** Whether a name in a checkout leads to a state folder: none is ever committed. */
 export const isState = (path: string) => path.split('/').some(isStateName)
@@ -119,8 +152,8 @@ function isLinkedFrom(folder: string, path: string): boolean {
   })
 }
 
-const textOf = (path: string, folder: string) =>
+const textOf = (path: string, folder: string, next = 'Leave it as it is') =>
   `Leasehold: ${word(path)} is not for agents to change: it leads into ${word(folder)}, where ` +
-  'Leasehold keeps its state and what a person approved. Next: Leave it as it is; all that you ' +
+  `Leasehold keeps its state and what a person approved. Next: ${next}; all that you ` +
   'need is done by commands (leasehold --help). A change of config.json is for your user to make ' +
   'and to approve: leasehold config approve'

@@ -1,25 +1,23 @@
 import { writeSync } from 'node:fs'
 import { attempt } from '../core/attempt.ts'
-import { Asking } from './asking.ts'
 import { bypassReason, letPast, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
 import { cline } from './cline.ts'
 import { codex } from './codex.ts'
-import type { HookContext } from './context.ts'
 import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
 import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
 import { type AgentKind, KINDS } from '../machine/conversation.ts'
+import { stateFolder } from '../machine/place.ts'
 import { agentProcess, askingAgent, callerFor } from './identity.ts'
-import { standing } from '../reach/standing.ts'
-import { folderIn } from '../stores/place.ts'
 import { readInput } from './input.ts'
 import { kiro } from './kiro.ts'
 import { handle } from './lifecycle.ts'
 import { opencode } from './opencode.ts'
 import {
   type Answer,
+  type HookCall,
   type HookFields,
   fieldsIn,
   type Protocol,
@@ -27,9 +25,11 @@ import {
   type Verdict,
 } from './protocol.ts'
 import { windsurf } from './windsurf.ts'
-import { isInUse, rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
+import { rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { secretRead } from './secret.ts'
-import { type HookSettings, readSettings } from './settings.ts'
+import type { HookSettings } from './settings.ts'
+import { standing } from '../reach/standing.ts'
+import { folderIn } from '../stores/place.ts'
 import { unreachableText } from './wording.ts'
 
 const AGENTS: Record<AgentKind, Protocol> = {
@@ -63,14 +63,15 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const call = asker.read(event, input ?? {}, env)
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
-  const scenes = scenesOf(env, call)
+  const scenes = await scenesOf(env, call)
   const own = agentProcess()
   if (call.event === 'before') rememberScenes(env, own, call.cwd, scenes)
   else scenes.push(...scenesBefore(env, own, scenes))
   const verdicts: Verdict[] = []
-  for (const { effects, ...scene } of scenes) {
+  for (const { effects, lost, ...scene } of scenes) {
     if (scene.settings.mode === 'off') continue
     const work = async (): Promise<Verdict> => {
+      if (lost !== undefined) throw new Error(lost)
       if (!input)
         throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
       const { session, subagent } = call
@@ -81,12 +82,17 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
       if (secret) return letPast(context, secret.text, [secret.path])
       return handle(context, call, effects, asker.isAlone)
     }
-    verdicts.push(await decide(work, scene.settings, env, call.event === 'before'))
+    const can = call.event === 'before' ? (mayWrite(call) || !input ? 'refuse' : 'tell') : 'report'
+    verdicts.push(await decide(work, scene.settings, env, can))
     await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
     if (verdicts.at(-1)?.deny !== undefined) break
   }
   return protocol.answer(call, together(verdicts))
 }
+
+/** What only looks goes on, also where nobody can be asked. */
+const mayWrite = ({ files, command, unread, unknown }: HookCall) =>
+  files.length > 0 || [command, unread, unknown].some((each) => each !== undefined)
 
 /** What several stores said: a no of one counts; who the agent is, the first one says. */
 function together(verdicts: readonly Verdict[]): Verdict {
@@ -119,28 +125,25 @@ async function hookGit(event: string, given: NodeJS.ProcessEnv): Promise<Answer>
   const verb = gitVerb(event)
   if (verb === undefined) return wrong(`There is no hook of git named ${event} here`)
   const cwd = process.cwd()
-  const asking = new Asking(given, cwd)
-  if (!isInUse(asking, given)) return SILENT
-  const env = saidByPerson(asking.folder, given)
-  const settings = readSettings(asking.folder, env)
-  if (settings.mode === 'off') return SILENT
+  const env = saidByPerson(stateFolder(given, cwd), given)
+  const found = await scenesOf(env, { cwd, files: [] })
+  const scenes = found.filter(({ settings }) => settings.mode !== 'off')
+  if (scenes.length === 0) return SILENT
   // git waits for nobody to read what it pipes, and a commit pipes nothing.
   const input = verb === 'push' ? ((await readInput(INPUT_MS)) ?? '') : ''
-  const around = { cwd, folder: asking.folder, isShared: asking.isShared }
-  const work = (): Promise<Verdict> => {
-    const { agent, process } = gitAgent(asking.folder, env)
-    const context: HookContext = {
-      env,
-      settings,
-      around,
-      asking,
-      caller: callerFor(agent, process, env),
+  const verdicts: Verdict[] = []
+  for (const { asking, around, settings, lost } of scenes) {
+    const work = async (): Promise<Verdict> => {
+      if (lost !== undefined) throw new Error(lost)
+      const { agent, process } = gitAgent(asking.folder, env)
+      const caller = callerFor(agent, process, env)
+      return guardHistory({ env, settings, around, asking, caller }, verb, input)
     }
-    return guardHistory(context, verb, input)
+    verdicts.push(await decide(work, settings, env, 'refuse'))
+    await within(asking.close(), CLOSE_MS).catch(() => undefined)
+    if (verdicts.at(-1)?.deny !== undefined) break
   }
-  const verdict = await decide(work, settings, env, true)
-  await within(asking.close(), CLOSE_MS).catch(() => undefined)
-  return answerGit(verdict)
+  return answerGit(together(verdicts))
 }
 
 /** Works until there is a verdict or the time is up; what cannot be asked is decided by config. */
@@ -148,26 +151,28 @@ async function decide(
   work: () => Promise<Verdict>,
   { unreachable, problems }: HookSettings,
   env: NodeJS.ProcessEnv,
-  canDeny: boolean,
+  can: 'refuse' | 'tell' | 'report',
 ): Promise<Verdict> {
   let verdict: Verdict
   try {
     verdict = await within(work(), PATIENCE_MS - process.uptime() * 1000)
   } catch (error) {
     const text = unreachableText(error)
-    if (unreachable === 'closed' && canDeny && !bypassReason(env)) {
+    if (unreachable === 'closed' && can === 'refuse' && !bypassReason(env)) {
       verdict = { deny: `${text}. ${CLOSED}` }
-    } else verdict = { notice: canDeny ? `${text}. ${OPEN}` : text }
+    } else verdict = { notice: can === 'report' ? text : `${text}. ${OPEN}` }
   }
   const notices = [...problems.map((each) => `Leasehold: ${each}`), verdict.notice]
   // Afterwards nothing can be refused; it can be said.
-  if (!canDeny && verdict.deny !== undefined) notices.push(verdict.deny)
+  if (can === 'report' && verdict.deny !== undefined) notices.push(verdict.deny)
   const notice = notices.filter(Boolean).join('\n')
   return { ...verdict, ...(notice !== '' && { notice }) }
 }
 
-const OPEN = 'It goes on unguarded (hooks.unreachable is open). See: leasehold doctor'
-const CLOSED = 'So it is refused (hooks.unreachable is closed). Next: leasehold doctor'
+const OPEN = 'It goes on unguarded. See: leasehold doctor'
+const CLOSED =
+  'So it is refused (hooks.unreachable is closed). Next: Tell your user: leasehold doctor says ' +
+  'more, leasehold init sets this checkout up anew, leasehold init --undo takes its hooks out'
 
 function within<T>(work: Promise<T>, patience_ms: number): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -11,6 +11,8 @@ export interface HookCall {
   cwd: string
   /** Files that are about to be written (or, after the fact, were). */
   files: string[]
+  /** Texts in the input that may name a file: one that is there counts as written. */
+  named?: string[]
   /** Files that are about to be written whole, not edited. */
   whole?: string[]
   /** Files that a tool has just read or written. */

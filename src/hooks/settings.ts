@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RESERVATION_TTL_MS, TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
 import { MODES, type Mode } from '../core/paths/touch.ts'
+import { statOf } from '../machine/file_system.ts'
 import { CONFIG_FILE } from '../machine/place.ts'
+import { isTracked } from '../machine/privacy.ts'
+import type { StateStanding } from '../machine/set_up.ts'
 
 export interface HookSettings {
   mode: Mode | 'off'
@@ -17,13 +20,17 @@ export interface HookSettings {
  * The section `hooks` of `config.json`, and the environment above it. Checked here by hand: the
  * schema that the daemon checks it with takes longer to load than a hook may take.
  */
-export function readSettings(folder: string, env: NodeJS.ProcessEnv): HookSettings {
+export function readSettings(
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  standing: StateStanding,
+): HookSettings {
   const problems: string[] = []
-  const said = sectionIn(folder, problems)
+  const said = trusted(folder, sectionIn(folder, problems), problems)
   const asked = env['LEASEHOLD_HOOKS'] || said['mode']
   const mode = oneOf(asked, [...MODES, 'off'] as const, 'hooks.mode', problems) ?? 'auto'
   const unreachable = oneOf(
-    said['unreachable'],
+    said['unreachable'] ?? (standing.lost === undefined ? undefined : standing.unreachable),
     ['open', 'closed'] as const,
     'hooks.unreachable',
     problems,
@@ -31,8 +38,9 @@ export function readSettings(folder: string, env: NodeJS.ProcessEnv): HookSettin
   return {
     mode,
     ttl_seconds: ttlIn(said['ttl_seconds'], problems),
-    // In strict mode every edit is reserved first, so one that cannot be checked is refused.
-    unreachable: unreachable ?? (mode === 'strict' ? 'closed' : 'open'),
+    // In strict mode every edit is reserved first, so one that cannot be checked is refused; and
+    // who had `init` set a checkout up does not want it unguarded.
+    unreachable: unreachable ?? (mode === 'strict' || standing.isSetUp ? 'closed' : 'open'),
     problems,
   }
 }
@@ -54,6 +62,29 @@ function sectionIn(folder: string, problems: string[]): Record<string, unknown> 
     return {}
   }
 }
+
+/** What lets more pass than the default. */
+const LENIENT: Record<string, unknown[]> = { mode: ['off', 'warn'], unreachable: ['open'] }
+
+/** What came with the repository, or from another login, does not switch a guard off. */
+function trusted(
+  folder: string,
+  said: Record<string, unknown>,
+  problems: string[],
+): Record<string, unknown> {
+  const lenient = Object.keys(LENIENT).filter((key) => LENIENT[key]!.includes(said[key]))
+  if (lenient.length === 0) return said
+  const uid = process.getuid?.()
+  const isOthers = [folder, join(folder, CONFIG_FILE)].some((path) => statOf(path)?.uid !== uid)
+  if (!isOthers && !isTracked(folder)) return said
+  const why = isOthers ? 'another login owns' : 'git tracks'
+  problems.push(
+    `${CONFIG_FILE} is in a folder that ${why}: hooks.${lenient.join(', hooks.')} ${NOT}`,
+  )
+  return { ...said, ...Object.fromEntries(lenient.map((key) => [key, undefined])) }
+}
+
+const NOT = 'is not obeyed'
 
 function oneOf<T extends string>(
   value: unknown,

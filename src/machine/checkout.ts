@@ -4,7 +4,7 @@ import { attempt } from '../core/attempt.ts'
 import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
 import { statOf } from './file_system.ts'
-import { CONFIG_FILE, projectFolder } from './place.ts'
+import { CONFIG_FILE, projectFolder, STATE_NAME } from './place.ts'
 import { host } from './process.ts'
 
 /**
@@ -21,6 +21,8 @@ export interface Checkout {
   repository: string | null
   /** The project of `config.json` that is kept here, if one is. */
   project: string | undefined
+  /** Where git, which may know a checkout inside of this one, has its top; empty: here. */
+  inner: string
 }
 
 interface Options {
@@ -32,14 +34,14 @@ interface Options {
 
 /** The checkout around `cwd`: of git, else the folder with our state, else `cwd` itself. */
 export function checkoutAt(cwd: string, { folder, isShared }: Options): Checkout {
-  const { top, common } = topOf(cwd, folder)
+  const { top, common, inner } = placeOf(cwd, folder)
   const { reservations, projects } = configIn(folder)
   const named = (path: string) => (isShared ? `${host}:${folded(path)}` : folded(path))
   const repository = common === null ? null : named(common)
   const isWide = repository !== null && reservations?.scope === 'repository'
   const places = attempt(() => placesOf(projects, dirname(folder)), [])
   const project = projectAt(realpathOf(resolve(cwd)), common, places)
-  return { top, checkout: isWide ? repository : named(top), repository, project }
+  return { top, checkout: isWide ? repository : named(top), repository, project, inner }
 }
 
 type ProjectPlace = [name: string, path: string]
@@ -65,15 +67,61 @@ function projectAt(here: string, common: string | null, places: ProjectPlace[]) 
 export const isHere = ({ checkout }: Checkout, named: string) =>
   named === checkout || named === `${host}:${checkout}`
 
-function topOf(cwd: string, folder: string): { top: string; common: string | null } {
-  const here = realpathOf(resolve(cwd))
-  for (let at = here; ; at = dirname(at)) {
+interface GitPlace {
+  top: string
+  common: string
+}
+
+/** The nearest checkout of git around `dir`, whoever made it. */
+export function gitPlace(dir: string): GitPlace | undefined {
+  for (let at = realpathOf(resolve(dir)); ; at = dirname(at)) {
     const common = commonFolder(join(at, '.git'))
     if (common !== undefined) return { top: at, common }
-    if (dirname(at) === at) break
+    if (dirname(at) === at) return undefined
   }
+}
+
+/**
+ * A checkout in which Leasehold has a state folder goes on in all that is below it, whatever
+ * somebody makes there: with a `.git` of its own, a folder would otherwise be out of sight of all
+ * who work around it. A worktree that git itself knows is another matter: its files are its own.
+ */
+function placeOf(cwd: string, folder: string) {
+  const here = realpathOf(resolve(cwd))
+  const found = gitPlace(here)
+  const inner = found && (isWorktree(found) ? found : (outerPlace(found.top) ?? found))
+  if (inner) return { ...inner, inner: relative(inner.top, found.top) }
   const ours = realpathOf(dirname(folder))
-  return { top: isInside(ours, here) && ours !== realpathOf(home()) ? ours : here, common: null }
+  const isOurs = isInside(ours, here) && ours !== realpathOf(home())
+  return { top: isOurs ? ours : here, common: null, inner: '' }
+}
+
+/** The outermost checkout around `top`, up to a worktree, that has a state folder. */
+function outerPlace(top: string): { top: string; common: string | null } | undefined {
+  let outer: { top: string; common: string | null } | undefined
+  for (let at = top; ; at = dirname(at)) {
+    const common = commonFolder(join(at, '.git')) ?? null
+    const isEnd = common !== null && isWorktree({ top: at, common })
+    if (isGuarded(at) || (isEnd && isGuarded(dirname(common)))) outer = { top: at, common }
+    if (isEnd || dirname(at) === at) return outer
+  }
+}
+
+/** Whether `init` has set this folder up, or it is a checkout with a state folder. */
+function isGuarded(at: string): boolean {
+  const state = join(at, STATE_NAME)
+  if (!statOf(state)?.isDirectory() || at === realpathOf(home())) return false
+  return statOf(join(at, '.git')) !== undefined || statOf(join(state, 'init')) !== undefined
+}
+
+/** A `.git` file is a linked worktree's only if git has it on its list. */
+function isWorktree({ top, common }: GitPlace): boolean {
+  const git = join(top, '.git')
+  const named = /^gitdir: (.+?)\s*$/m.exec(textOf(git))?.[1]
+  if (named === undefined) return false
+  const own = realpathOf(resolve(top, named))
+  const listed = textOf(join(own, 'gitdir')).trim()
+  return dirname(own) === join(common, 'worktrees') && realpathOf(resolve(own, listed)) === git
 }
 
 const home = () => process.env['HOME'] ?? '/'

@@ -36,7 +36,11 @@ test('what names programs that git starts is not edited', async () => {
   expect(expectDenied(said)).toMatch(/names programs that git starts/)
   const env = { HOME: place.home }
   const kept = (path: string) =>
-    keptAmong({ writes: [{ path: resolve(repo, path), kind: 'file' }], links: [] }, '/none', env)
+    keptAmong(
+      { writes: [{ path: resolve(repo, path), kind: 'file' }], touches: [], discards: [] },
+      '/none',
+      env,
+    )
   for (const path of [
     ...['.git/config', '.git/config.worktree', '.git/info/attributes', '.git/hooks/post-commit'],
     ...['.git/modules/lib/config', '.git/worktrees/tree/config.worktree', '.GIT/config'],

@@ -32,7 +32,7 @@ export const HEREDOCS: Case[] = [
   ["cat <<'EOF' > a.ts\n$(touch inside.ts)\nEOF", 'write a.ts'],
   ["tee -a a.ts b.ts <<'EOF'\nit's (unbalanced\nEOF", 'write a.ts', 'write b.ts'],
   ['bash <<EOF\nrm a.ts\nEOF', 'write a.ts'],
-  ["python3 - <<'EOF'\nopen('a.ts', 'w')\nEOF"],
+  ["python3 - <<'EOF'\nopen('a.ts', 'w')\nEOF", 'write a.ts'],
   ['cat <<EOF | tee a.ts\nx\nEOF', 'write a.ts'],
 ]
 
@@ -194,7 +194,7 @@ export const WRAPPERS: Case[] = [
   ['strace -o trace.txt rm a.ts', 'write a.ts'],
   ['bash script.sh'],
   ["ssh host 'rm a.ts'"],
-  ['node -e \'fs.rmSync("a.ts")\''],
+  ['node -e \'fs.rmSync("a.ts")\'', 'write a.ts'],
 ]
 
 export const POWERSHELL: Case[] = [
@@ -258,10 +258,10 @@ export const GIT: Case[] = [
   ['git checkout-index a.ts'],
   ['git read-tree -u --reset HEAD', 'discard tracked .'],
   ['git read-tree HEAD'],
-  ['git checkout .', 'discard tracked .'],
+  ['git checkout .', 'discard tracked . .'],
   ['git restore a.ts', 'write a.ts'],
   ['git restore --staged a.ts'],
-  ['git restore .', 'discard tracked .'],
+  ['git restore .', 'discard tracked . .'],
   ['git mv a.ts b.ts', 'write a.ts', 'write b.ts'],
   ['git rm -r src', 'tree src'],
   ['git rm --cached a.ts'],
@@ -271,7 +271,7 @@ export const GIT: Case[] = [
   ['git stash list'],
   ['git reset --hard HEAD', 'discard tracked .'],
   ['git reset HEAD a.ts'],
-  ['git clean -fd', 'discard untracked .'],
+  ['git clean -fd', 'discard untracked . .'],
   ['git clean -n'],
   ['git apply fix.diff', 'patch fix.diff'],
   ['git apply --check fix.diff'],

@@ -74,25 +74,33 @@ export const REFUSED: Way[] = [
   { command: 'npx prettier --write F' },
   { command: 'pnpm exec prettier --write F' },
   { command: 'pwsh -Command "Set-Content -Path F -Value x"' },
-]
-
-/** Not to be told from the text: let through, and noticed once they have run. */
-export const NOTICED: Way[] = [
   { command: 'python3 -c \'open("F", "w").write("x")\'' },
   { command: "python3 - <<'EOF'\nopen('F', 'w').write('x')\nEOF" },
   { command: 'node -e \'require("fs").writeFileSync("F", "x")\'' },
   { command: 'perl -e \'open(my $f, ">", "F"); print $f "x"\'' },
+  { command: "echo 'rm F' | sh" },
+  { command: 'ls F | xargs rm' },
+  { command: 'rm "$(ls F)"' },
+  { command: '$(echo rm) F' },
+  { command: 'find F -exec sh -c \'rm "$1"\' _ {} \\;' },
+  { command: '[[ -n $(rm F) ]]' },
+  { command: '(( $(rm F) ))' },
+  { command: 'names=(F); rm "${names[@]}"' },
+  { command: 'rm ${X:=F}' },
+  { command: 'X=held/; X+=B; rm $X' },
+  { command: "git checkout -- ':(glob)held/*B'" },
+  { command: "git checkout -- ':!src'" },
+  { command: 'git clean -fdx held' },
+]
+
+/** Not to be told from the text: let through, and noticed once they have run. */
+export const NOTICED: Way[] = [
   { command: 'sh way.sh', files: { 'way.sh': 'echo x > F' } },
   { command: '. ./way.sh', files: { 'way.sh': 'echo x > F' } },
   { command: 'make -s -f way.mk', files: { 'way.mk': 'all:\n\t@echo x > F\n' } },
-  { command: "echo 'rm F' | sh" },
   { command: "printf 'w %s' F | sed 's/^w/rm/' | sh" },
-  { command: 'ls F | xargs rm' },
   { command: 'xargs rm < names.txt', files: { 'names.txt': 'F\n' } },
-  { command: 'rm "$(ls F)"' },
   { command: 'read name < names.txt; echo x > "$name"', files: { 'names.txt': 'F\n' } },
-  { command: '$(echo rm) F' },
-  { command: 'find F -exec sh -c \'rm "$1"\' _ {} \\;' },
   { command: 'ln -s held/B link.B && echo x > link.B' },
   { command: 'ln F hard.B && echo x > hard.B' },
   {

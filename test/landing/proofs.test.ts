@@ -81,7 +81,7 @@ describe('a check', () => {
     await scene.ended(await scene.ask({ id: 'one' }))
     const path = join(readFileSync(at, 'utf8').trim(), 'a.txt')
     expect(existsSync(path)).toBe(true)
-    const written = { writes: [{ path, kind: 'file' as const }], links: [] }
+    const written = { writes: [{ path, kind: 'file' as const }], touches: [], discards: [] }
     const kept = keptAmong(written, join(scene.top, '.leasehold'), { HOME: temporaryFolder() })
     expect(kept?.text).toMatch(/is not for agents to change/)
   })

@@ -31,7 +31,8 @@ describe('the checkout around a folder', () => {
   test('is the top folder of git, from wherever one looks', () => {
     const { repo, options } = scene()
     const top = checkoutAt(repo, options)
-    expect(top).toEqual({ top: repo, checkout: repo, repository: join(repo, '.git') })
+    const repository = join(repo, '.git')
+    expect(top).toEqual({ top: repo, checkout: repo, repository, inner: '' })
     expect(checkoutAt(join(repo, 'src', 'größe'), options)).toEqual(top)
     expect(checkoutAt(join(repo, 'not', 'there', 'yet'), options)).toEqual(top)
   })
@@ -44,6 +45,7 @@ describe('the checkout around a folder', () => {
       top: join(dir, 'tree'),
       checkout: join(dir, 'tree'),
       repository: join(repo, '.git'),
+      inner: '',
     })
     const config = { reservations: { scope: 'repository' } }
     writeFileSync(join(options.folder, 'config.json'), JSON.stringify(config))
@@ -73,6 +75,7 @@ describe('the checkout around a folder', () => {
       top: join(dir, 'project'),
       checkout: join(dir, 'project'),
       repository: null,
+      inner: '',
     })
     expect(checkoutAt(dir, options).top).toBe(dir)
   })

@@ -1,10 +1,16 @@
 import { basename } from 'node:path'
-import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
+import type {
+  Argument,
+  Effects,
+  StandardInput,
+  Invocation,
+  RunScript,
+  ShellPlace,
+} from './effects.ts'
 import { runGit } from './git.ts'
+import { addGuessed, codeIn } from './guess.ts'
 import { addRemoved, addWrites, pathOf, readOptions } from './options.ts'
 import { WRITERS } from './writers.ts'
-
-type RunScript = (text: string, place: ShellPlace) => void
 
 /**
  * Commands that run the command in their arguments: their options that take a value, and how many
@@ -69,11 +75,13 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
     if (script !== undefined) return runScript(script, place)
     const to = valueAfter(FOLDER_FLAGS[basename(name)] ?? [], args)
     if (to) place = placeAt(place, to.text)
-    const rest = unwrap(runs ? args.slice(1) : args, wrapper)
+    const { set, rest } = unwrap(runs ? args.slice(1) : args, wrapper)
+    if (set.length > 0) place = { ...place, set: [...(place.set ?? []), ...set] }
     // A name that only a run would tell.
     if (rest[0]?.text === undefined) return
+    const isPiped = basename(name) === 'xargs'
     name = rest[0].text
-    args = rest.slice(1)
+    args = [...rest.slice(1), ...(isPiped ? heard(call.input) : [])]
   }
   const short = basename(name)
   const invocation = { ...call, name: short, args, place }
@@ -83,12 +91,23 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
   else if (short === 'eval') runText(args, place, runScript)
   else if (short === 'trap') runText(operandsOf(args).slice(0, 1), place, runScript)
   else if (short === 'watch') runText(operandsOf(args), place, runScript)
-  else if (short === 'git') runGit(invocation, effects)
+  else if (short === 'git') runGit(invocation, effects, runScript)
   else if (short === 'find') runFind(invocation, effects, runScript)
   else if (/^(?:pwsh|powershell)(?:\.exe)?$/i.test(short)) {
     const { text } = valueAfter(['-c', '-Command', '-command'], args) ?? {}
     if (text !== undefined) runScript(text, place)
-  } else writerOf(short)?.(invocation, effects)
+  } else {
+    const texts = args.map(({ text }) => text)
+    const code = codeIn(short, texts, call.input.text)
+    if (code !== undefined) addGuessed(code, place, effects, 'code')
+    writerOf(short)?.(invocation, effects)
+  }
+}
+
+/** Names that come from a pipe: one of the words of the commands before it, perhaps. */
+function heard({ text, maybe = [] }: StandardInput): Argument[] {
+  const words = [...maybe, ...(text?.split(/\s+/) ?? [])]
+  return words.length > 0 ? [{ text: undefined, glob: false, maybe: words }] : []
 }
 
 /** PowerShell does not care for the case of its commands. */
@@ -130,9 +149,10 @@ const SCRIPTED: Record<string, string[]> = {
   script: ['-c', '--command'],
 }
 
-/** The command behind `sudo -u x`, `env A=b`, `timeout 5`. */
-function unwrap(args: Argument[], wrapper: (typeof WRAPPERS)[string]): Argument[] {
+/** The command behind `sudo -u x`, `env A=b`, `timeout 5`, and what is set for it. */
+function unwrap(args: Argument[], wrapper: (typeof WRAPPERS)[string]) {
   const { valued, long = '', operands = 0 } = wrapper
+  const set: [string, Argument][] = []
   let i = 0
   for (; i < args.length; i += 1) {
     const text = args[i]!.text ?? ''
@@ -140,13 +160,17 @@ function unwrap(args: Argument[], wrapper: (typeof WRAPPERS)[string]): Argument[
       i += 1
       break
     }
-    if (/^[A-Za-z_]\w*=/.test(text)) continue
+    const [, variable, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? []
+    if (variable !== undefined) {
+      set.push([variable, { text: value, glob: false }])
+      continue
+    }
     if (!text.startsWith('-') || text === '-') break
     // `-u root`, `--user root`: the value is the next word; `-uroot` and `--user=root` carry it.
     if (/^-[A-Za-z]/.test(text) && takesNext(text, valued)) i += 1
     else if (text.startsWith('--') && long.split(' ').includes(text.slice(2))) i += 1
   }
-  return args.slice(i + operands)
+  return { set, rest: args.slice(i + operands) }
 }
 
 /** `-u root`, `-nu root`; in `-uroot` the value is there already. */
@@ -165,8 +189,13 @@ function folderAfter({ args, place }: Invocation): string | undefined {
 function runShell({ args, input, place }: Invocation, runScript: RunScript): void {
   const { options, operands } = readOptions(args, { valued: 'oO' })
   if (options.some(({ flag }) => flag === 'c')) {
-    if (operands[0]?.text !== undefined) runScript(operands[0].text, place)
-  } else if (operands.length === 0 && input.text !== undefined) runScript(input.text, place)
+    if (operands[0]?.text !== undefined) runScript(operands[0].text, place, operands.slice(2))
+    return
+  }
+  if (operands.length > 0) return
+  for (const text of input.text === undefined ? (input.maybe ?? []) : [input.text]) {
+    runScript(text, place)
+  }
 }
 
 /** `find src -name '*.ts' -delete`, `-exec rm {} ;`: what it would find is in its folders. */

@@ -1,8 +1,11 @@
 /** What a command would change on disk, as far as its text says. Paths are absolute. */
 export interface Effects {
   writes: Target[]
-  /** What would be given another name, by a link: what is written to that is written to these. */
-  links: string[]
+  /**
+   * What would be changed other than in its content: its mode or owner, or by another name (a
+   * link), through which it is written later. Of importance only for what Leasehold keeps.
+   */
+  touches: Target[]
   /** What `git add` would stage. */
   added: string[]
   /** Commits that would be made. */
@@ -34,10 +37,12 @@ export interface GitCommit {
 
 export interface Discard {
   dir: string
-  /** Changes of tracked files, files that git does not know, or both. */
-  what: 'tracked' | 'untracked' | 'all'
-  /** Only what is in `dir`; else the whole checkout. */
-  below: boolean
+  /** Changes of tracked files, files that git does not know, or both; or all that it knows. */
+  what: 'tracked' | 'untracked' | 'all' | 'known'
+  /** Only what these patterns of git match, as it reads them in `dir`; else the whole checkout. */
+  matching?: string[] | undefined
+  /** Files that git ignores go too, but for those that are called so. */
+  ignored?: { but: string[] } | undefined
 }
 
 /** A patch in a file, or written out in the command; `strip` leading folders are not meant. */
@@ -51,7 +56,7 @@ export interface Patch {
 }
 
 export function noEffects(): Effects {
-  return { writes: [], links: [], added: [], commits: [], pushes: [], discards: [], patches: [] }
+  return { writes: [], touches: [], added: [], commits: [], pushes: [], discards: [], patches: [] }
 }
 
 /** Where a command stands while a script is read. */
@@ -59,14 +64,25 @@ export interface ShellPlace {
   /** Undefined once only a run could tell. */
   cwd: string | undefined
   home: string
+  /** Variables that a wrapper sets for the command: `env A=b`. */
+  set?: [name: string, value: Argument][]
   isFolder(path: string): boolean
   isThere(path: string): boolean
 }
 
-/** An argument; undefined where only a run could tell. */
+/** An argument; undefined where only a run could tell: then it may be one of a few texts. */
 export interface Argument {
   text: string | undefined
   glob: boolean
+  maybe?: readonly string[]
+}
+
+/** What stands on the standard input of a command, as far as the script says. */
+export interface StandardInput {
+  file?: string
+  text?: string
+  /** Words of the commands before it in the pipe. */
+  maybe?: readonly string[]
 }
 
 /** One simple command: its name, its arguments, and what stands on its standard input. */
@@ -74,5 +90,8 @@ export interface Invocation {
   name: string
   args: Argument[]
   place: ShellPlace
-  input: { file?: string; text?: string }
+  input: StandardInput
 }
+
+/** Reads a script that a command hands over, with what `$1` and the like are in it. */
+export type RunScript = (text: string, place: ShellPlace, given?: Argument[]) => void

@@ -1,9 +1,10 @@
-import type { Argument, Effects, Invocation, ShellPlace } from './effects.ts'
-import { addRemoved, addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
+import type { Argument, Discard, Effects, Invocation, RunScript, ShellPlace } from './effects.ts'
+import { addRemoved, addTouched, addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
+import { addGuessed } from './guess.ts'
 import { addPatch } from './writers.ts'
 
 /** Options before the subcommand that take the next word. */
-const VALUED = new Set(['-c', '--git-dir', '--namespace', '--exec-path'])
+const VALUED = new Set(['--git-dir', '--namespace', '--exec-path', '--config-env'])
 
 /** To git, the top of the checkout. */
 const ROOT = ':/'
@@ -29,7 +30,10 @@ const VERBS: Record<string, Verb> = {
   },
   rm: (args, place, effects) => {
     const { options } = readOptions(args)
-    if (!has(options, 'n', 'dry-run', 'cached')) addRemoved(effects, place, operands(args))
+    if (has(options, 'n', 'dry-run', 'cached')) return
+    const [plain, matching] = apart(operands(args))
+    addRemoved(effects, place, plain)
+    if (matching) discard(place, effects, 'known', { matching })
   },
   checkout: (args, place, effects) => {
     const { options, afterDashes } = readOptions(args, { valued: 'bB' })
@@ -71,11 +75,15 @@ const VERBS: Record<string, Verb> = {
     const { options, operands: files } = readOptions(args, { valued: 'L' })
     if (!has(options, 'p', 'stdout')) addWrites(effects, place, files.slice(0, 1))
   },
-  clean: (args, place, effects) => {
-    const { options, operands: paths } = readOptions(args, { valued: 'e', long: ['exclude'] })
-    if (!has(options, 'f', 'force') || has(options, 'n', 'dry-run')) return
-    if (paths.length > 0) addWrites(effects, place, paths)
-    else discard(place, effects, 'untracked', true)
+  clean,
+  init: (args, place, effects) => {
+    const { operands: paths } = readOptions(args, { valued: 'b', long: INIT_LONG })
+    addMade(place, effects, paths[0] ?? { text: '.', glob: false })
+  },
+  clone: (args, place, effects) => {
+    const { operands: paths } = readOptions(args, { valued: 'boujc', long: INIT_LONG })
+    const name = paths[0]?.text?.replace(/(?:\/|\.git|\/\.git)+$/, '').replace(/^.*[/:]/, '')
+    addMade(place, effects, paths[1] ?? { text: name, glob: false })
   },
   stash,
   apply,
@@ -98,8 +106,30 @@ function apply(args: Argument[], place: ShellPlace, effects: Effects, { input }:
   }
 }
 
-export function runGit(call: Invocation, effects: Effects): void {
+const INIT_LONG = ['template', 'separate-git-dir', 'initial-branch', 'branch', 'origin', 'depth']
+
+/** A checkout of its own, in another one perhaps. */
+function addMade(place: ShellPlace, effects: Effects, { text }: Argument): void {
+  const path = text === undefined ? undefined : pathOf(place, text)
+  if (path !== undefined) addTouched(effects, place, [{ text: `${path}/.git`, glob: false }])
+}
+
+/** Commands that git runs for us: `rebase --exec`, `submodule foreach`, `bisect run`. */
+function handedOver(verb: string, args: Argument[]): string | undefined {
+  const texts = args.map(({ text }) => text ?? '')
+  if (verb === 'rebase') {
+    const { options } = readOptions(args, { valued: 'xsX', long: ['exec'] })
+    return valueOf(options, 'x', 'exec')
+  }
+  const isRun = (verb === 'submodule' && texts[0] === 'foreach') || texts[0] === 'run'
+  return isRun && /^(?:submodule|bisect)$/.test(verb)
+    ? texts.slice(texts[1] === '--recursive' ? 2 : 1).join(' ')
+    : undefined
+}
+
+export function runGit(call: Invocation, effects: Effects, runScript: RunScript): void {
   const place = { ...call.place }
+  const aliases = new Map<string, string>()
   let i = 0
   for (; i < call.args.length; i += 1) {
     const { text } = call.args[i]!
@@ -108,17 +138,38 @@ export function runGit(call: Invocation, effects: Effects): void {
       place.cwd = to === undefined ? undefined : pathOf(place, to)
     } else if (text === '--work-tree') {
       place.cwd = pathOf(place, call.args[(i += 1)]?.text ?? '.')
+    } else if (text === '-c') {
+      const { text: set = '' } = call.args[(i += 1)] ?? {}
+      const [, alias, value] = /^alias\.([^=]+)=(.*)$/s.exec(set) ?? []
+      if (alias !== undefined) aliases.set(alias, value!)
+      // A pager, an editor, a filter: all of them are commands.
+      else addGuessed(set, place, effects)
     } else if (text?.startsWith('--work-tree=')) place.cwd = pathOf(place, text.slice(12))
     else if (VALUED.has(text ?? '')) i += 1
     else if (!text?.startsWith('-')) break
   }
   const verb = call.args[i]?.text ?? ''
+  const rest = call.args.slice(i + 1)
+  const alias = aliases.get(verb)
+  if (alias !== undefined) {
+    const words = rest.map(({ text: each }) => quoted(each ?? '')).join(' ')
+    const script = alias.startsWith('!') ? alias.slice(1) : `git ${alias}`
+    return runScript(`${script} ${words}`, place)
+  }
+  const handed = handedOver(verb, rest)
+  if (handed !== undefined) runScript(handed, place)
   // `git diff --output a.ts`, and the like of `log` and `show`.
-  const { options } = readOptions(call.args.slice(i + 1), { long: ['output'] })
+  const { options } = readOptions(rest, { long: ['output'] })
   const text = valueOf(options, 'output')
   if (text !== undefined) addWrites(effects, place, [{ text, glob: false }])
-  if (Object.hasOwn(VERBS, verb)) VERBS[verb]!(call.args.slice(i + 1), place, effects, call)
+  if (!Object.hasOwn(VERBS, verb)) return
+  VERBS[verb]!(rest, place, effects, call)
+  // Which files those are, only the file tells.
+  const isListed = has(options, 'pathspec-from-file')
+  if (isListed && !/^(?:add|commit)$/.test(verb)) discard(place, effects, 'tracked')
 }
+
+const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 function isPath({ text, glob }: Argument, place: ShellPlace): boolean {
   if (text === undefined) return false
@@ -128,24 +179,46 @@ function isPath({ text, glob }: Argument, place: ShellPlace): boolean {
 
 const operands = (args: Argument[]) => readOptions(args).operands
 
-/** What is taken from the index or a commit is written over. The root means all of it. */
+/**
+ * Names of files, and, if there are any, all words as patterns: those of git (`:(glob)`, `:!`, and
+ * `*` also in quotes) match in ways of their own, and one may take back what another says.
+ */
+function apart(words: Argument[]): [plain: Argument[], patterns: string[] | undefined] {
+  const isPattern = ({ text }: Argument) => /^(?:\.\/?$|:)|[*?[]/.test(text ?? '')
+  if (!words.some(isPattern)) return [words, undefined]
+  return [words.filter((each) => !isPattern(each)), words.flatMap(({ text }) => text ?? [])]
+}
+
+/** What is taken from the index or a commit is written over. */
 function take(paths: Argument[], place: ShellPlace, effects: Effects): void {
-  const isAll = ({ text }: Argument) => /^(?:\.\/?|:\/|\*)$/.test(text ?? '')
-  if (paths.some(isAll)) discard(place, effects, 'tracked', true)
-  addWrites(
-    effects,
-    place,
-    paths.filter((each) => !isAll(each)),
-  )
+  const [plain, matching] = apart(paths)
+  if (matching) discard(place, effects, 'tracked', { matching })
+  addWrites(effects, place, plain)
 }
 
 function discard(
   { cwd }: ShellPlace,
   effects: Effects,
-  what: 'tracked' | 'untracked' | 'all',
-  below = false,
+  what: Discard['what'],
+  more: Pick<Discard, 'matching' | 'ignored'> = {},
 ): void {
-  if (cwd !== undefined) effects.discards.push({ dir: cwd, what, below })
+  if (cwd !== undefined) effects.discards.push({ dir: cwd, what, ...more })
+}
+
+/** Without a path all that is below goes; with `-x` also what git ignores, as our own state is. */
+function clean(args: Argument[], place: ShellPlace, effects: Effects): void {
+  const read = readOptions(args, { valued: 'e', long: ['exclude'] })
+  const { options, operands: paths } = read
+  if (has(options, 'n', 'dry-run')) return
+  const excluded = options.flatMap(({ flag, value }) =>
+    flag === 'e' || flag === 'exclude' ? (value ?? '!') : [],
+  )
+  const isTakenBack = has(options, 'X') || excluded.some((each) => each.startsWith('!'))
+  const ignored = has(options, 'x', 'X') ? { but: isTakenBack ? [] : excluded } : undefined
+  const [plain, patterns] = apart(paths)
+  addRemoved(effects, place, plain)
+  const matching = patterns ?? (paths.length === 0 ? ['.'] : undefined)
+  if (matching) discard(place, effects, 'untracked', { matching, ignored })
 }
 
 function commit(args: Argument[], place: ShellPlace, effects: Effects): void {
@@ -180,9 +253,9 @@ function stash(args: Argument[], place: ShellPlace, effects: Effects): void {
   } = readOptions(args, { valued: 'm', long: ['message'] })
   const verb = words[0]?.text
   if (verb !== undefined && !/^(?:push|save)$/.test(verb) && !afterDashes) return
-  if (afterDashes && afterDashes.length > 0) return addWrites(effects, place, afterDashes)
-  const paths = verb === 'push' ? words.slice(1) : []
-  if (paths.length > 0) return addWrites(effects, place, paths)
+  const paths = afterDashes ?? (verb === 'push' ? words.slice(1) : [])
+  if (paths.length > 0) return take(paths, place, effects)
   const untracked = has(options, 'u', 'include-untracked', 'a', 'all')
-  discard(place, effects, untracked ? 'all' : 'tracked')
+  const ignored = has(options, 'a', 'all') ? { but: [] } : undefined
+  discard(place, effects, untracked ? 'all' : 'tracked', { ignored })
 }

@@ -78,8 +78,17 @@ export const pathOf = ({ cwd }: ShellPlace, text: string) =>
 
 /** The files that operands name. A folder counts with all that is in it. */
 export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[] {
-  return args.flatMap(({ text, glob }): Target[] => {
-    const path = text === undefined || text === '' ? undefined : pathOf(place, text)
+  return args.flatMap(({ text, glob, maybe = [] }): Target[] => {
+    if (text === undefined) {
+      // Of a name that only a run would tell: the files that it may be.
+      const paths = maybe.map((each) => (each === '' ? undefined : pathOf(place, each)))
+      const isFile = (path: string | undefined) =>
+        path && place.isThere(path) && !place.isFolder(path)
+      return paths.flatMap((path): Target[] =>
+        isFile(path) ? [{ path: path!, kind: 'file' }] : [],
+      )
+    }
+    const path = text === '' ? undefined : pathOf(place, text)
     if (path === undefined) return []
     return [{ path, kind: glob ? 'glob' : place.isFolder(path) ? 'tree' : 'file' }]
   })
@@ -87,6 +96,18 @@ export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[
 
 export const addWrites = (effects: Effects, place: ShellPlace, args: readonly Argument[]) =>
   void effects.writes.push(...targetsOf(place, args))
+
+/** What is changed other than in its content; with all that is in it, where it is `deep`. */
+export function addTouched(
+  effects: Effects,
+  place: ShellPlace,
+  args: readonly Argument[],
+  deep = false,
+): void {
+  for (const each of targetsOf(place, args)) {
+    effects.touches.push({ ...each, ...(deep && { removes: true }) })
+  }
+}
 
 export function addRemoved(effects: Effects, place: ShellPlace, args: readonly Argument[]): void {
   for (const each of targetsOf(place, args)) effects.writes.push({ ...each, removes: true })

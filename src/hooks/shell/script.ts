@@ -1,224 +1,312 @@
-import { resolve } from 'node:path'
-import { type Argument, type Effects, noEffects, type ShellPlace } from './effects.ts'
-import { tokensOf } from './lexer.ts'
-import { bareText, literalText, type WordPart, type ShellToken } from './tokens.ts'
-import { loopVariables, type WordValue, valuesOf, type Variables } from './words.ts'
+import {
+  type Assignment,
+  type Command,
+  forEachChild,
+  type Function as ShellFunction,
+  parse,
+  type ParsedScript,
+  type Redirection,
+  type SyntaxNode,
+  type Word,
+} from 'unbash'
 import { perform } from './commands.ts'
+import {
+  type Argument,
+  type Effects,
+  type StandardInput,
+  noEffects,
+  type ShellPlace,
+  type Target,
+} from './effects.ts'
+import { addGuessed, isTangled } from './guess.ts'
+import {
+  loopVariables,
+  one,
+  perhaps,
+  type Scope,
+  textsOf,
+  valuesOf,
+  type Variables,
+  wordsIn,
+} from './words.ts'
+import { pathOf, targetsOf } from './options.ts'
 
-/** Words that begin or end a construct; what follows them is a command again. */
-const LEADING = new Set(['if', 'then', 'elif', 'else', 'while', 'until', 'do', '!', '{', 'coproc'])
-const TRAILING = new Set(['fi', 'done', 'esac', '}'])
 const DECLARING = new Set(['export', 'declare', 'local', 'readonly', 'typeset'])
+const READING = new Set(['read', 'mapfile', 'readarray'])
 const ROUNDS_MAX = 64
-const SCRIPT_MAX = 200_000
-/** `bash -c "bash -c …"`: deeper ones are not looked at. */
+/** `bash -c "bash -c …"`, and functions that call functions: deeper ones are guessed. */
 const NESTING_MAX = 8
+const STEPS_MAX = 5_000
 
-/** What the shell command `text` would write, commit, push or throw away. Reads nothing. */
+/**
+ * What the shell command `text` would write, commit, push or throw away. Reads no file. What it
+ * does not understand counts for every file that its words name, if anything in it may write.
+ */
 export function effectsOf(text: string, place: ShellPlace): Effects {
   const effects = noEffects()
-  const walker = new Walker(effects, place, new Map([['HOME', one(place.home)]]), 0)
-  walker.run(tokensOf(text.slice(0, SCRIPT_MAX)))
-  return effects
+  const home: Variables = new Map([['HOME', one(place.home)]])
+  new Walker(effects, place, home, { count: 0 }).script(text)
+  const writes = new Map<string, Target>()
+  for (const each of effects.writes) {
+    const key = `${each.kind} ${each.path}`
+    if (each.removes || !writes.has(key)) writes.set(key, each)
+  }
+  return { ...effects, writes: [...writes.values()] }
 }
 
-const one = (text: string): WordValue[] => [{ text, glob: false }]
-
-interface Simple {
-  words: WordPart[][]
-  redirects: { op: string; parts: WordPart[] }[]
-  /** Runs in a shell of its own: what it does to the folder or to variables stays there. */
-  apart: boolean
-}
-
-class Walker {
-  private readonly place: ShellPlace
-  private readonly variables: Variables
+class Walker implements Scope {
+  readonly place: ShellPlace
+  readonly variables: Variables
+  private functions = new Map<string, ShellFunction>()
+  private input: StandardInput = {}
 
   constructor(
     private readonly effects: Effects,
     place: ShellPlace,
     variables: Variables,
-    private readonly nesting: number,
+    private readonly steps: { count: number },
+    private readonly nesting = 0,
   ) {
     this.place = { ...place }
     this.variables = new Map(variables)
   }
 
   private inside(more = 0): Walker {
-    return new Walker(this.effects, this.place, this.variables, this.nesting + more)
+    const { effects, place, variables, steps, nesting } = this
+    const inner = new Walker(effects, place, variables, steps, nesting + more)
+    inner.functions = new Map(this.functions)
+    inner.input = this.input
+    return inner
   }
 
-  run(tokens: readonly ShellToken[]): void {
-    let piped = false
-    for (let at = 0; at < tokens.length;) {
-      const token = tokens[at]!
-      if (token.kind === 'script') {
-        this.inside().run(token.tokens)
-        at += 1
-      } else if (token.kind === 'op' && token.op === '(') {
-        const end = closing(tokens, at)
-        this.inside().run(tokens.slice(at + 1, end))
-        at = end + 1
-      } else if (token.kind === 'op') {
-        piped = token.op.startsWith('|') && token.op !== '||'
-        at += 1
-      } else {
-        const end = commandEnd(tokens, at)
-        const next = tokens[end]
-        const op = next?.kind === 'op' ? next.op : ';'
-        const apart = piped || op === '|' || op === '|&' || op === '&'
-        this.command(tokens.slice(at, end), apart)
-        at = end
-      }
+  /** Reads `text` in this shell. */
+  script(text: string): void {
+    if (this.nesting > NESTING_MAX || isTangled(text)) return this.guess(text)
+    try {
+      // zsh writes over a file by `>!`.
+      const script = parse(text.replaceAll(/>!(?=\s)/g, '>|'))
+      if (script.errors) this.guess(text)
+      this.look(script)
+    } catch {
+      this.guess(text)
     }
   }
 
-  private command(tokens: readonly ShellToken[], apart: boolean): void {
-    for (const token of tokens) if (token.kind === 'script') this.inside().run(token.tokens)
-    const words: WordPart[][] = []
-    const redirects: Simple['redirects'] = []
-    let rest = tokens.filter((token) => token.kind !== 'script')
-    while (LEADING.has(bareText(rest[0]) ?? '')) rest = rest.slice(1)
-    if (bareText(rest[0]) === 'for' || bareText(rest[0]) === 'select') return this.loop(rest)
-    if (bareText(rest[0]) === 'case') return
-    if (bareText(rest[0]) === 'function') rest = rest.slice(2)
-    if (TRAILING.has(bareText(rest[0]) ?? '')) rest = rest.slice(1)
-    for (let i = 0; i < rest.length; i += 1) {
-      const token = rest[i]!
-      if (token.kind === 'word') words.push(token.parts)
-      else if (token.kind === 'redirect') {
-        const target = rest[i + 1]
-        if (target?.kind === 'word') redirects.push({ op: token.op, parts: target.parts })
-        i += 1
-      }
+  private guess(text: string): void {
+    addGuessed(text, this.place, this.effects)
+  }
+
+  private readonly look = (node: SyntaxNode): void => {
+    switch (node.type) {
+      case 'Command':
+        return this.command(node)
+      case 'Pipeline':
+        return this.pipeline(node.commands)
+      case 'Statement':
+        return (node.background ? this.inside() : this).look(node.command)
+      case 'Subshell':
+      case 'Coproc':
+        return this.inside().look(node.body)
+      case 'CommandExpansion':
+      case 'ArithmeticCommandExpansion':
+      case 'ProcessSubstitution':
+        return this.substituted(node)
+      case 'ParameterExpansion':
+        if (node.operation?.type === 'Default' && node.operation.operator.endsWith('=')) {
+          this.variables.set(node.parameter, valuesOf({ parts: [node] }, this))
+        }
+        return forEachChild(node, this.look)
+      case 'Redirected':
+        return this.redirected(node.redirects, node.command)
+      case 'For':
+      case 'Select':
+        this.loop(node.name.value, node.wordlist)
+        return this.look(node.body)
+      case 'Function':
+        this.functions.set(node.name.value, node)
+        return this.inside().look(node.body)
+      default:
+        forEachChild(node, this.look)
     }
-    this.each({ words, redirects, apart })
+  }
+
+  /** What it prints is not known, what it does is looked at. */
+  private substituted({ script, text }: { script: ParsedScript | undefined; text: string }): void {
+    if (script?.errors) this.guess(text)
+    if (script) this.inside().look(script)
+  }
+
+  /** Each in a shell of its own; one may hear the words of those before it. */
+  private pipeline(commands: readonly SyntaxNode[]): void {
+    let maybe: string[] | undefined
+    for (const command of commands) {
+      const walker = commands.length > 1 ? this.inside() : this
+      if (maybe) walker.input = { maybe }
+      walker.look(command)
+      if (commands.length > 1) maybe = [...(maybe ?? []), ...wordsIn(command, this)]
+    }
+  }
+
+  private redirected(redirects: readonly Redirection[], command: SyntaxNode): void {
+    for (const each of redirects) forEachChild(each, this.look)
+    const before = this.input
+    this.input = this.redirect(redirects)
+    this.look(command)
+    this.input = before
   }
 
   /** `for name in words`: in the body the name has all of these values. */
-  private loop(tokens: readonly ShellToken[]): void {
-    const name = bareText(tokens[1])
-    const start = tokens.findIndex((token) => bareText(token) === 'in')
-    if (name === undefined) return
-    const values: WordValue[] = []
-    let known = start !== -1
-    for (const token of tokens.slice(start + 1)) {
-      const found = token.kind === 'word' ? this.values(token.parts) : undefined
-      if (found) values.push(...found)
-      else known = false
-    }
-    this.variables.set(name, known && values.length <= ROUNDS_MAX ? values : undefined)
+  private loop(name: string, words: readonly Word[] | undefined): void {
+    for (const word of words ?? []) forEachChild(word, this.look)
+    const values = words?.flatMap((word) => valuesOf(word, this)) ?? this.variables.get('@') ?? []
+    const isMany = values.length > ROUNDS_MAX || values.length === 0
+    this.variables.set(name, isMany ? [perhaps(textsOf(values))] : values)
   }
 
-  private values(parts: readonly WordPart[]): WordValue[] | undefined {
-    const { cwd, home } = this.place
-    const known = new Map(this.variables)
-    if (cwd !== undefined) known.set('PWD', one(cwd))
-    return valuesOf(parts, known, home)
+  private command(node: Command): void {
+    forEachChild(node, this.look)
+    this.each(node)
   }
 
   /** Once for every value of the loops that it is in. */
-  private each(simple: Simple): void {
-    const all = [...simple.words, ...simple.redirects.map(({ parts }) => parts)]
-    const [name] = loopVariables(all, this.variables)
+  private each(node: Command): void {
+    if ((this.steps.count += 1) > STEPS_MAX) return
+    const words = [node.name, ...node.args, ...node.redirects.map(targetOf)].filter(isWord)
+    const [name] = loopVariables(words, this.variables)
     const values = name === undefined ? undefined : this.variables.get(name)
-    if (name === undefined || !values) return this.once(simple)
+    if (name === undefined || !values) return this.once(node)
     for (const value of values) {
       this.variables.set(name, [value])
-      this.each(simple)
+      this.each(node)
     }
     this.variables.set(name, values)
   }
 
-  private once({ words, redirects, apart }: Simple): void {
-    const input = this.redirect(redirects)
-    const rest = this.assign(words, apart)
-    const name = rest[0] && literalText(rest[0])
-    if (name === undefined && rest.length === 0) return
-    if (DECLARING.has(name ?? '')) this.assign(rest.slice(1), apart)
-    if (name === 'read') this.forget(rest.slice(1))
-    const args = rest.flatMap((parts): Argument[] => {
-      return this.values(parts) ?? [{ text: undefined, glob: false }]
-    })
-    const [first, ...others] = args
-    if (first?.text === undefined || first.glob) return
+  private once(node: Command): void {
+    const input = this.redirect(node.redirects)
+    const set = node.prefix.filter((each) => each.type === 'Assignment')
+    if (!node.name) return this.assign(set)
+    const [head, ...more] = valuesOf(node.name, this)
+    const args = [...more, ...node.args.flatMap((each) => this.argument(each))]
+    // A name that only a run would tell may be any of the words that it is made of.
+    for (const name of textsOf(head ? [head] : [])) this.named(name, args, node, input)
+  }
+
+  private argument(arg: Word | Assignment): Argument[] {
+    return arg.type === 'Word' ? valuesOf(arg, this) : one(arg.text)
+  }
+
+  private named(name: string, args: Argument[], node: Command, input: StandardInput): void {
+    if (DECLARING.has(name)) this.assign(node.args.filter((each) => each.type === 'Assignment'))
+    if (READING.has(name)) this.fill(args, input)
+    if (name === 'printf' && args[0]?.text === '-v') this.fill(args.slice(1, 2), {}, args.slice(2))
+    if (name === 'set' || name === 'shift') this.position(name === 'set' ? args : [])
+    const called = this.functions.get(name)
+    if (called && this.nesting < NESTING_MAX) return this.call(called, args)
     const place = { ...this.place }
-    const invocation = { name: first.text, args: others, place, input }
-    perform(invocation, this.effects, (script, at) => this.script(script, at))
-    if (!apart) this.place.cwd = place.cwd
+    const [home] = textsOf(this.variables.get('HOME') ?? [])
+    if (home !== undefined) place.home = home
+    const set = node.prefix.filter((each) => each.type === 'Assignment')
+    perform({ name, args, place, input }, this.effects, (text, at, given = []) => {
+      const inner = this.inside(1)
+      inner.assign(set)
+      for (const [key, value] of at.set ?? []) inner.variables.set(key, [value])
+      inner.place.cwd = at.cwd
+      inner.position(given)
+      inner.script(text)
+    })
+    this.place.cwd = place.cwd
   }
 
-  /** What was read is known to nobody beforehand. */
-  private forget(words: readonly WordPart[][]): void {
-    for (const parts of words) this.variables.set(literalText(parts) ?? '', undefined)
-  }
-
-  /** `bash -c script`, and what else hands a script over. */
-  private script(text: string, { cwd }: ShellPlace): void {
-    if (this.nesting >= NESTING_MAX) return
+  private call(called: ShellFunction, args: Argument[]): void {
     const inner = this.inside(1)
-    inner.place.cwd = cwd
-    inner.run(tokensOf(text))
+    inner.position(args)
+    inner.look(called.body)
+    this.place.cwd = inner.place.cwd
   }
 
-  /** Takes `NAME=value` off the front; without a command they are kept. */
-  private assign(words: readonly WordPart[][], apart: boolean): WordPart[][] {
-    const assigned: [string, WordValue[] | undefined][] = []
-    let i = 0
-    for (; i < words.length; i += 1) {
-      const [head, ...tail] = words[i]!
-      if (head?.kind !== 'text' || head.quoted) break
-      const match = /^([A-Za-z_]\w*)(\+?=)(.*)$/s.exec(head.text)
-      if (!match) break
-      const value = [{ kind: 'text' as const, text: match[3]!, quoted: false }, ...tail]
-      const found = match[2] === '=' ? this.values(value) : undefined
-      assigned.push([match[1]!, found?.map(({ text }) => ({ text, glob: false }))])
+  /** `$1` and the like. */
+  private position(args: readonly Argument[]): void {
+    const given = args.filter(({ text }) => text !== '--')
+    for (let i = 1; i <= 9; i += 1) this.variables.delete(String(i))
+    for (const [i, each] of given.entries()) this.variables.set(String(i + 1), [each])
+    this.variables.set('@', given.length > 0 ? given : [perhaps([])])
+  }
+
+  /** What was read is known to nobody beforehand: one of the words that stood there, perhaps. */
+  private fill(
+    names: readonly Argument[],
+    { text, maybe = [] }: StandardInput,
+    more: Argument[] = [],
+  ) {
+    const words = [...maybe, ...(text?.split(/\s+/) ?? []), ...textsOf(more)]
+    for (const name of [...textsOf(names), 'MAPFILE', 'REPLY']) {
+      this.variables.set(name, [perhaps(words)])
     }
-    if (i === words.length && !apart) for (const [k, v] of assigned) this.variables.set(k, v)
-    return words.slice(i)
   }
 
-  private redirect(redirects: Simple['redirects']): { file?: string; text?: string } {
-    const input: { file?: string; text?: string } = {}
-    for (const { op, parts } of redirects) {
-      if (op === '<<' || op === '<<<') {
-        const text = literalText(parts)
-        if (text !== undefined) input.text = text
+  private assign(assigned: readonly Assignment[]): void {
+    for (const { name, value, append, index } of assigned) {
+      const elements = value.type === 'Word' ? [value] : value.elements
+      const found = elements.flatMap((each) => this.assigned(each))
+      const before = append || index ? (this.variables.get(name) ?? []) : []
+      const isList = value.type === 'ArrayValue' || index !== undefined
+      const texts = [...before, ...found]
+      const [first, ...rest] = texts
+      const isJoined = append && !isList && before.length > 0
+      const [last] = found
+      if (isJoined && last) {
+        this.variables.set(
+          name,
+          before.map((each) => appended(each, last)),
+        )
+      } else if (rest.length >= ROUNDS_MAX) this.variables.set(name, [perhaps(textsOf(texts))])
+      else this.variables.set(name, first ? texts : one(''))
+    }
+  }
+
+  /** A value is not taken apart, nor looked up, before it is used. */
+  private assigned(word: Word): Argument[] {
+    return valuesOf(word, this, true).map(({ text, maybe }) => {
+      return text === undefined ? perhaps(maybe ?? []) : { text, glob: false }
+    })
+  }
+
+  private redirect(redirects: readonly Redirection[]): StandardInput {
+    const input: StandardInput = { ...this.input }
+    for (const each of redirects) {
+      if (each.type === 'HereDoc') {
+        const { text, parts } = each.body
+        const [body] = valuesOf({ value: text, text: '', parts }, this, true)
+        input.text = body?.text ?? text
         continue
       }
-      for (const { text, glob } of this.values(parts) ?? []) {
-        const path = this.path(text)
-        if (path === undefined || text === '') continue
-        if (op === '<') input.file = path
+      const values = each.target ? valuesOf(each.target, this) : []
+      if (each.type === 'HereString') input.text = textsOf(values).join('\n')
+      else if (each.operator === '<') {
+        const [{ text } = { text: undefined }] = values
+        const path = text === undefined ? undefined : pathOf(this.place, text)
+        if (path !== undefined) input.file = path
+        // `< <(ls)` is a pipe.
+        else if (each.target) input.maybe = wordsIn(each.target, this)
+      } else if (each.operator !== '<&') {
         // `2>&1` and `>&-` name no file.
-        else if (op === '<&' || (op === '>&' && /^(?:\d+|-)$/.test(text))) continue
-        else this.effects.writes.push({ path, kind: glob ? 'glob' : 'file' })
+        const isFile = ({ text }: Argument) => each.operator !== '>&' || !/^(?:\d+|-)$/.test(text!)
+        for (const target of targetsOf(this.place, values.filter(isFile))) {
+          this.effects.writes.push(target.kind === 'tree' ? { ...target, kind: 'file' } : target)
+        }
       }
     }
     return input
   }
-
-  private path(text: string): string | undefined {
-    const { cwd } = this.place
-    if (text.startsWith('/')) return resolve(text)
-    return cwd === undefined ? undefined : resolve(cwd, text)
-  }
 }
 
-/** The index of the parenthesis that closes the one at `at`; the end if none does. */
-function closing(tokens: readonly ShellToken[], at: number): number {
-  let open = 0
-  for (let i = at; i < tokens.length; i += 1) {
-    const token = tokens[i]!
-    if (token.kind !== 'op') continue
-    if (token.op === '(') open += 1
-    else if (token.op === ')' && (open -= 1) === 0) return i
-  }
-  return tokens.length
-}
+const isWord = (each: Word | Assignment | undefined): each is Word => each?.type === 'Word'
+const targetOf = (each: Redirection) => (each.type === 'HereDoc' ? undefined : each.target)
 
-function commandEnd(tokens: readonly ShellToken[], at: number): number {
-  for (let i = at; i < tokens.length; i += 1) if (tokens[i]!.kind === 'op') return i
-  return tokens.length
+function appended(before: Argument, more: Argument): Argument {
+  if (before.text !== undefined && more.text !== undefined) {
+    return { text: before.text + more.text, glob: false }
+  }
+  return perhaps(textsOf([before, more]))
 }

@@ -4,6 +4,7 @@ import { ARCHIVERS } from './archives.ts'
 import { CMDLETS } from './powershell.ts'
 import {
   addRemoved,
+  addTouched,
   addWrites,
   has,
   pathOf,
@@ -69,11 +70,24 @@ const FIXERS: Record<string, Writer> = Object.fromEntries(
   ]),
 )
 
+/** Programs that change modes, owners and folders, and nothing in a file. */
+const TOUCHERS: Record<string, Writer> = Object.fromEntries(
+  'mkdir rmdir chmod chown chgrp chattr setfacl mount umount'.split(' ').map((name) => [
+    name,
+    ({ args, place }, effects) => {
+      const { options, operands } = readOptions(args, { valued: name === 'setfacl' ? 'mxM' : '' })
+      addTouched(effects, place, operands, has(options, 'R', 'recursive'))
+    },
+  ]),
+)
+
 /** Commands that write files which their arguments name. Anything else is taken to write none. */
 export const WRITERS: Record<string, Writer> = {
   ...ARCHIVERS,
   ...CMDLETS,
+  ...TOUCHERS,
   tee: operandsOf(''),
+  sqlite3: ({ args, place }, effects) => addWrites(effects, place, operandsIn(args).slice(0, 1)),
   sponge: operandsOf(''),
   touch: operandsOf('drt', ['date', 'reference', 'time']),
   truncate: operandsOf('rs', ['reference', 'size']),
@@ -217,7 +231,9 @@ function synchronize({ args, place }: Invocation, effects: Effects): void {
   const target = pathOf(place, to.text)
   if (target === undefined) return
   const isFolder = has(options, 'a', 'r', 'archive', 'recursive') || to.text.endsWith('/')
-  effects.writes.push({ path: target, kind: isFolder || place.isFolder(target) ? 'tree' : 'file' })
+  const kind = isFolder || place.isFolder(target) ? 'tree' : 'file'
+  const removes = options.some(({ flag }) => flag.startsWith('del'))
+  effects.writes.push({ path: target, kind, removes })
 }
 
 /** The last word is where it goes; a folder takes each by its name. A move empties the source. */
@@ -234,7 +250,7 @@ function copy(call: Invocation, effects: Effects, moves: boolean, valued = 'St')
   const to = into === undefined ? operands.at(-1) : { text: into, glob: false }
   if (moves) addRemoved(effects, place, sources)
   if (has(options, 'l', 'link', 's', 'symbolic-link')) addLinked(call, effects, sources)
-  if (to?.text === undefined) return
+  if (to?.text === undefined) return addWrites(effects, place, to ? [to] : [])
   const target = pathOf(place, to.text)
   if (target === undefined) return
   const single = has(options, 'T', 'no-target-directory')
@@ -253,10 +269,10 @@ function addNamed(
   into: string,
 ): void {
   for (const source of sources) {
-    const [from] = targetsOf(place, [source])
-    // Of a name that is not known, the whole folder might be meant.
-    if (source.text === undefined || !from) continue
-    effects.writes.push({ path: join(into, basename(source.text)), kind: from.kind })
+    // Of a name that is not known, all that it may be.
+    for (const from of targetsOf(place, [source])) {
+      effects.writes.push({ path: join(into, basename(from.path)), kind: from.kind })
+    }
   }
 }
 
@@ -289,10 +305,11 @@ function addLinked(
 ): void {
   for (const { text } of sources) {
     const path = text === undefined ? undefined : pathOf(place, text)
-    if (path !== undefined) effects.links.push(path)
+    const ways = path === undefined ? [] : [path]
     if (text !== undefined && made !== undefined) {
-      effects.links.push(resolve(dirname(made), text), resolve(made, text))
+      ways.push(resolve(dirname(made), text), resolve(made, text))
     }
+    for (const each of ways) effects.touches.push({ path: each, kind: 'file' })
   }
 }
 

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import pc from 'picocolors'
 import { Refusal } from '../../../core/refusal.ts'
 import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../machine/codex_trust.ts'
+import { forgetSetUp, noteSetUp } from '../../../machine/set_up.ts'
 import { print } from '../show/show.ts'
 import { table } from '../show/table.ts'
 import { type AgentKind, AGENTS, agentsNamed, FACTS } from './agents.ts'
@@ -114,6 +115,7 @@ async function setUp(plan: Plan, options: InitOptions): Promise<void> {
     if (!(await isAgreed(options, `Write these ${pending.length} files?`))) return
     applyPlan(plan)
   }
+  if (!options.dryRun && existsSync(plan.state)) noteSetUp(process.env, plan.state)
   const codex_hooks = options.dryRun ? 'unknown' : await trustOf(plan)
   if (options.json) print(JSON.stringify({ written, codex_hooks, ...shown(plan) }))
   else if (written) print(doneText(plan, pending))
@@ -165,6 +167,7 @@ async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
   const count = changes.filter(({ action }) => action !== 'leave').length
   if (count > 0 && !(await isAgreed(options, `Undo these ${count} files?`))) return
   const { kept } = applyUndo(plan)
+  if (!plan.manifest.hasOthers()) forgetSetUp(process.env, plan.state)
   const left = kept ? plan.state : null
   if (options.json) {
     print(JSON.stringify({ undone: true, root: checkout.root, changes, state_kept: left }))
