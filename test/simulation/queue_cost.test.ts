@@ -109,7 +109,7 @@ async function growthOf(prepare: Prepare): Promise<number> {
   return costs[1]! / costs[0]!
 }
 
-test('what an agent claims costs the same however many tasks of a busy user are ready', async () => {
+test('a claim costs the same however many tasks of a busy user are ready', async () => {
   const costs: number[] = []
   for (const count of [40, 160]) {
     const { verbs } = new Scene()

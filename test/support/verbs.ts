@@ -177,10 +177,10 @@ export class Verbs {
   ready(scope = 'any'): Promise<string[]> {
     return this.store.read((view) => {
       const front = [...view.scan('ready_in', scope)]
-      const users = new Set(
-        front.map(({ task_id }) => view.get('task', task_id)!.user ?? []).flat(),
+      const users = new Set(front.flatMap(({ task_id }) => view.get('task', task_id)!.user ?? []))
+      const rest = [...users].flatMap((user) =>
+        Array.from(view.scan('ready_in', behind(scope, user))),
       )
-      const rest = [...users].flatMap((user) => [...view.scan('ready_in', behind(scope, user))])
       const all = new Map([...front, ...rest].map((row) => [row.task_id, row]))
       const order = ({ rank, task_id }: Ready) => readyKey({ scope, rank, task_id })
       const rows = [...all.values()].toSorted((a, b) => (order(a) < order(b) ? -1 : 1))

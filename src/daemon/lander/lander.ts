@@ -28,18 +28,10 @@ import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
-import { findSource, type Source } from './source.ts'
+import { Known } from './known.ts'
+import { findSource, type LandedProject, type Source } from './source.ts'
 import { Term } from './term.ts'
 import { TurnsByLine, Turns } from '../turns.ts'
-
-export interface LandedProject {
-  name: string
-  /** Its own folder. */
-  path: string
-  land: LandConfig
-  /** Whether each of its runs has a worktree of its own. */
-  hasWorktrees: boolean
-}
 
 export interface LanderOptions {
   repository: Repository
@@ -60,7 +52,6 @@ interface Ready {
 /** What is in the way outside of the store is looked at again by itself, less and less often. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 30_000
-const KNOWN_MAX = 200
 /** Told to stop, it ends what git is about to do for it, unless git hangs. */
 const GRACE_MS = 2_000
 
@@ -83,12 +74,7 @@ export class Lander {
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
-  /**
-   * What commits on top of others became, and what checks said of them: nothing is done twice. One
-   * that failed may pass another time, so that is known for one turn only.
-   */
-  private readonly tops = new Map<string, string>()
-  private readonly checked = new Map<string, Checked>()
+  private readonly known = new Known()
 
   constructor(
     private readonly store: Store,
@@ -205,7 +191,7 @@ export class Lander {
     await this.settleFormer(land, term, line)
     const ask = { ...line, max: land.together }
     const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
-    for (const [key, { failed }] of this.checked) if (failed !== null) this.checked.delete(key)
+    this.known.forgetFailures()
     step('lander:taken')
     const blocked = await this.settle(project, term, await this.ready(project, taken))
     if (blocked) this.wakeLater()
@@ -345,7 +331,7 @@ export class Lander {
 
   private async put({ land }: LandedProject, term: Term, under: string, one: Ready) {
     const key = `${land.method} ${one.commit} on ${under}`
-    const known = this.tops.get(key)
+    const known = this.known.tops.get(key)
     if (known !== undefined) return { top: known }
     const { branch, task_id } = one.landing
     const message = `Land ${task_id === null ? branch : `task ${task_id}`}`
@@ -353,13 +339,13 @@ export class Lander {
       term.patience_ms = Math.min(FILES_MS, land.check_seconds * 1000)
       return term.stack(under, one.commit, land.method, message)
     })
-    if ('top' in put) keep(this.tops, key, put.top)
+    if ('top' in put) this.known.tops.put(key, put.top)
     return put
   }
 
   private async check({ name, land }: LandedProject, term: Term, top: string): Promise<Checked> {
     const key = `${name} ${top}`
-    const known = this.checked.get(key)
+    const known = this.known.checked.get(key)
     if (known || !land.check) return known ?? { failed: null, output: '' }
     const { signal } = this.ending
     const env = allowedOf(this.options.env)
@@ -367,7 +353,7 @@ export class Lander {
     const checked = await this.tree.take(async () =>
       runCheck({ argv, cwd: await term.at(top), env, seconds, signal }),
     )
-    if (!signal.aborted) keep(this.checked, key, checked)
+    if (!signal.aborted) this.known.checked.put(key, checked)
     return checked
   }
 
@@ -406,12 +392,6 @@ export class Lander {
     })
     return false
   }
-}
-
-/** The newest are kept. */
-function keep<T>(known: Map<string, T>, key: string, value: T): void {
-  known.set(key, value)
-  if (known.size > KNOWN_MAX) known.delete(known.keys().next().value!)
 }
 
 /** Something is asked for, or a command has ended whose task was said to be done. */

@@ -8,7 +8,8 @@ import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { watchConfig } from '../config/watch.ts'
-import { type LandedProject, Lander, type LanderOptions } from './lander.ts'
+import { Lander, type LanderOptions } from './lander.ts'
+import type { LandedProject } from './source.ts'
 
 const AGAIN_MS = 10_000
 

@@ -1,6 +1,7 @@
 import type { Landing } from '../../core/landing/rows.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, type GitOptions, gitSays } from '../../machine/git.ts'
+import type { LandConfig } from '../config/schema.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
 import { FAR, fetchBranch, flat } from './remote.ts'
 
@@ -16,6 +17,16 @@ interface SourceAsk {
   /** The project's own folder. */
   folder: string
   remote: string | null
+}
+
+/** One that says how its branches are landed. */
+export interface LandedProject {
+  name: string
+  /** Its own folder. */
+  path: string
+  land: LandConfig
+  /** Whether each of its runs has a worktree of its own. */
+  hasWorktrees: boolean
 }
 
 const PATHS_MAX = 20

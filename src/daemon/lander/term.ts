@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/one_line.ts'
@@ -20,9 +20,9 @@ import {
   tryGit,
 } from '../../machine/git.ts'
 import { GitHold } from '../../machine/git_hold.ts'
-import { STATE_NAME } from '../../machine/place.ts'
 import { step } from '../steps.ts'
 import { OpenCheckout } from './open_checkout.ts'
+import { reachesState } from './reaches_state.ts'
 import { FAR, fetchBranch, flat, nameOf } from './remote.ts'
 
 const NONE = '0'.repeat(40)
@@ -56,8 +56,8 @@ export class Term {
   /** Of what fills its tree: nobody waits longer for what git cannot do than for a check. */
   patience_ms = FILES_MS
 
-  private readonly top: string
-  private readonly common: string
+  readonly top: string
+  readonly common: string
 
   constructor(
     { top, common }: Repository,
@@ -224,7 +224,7 @@ export class Term {
    */
   async stack(base: string, commit: string, method: string, message: string): Promise<Stacked> {
     try {
-      const hidden = await this.reachesState(base, commit)
+      const hidden = await reachesState(this, base, commit)
       if (hidden.length > 0) return { broken: 'it changes a state folder of ours', paths: hidden }
       return await this.put(base, commit, method, message)
     } catch (error) {
@@ -233,22 +233,6 @@ export class Term {
       await this.at(base)
       return { broken, paths: [] }
     }
-  }
-
-  /** Paths with which it would write to a state folder, in whatever checkout it is: see R50. */
-  private async reachesState(base: string, commit: string): Promise<string[]> {
-    const { out } = await tryGit(this.top, ['merge-base', base, commit])
-    const from = out.trim().split('\n')[0] || EMPTY
-    const asked = ['diff-tree', '-r', '-z', '--no-renames', '--name-only', from, commit]
-    return (await gitList(this.top, asked)).filter((path) => this.isState(path))
-  }
-
-  private isState(path: string): boolean {
-    if (path.toLowerCase().split('/').includes(STATE_NAME)) return true
-    return [this.top, dirname(this.common)].some((top) => {
-      const at = resolve(top, path)
-      return isInside(this.state, at) || isInside(at, this.state)
-    })
   }
 
   private async put(
@@ -312,8 +296,8 @@ export class Term {
     return branch?.startsWith('leasehold/') || isInside(this.state, path)
   }
 
-  private get state(): string {
-    return resolve(this.folder, '../../..')
+  get state(): string {
+    return resolve(this.folder, '../..')
   }
 
   private async moveUnder(
@@ -404,8 +388,6 @@ const NO_SURPRISE = [
 const SLOW = { timeout_ms: FILES_MS }
 /** From git's look at what a switch leads to, to its end: a moment, on a busy machine. */
 const SWITCH_MS = 25
-/** An empty tree has the same name in every repository. */
-const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 /** What git says when the machine, and not what it is asked to do, is the trouble. */
 const ENVIRONMENT = /No space left|Read-only file|Input\/output error|quota|Too many open|allocate/
 

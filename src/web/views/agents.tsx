@@ -55,7 +55,7 @@ async function allAgents(): Promise<Known> {
   const lost = new Map<string, string>()
   const events = await ask('event.list', { type, since_seconds: LOST_SECONDS, limit: 1000 })
   for (const { agent, at, data } of events.items.toReversed()) {
-    lost.set('holder' in data ? data.holder : agent, at)
+    lost.set(('holder' in data && data.holder) || agent, at)
   }
   const newest = (a: ShownAgent, b: ShownAgent) => (a.last_seen_at < b.last_seen_at ? 1 : -1)
   return { agents: agents.toSorted(newest), isWhole, lost }

@@ -174,7 +174,7 @@ export function exerciseTasks(begin: Begin): void {
     })
   })
 
-  test('tasks of one user and of none are ready in one order, and found by every filter', async () => {
+  test('tasks of users and of none are ready in one order, found by every filter', async () => {
     const { verbs } = begin()
     const add = (id: string, user: string | null, more: object) =>
       verbs.add('x', ada, { id, ...(user !== null && { user }), ...more })
