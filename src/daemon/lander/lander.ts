@@ -28,7 +28,7 @@ import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { type Checked, runCheck } from './check.ts'
-import { Known } from './known.ts'
+import { Verdicts } from './verdicts.ts'
 import { findSource, type LandedProject, type Source } from './source.ts'
 import { Term } from './term.ts'
 import { TurnsByLine, Turns } from '../turns.ts'
@@ -74,7 +74,7 @@ export class Lander {
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
-  private readonly known = new Known()
+  private readonly verdicts = new Verdicts()
 
   constructor(
     private readonly store: Store,
@@ -191,7 +191,7 @@ export class Lander {
     await this.settleFormer(land, term, line)
     const ask = { ...line, max: land.together }
     const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
-    this.known.forgetFailures()
+    this.verdicts.forgetFailures()
     step('lander:taken')
     const blocked = await this.settle(project, term, await this.ready(project, taken))
     if (blocked) this.wakeLater()
@@ -331,7 +331,7 @@ export class Lander {
 
   private async put({ land }: LandedProject, term: Term, under: string, one: Ready) {
     const key = `${land.method} ${one.commit} on ${under}`
-    const known = this.known.tops.get(key)
+    const known = this.verdicts.tops.get(key)
     if (known !== undefined) return { top: known }
     const { branch, task_id } = one.landing
     const message = `Land ${task_id === null ? branch : `task ${task_id}`}`
@@ -339,13 +339,13 @@ export class Lander {
       term.patience_ms = Math.min(FILES_MS, land.check_seconds * 1000)
       return term.stack(under, one.commit, land.method, message)
     })
-    if ('top' in put) this.known.tops.put(key, put.top)
+    if ('top' in put) this.verdicts.tops.put(key, put.top)
     return put
   }
 
   private async check({ name, land }: LandedProject, term: Term, top: string): Promise<Checked> {
     const key = `${name} ${top}`
-    const known = this.known.checked.get(key)
+    const known = this.verdicts.checked.get(key)
     if (known || !land.check) return known ?? { failed: null, output: '' }
     const { signal } = this.ending
     const env = allowedOf(this.options.env)
@@ -353,7 +353,7 @@ export class Lander {
     const checked = await this.tree.take(async () =>
       runCheck({ argv, cwd: await term.at(top), env, seconds, signal }),
     )
-    if (!signal.aborted) this.known.checked.put(key, checked)
+    if (!signal.aborted) this.verdicts.checked.put(key, checked)
     return checked
   }
 

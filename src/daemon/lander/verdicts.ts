@@ -11,7 +11,7 @@ class Newest<T> extends Map<string, T> {
 }
 
 /** What commits on top of others became, and what checks said of them: nothing is done twice. */
-export class Known {
+export class Verdicts {
   readonly tops = new Newest<string>()
   readonly checked = new Newest<Checked>()
 
