@@ -194,9 +194,9 @@ async function walkBack<Item>(
 async function newestTime(store: Store, caller: Caller): Promise<string> {
   const { position } = await store.head()
   const count = Math.min(position, isScoped(caller) ? PAGE : 1)
-  const now = await store.read(({ at }) => at)
   const page = count > 0 ? await store.events(position - count, count) : []
-  return (await eventsSeen(store, page, caller)).at(-1)?.at ?? now
+  const newest = (await eventsSeen(store, page, caller)).at(-1)
+  return newest?.at ?? store.read(({ at }) => at)
 }
 
 /** The newest event of `at` or before, by halving: times rise with positions. */

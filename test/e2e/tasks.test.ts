@@ -139,7 +139,7 @@ describe('task', () => {
     expect(added.out).toBe('added task 1: Émoji 🦊 title\n')
     const { out } = await place.cli(['task', 'show', '1'])
     expect(out).toMatch(/^1 {2}Émoji 🦊 title\n {2}status +todo\n/)
-    expect(out).toMatch(/\n\nWhy\nso\n$/)
+    expect(out).toMatch(/\n\n {2}Why\n {2}so\n$/)
     const list = await place.cli(['task', 'list'])
     expect(list.out).toMatch(/^ID +STATUS +P +PROJECT +ASSIGNEE +TITLE\n1 +todo +5 +Émoji/)
     await place.cli(['task', 'add', 'x', '--id', '2', '--body', '\u001b[2Jgone\u0007'])
