@@ -38,8 +38,9 @@ export type Touched =
   | { conflict: string }
   | { duplicate: string }
   | { landing: string }
-  /** A branch that a landing of a task takes, or is to move. */
+  /** A branch that a landing of a task takes; one that it is to move. */
   | { branch: string; of: string }
+  | { target: string; of: string }
   /** An id that the caller chose for a new task. */
   | { chosen_id: string }
 
@@ -69,7 +70,8 @@ export function refuseOutside(view: View, touched: Touched[], caller: Scoped): v
       const { task_id, project } = getLanding(sight, each.landing)
       const of: Touched = task_id === null ? { project } : { task: task_id, changes: true }
       refuseOutside(view, [of], caller)
-    } else if ('branch' in each) refuseBranch(sight, each, caller)
+    } else if ('branch' in each) refuseBranch(view, each, caller)
+    else if ('target' in each) refuseTarget(sight, each, caller)
     else throw outside('A token that is bound cannot choose the id of a task')
   }
 }
@@ -81,21 +83,26 @@ function bound(what: 'user' | 'project', names: TokenScope['users']): string {
 }
 
 /**
- * A branch belongs to the task whose runs have made it, and the target of a project to its tasks.
- * Whose any other is, is not known: it is for those who are bound to the whole project.
+ * A branch belongs to the task whose runs have made it, and a task that has worktrees works in them.
+ * Where a run has none, it may make a branch in the project's folder, as long as no other made it.
  */
-function refuseBranch(
-  sight: View,
-  { branch, of }: { branch: string; of: string },
-  { scope }: Scoped,
-): void {
-  const { project } = getTask(sight, of)
-  if (sight.get('landing_rule', project ?? '')?.onto === branch) return
-  if ([...sight.scan('worktrees_of', of)].some((tree) => tree.branch === branch)) return
-  const isWhole = scope.task === null && !Array.isArray(scope.users)
-  if (isWhole && hasProject(scope, project)) return
-  throw outside(`${word(branch)} is not a branch of task ${of}, and not its project's target`)
+function refuseBranch(view: View, { branch, of }: { branch: string; of: string }, caller: Scoped) {
+  const own = [...view.scan('worktrees_of', of)]
+  if (own.some((tree) => tree.branch === branch) || isWhole(view, of, caller)) return
+  const others = own.length > 0 || [...view.scan('worktrees', '')].some((t) => t.branch === branch)
+  if (others) throw outside(`${word(branch)} is not a branch of task ${of}`)
 }
+
+/** The target of a project is for all of its tasks to move, and no other branch. */
+function refuseTarget(sight: View, { target, of }: { target: string; of: string }, caller: Scoped) {
+  const rule = sight.get('landing_rule', getTask(sight, of).project ?? '')
+  if (rule?.onto === target || isWhole(sight, of, caller)) return
+  throw outside(`${word(target)} is not the target of task ${of}`)
+}
+
+/** Whose any other branch is, is not known: it is for those who are bound to the whole project. */
+const isWhole = (view: View, of: string, { scope }: Scoped) =>
+  scope.task === null && !Array.isArray(scope.users) && hasProject(scope, getTask(view, of).project)
 
 function refuseLock(view: View, name: string, caller: Scoped): void {
   const task = taskOf(name)

@@ -15,7 +15,8 @@ export const add = writeOperation({
   touches: ({ id, project, branch, onto }) => [
     { task: id, changes: true },
     ...(project === undefined ? [] : [{ project }]),
-    ...[branch, onto].flatMap((each) => (each === undefined ? [] : [{ branch: each, of: id }])),
+    ...(branch === undefined ? [] : [{ branch, of: id }]),
+    ...(onto === undefined ? [] : [{ target: onto, of: id }]),
   ],
   refuses: ['not_found', 'invalid', ...LEASE_REFUSALS, 'illegal_move'],
   needs: 'database',

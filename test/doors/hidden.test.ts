@@ -10,6 +10,7 @@ import { ROUNDS, Sandbox, TEST_CLI, until } from '../support/processes.ts'
 import { type McpAgent, overHttp } from './mcp_agent.ts'
 import { conflicts, furnish, type Name, samplesOf } from './scope_scene.ts'
 import { finish, type Json, type Served, startDaemon } from './serving.ts'
+import type { Worktree } from '../../src/core/rows.ts'
 
 /**
  * R48, "what may not be seen is not told, not even by number", as an experiment: all that a bound
@@ -267,10 +268,18 @@ describe('what a token is not bound to', () => {
 })
 
 describe('a landing', () => {
+  const worktreeOn = (branch: string): Worktree => {
+    const whose = { id: 'other.1', task_id: 'other', run_id: 'other.1', fence: 1, project: 'x' }
+    const place = { host: 'h', repository: '/r/.git', path: '/w', branch, base: 'c', changed: [] }
+    const stands = { state: 'left', salvage: null, kept_because: null } as const
+    return { ...whose, ...place, ...stands, begun_at: '', left_at: '' }
+  }
+
   test('takes and moves branches of its own task only', async () => {
     const project = 'alice-project'
     await store.write((view) => {
       view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
+      view.put('worktree', worktreeOn('bobs-branch'))
     })
     const token = await daemon.token(
       'agent',
@@ -287,6 +296,7 @@ describe('a landing', () => {
     await daemon.ok('task.status', { id: 'to-land', status: 'review', agent: 'l' })
     const land = (more: object) => codeOf('land.add', { id: 'to-land', ...more }, token)
     expect(await land({ branch: 'bobs-branch' })).toBe('forbidden')
+    expect(await land({ onto: 'nobodys-branch' })).toBe('forbidden')
     expect(await land({ onto: 'bobs-branch' })).toBe('forbidden')
     expect(await land({ onto: 'main' })).toBe('done')
   })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { applySettings } from '../../src/core/queue/settings.ts'
+import { gitIn } from '../support/git_repo.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 import { until } from '../support/processes.ts'
 import { LandingScene, type Said } from './scene.ts'
@@ -13,11 +14,16 @@ import { LandingScene, type Said } from './scene.ts'
 const PASSES = { check: ['/bin/true'] }
 const begin = (said: Said = {}) => new LandingScene({ ...PASSES, ...said }).begin(said)
 
-/** A filter as a person may have set it up; `path` is what it is for. */
-function filter({ repo }: LandingScene, kind: string, command: string): void {
-  repo.git('config', `filter.${kind}.smudge`, command)
-  repo.git('config', `filter.${kind}.clean`, 'cat')
-  repo.git('config', `filter.${kind}.required`, 'true')
+/** A filter as a person may have set it up for the login: those of the repository are not run. */
+function filter(kind: string, command: string): void {
+  const [before, home] = [process.env['HOME'], temporaryFolder()]
+  process.env['HOME'] = home
+  onTestFinished(() => void (process.env['HOME'] = before))
+  const set = (key: string, value: string) =>
+    gitIn(home, 'config', '--file', '.gitconfig', `filter.${kind}.${key}`, value)
+  set('smudge', command)
+  set('clean', 'cat')
+  set('required', 'true')
 }
 
 /** Branches that git cannot put on top of `main`, each in its own way. */
@@ -26,7 +32,7 @@ const BAD: Record<string, (scene: LandingScene) => void> = {
     scene.branch('bad', { [`${'n'.repeat(300)}.txt`]: 'x' })
   },
   'a filter that fails': (scene) => {
-    filter(scene, 'no', '/bin/false')
+    filter('no', '/bin/false')
     scene.branch('bad', { '.gitattributes': '*.bin filter=no\n', 'x.bin': 'x' })
   },
   'an object that is missing': (scene) => {
@@ -72,7 +78,7 @@ describe('a branch that git cannot stack comes back, and the next is landed', ()
   test('one whose filter hangs: nobody behind it waits longer than a check may take', async () => {
     const scene = await begin({ check_seconds: 2 })
     const pids = join(temporaryFolder(), 'pids')
-    filter(scene, 'hang', `echo $$ >> ${pids}; sleep 600`)
+    filter('hang', `echo $$ >> ${pids}; sleep 600`)
     scene.branch('bad', { '.gitattributes': '*.bin filter=hang\n', 'x.bin': 'x' })
     scene.branch('behind', { behind: 'behind' })
     const bad = await scene.ask({ id: 'bad' })
