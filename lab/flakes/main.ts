@@ -5,9 +5,10 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * `npm run flakes [-- --hours 1 --load 4 --seed N --only e2e]`: plays one test file after another in
- * random order, while `load` programs burn processors; every third time on one processor only. Keeps
- * output and duration of each red one, and exits with 1 if there was any. The seed gives the order.
+ * `npm run flakes [-- --hours 1 --load 4 --seed N --only e2e]`: plays one test file after another
+ * in random order, while `load` programs burn processors; every third time on one processor only.
+ * Keeps output and duration of each red one, and exits with 1 if there was any. The seed gives the
+ * order.
  */
 const { values } = parseArgs({
   options: {

@@ -83,8 +83,9 @@ function bound(what: 'user' | 'project', names: TokenScope['users']): string {
 }
 
 /**
- * A branch belongs to the task whose runs have made it, and a task that has worktrees works in them.
- * Where a run has none, it may make a branch in the project's folder, as long as no other made it.
+ * A branch belongs to the task whose runs have made it, and a task that has worktrees works in
+ * them. Where a run has none, it may make a branch in the project's folder, as long as no other
+ * made it.
  */
 function refuseBranch(view: View, { branch, of }: { branch: string; of: string }, caller: Scoped) {
   const own = [...view.scan('worktrees_of', of)]

@@ -270,9 +270,9 @@ describe('what a token is not bound to', () => {
 describe('a landing', () => {
   const worktreeOn = (branch: string): Worktree => {
     const whose = { id: 'other.1', task_id: 'other', run_id: 'other.1', fence: 1, project: 'x' }
-    const place = { host: 'h', repository: '/r/.git', path: '/w', branch, base: 'c', changed: [] }
+    const stood = { host: 'h', repository: '/r/.git', path: '/w', branch, base: 'c', changed: [] }
     const stands = { state: 'left', salvage: null, kept_because: null } as const
-    return { ...whose, ...place, ...stands, begun_at: '', left_at: '' }
+    return { ...whose, ...stood, ...stands, begun_at: '', left_at: '' }
   }
 
   test('takes and moves branches of its own task only', async () => {
