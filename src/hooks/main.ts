@@ -2,7 +2,6 @@ import { writeSync } from 'node:fs'
 import { attempt } from '../core/attempt.ts'
 import { bypassReason, letPast, saidByPerson } from './bypass.ts'
 import { claude } from './claude.ts'
-import { cline } from './cline.ts'
 import { codex } from './codex.ts'
 import { copilot } from './copilot.ts'
 import { cursor } from './cursor.ts'
@@ -12,7 +11,6 @@ import { type AgentKind, KINDS } from '../machine/conversation.ts'
 import { stateFolder } from '../machine/place.ts'
 import { agentProcess, askingAgent, callerFor } from './identity.ts'
 import { readInput } from './input.ts'
-import { kiro } from './kiro.ts'
 import { handle } from './lifecycle.ts'
 import { opencode } from './opencode.ts'
 import {
@@ -24,7 +22,6 @@ import {
   SILENT,
   type Verdict,
 } from './protocol.ts'
-import { windsurf } from './windsurf.ts'
 import { rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { secretRead } from './secret.ts'
 import type { HookSettings } from './settings.ts'
@@ -35,7 +32,6 @@ import { unreachableText } from './wording.ts'
 const AGENTS: Record<AgentKind, Protocol> = {
   ...{ claude, codex, cursor },
   ...{ gemini, opencode, copilot },
-  ...{ windsurf, cline, kiro },
 }
 const isKind = (kind: string): kind is AgentKind => Object.hasOwn(AGENTS, kind)
 

@@ -37,10 +37,7 @@ const ownId = ({ kind, session = 'unknown' }: Conversation) => `${kind}:${shortI
 const insideOf = (outer: string, own: string) => `${outer}/${own.replace(':', '-')}`
 
 /** The agents whose hooks we answer, by the first part of their ids. */
-export const KINDS = [
-  ...(['claude', 'codex', 'cursor', 'gemini', 'opencode', 'copilot'] as const),
-  ...(['windsurf', 'cline', 'kiro'] as const),
-]
+export const KINDS = ['claude', 'codex', 'cursor', 'gemini', 'opencode', 'copilot'] as const
 export type AgentKind = (typeof KINDS)[number]
 
 const OURS = new RegExp(`^(?:${KINDS.join('|')}):`)

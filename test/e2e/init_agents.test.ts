@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sandbox } from '../support/processes.ts'
@@ -25,16 +25,32 @@ describe('leasehold init and the agents that it finds', () => {
     expect(JSON.parse(repo.read('.gemini/settings.json'))).toEqual(before)
   })
 
-  test('leaves a script of Cline that somebody else wrote', async () => {
+  test('takes out what an older init wrote for agents that are set up no more', async () => {
     const repo = new Checkout(sandbox())
-    const hooks = join(repo.root, '.clinerules/hooks')
-    mkdirSync(hooks, { recursive: true })
-    writeFileSync(join(hooks, 'PostToolUse'), '#!/bin/sh\necho {}\n')
-    const said = await repo.init(['--yes', '--agent', 'cline'])
-    expect(said.out).toContain('By documentation only: Cline.')
-    expect(readFileSync(join(hooks, 'PreToolUse'), 'utf8')).toContain('leasehold hook cline')
-    expect(statSync(join(hooks, 'PreToolUse')).mode & 0o111).not.toBe(0)
-    expect(readFileSync(join(hooks, 'PostToolUse'), 'utf8')).toBe('#!/bin/sh\necho {}\n')
+    const command = (agent: string) => `exec leasehold hook ${agent} PreToolUse`
+    const server = { leasehold: { command: 'leasehold', args: ['mcp'] } }
+    const theirs = { mcpServers: { docs: { command: 'docs' } } }
+    const both = { mcpServers: { ...theirs.mcpServers, ...server } }
+    repo.write(
+      '.windsurf/hooks.json',
+      JSON.stringify({ hooks: { pre: [{ command: command('windsurf') }] } }),
+    )
+    repo.write('.clinerules/hooks/PreToolUse', `#!/bin/sh\n${command('cline')}\n`)
+    repo.write('.clinerules/hooks/PostToolUse', '#!/bin/sh\necho {}\n')
+    repo.write(
+      '.kiro/hooks/leasehold.json',
+      JSON.stringify({ hooks: [{ command: command('kiro') }] }),
+    )
+    repo.write('.kiro/settings/mcp.json', JSON.stringify(both))
+    expect((await repo.init(['--dry-run'])).out).toContain(
+      'Not guarded: Cline (.clinerules), Kiro (.kiro), Windsurf (.windsurf).',
+    )
+    await repo.init(['--undo', '--yes'])
+    expect(JSON.parse(repo.read('.kiro/settings/mcp.json'))).toEqual(theirs)
+    const left = Object.keys(repo.snapshot()).filter((path) =>
+      /^\.(?:wind|cline|kiro).*[^/]$/.test(path),
+    )
+    expect(left).toEqual(['.clinerules/hooks/PostToolUse', '.kiro/settings/mcp.json'])
   })
 
   test('names an agent that came after the repository was set up', async () => {

@@ -121,7 +121,7 @@ describe('bad input', () => {
     expect(unknown).toMatchObject({ code: 0, out: '' })
     const typo = await a.hook('cluade', 'pre-tool-use', {})
     expect(typo).toMatchObject({ code: 1, out: '' })
-    expect(typo.err).toContain('opencode, copilot, windsurf, cline, kiro or git')
+    expect(typo.err).toContain('gemini, opencode, copilot or git')
   })
 
   test('is refused where the store out of reach would be', async () => {

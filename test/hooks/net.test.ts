@@ -150,7 +150,7 @@ describe('a write that got past the hooks', () => {
     expect(await b.after('Edit')).toBe('')
   })
 
-  /** After a shell command, as `npm run clients` has seen them; Cline by its documentation. */
+  /** After a shell command, as `npm run clients` has seen them. */
   const AFTERWARDS: Record<string, (repo: string) => [event: string, input: object]> = {
     codex: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'Bash', tool_input: {} }],
     gemini: (cwd) => {
@@ -162,7 +162,6 @@ describe('a write that got past the hooks', () => {
       return ['tool.execute.after', { cwd, ...call }]
     },
     copilot: (cwd) => ['post-tool-use', { session_id: 'x', cwd, tool_name: 'bash' }],
-    cline: (cwd) => ['PostToolUse', { taskId: 'x', workspaceRoots: [cwd], postToolUse: {} }],
   }
 
   test.each(Object.entries(AFTERWARDS))('is told to an agent of %s too', async (kind, input) => {

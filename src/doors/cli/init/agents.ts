@@ -16,11 +16,8 @@ interface AgentFacts {
   programs: string[]
   /** Where its hooks are kept, and in which shape. */
   settings: string
-  /**
-   * A plugin is a program of ours that asks, where an agent has no hooks. Scripts are a file per
-   * event; a list is a file of our own that holds all.
-   */
-  shape: HookShape | 'plugin' | 'scripts' | 'list'
+  /** A plugin is a program of ours that asks, where an agent has no hooks. */
+  shape: HookShape | 'plugin'
   /** Where its MCP servers are named. */
   servers: { path: string; shape: ServerShape }[]
   root: Record<string, unknown>
@@ -160,44 +157,6 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
       { event: 'errorOccurred', ours: 'error-occurred' },
     ],
   },
-  windsurf: {
-    name: 'Windsurf',
-    traces: ['.windsurf', '.windsurfrules'],
-    programs: ['windsurf'],
-    settings: '.windsurf/hooks.json',
-    shape: 'bare',
-    servers: [],
-    root: {},
-    events: [
-      ...['pre_write_code', 'pre_run_command', 'pre_mcp_tool_use', 'post_read_code'],
-      ...['post_write_code', 'post_run_command', 'post_cascade_response'],
-    ].map((event) => ({ event, ours: event })),
-  },
-  cline: {
-    name: 'Cline',
-    traces: ['.clinerules'],
-    programs: ['cline'],
-    settings: '.clinerules/hooks/PreToolUse',
-    shape: 'scripts',
-    servers: [],
-    root: {},
-    events: [
-      ...['PreToolUse', 'PostToolUse', 'TaskStart', 'TaskResume', 'TaskCancel', 'TaskComplete'],
-    ].map((event) => ({ event, ours: event })),
-  },
-  kiro: {
-    name: 'Kiro',
-    traces: ['.kiro'],
-    programs: ['kiro-cli'],
-    settings: '.kiro/hooks/leasehold.json',
-    shape: 'list',
-    servers: [{ path: '.kiro/settings/mcp.json', shape: 'mcpServers' }],
-    root: { version: 'v1' },
-    events: ['SessionStart', 'PreToolUse', 'PostToolUse', 'Stop'].map((event) => ({
-      event,
-      ours: event,
-    })),
-  },
 }
 
 /**
@@ -206,10 +165,9 @@ export const FACTS: Record<AgentKind, AgentFacts> = {
  */
 function hookCommand(agent: string, event: string, bin: string | undefined): string {
   const path = bin === undefined ? '' : `PATH="$PATH:${bin}"; `
-  // Cline wants JSON, and Codex when something stops, also from a hook that has nothing to say.
+  // Codex wants JSON when something stops, also from a hook that has nothing to say.
   const isEnd = /stop$|^interrupt$/.test(event)
-  const wantsJson = agent === 'cline' || (agent === 'codex' && isEnd)
-  const pass = wantsJson ? '{ echo {}; exit 0; }' : 'exit 0'
+  const pass = agent === 'codex' && isEnd ? '{ echo {}; exit 0; }' : 'exit 0'
   const look = `command -v leasehold >/dev/null 2>&1 || ${pass}`
   return `${path}${look}; exec leasehold hook ${agent} ${event}`
 }
@@ -268,15 +226,18 @@ function signOf(
 }
 
 /** Those whose hooks follow their documentation: `npm run clients` has not seen the program. */
-export const UNSEEN = new Set<AgentKind>(['cursor', 'windsurf', 'cline', 'kiro'])
+export const UNSEEN = new Set<AgentKind>(['cursor'])
 
 /** Agents that have no hooks, or none that we know: their traces, and their programs. */
 const UNGUARDED: Record<string, Pick<AgentFacts, 'traces' | 'programs'>> = {
   Aider: { traces: ['.aider.conf.yml'], programs: ['aider'] },
   Amp: { traces: ['.amp'], programs: ['amp'] },
+  Cline: { traces: ['.clinerules'], programs: ['cline'] },
   Goose: { traces: ['.goosehints'], programs: ['goose'] },
+  Kiro: { traces: ['.kiro'], programs: ['kiro-cli'] },
   'Qwen Code': { traces: ['.qwen'], programs: ['qwen'] },
   'Roo Code': { traces: ['.roo', '.roorules'], programs: [] },
+  Windsurf: { traces: ['.windsurf', '.windsurfrules'], programs: ['windsurf'] },
 }
 
 /** Who is used here and asks nobody before an edit: a person should know. */

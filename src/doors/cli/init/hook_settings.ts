@@ -12,10 +12,10 @@ export interface HookEntry {
 }
 
 /**
- * How an agent's settings hold hooks: in groups with a matcher each, as plain lists of commands, as
- * lists of commands that say so, or as commands and nothing else.
+ * How an agent's settings hold hooks: in groups with a matcher each, as plain lists of commands, or
+ * as lists of commands that say so.
  */
-export type HookShape = 'groups' | 'plain' | 'typed' | 'bare'
+export type HookShape = 'groups' | 'plain' | 'typed'
 
 interface HookSettings {
   path: string
@@ -110,7 +110,6 @@ function putEvent(json: JsonText, wanted: HookEntry, shape: HookShape): void {
 
 function entryOf({ matcher, command, timeout }: HookEntry, shape: HookShape): object {
   const filter = matcher === undefined ? {} : { matcher }
-  if (shape === 'bare') return { command }
   if (shape === 'plain') return { command, timeout, ...filter }
   if (shape === 'typed') return { type: 'command', command, timeout }
   return { ...filter, hooks: [{ type: 'command', command, timeout }] }

@@ -19,7 +19,6 @@ export interface InitPart {
 interface TextPart {
   path: string
   why: string
-  mode?: number
   isLocal?: boolean
   put(before: string | undefined): string | undefined
   /** Undefined when nothing of others is left. */
@@ -29,7 +28,7 @@ interface TextPart {
 const PLAIN = 0o644
 
 /** A part of a text file. The mode of a file that was there is kept. */
-export function textPart({ mode = PLAIN, isLocal = false, ...part }: TextPart): InitPart {
+export function textPart({ isLocal = false, ...part }: TextPart): InitPart {
   return {
     path: part.path,
     why: part.why,
@@ -37,7 +36,7 @@ export function textPart({ mode = PLAIN, isLocal = false, ...part }: TextPart): 
     put: (before) => {
       const text = part.put(before.kind === 'file' ? textOf(part.path, before.bytes) : undefined)
       if (text === undefined) return before
-      return fileOf(text, before.kind === 'file' ? before.mode : mode & ~process.umask())
+      return fileOf(text, before.kind === 'file' ? before.mode : PLAIN & ~process.umask())
     },
     take: (now) => {
       if (now.kind !== 'file') return now

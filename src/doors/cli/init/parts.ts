@@ -1,11 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { type AgentKind, FACTS, hookEvents } from './agents.ts'
 import { HASHES, MARKDOWN } from './block.ts'
 import type { InitCheckout } from './checkout.ts'
 import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
-import { type HookEntry, hookPart } from './hook_settings.ts'
-import { blockPart, type InitPart, textPart, wholePart } from './part.ts'
+import { hookPart } from './hook_settings.ts'
+import { blockPart, type InitPart, wholePart } from './part.ts'
 import { OPENCODE_PLUGIN } from './opencode.ts'
 import { serverFor, serverPart } from './servers.ts'
 import { RULES, SKILL } from './teaching.ts'
@@ -72,13 +72,6 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
   const bin = agent === 'claude' ? CLAUDE_BIN : BIN
   const events = hookEvents(agent, isDependency ? bin : undefined)
-  if (shape === 'scripts') {
-    const scripts = events.map(({ event, command }) =>
-      scriptPart(join(dirname(path), event), why, command),
-    )
-    return [...serving, ...scripts]
-  }
-  if (shape === 'list') return [...serving, wholePart(path, why, listOf(fields, events))]
   const hooks = hookPart({ path, why, shape, root: fields, events, ...(allow && { allow }) })
   if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
   if (agent !== 'claude') return [...serving, hooks]
@@ -89,31 +82,6 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
     hooks,
     wholePart(skill, 'the working rules in full, when they are needed', SKILL),
   ]
-}
-
-const SCRIPT = '#!/bin/sh\n# Written by leasehold init, which replaces it.\n'
-
-/** A script that somebody else wrote stays: there is one for each event. */
-function scriptPart(path: string, why: string, command: string): InitPart {
-  const isOurs = (text: string | undefined) => text === undefined || text.startsWith(SCRIPT)
-  return textPart({
-    path,
-    why,
-    mode: 0o755,
-    put: (before) => (isOurs(before) ? `${SCRIPT}${command}\n` : before),
-    take: (now) => (isOurs(now) ? undefined : now),
-  })
-}
-
-function listOf(fields: object, events: HookEntry[]): string {
-  const hooks = events.map(({ event, command, timeout }) => ({
-    name: `leasehold ${event}`,
-    trigger: event,
-    action: { type: 'command', command },
-    timeout,
-    enabled: true,
-  }))
-  return `${JSON.stringify({ ...fields, hooks }, null, 2)}\n`
 }
 
 /** Some do not read AGENTS.md by themselves. One that is a link to the other needs nothing. */

@@ -9,6 +9,7 @@ import { Manifest } from './manifest.ts'
 import type { InitPart } from './part.ts'
 import { partsOf, stateOf } from './parts.ts'
 import { placeOfPart, refuseReadOnly } from './plan.ts'
+import { retiredParts } from './retired.ts'
 
 type UndoAction = 'delete' | 'restore' | 'take out' | 'leave'
 
@@ -38,7 +39,8 @@ export function planUndo(checkout: InitCheckout): UndoPlan {
   const isShared = manifest.hasOthers()
   const parts = new Map<string, InitPart[]>()
   const left = new Set<string>()
-  for (const part of partsOf(checkout, [...AGENTS])) {
+  const known = [...partsOf(checkout, [...AGENTS]), ...retiredParts(checkout.root)]
+  for (const part of known) {
     const path = placeOfPart(checkout, part)
     // What all worktrees share goes with the last of them.
     if (isInside(path, state) || (isShared && part.isLocal)) left.add(path)
