@@ -16,7 +16,7 @@ import {
  */
 export interface Aim {
   paths: string[]
-  call: 'access' | 'openat' | 'statx' | 'read' | 'unlink' | 'link'
+  call: 'access' | 'openat' | 'rename' | 'statx' | 'read' | 'unlink' | 'link'
   nth?: number
 }
 

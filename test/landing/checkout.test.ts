@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { GitRepo } from '../support/git_repo.ts'
-import { until } from '../support/processes.ts'
+import { needsAim, startAimed } from '../faults/aimed.ts'
+import { GitRepo } from '../support/git_repo.ts'
+import { temporaryFolder } from '../support/helpers.ts'
+import { sandbox, until } from '../support/processes.ts'
 import { Crew } from './crew.ts'
 import { LandingScene } from './scene.ts'
 
@@ -144,6 +146,79 @@ test('what has not to wait: changes elsewhere, and files that have it already', 
   expect(repo.git('status', '--porcelain')).toBe(' M b.txt\n?? my.txt')
   expect(existsSync(join(scene.top, 'gone.txt'))).toBe(false)
   expect(text(join(scene.top, 'my.log'))).toBe('log\n')
+})
+
+/** All of it has followed: whatever is committed there next takes nothing back. */
+function expectFollowed(checkout: GitRepo, file: string): void {
+  expect(checkout.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  expect(checkout.git('status', '--porcelain')).toBe('')
+  expect(checkout.git('ls-files').split('\n')).toContain(file)
+}
+
+test('a landing waits for every checkout that has the branch, and all of them follow', async () => {
+  const scene = await new LandingScene({ check: ['/bin/true'] }).begin()
+  const { repo } = scene
+  const twin = new GitRepo(join(temporaryFolder(), 'twin'))
+  repo.git('worktree', 'add', '--quiet', '--force', twin.top, 'main')
+  twin.write({ 'mine.txt': 'mine' }).git('add', 'mine.txt')
+  scene.branch('one', ONE)
+  await scene.lander()
+  const asked = await scene.ask({ id: 'one' })
+  await until('it says why', async () =>
+    (await scene.landing(asked.id)).reason?.includes('mine.txt'),
+  )
+  twin.git('rm', '--quiet', '--cached', 'mine.txt')
+  rmSync(join(twin.top, 'mine.txt'))
+  expect(await scene.ended(asked)).toMatchObject({ status: 'landed' })
+  for (const each of [repo, twin]) expectFollowed(each, 'one.txt')
+})
+
+describe('who comes to the branch while it is moved', () => {
+  /** A lander that is about to land while its person is somewhere else. */
+  async function about(step: string) {
+    const crew = new Crew()
+    const { repo, top } = crew.scene
+    const asked = await crew.work(1)
+    repo.git('switch', '--quiet', '--create', 'away')
+    const lander = await crew.start({ LEASEHOLD_STOP_AT: step })
+    await crew.stopped(lander)
+    const landed = async () => {
+      expect((await crew.over(asked, 30_000))[0]).toMatchObject({ status: 'landed' })
+    }
+    return { repo, top, lander, landed }
+  }
+
+  test('by a new worktree has what is landed', async () => {
+    const { repo, lander, landed } = await about('lander:locked')
+    const late = new GitRepo(join(temporaryFolder(), 'late'))
+    repo.git('worktree', 'add', '--quiet', late.top, 'main')
+    lander.kill('SIGCONT')
+    await landed()
+    expectFollowed(late, 'f0')
+  })
+
+  test.for([
+    ['has looked at it already', 128, { call: 'openat', nth: 3, paths: ['.git/refs/heads/main'] }],
+    ['has its files already', 0, { call: 'rename', paths: ['.git/index.lock'] }],
+  ] as const)(
+    'by a switch that %s has what is landed, or is told no',
+    async ([, code, at], context) => {
+      needsAim(context)
+      const { repo, top, lander, landed } = await about('lander:proposed')
+      const paths = at.paths.flatMap((path) => [path, join(top, path)])
+      const options = { program: ['git'], cwd: top }
+      const person = startAimed(sandbox(), ['switch', '--quiet', 'main'], { ...at, paths }, options)
+      expect(await person.isThere()).toBe(true)
+      const was = repo.head('main')
+      lander.kill('SIGCONT')
+      await until('it is moved', () => repo.head('main') !== was)
+      await person.goOn()
+      expect(await person.running.ended).toMatchObject({ code })
+      await landed()
+      if (code !== 0) repo.git('switch', '--quiet', 'main')
+      expectFollowed(repo, 'f0')
+    },
+  )
 })
 
 describe('what is in a branch never reaches the state folder', () => {

@@ -25,7 +25,8 @@ const SEED = Number(process.env['SEED'] ?? 20)
 
 /**
  * What happens besides: two `stores` on one repository; `restores` of the last of them; a `person`
- * at work in the main checkout; a host name that changes (`hosts`, wants root).
+ * at work in the main checkout; a host name that changes (`hosts`, wants root); branches that git
+ * cannot stack (`bad`).
  */
 const PARTS = new Set((process.env['STORM'] ?? (IS_LONG ? 'stores,restores' : '')).split(','))
 
@@ -78,6 +79,12 @@ done
 if [ $(($LEASEHOLD_FENCE % 6)) = 0 ]; then
   git checkout -q --detach && date > late && git add late && $COMMIT
 fi
+[ "$BAD" = yes ] && [ $(($LEASEHOLD_FENCE % 9)) = 4 ] && git add -A && case $(($LEASEHOLD_FENCE % 3)) in
+  0) git update-ref HEAD "$(git commit-tree "$(git write-tree)" -m Orphan)" ;;
+  *) name=$(printf 'n%.0s' $(seq 300)) && : | git hash-object -w --stdin |
+    { read -r id && git update-index --add --cacheinfo "100644,$id,$name"; } &&
+    git update-index --skip-worktree "$name" && $COMMIT && echo "$LEASEHOLD_TASK" >> "$OUT/bad" ;;
+esac
 [ $(($LEASEHOLD_FENCE % 4)) != 0 ] && finish`
 
 const CONFIG = {
@@ -211,7 +218,9 @@ function configure(all: Dispatching, repo: GitRepo, folder: string, store: strin
   const check = ['/bin/sh', '-c', CHECK, 'check', checks]
   const land = store === '' ? { land: { onto: 'main', check, auto: true } } : {}
   const web = { agent: 'worker', path: repo.top, worktrees, resources: ['ports'], ...land }
-  const agents = { worker: script(AGENT, { env: { STORE: store } }) }
+  const agents = {
+    worker: script(AGENT, { env: { STORE: store, BAD: PARTS.has('bad') ? 'yes' : '' } }),
+  }
   all.configure({ ...CONFIG, agents, projects: { web } })
 }
 

@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setTimeout as after } from 'node:timers/promises'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { isInside } from '../../machine/checkout.ts'
 import { sha256 } from '../../machine/digest.ts'
 import {
   commitOf,
@@ -19,9 +17,7 @@ import {
   type Repository,
   tryGit,
 } from '../../machine/git.ts'
-import { GitHold } from '../../machine/git_hold.ts'
-import { step } from '../steps.ts'
-import { OpenCheckout } from './open_checkout.ts'
+import { BranchMove } from './branch_move.ts'
 import { reachesState } from './reaches_state.ts'
 import { FAR, fetchBranch, flat, nameOf } from './remote.ts'
 
@@ -261,82 +257,22 @@ export class Term {
 
   /**
    * Moves the target from `old` to `now`, if it is `old` still and this term is the last one that
-   * began; one transaction of git. Where somebody has it checked out, their index is locked until
-   * their files have followed, so that no commit of theirs takes back what was landed. Answers what
-   * is in the way there, or that the target has moved; refuses where git will not.
+   * began; one transaction of git. Answers what is in the way in a checkout, or that the target has
+   * moved; refuses where git will not.
    */
-  async move(ask: Move & { why: string }): Promise<Moved> {
-    const { target } = ask
-    const all = await OpenCheckout.all({ common: this.common, top: this.top })
-    const place = all.find(({ branch }) => branch === target)
-    const rebased = all.find((each) => each.rebased === target)
-    if (rebased) return { obstacle: `a rebase of ${target} is under way in ${rebased.path}` }
-    // Without locking anything: it may be in the way for hours.
-    const obstacle = (await place?.obstacle(ask.old, ask.now)) ?? null
-    if (obstacle !== null) return { obstacle }
-    const kept = await this.replaced(ask.landed, ask.now)
-    // Somebody may be about to switch to it: git takes no lock for what it switches to.
-    const away = all.filter((each) => each.mayBeBusy && !this.isOurs(each))
-    const locked = place ? [place] : away
-    const { path: cwd, env } = place ?? { path: this.top, env: {} }
-    const locks = locked.map(({ lock }) => lock)
-    const hold = await GitHold.open({ cwd, env, locks, why: `leasehold: ${ask.why}` })
-    if (typeof hold === 'string') return { obstacle: `git is at work: ${hold}` }
-    try {
-      step('lander:locked')
-      return await this.moveUnder(hold, ask, kept, place, locked)
-    } finally {
-      place?.close()
-      await hold.end()
-    }
-  }
-
-  /** Those of runs and landers: on a branch of their own, and left by no person's `switch`. */
-  private isOurs({ path, branch }: OpenCheckout): boolean {
-    return branch?.startsWith('leasehold/') || isInside(this.state, path)
+  async move({ landed, ...ask }: Move & { why: string }): Promise<Moved> {
+    const { target, old, now } = ask
+    const own = planted('R55') ? [] : [`verify ${this.refOf(target)} ${this.terms.get(target)}`]
+    const beside = [...own, ...(await this.replaced(landed, now))]
+    const moved = await new BranchMove(this, { ...ask, beside }).make()
+    return typeof moved === 'object' && 'err' in moved ? this.notMoved(moved, target, old) : moved
   }
 
   get state(): string {
     return resolve(this.folder, '../..')
   }
 
-  private async moveUnder(
-    hold: GitHold,
-    ask: Move,
-    kept: string[],
-    place: OpenCheckout | undefined,
-    locked: OpenCheckout[],
-  ): Promise<Moved> {
-    const { target, old, now } = ask
-    const obstacle = (await place?.obstacle(old, now, true)) ?? null
-    if (obstacle !== null) return { obstacle }
-    const asked = [
-      ...(planted('R55') ? [] : [`verify ${this.refOf(target)} ${this.terms.get(target)}`]),
-      ...kept,
-      `update refs/heads/${target} ${now} ${old}`,
-    ]
-    if (!(await hold.prepare(asked))) return this.notMoved(hold, target, old)
-    step('lander:prepared')
-    // From here on nobody switches away from it either: git has locked what is checked out.
-    for (const each of locked) if ((await each.has(target)) !== (each === place)) return 'changed'
-    await place?.follow(old, now)
-    step('lander:filled')
-    if (!(await hold.commit())) throw gitRefused(['update-ref'], failed(hold.err))
-    if (!place) await this.catchUp(locked, ask)
-    return 'moved'
-  }
-
-  /** Who was about to switch to the target has done so by now, to what it was before. */
-  private async catchUp(locked: OpenCheckout[], { target, old, now }: Move): Promise<void> {
-    await after(SWITCH_MS)
-    for (const each of locked) {
-      if (!(await each.has(target))) continue
-      if ((await each.obstacle(old, now, true)) === null) await each.follow(old, now)
-      each.close()
-    }
-  }
-
-  private async notMoved({ err }: GitHold, target: string, old: string): Promise<Moved> {
+  private async notMoved({ err }: { err: string }, target: string, old: string): Promise<Moved> {
     const { out } = await tryGit(this.top, ['rev-parse', '--verify', '--quiet', this.refOf(target)])
     if (out.trim() !== this.terms.get(target)) throw stale(target)
     if ((await this.tip(target, null)) === old) throw gitRefused(['update-ref'], failed(err))
@@ -386,8 +322,6 @@ const NO_SURPRISE = [
 
 /** What removes many files has its own patience. */
 const SLOW = { timeout_ms: FILES_MS }
-/** From git's look at what a switch leads to, to its end: a moment, on a busy machine. */
-const SWITCH_MS = 25
 /** What git says when the machine, and not what it is asked to do, is the trouble. */
 const ENVIRONMENT = /No space left|Read-only file|Input\/output error|quota|Too many open|allocate/
 
