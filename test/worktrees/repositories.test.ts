@@ -241,6 +241,31 @@ test('a sparse checkout stays sparse, and a shallow clone works', async () => {
   expect(filesAt(shallow, saved)).toMatchObject({ 'in/new': 'x', 'out/other': 'y', 'out/b': '2' })
 })
 
+test('names that no disk takes, and objects that git has lost, keep nothing from being saved', async () => {
+  const files = { 'a.txt': 'one\n', 'lost.txt': 'lost\n', 'out/b': '2' }
+  const repo = gitRepo(join(temporaryFolder(), 'repo'), files)
+  const lost = repo.git('rev-parse', 'HEAD:lost.txt')
+  const { tree, end, keep, saved, worktree, row } = await made(repo.top)
+  const name = `${'n'.repeat(300)}.txt`
+  tree.git('update-index', '--add', '--cacheinfo', `100644,${lost},${name}`)
+  tree.git('update-index', '--skip-worktree', name, 'out/b')
+  tree.git('commit', '--quiet', '--message', 'A name')
+  rmSync(join(worktree.path, 'out'), { recursive: true })
+  tree.write({ out: 'where a folder was', 'b.txt': 'more' })
+  rmSync(join(repo.top, '.git/objects', lost.slice(0, 2), lost.slice(2)))
+  await end()
+  await keep('settle')
+  for (const path of ['out', 'b.txt']) {
+    expect(repo.git('show', `${saved}:${path}`)).toBe(
+      readFileSync(join(worktree.path, path), 'utf8'),
+    )
+  }
+  expect(await row()).toMatchObject({
+    state: 'left',
+    kept_because: expect.stringContaining('lost'),
+  })
+})
+
 test('pointers of LFS are plain files, and a filter that fails loses nothing', async () => {
   const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n'
   const repo = gitRepo(join(temporaryFolder(), 'repo'), { 'big.bin': pointer })

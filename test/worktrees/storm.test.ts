@@ -83,7 +83,7 @@ fi
   0) git update-ref HEAD "$(git commit-tree "$(git write-tree)" -m Orphan)" ;;
   *) name=$(printf 'n%.0s' $(seq 300)) && : | git hash-object -w --stdin |
     { read -r id && git update-index --add --cacheinfo "100644,$id,$name"; } &&
-    git update-index --skip-worktree "$name" && $COMMIT && echo "$LEASEHOLD_TASK" >> "$OUT/bad" ;;
+    git update-index --skip-worktree "$name" && $COMMIT ;;
 esac
 [ $(($LEASEHOLD_FENCE % 4)) != 0 ] && finish`
 

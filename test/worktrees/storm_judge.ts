@@ -68,7 +68,9 @@ export async function judged({ look, repo, landings, checks, hasPerson }: Played
   for (const state of moved) {
     const isPersons = hasPerson && repo.git('log', '-1', '--format=%s', state) === PERSON
     if (!green.has(state) && !isPersons) amiss.push(`${state} was on main, and not checked`)
-    if (/^red/m.test(repo.git('ls-tree', '--name-only', state))) amiss.push(`${state} is red`)
+    const names = repo.git('ls-tree', '--name-only', state)
+    if (/^red/m.test(names)) amiss.push(`${state} is red`)
+    if (/^n{300}/m.test(names)) amiss.push(`${state} has a file that no disk can have`)
   }
   const onMain = new Set(repo.git('rev-list', 'main').split('\n'))
   const landed = landings.filter(({ status }) => status === 'landed')
@@ -96,6 +98,7 @@ export async function judged({ look, repo, landings, checks, hasPerson }: Played
     amiss,
     landed: landed.length,
     returned: landings.length - landed.length,
+    bad: landings.filter(({ reason }) => /File name too long/.test(reason ?? '')).length,
     moves: moved.length,
   }
 }

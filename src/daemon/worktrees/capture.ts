@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import { systemCode } from '../../machine/errors.ts'
 import { adminOf, gitAt, headOf, locationOf, type SalvageRules } from './tree.ts'
 
 /** All that is in a worktree at this moment, as git objects that no ref names yet. */
@@ -31,6 +32,8 @@ export interface Captured {
 
 /** Nobody else can begin in this repository meanwhile. */
 const FILTER_MS = 30_000
+/** There is no file, or there can be none: a tree may have names that no disk takes. */
+const CANNOT_BE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'])
 /** An empty tree has the same name in every repository. */
 const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
@@ -74,7 +77,7 @@ class Capture {
       const headTree = head === undefined ? EMPTY : await this.git(['rev-parse', `${head}^{tree}`])
       const staged = await this.readIndex(headTree)
       await this.add(await this.paths())
-      const tree = await this.git(['write-tree'])
+      const tree = await this.writeTree()
       await this.noteRepositories()
       const merging = await this.commit('MERGE_HEAD')
       const isStaged = staged !== undefined && staged !== headTree && staged !== tree
@@ -85,6 +88,14 @@ class Capture {
     } finally {
       for (const name of [this.index, `${this.index}.lock`]) rmSync(name, { force: true })
     }
+  }
+
+  /** Objects that git has lost keep nothing else from being saved. */
+  private async writeTree(): Promise<string> {
+    const { code, out } = await tryGit(this.location, ['write-tree'], this.at)
+    if (code === 0) return out.trim()
+    this.apart.push('objects that git has lost')
+    return this.git(['write-tree', '--missing-ok'])
   }
 
   /** Of a worktree that git has not filled yet, what is not there was not removed. */
@@ -179,7 +190,12 @@ class Capture {
   }
 
   private statOf(path: string) {
-    return lstatSync(fileIn(this.location, path), { throwIfNoEntry: false })
+    try {
+      return lstatSync(fileIn(this.location, path))
+    } catch (error) {
+      if (!CANNOT_BE.has(systemCode(error) ?? '')) throw error
+      return undefined
+    }
   }
 
   /** One that git cannot take as it is (a filter fails, say) is taken byte by byte. */

@@ -27,8 +27,8 @@ async function keep(): Promise<KeeperSaid> {
     const why = await keepRepository((name, input) => asking.insist(name, input), spec)
     return { why: why ?? null, refused: null }
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return { why: null, refused: error.toJSON().error }
+    const said = error instanceof Refusal ? error : new Refusal('internal', String(error))
+    return { why: null, refused: said.toJSON().error }
   }
 }
 
