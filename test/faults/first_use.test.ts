@@ -1,6 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { sha256 } from '../../src/machine/digest.ts'
+import { addressOf } from '../../src/stores/postgres/address.ts'
 import { postgresUrl } from '../support/postgres.ts'
 import { ROUNDS, sandbox, type Sandbox } from '../support/processes.ts'
 import { type Aim, needsAim, startAimed } from './aimed.ts'
@@ -35,6 +37,12 @@ const LOOKS: Record<string, (place: Sandbox) => Aim[]> = {
       { paths: [witness], call: 'openat' },
       { paths: [join(place.path('files'), 'write.lock')], call: 'openat' },
     ]
+  },
+  // What is there is looked for in the database, and what was seen of it in this folder.
+  postgres: (place) => {
+    const { shown } = addressOf(place.env['LEASEHOLD_STORE']!)
+    const witness = `witness.postgres.${sha256(shown).slice(0, 8)}`
+    return [{ paths: [join(place.state, witness)], call: 'openat' }]
   },
 }
 
@@ -85,28 +93,39 @@ describe('a first use that another one overtakes', () => {
 })
 
 /** 200 stores by 20 processes each where there is time. */
-const [STORES_EACH, PROCESSES] = ROUNDS > 1 ? [200, 20] : [1, 6]
+const STORES_EACH = Number(process.env['RUNS'] ?? (ROUNDS > 1 ? 200 : 2))
+const PROCESSES = ROUNDS > 1 || process.env['RUNS'] ? 20 : 6
 
 describe.for(['sqlite', 'file', 'postgres'])('first uses of a new store on %s', (store) => {
   test(
-    `by ${PROCESSES} at once are all answered, ${STORES_EACH} times`,
+    `by ${PROCESSES} at once are all answered, ${STORES_EACH} times, every second one aimed at`,
     { timeout: 60_000 * STORES_EACH },
-    async () => {
+    async (context) => {
+      needsAim(context)
       const commands = Object.values(FIRST)
+      let stopped = 0
       for (let i = 0; i < STORES_EACH; i += 1) {
         const place = on(store)
+        const aims = LOOKS[store]!(place)
+        // The first looks, and goes on when all others have had their answers.
+        const aim = aims[Math.floor(i / 2) % aims.length]!
+        const slow = i % 2 === 1 ? startAimed(place, FIRST['lock acquire']!, aim) : undefined
+        if (await slow?.isThere()) stopped += 1
         const ended = await Promise.all(
-          Array.from({ length: PROCESSES }, (_, n) => {
+          Array.from({ length: PROCESSES - (slow ? 1 : 0) }, (_, n) => {
             const [noun, verb, ...rest] = commands[n % commands.length]!
             // A lock of its own for each: nobody is refused for another reason.
             const names = noun === 'lock' ? [`a${n}`] : rest
             return place.cli(['--json', noun!, verb!, ...names])
           }),
         )
+        await slow?.goOn()
+        if (slow) ended.push(await slow.running.ended)
         expect(ended.filter(({ code }) => code !== 0)).toEqual([])
         expect(existsSync(markOf(place))).toBe(false)
         await place.close()
       }
+      process.stdout.write(`${store}: ${STORES_EACH} stores, ${stopped} with one that stopped\n`)
     },
   )
 })
