@@ -2,6 +2,7 @@ import * as z from 'zod/mini'
 import { overlapsOf } from '../core/paths/foreseen.ts'
 import { type Worktree, WORKTREE_STATES } from '../core/queue/rows.ts'
 import {
+  ENTERED_MS,
   enterRepository,
   getWorktree,
   recordWorktree,
@@ -22,7 +23,6 @@ import * as s from './schemas.ts'
 
 const PLACE_MAX = 4096
 const PATHS_MAX = 1000
-const TTL_MS = 120_000
 
 const place = () => s.plain(PLACE_MAX)
 const places = () =>
@@ -104,7 +104,7 @@ export const enter = adminOperation({
   output: answers.entered,
   needs: 'database',
   decide: (view, { request_id: _, ...ask }, caller) =>
-    enterRepository(view, { ...ask, ttl_ms: TTL_MS }, caller),
+    enterRepository(view, { ...ask, ttl_ms: ENTERED_MS }, caller),
   replay: (view, reply, { repository: common, process }) => {
     stillLive(view, repositoryLock(process.host, common), reply.fence)
     return reply

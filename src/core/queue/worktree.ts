@@ -2,10 +2,14 @@ import type { Caller } from '../caller.ts'
 import { checkFence, endLease, lockOf } from '../locks/lease.ts'
 import { acquireLocks, renewLock } from '../locks/lock.ts'
 import { word } from '../quote.ts'
+import { liveLease } from '../locks/standing.ts'
 import { Refusal } from '../refusal.ts'
-import type { GroupRef, Lease, ProcessRef } from '../rows.ts'
+import type { GroupRef, Lease, ProcessRef, Run } from '../rows.ts'
 import type { Worktree } from './rows.ts'
 import type { View } from '../view.ts'
+
+/** How long who enters a repository has it, unless that is renewed. */
+export const ENTERED_MS = 120_000
 
 /** By this lock worktrees of a repository are made and removed one at a time on a host. */
 export const repositoryLock = (host: string, repository: string) =>
@@ -41,6 +45,22 @@ export function enterRepository(view: View, ask: EnterRepository, caller: Caller
     (each) => each.host === process.host && each.repository === repository,
   )
   return { fence: lease.fence, items: items.map((each) => seen(view, each)) }
+}
+
+/** What a run waits for that has not begun yet, in words; empty for one that has. */
+export function waitBeforeBegin(view: View, { begun_at, dispatcher, agent, host }: Run): string {
+  if (dispatcher === null || begun_at !== null) return ''
+  const prefix = repositoryLock(host ?? '', '')
+  for (const { name, holder, acquired_at } of view.due(
+    'leases_by_expiry',
+    '',
+    view.now + ENTERED_MS,
+  )) {
+    if (!name.startsWith(prefix) || !liveLease(view, name)) continue
+    const who = holder === agent ? 'its worktree is made' : `${word(holder)} is at work`
+    return `, and its command has not begun: ${who} in ${name.slice(prefix.length)} since ${acquired_at}`
+  }
+  return ', and its command has not begun'
 }
 
 /** A worktree as it stands; a run whose row was forgotten is over as well. */

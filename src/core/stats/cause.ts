@@ -18,6 +18,7 @@ export const CAUSE_KINDS = [
   'user_busy',
   'limit_full',
   'no_slot',
+  'unbegun',
   'unclaimed',
 ] as const
 export type CauseKind = (typeof CAUSE_KINDS)[number]

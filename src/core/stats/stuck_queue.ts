@@ -4,7 +4,8 @@ import { hasRoom, POOL, unserved } from '../queue/limit.ts'
 import type { DispatcherRow, Lane, Limit, Share } from '../queue/rows.ts'
 import { busyWith, isBusy, maxOf, queueOf, shareOf, userLock } from '../queue/share.ts'
 import { liveDispatchers } from '../queue/status.ts'
-import { taskOf } from '../locks/lease.ts'
+import { lockOf, taskOf } from '../locks/lease.ts'
+import { liveLease } from '../locks/standing.ts'
 import { argument, word } from '../quote.ts'
 import { explainTask } from '../tasks/explain.ts'
 import type { View } from '../view.ts'
@@ -14,6 +15,7 @@ import {
   type CauseKind,
   causeOf,
   firstRows,
+  lasted,
   many,
   type Remedy,
 } from './cause.ts'
@@ -22,6 +24,8 @@ import {
 const USERS_MAX = 100
 const LANES_MAX = 50
 const LIMITS_MAX = 1_000
+/** A run that has not begun after so long waits for something. */
+const BEGIN_MS = 60_000
 
 /** Tasks that wait for the same thing. */
 interface Heap {
@@ -55,7 +59,37 @@ export function queueCauses(view: View, caller: Caller): Cause[] {
   if (found.more) addUnserved(view, queues, heaps)
   // Said also when nothing waits: whoever adds a task now would wonder.
   if (queueOf(view).paused) heapOf(heaps, 'paused', '')
-  return [...heaps.values()].map((heap) => causeFor(view, heap, queues, caller))
+  const causes = [...heaps.values()].map((heap) => causeFor(view, heap, queues, caller))
+  return [...causes, ...unbegunCauses(view, dispatchers, caller)]
+}
+
+/** Runs that have a slot and do not begin: git hangs in their repository, say. */
+function unbegunCauses(view: View, dispatchers: DispatcherRow[], caller: Caller): Cause[] {
+  const open = dispatchers.flatMap(({ id }) => [...view.scan('runs_dispatched_by', id)])
+  const late = open.flatMap(({ begun_at, task_id, started_at }) => {
+    const lease = begun_at === null ? liveLease(view, lockOf(task_id)) : undefined
+    const waits_ms = lease ? view.now - lease.acquired_ms : 0
+    return waits_ms < BEGIN_MS ? [] : [{ task_id, started_at, waits_ms }]
+  })
+  const [first] = late.toSorted((a, b) => b.waits_ms - a.waits_ms)
+  if (!first) return []
+  const what = late.length === 1 ? '1 run has' : `${late.length} runs have`
+  return [
+    causeOf({
+      id: 'unbegun:',
+      kind: 'unbegun',
+      severity: 'warn',
+      what: `${what} not begun, the longest for ${lasted(first.waits_ms)}`,
+      why: explainTask(view, first.task_id, caller.agent).sentence,
+      next: 'See what git waits for there (a filter, a disk), and end that program.',
+      since: first.started_at,
+      tasks: late.length,
+      about: about(
+        'task',
+        late.map(({ task_id }) => task_id),
+      ),
+    }),
+  ]
 }
 
 function sharesLooked(view: View, { scope }: Caller): { rows: Share[]; more: boolean } {

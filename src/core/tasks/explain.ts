@@ -1,5 +1,6 @@
 import { admits } from '../caller.ts'
 import { fullLimits, queueReasons, type Reason } from '../queue/explain.ts'
+import { waitBeforeBegin } from '../queue/worktree.ts'
 import { lockOf, timesOf } from '../locks/lease.ts'
 import { lineOf } from '../locks/line.ts'
 import { LOST_MAX } from '../bounds.ts'
@@ -55,7 +56,9 @@ function* endedOrRunning(view: View, task: Task): Generator<Reason> {
   }
   const lease = liveLease(view, lockOf(task.id))
   const until = lease && ` until ${timesOf(view, lease).expires_at}`
-  const sentence = `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}`
+  const run = task.run_id === null ? undefined : view.get('run', task.run_id)
+  const before = run ? waitBeforeBegin(view, run) : ''
+  const sentence = `is running: ${word(task.assignee ?? 'nobody')} has it${until ?? ''}${before}`
   yield { code: 'running', sentence, details: { assignee: task.assignee, run: task.run_id } }
 }
 

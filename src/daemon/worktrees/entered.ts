@@ -1,4 +1,4 @@
-import { repositoryLock, type SeenWorktree } from '../../core/queue/worktree.ts'
+import { ENTERED_MS, repositoryLock, type SeenWorktree } from '../../core/queue/worktree.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { Worktree } from '../../core/rows.ts'
 import { ownGroup } from '../../machine/group.ts'
@@ -12,8 +12,6 @@ export type AskTrees = (
 ) => Promise<unknown>
 
 const PAUSE_MS = 100
-/** As `worktree.enter` grants it. */
-const ENTERED_MS = 120_000
 
 /** A repository in which nobody else makes or removes worktrees meanwhile. */
 export interface Entered {

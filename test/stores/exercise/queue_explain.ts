@@ -1,4 +1,7 @@
 import { describe, expect } from 'vitest'
+import { enterRepository } from '../../../src/core/queue/worktree.ts'
+import { lookStuck } from '../../../src/core/stats/stuck.ts'
+import { explainTask } from '../../../src/core/tasks/explain.ts'
 import { callerOf } from '../../support/helpers.ts'
 import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, queueTests } from './queue_scene.ts'
@@ -16,6 +19,31 @@ export function exerciseQueueExplain(begin: Begin): void {
       expect(await verbs.explain('a')).toEqual(['running'])
       await scene.end('a')
       expect(await verbs.explain('a')).toEqual(['ended'])
+    })
+
+    test('says what a run waits for before it begins, and so does what is stuck', async (scene) => {
+      const { machine, verbs, store, process } = scene
+      await verbs.enqueue({ id: 'a' })
+      const { run } = await scene.claim('a')
+      const said = async () => (await store.read((view) => explainTask(view, 'a', 'ada'))).sentence
+      const stuck = async () => {
+        const causes = await store.read((view) => lookStuck(view, ada, []))
+        return causes.map(({ kind }) => kind)
+      }
+      expect(await said()).toMatch(/its command has not begun\.$/)
+      machine.advance(58_000)
+      const keeper = { ...callerOf('keeper:1'), process }
+      const asked = { repository: '/repo/.git', ttl_ms: 120_000, process, group: process }
+      await store.write((view) => enterRepository(view, asked, keeper))
+      expect(await said()).toMatch(/not begun: keeper:1 is at work in \/repo\/\.git since 2/)
+      expect(await stuck()).toEqual([])
+      await verbs.renew('task:a', callerOf(run.agent), run.fence)
+      machine.advance(2_000)
+      expect(await stuck()).toEqual(['unbegun'])
+      const group = machine.spawnGroup()
+      await verbs.startRun(run, { process, group })
+      expect(await said()).not.toMatch(/begun/)
+      expect(await stuck()).toEqual([])
     })
 
     test('says ready for what is next, and order for what is not', async ({ verbs }) => {
