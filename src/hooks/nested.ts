@@ -6,6 +6,7 @@ import { type Checkout, checkoutAt, isInside, realpathOf } from '../machine/chec
 import { sha256 } from '../machine/digest.ts'
 import { guardFolder, namesIn } from '../machine/guarded.ts'
 import { writePrivate } from '../machine/private_file.ts'
+import { setUpAbove } from '../machine/set_up.ts'
 import type { HookContext } from './context.ts'
 import type { Effects } from './shell/effects.ts'
 
@@ -16,7 +17,7 @@ const TOLD = '.nested'
  * guard. Whoever makes one, or is first seen to work in one, is told, and the person with them.
  */
 export function nestedNotice(
-  { around }: HookContext,
+  { around, env }: HookContext,
   effects: Pick<Effects, 'writes' | 'touches'>,
   worked: readonly Checkout[],
 ): string | undefined {
@@ -30,7 +31,9 @@ export function nestedNotice(
     })
   const inner = worked.filter((each) => each.inner !== '' && !isSubmodule(each))
   const found = [...made, ...inner.map(({ top, inner: at }) => ({ top, folder: join(top, at) }))]
-  const fresh = found.filter(({ folder }) => isNews(around.folder, folder))
+  const isGuarded = (folder: string) =>
+    isInside(dirname(around.folder), folder) || setUpAbove(env, folder).length > 0
+  const fresh = found.filter(({ folder }) => isGuarded(folder) && isNews(around.folder, folder))
   if (fresh.length === 0) return undefined
   const { top, folder } = fresh[0]!
   return (

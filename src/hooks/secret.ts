@@ -18,6 +18,8 @@ const WORDS_MAX = 2_000
 /** What takes files out of a folder when it is told the folder. */
 const TAKES_ALL = /\b(?:cp|tar|rsync|zip|scp|cpio|7z|grep|rg|find|cat|xargs|mv|ln)\b/
 
+const LEFT_OUT = /(?:--exclude(?:-dir)?[= ]|-x )['"]?([^\s'"]+)/g
+
 /** Why a call must not happen that would read the secret; undefined: it would not. */
 export function secretRead(
   call: Pick<HookCall, 'command' | 'cwd'>,
@@ -37,13 +39,16 @@ function secretIn({ command, cwd }: Pick<HookCall, 'command' | 'cwd'>, input: Ho
   if (named !== undefined || command === undefined) return named
   const split = command.split(/[\s'"`()<>|;&=@,{}]+/)
   const words = [...new Set(split)].filter(Boolean).slice(0, WORDS_MAX)
-  const isNear = words.some((each) => isServed(realpathOf(resolve(cwd, each))))
+  const isNear =
+    /\b(?:find|fd)\b/.test(command) ||
+    words.some((each) => isServed(realpathOf(resolve(cwd, each))))
+  const leftOut = new Set([...command.matchAll(LEFT_OUT)].map(([, each]) => each))
   return words.find((each) => {
     const path = resolve(cwd, each)
     if (isSecret(path)) return true
     if (basename(each) === ADMIN) return isNear || /[$~*?[]/.test(each)
     if (/[*?[]/.test(each)) return expand({ path, kind: 'glob' }).some((one) => isSecret(one.path))
-    return TAKES_ALL.test(command) && isServed(realpathOf(path))
+    return TAKES_ALL.test(command) && !leftOut.has(each) && isServed(realpathOf(path))
   })
 }
 

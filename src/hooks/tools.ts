@@ -155,9 +155,12 @@ export function readTool(tool: string, given: HookFields): ToolCall {
   const parts = partsOf(tool.replace(SERVER, ''))
   const isWriter = WRITERS.has(lower)
   const isPatch = PATCHES.test(tool)
-  if (OURS.test(tool) || (!isWriter && onlyLooks(parts))) return { files: [] }
+  if (OURS.test(tool)) return { files: [] }
   const found: Found = { tool: parts, files: [], named: [], commands: [], patches: [] }
   lookInto(given, found)
+  // A command says more than a name: `create_and_run_task`.
+  const command = found.commands.join('\n')
+  if (!isWriter && onlyLooks(parts)) return { files: [], ...(command !== '' && { command }) }
   const patched = patchOf(found.patches)
   if (isPatch && patched.files.length === 0) return { files: [], unread: NO_FILE }
   const writes = isWriter || parts.some((part) => VERBS.has(part))
@@ -167,15 +170,15 @@ export function readTool(tool: string, given: HookFields): ToolCall {
   const files = [...new Set([...told, ...patched.files])].slice(0, FOUND_MAX)
   const named = runs || isPatch || (isWriter && files.length > 0) ? [] : found.named
   // Of an editor, `command` is the name of what it does.
-  const commands = isPatch || isWriter ? [] : found.commands
+  const runsOne = command !== '' && !isPatch && !isWriter
   const whole = isPatch ? patched.whole : WHOLE.has(lower) ? files : []
   const call: ToolCall = {
     files,
     ...(named.length > 0 && { named: named.slice(0, FOUND_MAX) }),
     ...(whole.length > 0 && { whole }),
-    ...(commands.length > 0 && { command: commands.join('\n') }),
+    ...(runsOne && { command }),
   }
-  if (files.length > 0 || runs || commands.length > 0) return call
+  if (files.length > 0 || runs || runsOne) return call
   if (isWriter) return { ...call, unread: `this ${tool} names no file` }
   // What another server's tool does beyond this checkout is none of our business.
   return writes && !SERVER.test(tool) ? { ...call, unknown: tool } : call

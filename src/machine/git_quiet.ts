@@ -12,6 +12,8 @@ export const QUIET = [
   ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
   ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
   ...['-c', 'rerere.enabled=false', '-c', 'merge.verifySignatures=false'],
+  // An address that is a command (`ext::sh -c …`), also where git fetches what is missing by itself.
+  ...['-c', 'protocol.ext.allow=never'],
 ]
 
 /** Settings that name a program, as git lists them, and what they say where nobody named one. */
@@ -24,7 +26,8 @@ const INSTEAD: readonly [key: RegExp, value: string][] = [
   [/^diff\.(?:.+\.command|external)$/, 'true'],
   [/^core\.sshcommand$/, 'ssh'],
   [/^core\.askpass$/, ''],
-  [/^core\.(?:editor|gitproxy|alternaterefscommand)$/, 'true'],
+  [/^(?:core|sequence)\.(?:editor|gitproxy|alternaterefscommand)$/, 'true'],
+  [/^(?:hook\..+\.command|gc\.recentobjectshook|gpg\.ssh\.defaultkeycommand)$/, 'true'],
   [/^credential\.(?:.+\.)?helper$/, ''],
   [/^gpg\.(?:.+\.)?program$/, 'gpg'],
   [/^remote\..+\.uploadpack$/, 'git-upload-pack'],

@@ -8,7 +8,15 @@ import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { ROUNDS, Sandbox, TEST_CLI, until } from '../support/processes.ts'
 import { type McpAgent, overHttp } from './mcp_agent.ts'
-import { conflicts, furnish, type Name, samplesOf } from './scope_scene.ts'
+import {
+  besideAlice,
+  conflicts,
+  furnish,
+  furnishSides,
+  type Name,
+  samplesOf,
+  steady,
+} from './scope_scene.ts'
 import { finish, type Json, type Served, startDaemon } from './serving.ts'
 import type { Worktree } from '../../src/core/rows.ts'
 
@@ -33,33 +41,13 @@ const BOUND = {
 }
 const RUN = 'a run'
 
-/** What is only of one side: of users, or of projects. */
-async function furnishSides(user: string): Promise<void> {
-  const [agent, scope] = [`${user}-agent`, `user:${user}`]
-  const [one, two] = [`${user} alice prompt`, `${user} alice prompt prompt`]
-  await daemon.ok('memory.put', { key: `${user}-own`, content: one, scope, agent })
-  const task = { key: `${user}-of-task`, content: two, scope: `task:${user}-task`, agent }
-  await daemon.ok('memory.put', task)
-}
-
-/** Bob beside alice in her own project: for whom is bound to alice he is not there either. */
-async function besideAlice(): Promise<void> {
-  const project = 'alice-project'
-  const queued = { prompt: 'bob too', user: 'bob', project, agent: 'bob-owner' }
-  for (const id of ['bob-beside', 'bob-beside-2']) await daemon.ok('queue.add', { ...queued, id })
-  const touches = ['alice/**']
-  const made = { id: 'bob-touching', title: 'bob', user: 'bob', project, touches }
-  await daemon.ok('task.create', { ...made, depends_on: ['alice-task'] })
-  await daemon.ok('queue.limit', { user: 'bob', max: 3 })
-}
-
 beforeAll(async () => {
   // Budgets would only make it slow: they are not what is looked at.
   const program = [process.execPath, TEST_CLI]
   daemon = await startDaemon(place, { program, env: { LEASEHOLD_PLANT: 'R49' } })
   store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
   await furnish(daemon, store, 'alice')
-  await furnishSides('alice')
+  await furnishSides(daemon, 'alice')
   await daemon.ok('queue.limit', { max: 8 })
   for (const [name, flags] of Object.entries(BOUND)) {
     tokens.set(name, await daemon.token('agent', '--agent', 'alice-eye', ...flags))
@@ -98,16 +86,6 @@ function inputsOf(name: Name): object[] {
   }
   return [{}, ...inputs, ...(more[name] ?? [])]
 }
-
-/** What differs between any two moments: times that count down, and how long ago a thing was. */
-const steady = (text: string) =>
-  text
-    .replaceAll(/("?(?:expires_in|age|for|since)_seconds"?\\?":) ?\d+/g, '$1 N')
-    .replaceAll(/\d+ ?s left/g, 'N s left')
-    .replaceAll(/(lasted|longest|for|heard of for) \d+ (?:s|min)\b/g, '$1 N')
-    .replaceAll(/(task|memory)-text-[0-9a-f]+/g, '$1-text')
-    .replaceAll(/\d+ s ago/g, 'N s ago')
-    .replaceAll(/"(last_seen_at|at)":"[^"]*"/g, '"$1":"NOW"')
 
 type Seen = Map<string, string>
 
@@ -205,7 +183,7 @@ describe('a token that is bound', () => {
     const streams = new Map<string, string>()
     for (const [name, token] of tokens) streams.set(name, await streamed(token, 'alice-mark'))
     await furnish(daemon, store, 'bob')
-    await furnishSides('bob')
+    await furnishSides(daemon, 'bob')
     const made = conflicts.get('bob')!
     conflicts.set('bob', 'no-such-conflict')
     const beside = await ask()
@@ -213,7 +191,7 @@ describe('a token that is bound', () => {
     for (const name of agents.keys()) {
       expect(changed(of(alone, name), of(beside, name)), name).toEqual([])
     }
-    await besideAlice()
+    await besideAlice(daemon)
     const within = await ask(isOfAlice)
     for (const name of [...agents.keys()].filter(isOfAlice)) {
       expect(changed(of(beside, name), of(within, name)), name).toEqual([])

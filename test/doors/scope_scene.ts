@@ -42,6 +42,36 @@ export async function furnish(daemon: Served, store: Store, user: string): Promi
   })
 }
 
+/** What is only of one side: of users, or of projects. */
+export async function furnishSides(daemon: Served, user: string): Promise<void> {
+  const [agent, scope] = [`${user}-agent`, `user:${user}`]
+  const [one, two] = [`${user} alice prompt`, `${user} alice prompt prompt`]
+  await daemon.ok('memory.put', { key: `${user}-own`, content: one, scope, agent })
+  const task = { key: `${user}-of-task`, content: two, scope: `task:${user}-task`, agent }
+  await daemon.ok('memory.put', task)
+}
+
+/** Bob beside alice in her own project: for whom is bound to alice he is not there either. */
+export async function besideAlice(daemon: Served): Promise<void> {
+  const project = 'alice-project'
+  const queued = { prompt: 'bob too', user: 'bob', project, agent: 'bob-owner' }
+  for (const id of ['bob-beside', 'bob-beside-2']) await daemon.ok('queue.add', { ...queued, id })
+  const touches = ['alice/**']
+  const made = { id: 'bob-touching', title: 'bob', user: 'bob', project, touches }
+  await daemon.ok('task.create', { ...made, depends_on: ['alice-task'] })
+  await daemon.ok('queue.limit', { user: 'bob', max: 3 })
+}
+
+/** What differs between any two moments: times that count down, and how long ago a thing was. */
+export const steady = (text: string) =>
+  text
+    .replaceAll(/("?(?:expires_in|age|for|since)_seconds"?\\?":) ?\d+/g, '$1 N')
+    .replaceAll(/\d+ ?s left/g, 'N s left')
+    .replaceAll(/(lasted|longest|for|heard of for) \d+ (?:s|min)\b/g, '$1 N')
+    .replaceAll(/(task|memory)-text-[0-9a-f]+/g, '$1-text')
+    .replaceAll(/\d+ s ago/g, 'N s ago')
+    .replaceAll(/"(last_seen_at|at)":"[^"]*"/g, '"$1":"NOW"')
+
 /** Every operation, about what `user` has. A new operation does not compile without its sample. */
 export function samplesOf(user: string): Record<Name, object> {
   const project = `${user}-project`

@@ -160,7 +160,7 @@ export async function startedInTime(place: Sandbox, serving: Serving = {}) {
 }
 
 /** How long a process could have run and did not get to, as the kernel counts. */
-function waitedFor(pid: number): number {
+export function waitedFor(pid: number): number {
   const [, waited_ns] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')
   return Number(waited_ns) / 1e6
 }

@@ -70,6 +70,8 @@ test('of other commands, an agent has the part that takes nothing from anybody',
   expect(readFileSync(join(repo, 'b.ts'), 'utf8')).toBe('b.ts\n')
   expect((await a.leasehold('init --undo')).err).toContain('init is for a person')
   expect((await a.leasehold('--force lock release x')).err).toContain('is for a person')
+  expect((await a.leasehold('lokc list')).err).toContain('There is no command lokc')
+  expect(await a.leasehold('')).toMatchObject({ code: 0 })
 })
 
 test('a refusal names no way to free a lock where an agent’s id was given', async () => {

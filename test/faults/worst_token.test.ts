@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 // reason: memory is looked at now and then while others work
 import { setTimeout as pause } from 'node:timers/promises'
+import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS } from '../../src/operations/budget.ts'
-import { send, type Served, startDaemon } from '../doors/serving.ts'
+import { send, type Served, startDaemon, waitedFor } from '../doors/serving.ts'
 import { repository, type Repo } from '../hooks/agents.ts'
 import { ROUNDS, type Running, TEST_CLI } from '../support/processes.ts'
 
@@ -17,33 +18,71 @@ const WORST = fileURLToPath(new URL('../../dist/test/worst_token_agent.mjs', imp
 
 type Met = Record<string, Record<string, number>>
 
+/**
+ * How long each took, in milliseconds. Three programs want two processors here, and other work may
+ * want them too, so a part of that is spent in line for one, where nobody can be quicker. The kernel
+ * counts it; what is left is what the server did before it answered, and what was done to ask it.
+ */
+interface Times {
+  all: number[]
+  /** Without what the server and the program that asked stood in line for a processor. */
+  own: number[]
+}
+
+const times = (): Times => ({ all: [], own: [] })
+
 interface Measured {
-  /** How long each call of somebody else took, in milliseconds. */
-  calls: number[]
-  hooks: number[]
-  commands: number[]
-  /** An empty program, started in the same moments: what of it is the machine's own. */
-  bare: number[]
+  /** What somebody else asked for. */
+  calls: Times
+  hooks: Times
+  commands: Times
+  /** An empty program, started in the same moments. */
+  bare: Times
   memory_mb: number
   unguarded: string[]
-  revoked_ms: number
+  revoked: Times
   met: Met
 }
 
 const memoryOf = ({ running }: Served) =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${running.pid}/status`, 'utf8'))![1]) / 1024
 
-async function timed<T>(into: number[], step: () => Promise<T>): Promise<T> {
-  const begun = performance.now()
-  const done = await step()
-  into.push(performance.now() - begun)
-  return done
+/** A program says at its end how long it stood in line for a processor. */
+const NOTE = `process.on('exit', () => {
+  const { appendFileSync, readFileSync } = require('node:fs')
+  const [, waited_ns] = readFileSync('/proc/self/schedstat', 'utf8').split(' ')
+  appendFileSync(process.env.WAITED, waited_ns + '\\n')
+})`
+
+/** The environment in which programs say it, and the sum of what they have said. */
+function noting({ place }: Repo) {
+  const [program, said] = [place.path('note.cjs'), place.path('waited')]
+  writeFileSync(program, NOTE)
+  writeFileSync(said, '')
+  const sum = () =>
+    readFileSync(said, 'utf8')
+      .split('\n')
+      .reduce((ns, each) => ns + Number(each), 0)
+  return { env: { NODE_OPTIONS: `--require ${program}`, WAITED: said }, waited: () => sum() / 1e6 }
 }
+
+/** Times steps, and what those who have a part in them wait meanwhile. */
+const timing = (waited: () => number) =>
+  async function timed<T>(into: Times, step: () => Promise<T>): Promise<T> {
+    const [begun, before] = [performance.now(), waited()]
+    const done = await step()
+    const took = performance.now() - begun
+    into.all.push(took)
+    into.own.push(Math.max(0, took - (waited() - before)))
+    return done
+  }
 
 /** Somebody else at work: short calls, an agent's hook, a person's command. */
 async function work(daemon: Served, repo: Repo, until_ms: number, found: Measured): Promise<void> {
   const token = await daemon.agentToken('bob')
   const headers = { 'content-type': 'application/json' }
+  const { env, waited } = noting(repo)
+  const timed = timing(() => waited() + waitedFor(daemon.running.pid))
   const call = async (name: string, input: object) => {
     const asked = { token, method: 'POST', headers, body: JSON.stringify(input) }
     const signal = AbortSignal.timeout(PATIENCE_MS)
@@ -59,14 +98,15 @@ async function work(daemon: Served, repo: Repo, until_ms: number, found: Measure
     await call('task.list', { limit: 20 })
   }
   const { a, place } = repo
-  a.env = { LEASEHOLD_TOKEN: token, LEASEHOLD_URL: daemon.url }
+  a.env = { ...env, LEASEHOLD_TOKEN: token, LEASEHOLD_URL: daemon.url }
   for (let i = 0; performance.now() < until_ms && found.unguarded.length === 0; i += 1) {
     await calls(i)
     const hook = await timed(found.hooks, () => a.edit(`src/file-${i}.ts`))
     if (hook.code !== 0 || hook.err !== '') found.unguarded.push(hook.err)
-    const add = await timed(found.commands, () => place.cli(['task', 'add', `of a person ${i}`]))
+    const words = ['task', 'add', `of a person ${i}`]
+    const add = await timed(found.commands, () => place.cli(words, { env }))
     if (add.code !== 0) found.unguarded.push(add.err)
-    await timed(found.bare, () => a.sh(`${process.execPath} -e 0`))
+    await timed(found.bare, () => a.sh(`${process.execPath} -e 0`, '', env))
     found.memory_mb = Math.max(found.memory_mb, memoryOf(daemon))
   }
 }
@@ -88,8 +128,8 @@ async function beside(env: Record<string, string> = {}): Promise<Measured> {
   onTestFinished(() => daemon.kill())
   const made = await place.ok(['token', 'create', '--role', 'agent', '--agent', 'mallory'])
   const found: Measured = {
-    ...{ calls: [], hooks: [], commands: [], bare: [], unguarded: [], met: {} },
-    ...{ memory_mb: 0, revoked_ms: 0 },
+    ...{ calls: times(), hooks: times(), commands: times(), bare: times() },
+    ...{ unguarded: [], met: {}, memory_mb: 0, revoked: times() },
   }
   await daemon.post('lock.acquire', { name: 'worst-0', agent: 'carol', ttl_seconds: 3600 })
   const args = [daemon.url, made.token]
@@ -99,10 +139,12 @@ async function beside(env: Record<string, string> = {}): Promise<Measured> {
   const until_ms = performance.now() + SECONDS * 1000
   await Promise.all([work(daemon, repo, until_ms, found), watchMemory(daemon, until_ms, found)])
   if (found.unguarded.length > 0) return found
-  const begun = performance.now()
   // A daemon that does not answer in time is gone past, which is told.
-  const { code, err } = await place.cli(['token', 'revoke', made.id, '--force'])
-  found.revoked_ms = performance.now() - begun
+  const { env: noted, waited } = noting(repo)
+  const timed = timing(() => waited() + waitedFor(daemon.running.pid))
+  const { code, err } = await timed(found.revoked, () =>
+    place.cli(['token', 'revoke', made.id, '--force'], { env: noted }),
+  )
   if (code !== 0 || err !== '') found.unguarded.push(err)
   worst.child.stdin!.end()
   const { out } = await worst.ended
@@ -110,19 +152,22 @@ async function beside(env: Record<string, string> = {}): Promise<Measured> {
   return found
 }
 
-const at = (times: number[], share: number) =>
-  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ??
-  NaN
+const at = (each: number[], share: number) =>
+  each.toSorted((a, b) => a - b)[Math.min(each.length - 1, Math.floor(each.length * share))] ?? NaN
 
-const shown = (times: number[]) =>
-  `${times.length} × p50 ${at(times, 0.5).toFixed(0)} p99 ${at(times, 0.99).toFixed(0)} ` +
-  `max ${at(times, 1).toFixed(0)} ms`
+const shown = ({ all, own }: Times) => {
+  const [gross, net] = [all, own].map((each) =>
+    [0.5, 0.99, 1].map((share) => at(each, share).toFixed(0)).join(' / '),
+  )
+  return `${all.length} × ${net} ms (p50 / p99 / max), with waiting for a processor ${gross}`
+}
 
-function say({ calls, hooks, commands, bare, memory_mb, revoked_ms, met }: Measured): void {
+function say({ calls, hooks, commands, bare, memory_mb, revoked, met }: Measured): void {
   const lines = [
-    `calls of others: ${shown(calls)}`,
-    `hooks: ${shown(hooks)}; commands: ${shown(commands)}; bare node: ${shown(bare)}`,
-    `memory at most ${memory_mb.toFixed(0)} MB; token revoke ${revoked_ms.toFixed(0)} ms`,
+    ...Object.entries({ calls, hooks, commands, bare, revoked }).map(
+      ([what, each]) => `${what}: ${shown(each)}`,
+    ),
+    `memory at most ${memory_mb.toFixed(0)} MB; load ${loadavg()[0]!.toFixed(1)}`,
     JSON.stringify(met),
   ]
   process.stderr.write(`${lines.join('\n')}\n`)
@@ -130,15 +175,15 @@ function say({ calls, hooks, commands, bare, memory_mb, revoked_ms, met }: Measu
 
 /** What is broken of R49, in sentences. */
 function faultsOf(found: Measured): string[] {
-  const { calls, hooks, commands, memory_mb, revoked_ms, unguarded, met } = found
+  const { calls, hooks, commands, memory_mb, revoked, unguarded, met } = found
   const budgets = new Set(Object.values(met).flatMap((ways) => Object.keys(ways)))
-  const late = (what: string, times: number[]) =>
-    at(times, 0.99) > LATE_MS ? [`${what} come late: ${shown(times)}`] : []
+  const late = (what: string, each: Times) =>
+    at(each.own, 0.99) > LATE_MS ? [`${what} come late: ${shown(each)}`] : []
   return [
     ...late('calls of others', calls),
     ...late('hooks of others', hooks),
     ...late('commands of others', commands),
-    ...late('a revocation', [revoked_ms]),
+    ...late('revocations', revoked),
     ...(memory_mb > MEMORY_MB ? [`${memory_mb.toFixed(0)} MB`] : []),
     ...unguarded.map((each) => `refused or unguarded: ${each}`),
     ...(Object.keys(LIMITS).some((each) => budgets.has(each)) ? [] : ['no budget was ever met']),

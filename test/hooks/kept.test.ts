@@ -82,11 +82,16 @@ test('the secret of the server is not read, by whichever tool or command', async
     'cat .leasehold/adm*',
     'cat notes.txt',
     'cp -r .leasehold /tmp/x',
+    'find . -name admin.token -exec cat {} +',
+    'cat --exclude .leasehold/admin.token',
     'curl -H "authorization: Bearer $(cat .leasehold/admin.token)" localhost:4747/v1/session/link',
   ]) {
     expect(run(line)?.text, line).toContain(WHY_NOT)
   }
-  for (const line of ['grep -rn admin.token src', 'ls .leasehold', 'git commit -m "admin.token"']) {
+  for (const line of [
+    ...['grep -rn admin.token src', 'ls .leasehold', 'git commit -m "admin.token"'],
+    ...['tar czf all.tgz --exclude .leasehold .', "rsync -a --exclude='.leasehold' . /tmp/x"],
+  ]) {
     expect(run(line), line).toBeUndefined()
   }
 })

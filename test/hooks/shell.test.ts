@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import type { Effects } from '../../src/hooks/shell/effects.ts'
 import { effectsOf } from '../../src/hooks/shell/script.ts'
 import * as corpus from './shell_corpus.ts'
-import { FORMS, LET_PAST, NOT_UNDERSTOOD, WRITES_NOTHING } from './shell_forms.ts'
+import { FORMS, LET_PAST, NOT_UNDERSTOOD, STARTED, WRITES_NOTHING } from './shell_forms.ts'
 import { NOTICED, REFUSED } from './ways.ts'
 
 const ROOT = '/repo'
@@ -47,7 +47,7 @@ function spell(effects: Effects): string[] {
   ]
 }
 
-const TABLE = { ...corpus, FORMS, NOT_UNDERSTOOD }
+const TABLE = { ...corpus, FORMS, STARTED, NOT_UNDERSTOOD }
 const PAGE = readFileSync(new URL('../../docs/hooks.md', import.meta.url), 'utf8')
 
 describe.each(Object.entries(TABLE))('%s', (_, cases) => {

@@ -125,8 +125,13 @@ export const COMMANDS: ToolInput[] = [
   { tool: 'mcp__jetbrains__execute_terminal_command', input: { command, reuse: true }, command },
   { tool: 'mcp__x__run', input: { command: 'rm', args: [path] }, command: "rm 'a.ts'" },
   { tool: 'start_process', input: { command: 'rm', args: [path] }, command: "rm 'a.ts'" },
-  { tool: 'mcp__x__task', input: { commandLine: command }, files: [] },
-  { tool: 'create_and_run_task', input: { task: { command: 'rm', args: [path] } }, files: [] },
+  { tool: 'mcp__x__task', input: { commandLine: command }, command },
+  {
+    tool: 'create_and_run_task',
+    input: { task: { label: 'x', type: 'shell', command: 'rm', args: [path] } },
+    command: "rm 'a.ts'",
+  },
+  { tool: 'mcp__x__new_session', input: { command }, command },
   { tool: 'run_task', input: { task: { command: 'rm', args: [path] } }, command: "rm 'a.ts'" },
   { tool: 'mcp__x__deploy', input: { shellCommand: command }, command },
   {
@@ -148,24 +153,34 @@ export const UNSURE: ToolInput[] = [
   { tool: 'refactor_project', input: {}, is: 'unknown' },
 ]
 
-/** It looks, or touches no checkout: docs/hooks.md says which. */
-export const SILENT: ToolInput[] = [
-  { tool: 'Read', input: { file_path } },
-  { tool: 'read_file', input: { path } },
-  { tool: 'Grep', input: { pattern: 'x', path } },
-  { tool: 'Glob', input: { pattern: '*.ts' } },
-  { tool: 'LS', input: { path: 'src' } },
-  { tool: 'get_file_contents', input: { path } },
-  { tool: 'list_directory', input: { path: 'src' } },
-  { tool: 'mcp__jetbrains__get_file_text_by_path', input: { pathInProject: path } },
-  { tool: 'mcp__serena__find_symbol', input: { relative_path: path } },
-  { tool: 'open_file', input: { path } },
-  { tool: 'lint_file', input: { path } },
-  { tool: 'WebFetch', input: { url: 'https://example.com/a.ts', prompt: 'x' } },
-  { tool: 'TodoWrite', input: { todos: [{ content: 'x', status: 'pending' }] } },
-  { tool: 'Task', input: { prompt: 'Write a.ts', subagent_type: 'x' } },
-  { tool: 'kill_shell', input: { shell_id: '1' } },
-  { tool: 'BashOutput', input: { bash_id: '1' } },
-  { tool: 'mcp__github__create_issue', input: { title: 'a.ts is wrong', body: path } },
-  { tool: 'mcp__leasehold__reserve_paths', input: { paths: [path] } },
-]
+/** Silent, and why: docs/hooks.md says so, in these words. */
+const LET_PAST: Record<string, ToolInput[]> = {
+  'tools that only look': [
+    { tool: 'Read', input: { file_path } },
+    { tool: 'read_file', input: { path } },
+    { tool: 'Grep', input: { pattern: 'x', path } },
+    { tool: 'Glob', input: { pattern: '*.ts' } },
+    { tool: 'LS', input: { path: 'src' } },
+    { tool: 'get_file_contents', input: { path } },
+    { tool: 'list_directory', input: { path: 'src' } },
+    { tool: 'mcp__jetbrains__get_file_text_by_path', input: { pathInProject: path } },
+    { tool: 'mcp__serena__find_symbol', input: { relative_path: path } },
+    { tool: 'open_file', input: { path } },
+    { tool: 'lint_file', input: { path } },
+    { tool: 'kill_shell', input: { shell_id: '1' } },
+    { tool: 'BashOutput', input: { bash_id: '1' } },
+  ],
+  'those that touch no checkout': [
+    { tool: 'WebFetch', input: { url: 'https://example.com/a.ts', prompt: 'x' } },
+    { tool: 'TodoWrite', input: { todos: [{ content: 'x', status: 'pending' }] } },
+    { tool: 'Task', input: { prompt: 'Write a.ts', subagent_type: 'x' } },
+    { tool: 'mcp__github__create_issue', input: { title: 'a.ts is wrong', body: path } },
+  ],
+  'and our own': [{ tool: 'mcp__leasehold__reserve_paths', input: { paths: [path] } }],
+  'tools of other MCP servers that name neither a file nor a command': [
+    { tool: 'mcp__x__sync_everything', input: { force: true } },
+  ],
+}
+
+export const SILENT: ToolInput[] = Object.values(LET_PAST).flat()
+export const REASONS: string[] = Object.keys(LET_PAST)

@@ -41,6 +41,12 @@ function armed() {
     'diff.external': leave('external', 'true'),
     'merge.evil.driver': leave('driver', 'true'),
     'core.fsmonitor': leave('fsmonitor', 'false'),
+    // What is missing is fetched by any git that looks for it.
+    'core.repositoryFormatVersion': '1',
+    'extensions.partialClone': 'evil',
+    'protocol.ext.allow': 'always',
+    'remote.evil.promisor': 'true',
+    'remote.evil.url': `ext::sh -c touch% ${join(witnesses, 'ext')}`,
     'alias.status': `!${leave('alias')}`,
     'alias.evil': `!${leave('alias')}`,
   })) {
@@ -88,6 +94,8 @@ test('our own git starts nothing that a repository names, and what its login doe
   // No side was taken without a word.
   expect(readFileSync(join(tree, 'a.txt'), 'utf8')).toContain('<<<<<<<')
   stagedPaths(repo)
+  await tryGit(repo, ['fetch', '-q', 'evil'])
+  await tryGit(repo, ['cat-file', '-p', '1'.repeat(40)])
   expect(left().filter((name) => name !== 'lfs')).toEqual([])
   writeFileSync(join(repo, 'c.lfs'), 'big\n')
   await quiet(repo, ['add', 'c.lfs'])

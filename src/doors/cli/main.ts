@@ -73,7 +73,8 @@ function program(enter: Enter, asked: string | undefined): Command {
       self.outputHelp()
     })
   root.hook('preAction', (_, command) => {
-    if (!isForPeople(command)) return
+    // Without a known command there is only the help, or a hint.
+    if (!command.parent || !isForPeople(command)) return
     // Whom a token is made for is no matter of who makes it.
     const asking = enter({ ...command.optsWithGlobals(), agent: undefined })
     refuseAgents(command, asking.env, asking.family())

@@ -8,9 +8,10 @@ import type {
   ShellPlace,
 } from './effects.ts'
 import { runGit } from './git.ts'
+import { textsOf } from './words.ts'
 import { addGuessed, codeIn } from './guess.ts'
 import { addRemoved, addWrites, pathOf, readOptions } from './options.ts'
-import { WRITERS } from './writers.ts'
+import { addOutputs, WRITERS } from './writers.ts'
 
 /**
  * Commands that run the command in their arguments: their options that take a value, and how many
@@ -60,7 +61,17 @@ const RUNNERS: Record<string, string> = {
   ...{ uv: 'run', poetry: 'run', pipenv: 'run', bundle: 'exec' },
 }
 
-const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash'])
+const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash', 'fish', 'csh', 'tcsh'])
+/** Where such a word stands behind a program that nobody here knows, that one may start it. */
+const STARTED = new Set(
+  `rm mv cp ln dd tee sed git find xargs env touch truncate shred chmod chown rsync cd npx
+  leasehold lh`.split(/\s+/),
+)
+/** These print or look for the words that they are given, or start them on another machine. */
+const SAYS = new Set(
+  `echo printf grep egrep fgrep rg ag man which type whatis apropos info help hash alias test [ ls
+  ps kill pkill pgrep killall logger gh glab ssh docker podman kubectl`.split(/\s+/),
+)
 const FOLDER_CHANGES = new Set(['cd', 'pushd', 'chdir'])
 const WRAPPED_MAX = 10
 
@@ -88,9 +99,10 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
   if (FOLDER_CHANGES.has(short)) call.place.cwd = folderAfter(invocation)
   else if (short === 'popd') call.place.cwd = undefined
   else if (SHELLS.has(short)) runShell(invocation, runScript)
-  else if (short === 'eval') runText(args, place, runScript)
-  else if (short === 'trap') runText(operandsOf(args).slice(0, 1), place, runScript)
-  else if (short === 'watch') runText(operandsOf(args), place, runScript)
+  else if (short === 'eval') runText(args, invocation, effects, runScript)
+  else if (short === 'trap') {
+    runText(operandsOf(args).slice(0, 1), invocation, effects, runScript)
+  } else if (short === 'watch') runText(operandsOf(args), invocation, effects, runScript)
   else if (short === 'git') runGit(invocation, effects, runScript)
   else if (short === 'find') runFind(invocation, effects, runScript)
   else if (/^(?:pwsh|powershell)(?:\.exe)?$/i.test(short)) {
@@ -100,9 +112,32 @@ export function perform(call: Invocation, effects: Effects, runScript: RunScript
     const texts = args.map(({ text }) => text)
     const code = codeIn(short, texts, call.input.text)
     if (code !== undefined) addGuessed(code, place, effects, 'code')
-    writerOf(short)?.(invocation, effects)
+    const writer = writerOf(short)
+    if (writer) writer(invocation, effects)
+    else if (code === undefined && !SAYS.has(short)) startAny(invocation, effects, runScript)
   }
 }
+
+const OURS = /^(?:leasehold|lh)$/
+
+/** A program that is not known: the file behind its `-o`, and a command among its words. */
+function startAny(call: Invocation, effects: Effects, runScript: RunScript): void {
+  const { args, place } = call
+  addOutputs(call, effects)
+  // What we write ourselves where an agent says so.
+  const [noun, verb, ...files] = readOptions(args).operands
+  const asked = `${noun?.text} ${verb?.text}`
+  if (OURS.test(call.name) && /^(?:memory sync|db backup)$/.test(asked)) {
+    addWrites(effects, place, files.slice(0, 1))
+  }
+  const isCommand = (each: Argument) => each.text !== undefined && isKnown(basename(each.text))
+  const at = args.findIndex((each, i) => args[i - 1]?.text === '--' || isCommand(each))
+  const name = args[at]?.text
+  if (name !== undefined) perform({ ...call, name, args: args.slice(at + 1) }, effects, runScript)
+}
+
+const isKnown = (name: string) =>
+  STARTED.has(name) || SHELLS.has(name) || Object.hasOwn(WRAPPERS, name)
 
 /** Names that come from a pipe: one of the words of the commands before it, perhaps. */
 function heard({ text, maybe = [] }: StandardInput): Argument[] {
@@ -178,7 +213,7 @@ const takesNext = (text: string, valued: string) =>
   text.split('').findIndex((flag, at) => at > 0 && valued.includes(flag)) === text.length - 1
 
 function folderAfter({ args, place }: Invocation): string | undefined {
-  const to = args.find(({ text }) => !/^-[LPe@n]?$/.test(text ?? '') || text === '-')
+  const to = args.find(({ text }) => !/^-[LPe@n-]?$/.test(text ?? '') || text === '-')
   if (!to) return place.home
   if (to.text === undefined || to.glob || to.text === '-' || /^[+-]\d/.test(to.text))
     return undefined
@@ -222,7 +257,13 @@ function runFind(call: Invocation, effects: Effects, runScript: RunScript): void
 const operandsOf = (args: Argument[]) =>
   readOptions(args, { valued: 'n', long: ['interval'] }).operands
 
-function runText(args: Argument[], place: ShellPlace, runScript: RunScript): void {
+function runText(
+  args: Argument[],
+  { place }: Invocation,
+  effects: Effects,
+  runScript: RunScript,
+): void {
   const texts = args.map(({ text }) => text)
   if (!texts.includes(undefined)) runScript(texts.join(' '), place)
+  else addGuessed(textsOf(args).join(' '), place, effects)
 }

@@ -20,14 +20,16 @@ const operandsOf =
     addWrites(effects, place, readOptions(args, { valued, long }).operands)
   }
 
-/** The value of one option is the file that is written. */
-const optionOf =
-  (flags: string[], valued: string): Writer =>
-  ({ args, place }, effects) => {
-    const long = flags.filter((flag) => flag.length > 1)
-    const text = valueOf(readOptions(args, { valued, long }).options, ...flags)
-    if (text !== undefined && text !== '-') addWrites(effects, place, [{ text, glob: false }])
+const addValue = (effects: Effects, place: ShellPlace, text: string | undefined) =>
+  text !== undefined && text !== '-' && addWrites(effects, place, [{ text, glob: false }])
+
+/** `-o file`, `--output=file`: so nearly every program is told what to write. */
+export const addOutputs: Writer = ({ args, place }, effects) => {
+  for (const [i, { text = '' }] of args.entries()) {
+    const [flag, value] = /^(?:-o|--out(?:put)?(?:-?[fF]ile)?(?:=|$))(.*)$/s.exec(text) ?? []
+    if (flag !== undefined) addValue(effects, place, value || args[i + 1]?.text)
   }
+}
 
 /** Without options, the second word is the file that is written. */
 const secondOf =
@@ -107,19 +109,11 @@ export const WRITERS: Record<string, Writer> = {
   apply_patch: writeEnvelope,
   applypatch: writeEnvelope,
   curl: download,
-  wget: optionOf(['O', 'output-document'], 'OoPUTtQlADIXBei'),
-  sort: optionOf(['o', 'output'], 'oktST'),
-  shuf: optionOf(['o', 'output'], 'oin'),
-  iconv: optionOf(['o', 'output'], 'oft'),
-  ...Object.fromEntries(
-    ['gcc', 'cc', 'clang', 'g++', 'rustc', 'go'].map((name) => [
-      name,
-      optionOf(['o'], 'oIDLlxfWm'),
-    ]),
-  ),
-  pandoc: optionOf(['o', 'output'], 'ofrtMVHAB'),
-  gpg: optionOf(['o', 'output'], 'oru'),
-  xmllint: optionOf(['o', 'output'], 'o'),
+  wget: ({ args, place }, effects) => {
+    const long = ['output-document']
+    const { options } = readOptions(args, { valued: 'OoPUTtQlADIXBei', long })
+    addValue(effects, place, valueOf(options, 'O', ...long))
+  },
   openssl: ({ args, place }, effects) => {
     addWrites(
       effects,
