@@ -85,6 +85,7 @@ export function importsOf(file: TreeFile): Import[] {
 
 type Room =
   | 'core'
+  | 'agents'
   | 'machine'
   | 'stores'
   | 'operations'
@@ -98,7 +99,7 @@ type Room =
 
 type Below = Partial<Record<Room, 'all' | 'types'>>
 
-const BELOW_MACHINE: Below = { core: 'all' }
+const BELOW_MACHINE: Below = { agents: 'all', core: 'all' }
 const BELOW_STORES: Below = { machine: 'all', ...BELOW_MACHINE }
 const BELOW_REACH: Below = { operations: 'all', stores: 'all', ...BELOW_STORES }
 const BELOW_DOORS: Below = { reach: 'all', ...BELOW_REACH }
@@ -106,6 +107,8 @@ const BELOW_DOORS: Below = { reach: 'all', ...BELOW_REACH }
 /** `types`: only what the compiler takes away again may be imported from there. */
 const WALLS: Record<Room, Below> = {
   core: {},
+  // What is known of each coding agent: facts, and nothing that runs.
+  agents: {},
   machine: BELOW_MACHINE,
   stores: BELOW_STORES,
   operations: { ...BELOW_STORES, stores: 'types' },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { type AgentKind, hookEvents } from '../../src/doors/cli/init/agents.ts'
+import type { AgentKind } from '../../src/agents/kinds.ts'
+import { hookEvents } from '../../src/doors/cli/init/agents.ts'
 import { serverFor } from '../../src/doors/cli/init/servers.ts'
 import { RULES, SKILL } from '../../src/doors/cli/init/teaching.ts'
 

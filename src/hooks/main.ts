@@ -1,27 +1,23 @@
 import { writeSync } from 'node:fs'
+import { AGENTS } from '../agents/all.ts'
+import { type AgentKind, KINDS } from '../agents/kinds.ts'
 import { attempt } from '../core/attempt.ts'
+import { answerFor } from './answers.ts'
 import { bypassReason, letPast, saidByPerson } from './bypass.ts'
-import { claude } from './claude.ts'
-import { codex } from './codex.ts'
-import { copilot } from './copilot.ts'
-import { cursor } from './cursor.ts'
-import { gemini } from './gemini.ts'
 import { answerGit, gitAgent, gitVerb, guardHistory } from './git.ts'
-import { type AgentKind, KINDS } from '../machine/conversation.ts'
 import { stateFolder } from '../machine/place.ts'
 import { agentProcess, askingAgent, callerFor } from './identity.ts'
 import { readInput } from './input.ts'
 import { handle } from './lifecycle.ts'
-import { opencode } from './opencode.ts'
 import {
   type Answer,
   type HookCall,
   type HookFields,
   fieldsIn,
-  type Protocol,
   SILENT,
   type Verdict,
 } from './protocol.ts'
+import { readCall } from './read.ts'
 import { rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { secretRead } from './secret.ts'
 import type { HookSettings } from './settings.ts'
@@ -29,10 +25,6 @@ import { standing } from '../reach/standing.ts'
 import { folderIn } from '../stores/place.ts'
 import { unreachableText } from './wording.ts'
 
-const AGENTS: Record<AgentKind, Protocol> = {
-  ...{ claude, codex, cursor },
-  ...{ gemini, opencode, copilot },
-}
 const isKind = (kind: string): kind is AgentKind => Object.hasOwn(AGENTS, kind)
 
 /**
@@ -51,12 +43,11 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const [kind = '', event = '', ...rest] = argv
   if (kind === 'git') return hookGit(event, env)
   if (!isKind(kind)) return wrong(`There is no agent ${kind}: say ${KINDS.join(', ')} or git`)
-  const protocol = AGENTS[kind]
   const said = rest[0]?.startsWith('{') ? rest[0] : await readInput(INPUT_MS)
   const input = said === undefined ? undefined : parse(said)
   const who = otherEditor(kind, input) ?? kind
   const asker = AGENTS[who]
-  const call = asker.read(event, input ?? {}, env)
+  const call = readCall(asker, event, input ?? {}, env)
   // Agents learn new events; what we do not know is none of our business.
   if (!call) return { ...SILENT, err: `leasehold hook ${kind}: nothing to do at ${event}\n` }
   const scenes = await scenesOf(env, call)
@@ -83,7 +74,7 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
     await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
     if (verdicts.at(-1)?.deny !== undefined) break
   }
-  return protocol.answer(call, together(verdicts))
+  return answerFor(AGENTS[kind], call, together(verdicts))
 }
 
 /** What only looks goes on, also where nobody can be asked. */

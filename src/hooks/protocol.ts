@@ -1,3 +1,5 @@
+import type { HookEvent } from '../agents/record.ts'
+
 /** What an agent is about to do, has done, or has become: the same for every agent. */
 export interface HookCall {
   event: HookEvent
@@ -39,18 +41,6 @@ export interface HookCall {
   name: string
 }
 
-export type HookEvent =
-  | 'session_start'
-  | 'session_end'
-  | 'subagent_start'
-  | 'subagent_stop'
-  /** Before a tool runs: the only moment at which something can be refused. */
-  | 'before'
-  /** A tool has run, a prompt came: the agent is alive. */
-  | 'alive'
-  /** A turn is over; the conversation may go on. */
-  | 'stop'
-
 /** What comes of it, before it is put in the words of a protocol. */
 export interface Verdict {
   /** Why it must not happen, for the agent; undefined: nothing is in the way. */
@@ -70,15 +60,6 @@ export interface Answer {
   code: number
 }
 
-/** How one agent speaks. */
-export interface Protocol {
-  /** Whether one process has one conversation at a time. */
-  isAlone: boolean
-  /** What is meant by an event and its input; undefined when it is none of ours. */
-  read(event: string, input: HookFields, env: NodeJS.ProcessEnv): HookCall | undefined
-  answer(call: HookCall, verdict: Verdict): Answer
-}
-
 export type HookFields = Record<string, unknown>
 
 export const SILENT: Answer = { out: '', err: '', code: 0 }
@@ -86,8 +67,8 @@ export const SILENT: Answer = { out: '', err: '', code: 0 }
 /** `PreToolUse`, `preToolUse` and `pre-tool-use` are one event. */
 export const plainName = (event: string) => event.replaceAll(/[^A-Za-z]/g, '').toLowerCase()
 
-export const textIn = (fields: HookFields, ...names: string[]) =>
-  names.map((name) => fields[name]).find(isText)
+export const textIn = (fields: HookFields, ...names: (string | undefined)[]) =>
+  names.map((name) => (name === undefined ? undefined : fields[name])).find(isText)
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 

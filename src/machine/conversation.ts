@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { KINDS } from '../agents/kinds.ts'
 import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import type { ProcessRef } from '../core/rows.ts'
@@ -35,10 +36,6 @@ const ownId = ({ kind, session = 'unknown' }: Conversation) => `${kind}:${shortI
 
 /** `claude:1a2b3c4d` inside another agent is `OTHER/claude-1a2b3c4d`. */
 const insideOf = (outer: string, own: string) => `${outer}/${own.replace(':', '-')}`
-
-/** The agents whose hooks we answer, by the first part of their ids. */
-export const KINDS = ['claude', 'codex', 'cursor', 'gemini', 'opencode', 'copilot'] as const
-export type AgentKind = (typeof KINDS)[number]
 
 const OURS = new RegExp(`^(?:${KINDS.join('|')}):`)
 

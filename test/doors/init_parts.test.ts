@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
-import { AGENTS, hookEvents } from '../../src/doors/cli/init/agents.ts'
+import { KINDS } from '../../src/agents/kinds.ts'
+import { hookEvents } from '../../src/doors/cli/init/agents.ts'
 import { HASHES, withBlock, withHeadBlock, withoutBlock } from '../../src/doors/cli/init/block.ts'
 import type { FileState } from '../../src/doors/cli/init/files.ts'
 import { hookPart } from '../../src/doors/cli/init/hook_settings.ts'
@@ -57,7 +58,7 @@ describe('our part of a file', () => {
     { requiredKeys: [] },
   )
 
-  test.for(AGENTS)('hooks of others stay in their order (%s)', (agent) => {
+  test.for(KINDS)('hooks of others stay in their order (%s)', (agent) => {
     const part = hookPart({
       path: 'f',
       why: '',

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
-import { KINDS } from '../../src/machine/conversation.ts'
+import { KINDS } from '../../src/agents/kinds.ts'
 import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 

@@ -1,5 +1,5 @@
 import { hintOf } from '../../core/hint.ts'
-import { OWN_TOOLS } from './own_tools.ts'
+import { OWN_TOOLS } from '../../agents/own_tools.ts'
 import { placeOf } from './schema.ts'
 
 /** How an agent is started for a run, and how long it may take. */

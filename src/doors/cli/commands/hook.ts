@@ -1,16 +1,20 @@
 import type { Command } from 'commander'
-import { KINDS } from '../../../machine/conversation.ts'
+import { AGENTS } from '../../../agents/all.ts'
+import { type AgentKind, KINDS } from '../../../agents/kinds.ts'
+
+const MEANT = ['before', 'alive', 'stop'] as const
+
+/** Of each kind of event the first, as the agent spells it. */
+function eventsOf(kind: AgentKind): string[] {
+  const events = Object.entries(AGENTS[kind].events)
+  return MEANT.flatMap((wanted) => events.find(([, meant]) => meant === wanted)?.[0] ?? [])
+}
 
 const EXAMPLES = `
 Agents and git run this before and after what they do; \`leasehold init\` writes it into their
 settings. It reads what the agent says on standard input and answers as the agent's protocol wants.
 
-  leasehold hook claude pre-tool-use | post-tool-use | session-start | session-end | stop | …
-  leasehold hook codex pre-tool-use | post-tool-use | session-start | session-end | stop | …
-  leasehold hook cursor preToolUse | postToolUse | afterFileEdit | stop | …
-  leasehold hook gemini before-tool | after-tool | after-agent | session-start | …
-  leasehold hook opencode tool.execute.before | tool.execute.after | session.idle | …
-  leasehold hook copilot pre-tool-use | post-tool-use | session-start | stop | …
+${KINDS.map((kind) => `  leasehold hook ${kind} ${eventsOf(kind).join(' | ')} | …`).join('\n')}
   leasehold hook git pre-commit | pre-push
 
 An edit of a file that another agent has reserved is refused, with who has it and until when. A

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { AllowedTools, HookShape } from '../../../agents/record.ts'
 import { isObject, JsonText } from './json_text.ts'
 import { type InitPart, textPart } from './part.ts'
 
@@ -11,12 +12,6 @@ export interface HookEntry {
   timeout: number
 }
 
-/**
- * How an agent's settings hold hooks: in groups with a matcher each, as plain lists of commands, or
- * as lists of commands that say so.
- */
-export type HookShape = 'groups' | 'plain' | 'typed'
-
 interface HookSettings {
   path: string
   why: string
@@ -25,12 +20,6 @@ interface HookSettings {
   root: Record<string, unknown>
   events: HookEntry[]
   allow?: AllowedTools
-}
-
-/** What an agent may use without asking a person: a list in its settings, and what it says. */
-export interface AllowedTools {
-  at: [section: string, list: string]
-  rules: string[]
 }
 
 const OURS = /\bleasehold hook [a-z]+ [a-z_-]+/i

@@ -1,12 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import pc from 'picocolors'
+import { AGENTS } from '../../../agents/all.ts'
+import { type AgentKind, KINDS } from '../../../agents/kinds.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../machine/codex_trust.ts'
 import { forgetSetUp, noteSetUp } from '../../../machine/set_up.ts'
 import { print } from '../show/show.ts'
 import { table } from '../show/table.ts'
-import { type AgentKind, AGENTS, agentsNamed, FACTS } from './agents.ts'
+import { agentsNamed } from './agents.ts'
 import { applyPlan } from './apply.ts'
 import { findCheckout } from './checkout.ts'
 import { GIT_HOOKS } from './git_hooks.ts'
@@ -38,8 +40,9 @@ interface InstalledHooks {
 /** The hooks in the checkout around `cwd` that call leasehold: agents' and git's. */
 export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
   const { root, hooks } = findCheckout(cwd, env)
-  const files = AGENTS.map((agent) => {
-    return { agent, name: FACTS[agent].name, path: FACTS[agent].settings }
+  const files = KINDS.map((agent) => {
+    const { name, setUp } = AGENTS[agent]
+    return { agent, name, path: setUp.settings.path }
   })
   const ofGit = (hooks ? GIT_HOOKS : []).map((name) => {
     return { agent: undefined, name, path: join(hooks!.folder, name) }
@@ -101,7 +104,7 @@ async function check(plan: Plan, { json }: InitOptions): Promise<void> {
   if (isOwn && (await trustOf(plan)) === 'untrusted') {
     throw new Refusal('conflict', UNTRUSTED, { next: TRUST_NEXT, details: shown(plan) })
   }
-  const names = plan.agents.map((agent) => FACTS[agent].name).join(', ')
+  const names = plan.agents.map((agent) => AGENTS[agent].name).join(', ')
   if (json) print(JSON.stringify({ ok: true, ...shown(plan) }))
   else
     print(`${pc.green('set up')} for ${names}: ${plan.changes.length} files are as they should be`)
@@ -126,7 +129,7 @@ async function setUp(plan: Plan, options: InitOptions): Promise<void> {
 }
 
 function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedChange[]): string {
-  const names = agents.map((agent) => FACTS[agent].name).join(', ')
+  const names = agents.map((agent) => AGENTS[agent].name).join(', ')
   const head = `${pc.bold('leasehold init')} in ${checkout.root}, for ${names}`
   const said = notes.map((note) => `${pc.yellow('note')}  ${note}`)
   if (pending.length === 0) {

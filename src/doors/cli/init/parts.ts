@@ -1,6 +1,8 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AgentKind, FACTS, hookEvents } from './agents.ts'
+import { AGENTS } from '../../../agents/all.ts'
+import type { AgentKind } from '../../../agents/kinds.ts'
+import { hookEvents } from './agents.ts'
 import { HASHES, MARKDOWN } from './block.ts'
 import type { InitCheckout } from './checkout.ts'
 import { GIT_HOOKS, gitHookParts } from './git_hooks.ts'
@@ -12,8 +14,6 @@ import { RULES, SKILL } from './teaching.ts'
 
 const STATE = '.leasehold'
 const BIN = 'node_modules/.bin'
-/** Claude Code may be anywhere in the project when it calls a hook. */
-const CLAUDE_BIN = `\${CLAUDE_PROJECT_DIR:-.}/${BIN}`
 
 export const stateOf = ({ main }: InitCheckout) => join(main, STATE)
 
@@ -60,27 +60,30 @@ function rulesPart({ root }: InitCheckout): InitPart {
 
 function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
-  const { name, settings, shape, servers, root: fields, allow } = FACTS[agent]
-  const tools = `Leasehold as tools for ${name}${agent === 'codex' ? ', to be used unasked' : ''}`
+  const { name, setUp } = AGENTS[agent]
+  const { settings, servers, allow, reads, skill, project = '' } = setUp
   const server = serverFor(isDependency)
-  const serving = servers.map((each) =>
-    serverPart(join(root, each.path), tools, server, each.shape),
-  )
-  const path = join(root, settings)
+  const serving = servers.map((each) => {
+    const unasked = each.shape === 'toml' ? ', to be used unasked' : ''
+    return serverPart(
+      join(root, each.path),
+      `Leasehold as tools for ${name}${unasked}`,
+      server,
+      each.shape,
+    )
+  })
+  const path = join(root, settings.path)
   const more = allow ? ', and may use our tools unasked' : ''
   const why = `${name} asks before it edits${more}`
-  if (shape === 'plugin') return [...serving, wholePart(path, why, OPENCODE_PLUGIN)]
-  const bin = agent === 'claude' ? CLAUDE_BIN : BIN
-  const events = hookEvents(agent, isDependency ? bin : undefined)
-  const hooks = hookPart({ path, why, shape, root: fields, events, ...(allow && { allow }) })
-  if (agent === 'gemini') return [...importParts(root, name, 'GEMINI.md'), ...serving, hooks]
-  if (agent !== 'claude') return [...serving, hooks]
-  const skill = join(root, '.claude/skills/leasehold/SKILL.md')
+  const { shape } = settings
+  const events = hookEvents(agent, isDependency ? `${project}${BIN}` : undefined)
+  const own = { path, why, root: settings.root, events, ...(allow && { allow }) }
+  const taught = 'the working rules in full, when they are needed'
   return [
-    ...importParts(root, name, 'CLAUDE.md'),
+    ...(reads === undefined ? [] : importParts(root, name, reads)),
     ...serving,
-    hooks,
-    wholePart(skill, 'the working rules in full, when they are needed', SKILL),
+    shape === 'plugin' ? wholePart(path, why, OPENCODE_PLUGIN) : hookPart({ ...own, shape }),
+    ...(skill === undefined ? [] : [wholePart(join(root, skill), taught, SKILL)]),
   ]
 }
 

@@ -1,17 +1,11 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { AGENTS } from '../../../agents/all.ts'
+import type { AgentKind } from '../../../agents/kinds.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { refuseUnsafeFolder, stateFolder } from '../../../machine/place.ts'
 import { refuseTracked } from '../../../machine/privacy.ts'
-import {
-  type AgentKind,
-  agentsSetUp,
-  FACTS,
-  findAgents,
-  findUnguarded,
-  isOnPath,
-  UNSEEN,
-} from './agents.ts'
+import { agentsSetUp, findAgents, findUnguarded, isOnPath } from './agents.ts'
 import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, insidePath, isSame, lookAt } from './files.ts'
 import type { InitPart } from './part.ts'
@@ -56,9 +50,9 @@ export function planInit(
   const plugged = new Set(agentsPluggedIn(checkout.root, env))
   for (const agent of known) plugged.delete(agent)
   for (const agent of agents.filter((each) => plugged.has(each))) {
-    notes.push(`${FACTS[agent].name} has Leasehold as a plugin: its hooks are not written again.`)
+    notes.push(`${AGENTS[agent].name} has Leasehold as a plugin: its hooks are not written again.`)
   }
-  const unseen = agents.filter((agent) => UNSEEN.has(agent)).map((agent) => FACTS[agent].name)
+  const unseen = agents.filter((agent) => !AGENTS[agent].isSeen).map((agent) => AGENTS[agent].name)
   if (unseen.length > 0) {
     notes.push(
       `By documentation only: ${unseen.join(', ')}. Nobody has tried these hooks with the real ` +
@@ -82,7 +76,7 @@ function chooseAgents(
   if (known.length > 0) {
     const others = found.filter(({ agent }) => !known.includes(agent))
     const notes = others.map(({ agent, by }) => {
-      return `${FACTS[agent].name} was found (${by}) and is not set up: init --agent ${agent}`
+      return `${AGENTS[agent].name} was found (${by}) and is not set up: init --agent ${agent}`
     })
     return { agents: known, notes }
   }
@@ -90,7 +84,7 @@ function chooseAgents(
     const note = 'No agent was found here, so this is for Claude Code. Others: --agent codex,cursor'
     return { agents: ['claude'], notes: [note] }
   }
-  const notes = found.map(({ agent, by }) => `${FACTS[agent].name} was found (${by}).`)
+  const notes = found.map(({ agent, by }) => `${AGENTS[agent].name} was found (${by}).`)
   return { agents: found.map(({ agent }) => agent), notes }
 }
 

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'jsonc-parser'
+import type { AgentKind } from '../../../agents/kinds.ts'
 import { attempt } from '../../../core/attempt.ts'
 import { homeFolder } from '../../../machine/login.ts'
-import type { AgentKind } from './agents.ts'
 import { isObject } from './json_text.ts'
 
 const OURS = /^leasehold(?:@|$)/

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { ServerShape } from '../../../agents/record.ts'
 import { HASHES } from './block.ts'
 import { isObject, JsonText } from './json_text.ts'
 import { blockPart, type InitPart, textPart } from './part.ts'
@@ -16,9 +17,6 @@ const DEPENDENCY: Server = { command: 'npx', args: ['--no-install', 'leasehold',
 
 /** How any machine with this repository starts the server: no path of this one is in it. */
 export const serverFor = (isDependency: boolean) => (isDependency ? DEPENDENCY : INSTALLED)
-
-/** How an agent's settings name servers: under which key of a JSON file, or in TOML. */
-export type ServerShape = 'mcpServers' | 'trusted' | 'servers' | 'mcp' | 'toml'
 
 function spelled({ command, args }: Server, shape: ServerShape): object {
   if (shape === 'mcp') return { type: 'local', command: [command, ...args] }

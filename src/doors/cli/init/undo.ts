@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { KINDS } from '../../../agents/kinds.ts'
 import { step } from '../../../daemon/steps.ts'
 import { systemCode } from '../../../machine/errors.ts'
-import { AGENTS } from './agents.ts'
 import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, isInside, isSame, lookAt, putFile } from './files.ts'
 import { Manifest } from './manifest.ts'
@@ -39,7 +39,7 @@ export function planUndo(checkout: InitCheckout): UndoPlan {
   const isShared = manifest.hasOthers()
   const parts = new Map<string, InitPart[]>()
   const left = new Set<string>()
-  const known = [...partsOf(checkout, [...AGENTS]), ...retiredParts(checkout.root)]
+  const known = [...partsOf(checkout, [...KINDS]), ...retiredParts(checkout.root)]
   for (const part of known) {
     const path = placeOfPart(checkout, part)
     // What all worktrees share goes with the last of them.
