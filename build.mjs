@@ -55,7 +55,7 @@ const BUNDLES = {
   embedder: 'src/daemon/embedding/embedder.ts',
   hook: 'src/hooks/entry.ts',
   hook_direct: 'src/hooks/direct_store.ts',
-  cli: 'src/doors/cli/main.ts',
+  cli: 'src/doors/cli/entry.ts',
 }
 const bundleOf = new Map(Object.entries(BUNDLES).map(([name, path]) => [resolve(path), name]))
 

@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/build.ts', 'test/postgres_setup.ts'],
     // Tests write their own configuration; that of approval takes this away.
-    env: { LEASEHOLD_TRUST_CONFIG: 'yes' },
+    env: { LEASEHOLD_TRUST_CONFIG: 'yes', NO_COLOR: '1' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A poll waits for what must come; on a busy machine it may come late.

@@ -9,6 +9,7 @@ import { keepGuarded } from '../machine/guarded.ts'
 import type { RegisteredName } from '../operations/registry.ts'
 import type { GrantedPaths } from '../operations/reservations.ts'
 import { folderOf, type Place } from '../stores/open.ts'
+import { io } from './io.ts'
 
 /** Of one glob: more of its files have no copy, and changes of those are not noticed. */
 const FILES_MAX = 200
@@ -23,7 +24,7 @@ const ADD: RegisteredName = 'reserve.add'
 export function keepReserved(name: string, result: unknown, place: Place): void {
   if (name !== ADD) return
   const folder = folderOf(place)
-  const at = checkoutAt(process.cwd(), { folder, isShared: place.kind === 'postgres' })
+  const at = checkoutAt(io().cwd(), { folder, isShared: place.kind === 'postgres' })
   for (const item of (result as GrantedPaths).items) {
     const { path: glob, checkout, project, holder, pid = null } = item
     if (checkout !== at.checkout || item.shared) continue

@@ -5,6 +5,7 @@ import type { Operation } from '../operations/operation.ts'
 import type { RegisteredName } from '../operations/registry.ts'
 import { type Checkout, checkoutAt, globIn, pathIn } from '../machine/checkout.ts'
 import { folderOf, type Place } from '../stores/open.ts'
+import { io } from './io.ts'
 
 type Input = Record<string, unknown>
 
@@ -21,7 +22,7 @@ const RELEASE: RegisteredName = 'reserve.release'
 export function placePaths({ name, input: fields }: Operation, said: Input, place: Place): Input {
   const isAsked = 'checkout' in fields && name !== LIST && said['checkout'] === undefined
   if (!isAsked) return said
-  const cwd = process.cwd()
+  const cwd = io().cwd()
   const at = checkoutAt(cwd, { folder: folderOf(place), isShared: place.kind === 'postgres' })
   const input: Input = { ...said, checkout: at.checkout }
   if ('repository' in fields) input['repository'] ??= at.repository

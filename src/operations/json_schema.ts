@@ -40,11 +40,13 @@ export function answerSchemas(operations: readonly Operation[]): {
     ids.set(schema, id)
     registry.add(schema, { id })
   }
-  for (const [name, { schema }] of shapes) add(schema(), name)
+  // By name: they were declared in the order in which modules happened to be loaded.
+  const byName = [...shapes].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  for (const [name, { schema }] of byName) add(schema(), name)
   for (const { name, output } of operations) add(output(), name)
   const { schemas } = z.toJSONSchema(registry, { uri: (id) => AT + id, override: relax })
   const named: Record<string, JsonSchema> = {}
-  for (const [name, { doc }] of shapes) named[name] = { description: doc, ...bare(schemas[name]!) }
+  for (const [name, { doc }] of byName) named[name] = { description: doc, ...bare(schemas[name]!) }
   return {
     named,
     of: ({ output }) => {

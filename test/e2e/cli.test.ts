@@ -10,7 +10,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BIN, CLI, sandbox, TEST_CLI } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import { BIN, CLI, TEST_CLI } from '../support/processes.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 

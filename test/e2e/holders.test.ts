@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PARTICIPANT, sandbox, type Sandbox, stateOf, until } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import { PARTICIPANT, type Sandbox, stateOf, until } from '../support/processes.ts'
 
 const A = ['--agent', 'agent-A']
 const B = ['--agent', 'agent-B']

@@ -8,7 +8,7 @@ import { storeOf } from '../doors/parity_doors.ts'
 import { servingPlace, startDaemon } from '../doors/serving.ts'
 import { callerOf } from '../support/helpers.ts'
 import { MemoryVerbs } from '../support/memory_verbs.ts'
-import { sandbox } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
 
 const ESC = '\u001b'
 

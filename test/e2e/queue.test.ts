@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { bodyOf } from '../../src/core/tasks/body.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import { daemonOn } from '../support/daemons.ts'
-import { sandbox, type Sandbox } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import type { Sandbox } from '../support/processes.ts'
 
 const MB = 1024 * 1024
 const ALICE = ['--project', 'web', '--user', 'alice']

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Sandbox, sandbox } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import type { Sandbox } from '../support/processes.ts'
 
 function repository(place: Sandbox): string {
   const repo = join(realpathSync(place.folder), 'repo')

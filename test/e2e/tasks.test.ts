@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { sandbox, type Sandbox, until } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import { type Sandbox, until } from '../support/processes.ts'
 
 describe('task', () => {
   test('add answers with the whole task; show and list give it back', async () => {

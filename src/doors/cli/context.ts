@@ -25,6 +25,7 @@ import type { Meaning } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { refuseAdmin, refuseStranger, refuseWithToken } from './family.ts'
 import { settleMemory } from './commands/memory_config.ts'
+import { io } from '../io.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -79,6 +80,7 @@ export function contextOf(options: GlobalOptions, given: NodeJS.ProcessEnv, cwd:
   const callerNow = (asked?: CallSource) => callerOf(options, env, familyNow(asked))
   const caller = callerNow()
   let opened: Store | undefined
+  let noted = false
   const store = () => {
     refuseWithToken(env)
     return (opened ??= openStore(place))
@@ -93,7 +95,11 @@ export function contextOf(options: GlobalOptions, given: NodeJS.ProcessEnv, cwd:
     find: () => findDaemon(env, folderOf(place)),
     send: askHttp,
     open: async () => ({ ask: direct, close }),
-    passBy: (why) => options.json || noteOnce(why),
+    passBy: (why) => {
+      if (options.json || why.next === '' || noted) return
+      noted = true
+      note(why)
+    },
     giveUp: (daemon, why, { signal }) => {
       if (signal?.aborted) return new Refusal('held', 'Interrupted: no longer waiting')
       return nobodyAnswers(daemon, why, env['LEASEHOLD_RUN'] ? WITHOUT_DOOR : WITHOUT_SERVER)
@@ -144,13 +150,9 @@ const WITHOUT_DOOR =
   'Go on without it: your run is kept and its end is recorded. Its dispatcher, started again, is ' +
   'at the same address.'
 
-let noted = false
-
 /** A daemon that is there and says nothing is for a person to look at; the command goes on. */
-function noteOnce({ message, next }: Unanswered): void {
-  if (next === '' || noted) return
-  noted = true
-  process.stderr.write(`leasehold: ${message}; the store itself was asked\n  next: ${next}\n`)
+function note({ message, next }: Unanswered): void {
+  io().stderr.write(`leasehold: ${message}; the store itself was asked\n  next: ${next}\n`)
 }
 
 /** A token says who it stands for, whatever hooks have said. */

@@ -5,13 +5,14 @@ import { Refusal } from '../../core/refusal.ts'
 import { environmentOf } from '../../machine/proc.ts'
 import type { Family } from '../../machine/family.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { io } from '../io.ts'
 
 /**
  * Whether a command speaks for an agent that hooks know, and so for that one only. In an editor
  * that has several conversations a person types too, on a terminal.
  */
 export const isBound = ({ agents, alone }: Family) =>
-  agents.length > 0 && (alone || !process.stdin.isTTY)
+  agents.length > 0 && (alone || !io().stdin.isTTY)
 
 /** Refuses (`forbidden`) what only a person may say: to be another agent. */
 export function refuseStranger(family: Family, said: string): void {

@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander'
-import { plant, type Promised } from '../../core/planted.ts'
 import { hintOf } from '../../core/hint.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { safeJson, visible } from '../unseen.ts'
@@ -27,30 +26,36 @@ import { addTop } from './commands/top.ts'
 import { addWorktrees } from './commands/worktree.ts'
 import { clocked } from './show/table.ts'
 import { VERSION } from '../../machine/version.ts'
+import { type Io, io, withIo } from '../io.ts'
 
-declare const LEASEHOLD_TEST_BUILD: boolean | undefined
+/** Gives one command, and resolves with its exit code. */
+export const main = (argv: string[], own: Io): Promise<number> => withIo(own, () => run(argv))
 
-/** The command line: one context, one program, one place where a refusal becomes an exit code. */
-export async function main(argv: string[]): Promise<number> {
+/** One context, one program, one place where a refusal becomes an exit code. */
+async function run(argv: string[]): Promise<number> {
   let context: Context | undefined
   let root: Command | undefined
   if (argv[0] === '--version') argv = ['-V']
   const end = argv.indexOf('--')
   const json = argv.slice(0, end === -1 ? argv.length : end).includes('--json')
-  const enter = (options: GlobalOptions) =>
-    (context = contextOf(options, process.env, process.cwd()))
+  const enter = (options: GlobalOptions) => (context = contextOf(options, io().env, io().cwd()))
   try {
     // A flag may come first, and some ask about others: then every command is needed.
     const [first = '--help'] = argv
     const asked = first.startsWith('-') || ABOUT_ALL.has(first) ? undefined : first
     root = program(enter, asked)
     await root.parseAsync(argv, { from: 'user' })
-    return Number(process.exitCode ?? 0)
+    return Number(io().exitCode ?? 0)
   } catch (error) {
     return fail(error instanceof CommanderError ? misspelt(error, root, argv) : error, json)
   } finally {
     await context?.close()
   }
+}
+
+const OUTPUT = {
+  writeOut: (text: string) => void io().stdout.write(text),
+  writeErr: (text: string) => void io().stderr.write(text),
 }
 
 function program(enter: Enter, asked: string | undefined): Command {
@@ -64,7 +69,7 @@ function program(enter: Enter, asked: string | undefined): Command {
     .addHelpText('after', PROGRAM.examples)
     .exitOverride()
     // Help for a noun without a verb still goes to stderr; errors are ours to word.
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({ ...OUTPUT, outputError: () => undefined })
     .allowExcessArguments()
     .configureHelp({ showGlobalOptions: true })
     .helpCommand('help [command]', 'display help for command')
@@ -150,14 +155,14 @@ function fail(error: unknown, json: boolean): number {
   const text = json
     ? safeJson(refusal)
     : visible(`error: ${clocked(refusal.message)}${refusal.next && `\n  next: ${refusal.next}`}`)
-  process.stderr.write(`${text}\n`)
+  io().stderr.write(`${text}\n`)
   return REFUSALS[refusal.code].exit
 }
 
 /** Codex runs commands without network, and lets them write in few folders. */
 function outOfSandbox(refusal: Refusal): Refusal {
   const { code, message, details } = refusal
-  if (code !== 'unavailable' || !process.env['CODEX_SANDBOX_NETWORK_DISABLED']) return refusal
+  if (code !== 'unavailable' || !io().env['CODEX_SANDBOX_NETWORK_DISABLED']) return refusal
   return new Refusal(code, message, { next: SANDBOX_NEXT, details })
 }
 
@@ -174,19 +179,3 @@ function internal(error: unknown): Refusal {
     next: 'Please report it, with what you ran.',
   })
 }
-
-// Only in the test build: tests show that each promise's check fails when the promise is broken.
-if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
-  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
-}
-
-// Our reader has seen enough (`leasehold task list | head`). Node does not end by itself then;
-// a command that has something to end in good order does so as on any other TERM.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.kill(process.pid, 'SIGTERM')
-})
-
-void main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code
-})

@@ -3,6 +3,7 @@ import { readSync } from 'node:fs'
 import { Refusal } from '../../core/refusal.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { processRef } from '../../machine/process.ts'
+import { inputFile } from '../io.ts'
 
 const UNITS: Record<string, number> = { '': 1, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
 
@@ -95,7 +96,7 @@ function stdinBytes(): Buffer {
 function readChunk(chunk: Buffer): number {
   for (;;) {
     try {
-      return readSync(0, chunk)
+      return readSync(inputFile(), chunk)
     } catch (error) {
       const code = systemCode(error)
       if (code === 'EOF' || code === 'EBADF') return 0

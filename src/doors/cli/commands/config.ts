@@ -9,6 +9,7 @@ import type { Context } from '../context.ts'
 import { isBound, refuseWithToken } from '../family.ts'
 import { isConfirmed, isTerminal } from '../confirm.ts'
 import { print } from '../show/show.ts'
+import { io } from '../../io.ts'
 
 /** `config approve`: a person looks at what config.json names, and lets it count. */
 export function addConfig(config: Command, enter: Enter): void {
@@ -28,7 +29,7 @@ export async function offerApproval(context: Context): Promise<void> {
   const { waiting } = readConfig(folderOf(context.place), context.env)
   if (waiting.length === 0) return
   if (isTerminal() && !context.json) await approveHere(context, false)
-  else process.stderr.write(`leasehold: ${waitingText(waiting)}\n`)
+  else io().stderr.write(`leasehold: ${waitingText(waiting)}\n`)
 }
 
 async function approveHere(context: Context, yes: boolean): Promise<void> {
@@ -42,7 +43,7 @@ async function approveHere(context: Context, yes: boolean): Promise<void> {
   const lines = difference(linesOf(before!), linesOf(after!))
   if (lines.length === 0) return say(context, true, 'All that config.json names is approved.')
   if (!context.json) print(lines.join('\n'))
-  if (!yes && !process.stdin.isTTY) throw forPeople()
+  if (!yes && !io().stdin.isTTY) throw forPeople()
   if (!yes && !(await isConfirmed('May Leasehold use all this with your rights?'))) {
     return say(context, false, 'Nothing was approved.')
   }

@@ -25,6 +25,7 @@ import type { Context } from '../context.ts'
 import { refuseAdmin, refuseWithToken } from '../family.ts'
 import { print } from '../show/show.ts'
 import { addPrune, sizesText } from './prune.ts'
+import { io } from '../../io.ts'
 
 /** Care for the store itself. Not operations: they need the files, so they have no other door. */
 export function addDatabase(db: Command, enterAny: Enter): void {
@@ -126,11 +127,11 @@ function addCopy(db: Command, enter: Enter): void {
       const context = enter(self.optsWithGlobals())
       const from = storeAt(context, '--from', options.from)
       const to = storeAt(context, '--to', options.to)
-      const isWatched = process.stderr.isTTY && !context.json
+      const isWatched = io().stderr.isTTY && !context.json
       const copied = await copyStore(from, to, {
         ...(isWatched && { progress: showProgress() }),
         keep_source: options.keepSource ?? false,
-      }).finally(() => isWatched && process.stderr.write(CLEAR))
+      }).finally(() => isWatched && io().stderr.write(CLEAR))
       say(context, copied, copiedText(copied, from, to))
     })
 }
@@ -139,7 +140,7 @@ function addCopy(db: Command, enter: Enter): void {
 function storeAt({ env }: Context, option: string, text: string): Place {
   const isKnown = /^(?:sqlite|file):/.test(text) || URL.canParse(text)
   if (isKnown && /^(?:sqlite|file|postgres|postgresql):/i.test(text)) {
-    return placeOf({ ...env, LEASEHOLD_STORE: text }, process.cwd())
+    return placeOf({ ...env, LEASEHOLD_STORE: text }, io().cwd())
   }
   throw new Refusal('invalid', `${option} is not the address of a store`, {
     next: 'Use sqlite:PATH, file:FOLDER or postgres://USER:PASSWORD@HOST/DATABASE.',
@@ -157,7 +158,7 @@ function showProgress(): CopyProgress {
     const now_ms = performance.now()
     if (now_ms - shown_ms < PROGRESS_EVERY_MS) return
     shown_ms = now_ms
-    process.stderr.write(`${CLEAR}${step} ${part} ${rows}`)
+    io().stderr.write(`${CLEAR}${step} ${part} ${rows}`)
   }
 }
 

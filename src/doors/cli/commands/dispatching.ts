@@ -17,6 +17,7 @@ import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
 import { span } from '../show/table.ts'
 import { OUTPUT, runFolder } from '../../../machine/run_output.ts'
+import { io } from '../../io.ts'
 
 const FOLLOW_MS = 100
 const DRAW_MS = 1_000
@@ -88,7 +89,7 @@ function taken(refusal: Refusal): Refusal {
 
 /** Lines of what happened; below them, in a terminal, one line per running task. */
 class Screen {
-  private readonly live = process.stdout.isTTY
+  private readonly live = io().stdout.isTTY
   private drawn = 0
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
@@ -132,7 +133,7 @@ class Screen {
   }
 
   private clear(): void {
-    if (this.drawn > 0) process.stdout.write(`\u001b[${this.drawn}A\u001b[J`)
+    if (this.drawn > 0) io().stdout.write(`\u001b[${this.drawn}A\u001b[J`)
     this.drawn = 0
   }
 
@@ -150,7 +151,7 @@ class Screen {
   private lineOf(run: Run, now: number): string {
     const seconds = Math.max(0, Math.round((now - Date.parse(run.started_at)) / 1000))
     const text = `  ${run.id}  ${span(seconds)}  ${lastLine(runFolder(this.folder, run.id))}`
-    return pc.cyan(text.slice(0, (process.stdout.columns ?? 80) - 1))
+    return pc.cyan(text.slice(0, (io().stdout.columns ?? 80) - 1))
   }
 }
 

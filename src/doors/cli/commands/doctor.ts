@@ -19,6 +19,7 @@ import type { Context } from '../context.ts'
 import { checkHooks, checkPrograms, type DoctorLook } from './doctor_programs.ts'
 import { print } from '../show/show.ts'
 import { disputeLine, isDisputed } from '../show/queue.ts'
+import { io } from '../../io.ts'
 
 interface Finding extends DoctorLook {
   what: string
@@ -39,7 +40,7 @@ export function addDoctor(root: Command, enter: Enter): void {
       const ok = findings.every((finding) => finding.ok)
       const shown = () => findings.map((each, i) => line(each, findings.slice(0, i))).join('\n')
       print(context.json ? JSON.stringify({ ok, findings }) : shown())
-      if (!ok) process.exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
+      if (!ok) io().exitCode = findings.some(isDamage) ? REFUSALS.damaged.exit : 1
     })
 }
 

@@ -5,6 +5,7 @@ import { isRefusal } from '../../../core/refusal.ts'
 import { codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../machine/codex_trust.ts'
 import { folderOf } from '../../../stores/open.ts'
 import type { Context } from '../context.ts'
+import { io } from '../../io.ts'
 
 /** What one look of the doctor found. */
 export interface DoctorLook {
@@ -20,7 +21,7 @@ export interface DoctorLook {
  */
 export async function checkHooks({ env }: Context): Promise<DoctorLook> {
   const { hooksIn, isOnPath } = await import('../init/main.ts')
-  const hooks = unlessInvalid(() => hooksIn(process.cwd(), env))
+  const hooks = unlessInvalid(() => hooksIn(io().cwd(), env))
   if (!hooks) return { ok: true, says: 'this folder is no checkout' }
   if (hooks.length === 0) return { ok: true, says: 'none in this folder (leasehold init)' }
   const lost = hooks.filter(({ bin }) => {

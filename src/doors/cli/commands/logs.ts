@@ -9,6 +9,7 @@ import type { Context } from '../context.ts'
 import { refuseWithToken } from '../family.ts'
 import { print } from '../show/show.ts'
 import { OUTPUT, OUTPUT_OLDER, runFolder } from '../../../machine/run_output.ts'
+import { io } from '../../io.ts'
 
 const CHUNK = 64 * 1024
 /** A run that ended elsewhere changes no file here; so often its state is asked for. */
@@ -59,7 +60,7 @@ async function begun(context: Context, asked: string, follow: boolean): Promise<
     const run = await runOf(context, asked)
     if (run && existsSync(logOf(context, run))) return run
     if (!follow || run?.ended_at) throw noLog(run, asked)
-    if (!told) process.stderr.write(`waiting for ${asked} to begin\n`)
+    if (!told) io().stderr.write(`waiting for ${asked} to begin\n`)
     await new Promise((resolve) => void setTimeout(resolve, ASK_MS))
   }
 }
@@ -112,7 +113,7 @@ class Tail {
     for (;;) {
       const size = readSync(this.file, buffer)
       if (size === 0) return
-      process.stdout.write(this.safe.feed(buffer.subarray(0, size)))
+      io().stdout.write(this.safe.feed(buffer.subarray(0, size)))
     }
   }
 

@@ -7,6 +7,7 @@ import { agentProcess } from '../../../hooks/identity.ts'
 import { folderOf } from '../../../stores/place.ts'
 import { type Enter, knownDamage } from './operations.ts'
 import { refuseStranger } from '../family.ts'
+import { io } from '../../io.ts'
 
 /** `leasehold mcp`: what an agent's program starts to reach leasehold through a pipe. */
 export function addMcp(root: Command, enter: Enter): void {
@@ -24,11 +25,11 @@ export function addMcp(root: Command, enter: Enter): void {
       const isRun = context.env['LEASEHOLD_RUN'] !== undefined
       const clientProcess = () => (isRun ? agentProcess() : undefined) ?? null
       const isCodex = [...ancestors()].some(({ name }) => name === 'codex')
-      const isGuarded = !isCodex || isEverTrusted(process.cwd(), context.env)
+      const isGuarded = !isCodex || isEverTrusted(io().cwd(), context.env)
       const warning = isGuarded ? '' : UNGUARDED
       const reach = { ...context, refuseStranger: refuse, damage, clientProcess, warning }
       const { watchTurns } = await import('../../../hooks/turns.ts')
-      const unwatch = watchTurns(folderOf(context.place), context.env, process.cwd())
+      const unwatch = watchTurns(folderOf(context.place), context.env, io().cwd())
       await serveMcp(reach, VERSION, tools).finally(unwatch)
     })
 }

@@ -19,6 +19,7 @@ import { unknownAgent, withHints } from '../hints.ts'
 import { nothingToLand } from './land.ts'
 import { show } from '../show/show.ts'
 import { valueOf } from '../values.ts'
+import { io } from '../../io.ts'
 
 /** Short ways to say a common thing: the same operation with one field already filled in. */
 const SHORT = [
@@ -140,7 +141,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
   const caller = operation.role === 'admin' ? { ...context.caller, admin: true } : context.caller
   if (operation.name === 'land.add') {
     input['id'] ??= context.env['LEASEHOLD_TASK'] ?? input['branch']
-    if (input['id'] === undefined) throw await nothingToLand(process.cwd())
+    if (input['id'] === undefined) throw await nothingToLand(io().cwd())
   }
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   const abort = new AbortController()
@@ -156,7 +157,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     if (name === 'queue.add' && !context.json) warnOfAgent(context, input)
     if (operation.effect === 'read') await warnOfDamage(context)
     const exit: ((answer: never) => number | undefined) | undefined = EXITS[name]
-    process.exitCode ??= exit?.(result as never)
+    io().exitCode ??= exit?.(result as never)
   } finally {
     process.off('SIGINT', stop)
   }
@@ -164,7 +165,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
 
 function warnOfAgent({ place }: Context, input: Record<string, unknown>): void {
   const said = unknownAgent(folderOf(place), input)
-  if (said !== undefined) process.stderr.write(`warning: ${said}\n`)
+  if (said !== undefined) io().stderr.write(`warning: ${said}\n`)
 }
 
 /** What is wrong with the store of this machine; of a server's, the server says it. */
@@ -175,8 +176,8 @@ export const knownDamage = async ({ place, env }: Context): Promise<string | und
 async function warnOfDamage(context: Context): Promise<void> {
   const message = await knownDamage(context)
   if (message === undefined) return
-  process.stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
-  process.exitCode = REFUSALS.damaged.exit
+  io().stderr.write(`warning: ${message}\n  What is shown may lack what was written last.\n`)
+  io().exitCode = REFUSALS.damaged.exit
 }
 
 /** No refusal, and nothing to work on: `claim && work` must not go on. */

@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander'
 import { knownCommands } from '../help/commands.ts'
 import { COMPLETIONS } from '../help/completion.ts'
 import { manPage } from '../help/man.ts'
+import { io } from '../../io.ts'
 
 /** Commands that say what all commands are: these need every one of them registered. */
 export const ABOUT_ALL: ReadonlySet<string> = new Set(['help', 'completion', 'man'])
@@ -13,13 +14,13 @@ export function addPages(root: Command): void {
     .description('Print a script that completes commands in your shell.')
     .addHelpText('after', EXAMPLES)
     .action((shell: keyof typeof COMPLETIONS) => {
-      process.stdout.write(COMPLETIONS[shell](knownCommands(root)))
+      io().stdout.write(COMPLETIONS[shell](knownCommands(root)))
     })
   root
     .command('man')
     .description('Print the manual page.')
     .addHelpText('after', '\nExamples:\n  leasehold man | man -l -')
-    .action(() => void process.stdout.write(manPage(knownCommands(root))))
+    .action(() => void io().stdout.write(manPage(knownCommands(root))))
 }
 
 const EXAMPLES = `

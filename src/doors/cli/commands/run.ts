@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Enter } from './operations.ts'
 import type { RunOptions } from './running.ts'
+import { io } from '../../io.ts'
 
 const RUN_TTL = '1m'
 
@@ -18,7 +19,7 @@ export function addRun(root: Command, enter: Enter): void {
     .action(async (argv: string[], options: RunOptions, self: Command) => {
       // Starting processes loads much that other commands do without.
       const { run } = await import('./running.ts')
-      process.exitCode = await run(enter(self.optsWithGlobals()), argv, options)
+      io().exitCode = await run(enter(self.optsWithGlobals()), argv, options)
     })
 }
 

@@ -10,6 +10,7 @@ import { ownProcess } from '../../../machine/process.ts'
 import type { Context } from '../context.ts'
 import { isBound } from '../family.ts'
 import { durationOf } from '../values.ts'
+import { io } from '../../io.ts'
 
 const LOST = 5
 const GRACE_MS = 10_000
@@ -203,7 +204,7 @@ class Held {
   }
 }
 
-const warn = (sentence: string) => process.stderr.write(`leasehold: ${sentence}\n`)
+const warn = (sentence: string) => io().stderr.write(`leasehold: ${sentence}\n`)
 
 function codeOf({ code, signal }: Exit): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal])

@@ -15,6 +15,7 @@ import type { Context } from '../context.ts'
 import { refuseOwnTrust, refuseWithToken } from '../family.ts'
 import { linkHint, makeLink } from './dashboard.ts'
 import { print } from '../show/show.ts'
+import { io } from '../../io.ts'
 
 const DEFAULT_PORT = 4747
 /** The first repository has the default port, each other one its own: the same every time. */
@@ -124,7 +125,7 @@ async function until<T>(look: () => T | Promise<T>, most_ms: number): Promise<T>
  * for the person in front of a terminal, never for a log.
  */
 async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
-  if (!process.stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))
+  if (!io().stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))
   const made = await makeLink(context, role).catch(() => undefined)
   if (made) print(`  dashboard  ${pc.bold(made.link)}\n${pc.dim(linkHint(role))}`)
 }

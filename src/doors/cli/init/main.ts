@@ -14,6 +14,7 @@ import { findCheckout } from './checkout.ts'
 import { GIT_HOOKS } from './git_hooks.ts'
 import { type PlannedChange, pendingIn, type Plan, planInit } from './plan.ts'
 import { applyUndo, planUndo, type UndoPlan } from './undo.ts'
+import { io } from '../../io.ts'
 
 export { isOnPath } from './agents.ts'
 
@@ -61,13 +62,13 @@ export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
 
 /** Sets a repository up for its agents, or takes that back. Says what it does before it does it. */
 export async function init(options: InitOptions): Promise<void> {
-  const { env } = process
+  const { env } = io()
   if (options.undo && options.check) {
     throw new Refusal('invalid', '--undo and --check do not go together', {
       next: 'leasehold init --check looks, leasehold init --undo takes back.',
     })
   }
-  const cwd = process.cwd()
+  const cwd = io().cwd()
   const checkout = findCheckout(cwd, env)
   if (options.undo) {
     await undo(planUndo(checkout), options)
@@ -88,11 +89,11 @@ const shown = ({ checkout, agents, changes, notes }: Plan) => ({
 
 /** Only Codex itself can tell, and only when what it is to trust has been written. */
 const trustOf = ({ agents, checkout }: Plan): Promise<CodexTrust> =>
-  agents.includes('codex') ? codexTrust(checkout.root, process.env) : Promise.resolve('unknown')
+  agents.includes('codex') ? codexTrust(checkout.root, io().env) : Promise.resolve('unknown')
 
 /** In CI only what is committed counts: git hooks, the state and trust are each checkout's own. */
 async function check(plan: Plan, { json }: InitOptions): Promise<void> {
-  const isOwn = !process.env['CI']
+  const isOwn = !io().env['CI']
   const wrong = pendingIn(plan.changes).filter(({ part }) => isOwn || !part.isLocal)
   if (wrong.length > 0) {
     const paths = wrong.map(({ shown: path, action }) => `${path} (${action})`)
@@ -118,7 +119,7 @@ async function setUp(plan: Plan, options: InitOptions): Promise<void> {
     if (!(await isAgreed(options, `Write these ${pending.length} files?`))) return
     applyPlan(plan)
   }
-  if (!options.dryRun && existsSync(plan.state)) noteSetUp(process.env, plan.state)
+  if (!options.dryRun && existsSync(plan.state)) noteSetUp(io().env, plan.state)
   const codex_hooks = options.dryRun ? 'unknown' : await trustOf(plan)
   if (options.json) print(JSON.stringify({ written, codex_hooks, ...shown(plan) }))
   else if (written) print(doneText(plan, pending))
@@ -170,7 +171,7 @@ async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
   const count = changes.filter(({ action }) => action !== 'leave').length
   if (count > 0 && !(await isAgreed(options, `Undo these ${count} files?`))) return
   const { kept } = applyUndo(plan)
-  if (!plan.manifest.hasOthers()) forgetSetUp(process.env, plan.state)
+  if (!plan.manifest.hasOthers()) forgetSetUp(io().env, plan.state)
   const left = kept ? plan.state : null
   if (options.json) {
     print(JSON.stringify({ undone: true, root: checkout.root, changes, state_kept: left }))
@@ -183,7 +184,7 @@ async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
 /** Asks once, on a terminal. Elsewhere nobody can agree, so it takes --yes. */
 async function isAgreed({ yes, json }: InitOptions, question: string): Promise<boolean> {
   if (yes) return true
-  if (json || !process.stdin.isTTY || !process.stdout.isTTY) {
+  if (json || !io().stdin.isTTY || !io().stdout.isTTY) {
     throw new Refusal('invalid', 'Nothing was written: there is no terminal to ask on', {
       next: 'Say --yes to agree, or --dry-run to see what would be done.',
     })

@@ -11,6 +11,7 @@ import { RESERVATION_PRINTERS } from './reservations.ts'
 import { STATS_PRINTERS } from './stats.ts'
 import { SEARCH_PRINTERS } from './search.ts'
 import { clock, clocked, factLines, indented, pageTable, span } from './table.ts'
+import { io } from '../../io.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -29,7 +30,7 @@ const asData = (result: unknown) => JSON.stringify(result, null, 2)
 
 /** The only way to standard output: nothing but our colours reaches a terminal as a command. */
 export function print(text: string): void {
-  process.stdout.write(`${harmless(text)}\n`)
+  io().stdout.write(`${harmless(text)}\n`)
 }
 
 const PRINTERS: ByAnswer<string> = {

@@ -1,6 +1,7 @@
 import type { Bytes } from '../../../stores/port.ts'
 import pc from 'picocolors'
 import { fit, widthOf } from './width.ts'
+import { io } from '../../io.ts'
 
 const GAP = 2
 /** A column is not made narrower than this. */
@@ -14,7 +15,7 @@ export function table(head: string[], rows: string[][], empty: string): string {
   if (rows.length === 0) return pc.dim(empty)
   const all = [head, ...rows]
   const wanted = head.map((_, i) => Math.max(...all.map((row) => widthOf(row[i] ?? ''))))
-  const widths = within(wanted, process.stdout.columns ?? Number.POSITIVE_INFINITY)
+  const widths = within(wanted, io().stdout.columns ?? Number.POSITIVE_INFINITY)
   const line = (row: string[]) =>
     row
       .map((cell, i) => {

@@ -9,6 +9,7 @@ import { underLock } from './folder_lock.ts'
 import type { Synced, SyncPlan } from './folder.ts'
 import { linesOf } from './report.ts'
 import { watchFolder } from './watch.ts'
+import { io } from '../../io.ts'
 
 const RETRY_MS = 1_000
 
@@ -77,6 +78,6 @@ class Teller {
   warn({ message, next }: Refusal): void {
     if (message === this.warned) return
     this.warned = message
-    process.stderr.write(`leasehold: ${visible(message)}\n  next: ${next} It is tried again.\n`)
+    io().stderr.write(`leasehold: ${visible(message)}\n  next: ${next} It is tried again.\n`)
   }
 }

@@ -15,6 +15,7 @@ import { clock } from '../show/table.ts'
 import { clean, fit } from '../show/width.ts'
 import { type Choice, choicesIn, frame, keyOfChoice } from './frame.ts'
 import { Screen } from './screen.ts'
+import { io } from '../../io.ts'
 
 const ROWS_MAX = 200
 const WIDTH_ELSEWHERE = 120
@@ -41,8 +42,8 @@ const HELP = [
 export async function top(context: Context): Promise<void> {
   const now = await context.call(stats.now, { limit: ROWS_MAX })
   if (context.json) return show(context, 'now.get', now)
-  if (process.stdout.isTTY && process.stdin.isTTY) return new Live(context, now).run()
-  const width = process.stdout.columns || Number(context.env['COLUMNS']) || WIDTH_ELSEWHERE
+  if (io().stdout.isTTY && io().stdin.isTTY) return new Live(context, now).run()
+  const width = io().stdout.columns || Number(context.env['COLUMNS']) || WIDTH_ELSEWHERE
   const shown = { now, wall_ms: Date.parse(now.at), width, height: undefined, chosen: undefined }
   const lines = frame({ ...shown, store: storeOf(context), lastLine: lastLineIn(context) })
   print(

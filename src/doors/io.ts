@@ -1,0 +1,30 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+interface Out {
+  isTTY?: boolean
+  columns?: number
+  write(text: string): unknown
+}
+
+/**
+ * What a command has of the program that it runs in. A command that a person or an agent gives has
+ * a process of its own, and this is `process`; a program that runs several gives each another.
+ */
+export interface Io {
+  env: NodeJS.ProcessEnv
+  cwd(): string
+  stdin: { isTTY?: boolean; fd?: number }
+  stdout: Out
+  stderr: Out
+  exitCode?: number | string | null | undefined
+}
+
+const given = new AsyncLocalStorage<Io>()
+
+/** Of the command that runs now. */
+export const io = (): Io => given.getStore() ?? process
+
+export const withIo = <T>(own: Io, command: () => Promise<T>): Promise<T> => given.run(own, command)
+
+/** Asked for its `stdin`, a process opens a stream, and a pipe then no longer waits for a reader. */
+export const inputFile = (): number => given.getStore()?.stdin.fd ?? 0
