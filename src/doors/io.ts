@@ -26,5 +26,5 @@ export const io = (): Io => given.getStore() ?? process
 
 export const withIo = <T>(own: Io, command: () => Promise<T>): Promise<T> => given.run(own, command)
 
-/** Asked for its `stdin`, a process opens a stream, and a pipe then no longer waits for a reader. */
+/** A process that is asked for `stdin` opens a stream; a pipe then waits for no reader. */
 export const inputFile = (): number => given.getStore()?.stdin.fd ?? 0

@@ -12,7 +12,7 @@ export const QUIET = [
   ...['-c', 'maintenance.auto=false', '-c', 'core.quotePath=false', '-c', 'core.pager=cat'],
   ...['-c', 'commit.gpgSign=false', '-c', 'submodule.recurse=false'],
   ...['-c', 'rerere.enabled=false', '-c', 'merge.verifySignatures=false'],
-  // An address that is a command (`ext::sh -c …`), also where git fetches what is missing by itself.
+  // An address that is a command (`ext::sh -c …`), also when git fetches what it lacks.
   ...['-c', 'protocol.ext.allow=never'],
 ]
 

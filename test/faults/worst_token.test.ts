@@ -20,8 +20,9 @@ type Met = Record<string, Record<string, number>>
 
 /**
  * How long each took, in milliseconds. Three programs want two processors here, and other work may
- * want them too, so a part of that is spent in line for one, where nobody can be quicker. The kernel
- * counts it; what is left is what the server did before it answered, and what was done to ask it.
+ * want them too, so a part of that is spent in line for one, where nobody can be quicker. The
+ * kernel counts it; what is left is what the server did before it answered, and what was done to
+ * ask it.
  */
 interface Times {
   all: number[]

@@ -241,7 +241,7 @@ test('a sparse checkout stays sparse, and a shallow clone works', async () => {
   expect(filesAt(shallow, saved)).toMatchObject({ 'in/new': 'x', 'out/other': 'y', 'out/b': '2' })
 })
 
-test('names that no disk takes, and objects that git has lost, keep nothing from being saved', async () => {
+test('names that no disk takes, and lost objects, keep nothing from being saved', async () => {
   const files = { 'a.txt': 'one\n', 'lost.txt': 'lost\n', 'out/b': '2' }
   const repo = gitRepo(join(temporaryFolder(), 'repo'), files)
   const lost = repo.git('rev-parse', 'HEAD:lost.txt')

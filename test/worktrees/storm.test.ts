@@ -79,7 +79,8 @@ done
 if [ $(($LEASEHOLD_FENCE % 6)) = 0 ]; then
   git checkout -q --detach && date > late && git add late && $COMMIT
 fi
-[ "$BAD" = yes ] && [ $(($LEASEHOLD_FENCE % 9)) = 4 ] && git add -A && case $(($LEASEHOLD_FENCE % 3)) in
+[ "$BAD" = yes ] && [ $(($LEASEHOLD_FENCE % 9)) = 4 ] && git add -A &&
+case $(($LEASEHOLD_FENCE % 3)) in
   0) git update-ref HEAD "$(git commit-tree "$(git write-tree)" -m Orphan)" ;;
   *) name=$(printf 'n%.0s' $(seq 300)) && : | git hash-object -w --stdin |
     { read -r id && git update-index --add --cacheinfo "100644,$id,$name"; } &&

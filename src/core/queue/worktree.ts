@@ -58,7 +58,8 @@ export function waitBeforeBegin(view: View, { begun_at, dispatcher, agent, host 
   )) {
     if (!name.startsWith(prefix) || !liveLease(view, name)) continue
     const who = holder === agent ? 'its worktree is made' : `${word(holder)} is at work`
-    return `, and its command has not begun: ${who} in ${name.slice(prefix.length)} since ${acquired_at}`
+    const where = `${who} in ${name.slice(prefix.length)}`
+    return `, and its command has not begun: ${where} since ${acquired_at}`
   }
   return ', and its command has not begun'
 }

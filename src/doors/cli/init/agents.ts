@@ -29,7 +29,7 @@ export function hookEvents(agent: AgentKind, bin: string | undefined): HookEntry
     event,
     command: hookCommand(agent, kebab(event), bin),
     timeout,
-    ...(matcher !== undefined && { matcher }),
+    matcher,
   }))
 }
 

@@ -7,7 +7,7 @@ import { type InitPart, textPart } from './part.ts'
 export interface HookEntry {
   /** As the agent spells it. */
   event: string
-  matcher?: string
+  matcher: string | undefined
   command: string
   timeout: number
 }
