@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { leftInGraphile } from './peers/graphile_worker.ts'
-import { measureBloat, printBloat } from './postgres_bloat.ts'
 import { fillPostgres } from './postgres_claims.ts'
 import { goalsOf, LED, PLAIN, QUEUE } from './postgres_goals.ts'
 import { installPeers, PEER_NODE } from './postgres_peers.ts'
@@ -107,13 +106,12 @@ export async function measurePostgres(quick: boolean) {
     const p99_ms = Object.fromEntries(
       [...measured].map(([name, all]) => [name, median(all.map(p99Of))]),
     )
-    const bloat = isWanted({ name: 'bloat' }) ? await measureBloat(bench, quick) : undefined
     progress('')
-    const goals = goalsOf({ rates, p99_ms, bloat })
+    const goals = goalsOf({ rates, p99_ms })
     const perBatch = Object.fromEntries(
       [...measured].map(([name, all]) => [name, median(all.map(asksPerBatch))]),
     )
-    return { rates, p99_ms, jobs, bloat, perBatch, cpu: cpuOf(measured), goals }
+    return { rates, p99_ms, jobs, perBatch, cpu: cpuOf(measured), goals }
   } catch (error) {
     // A server that went away took the reason with it, but for this.
     progress('')
@@ -171,7 +169,7 @@ function cpuOf(measured: Map<string, Drained[]>): Record<string, [number, number
 }
 
 export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgres>>): void {
-  const { rates, p99_ms, jobs, bloat, perBatch, cpu, goals } = measured
+  const { rates, p99_ms, jobs, perBatch, cpu, goals } = measured
   console.log('PostgreSQL, fsync and synchronous_commit on. Jobs claimed and completed:')
   const rows = Object.entries(rates).map(([name, rate]) => {
     const p99 = p99_ms[name]
@@ -187,6 +185,5 @@ export function printPostgres(measured: Awaited<ReturnType<typeof measurePostgre
   })
   printTable([['', 'per second', '', 'processor, first + others', 'asks per commit'], ...rows])
   console.log(`${whole(jobs)} jobs each; ours, from the queue, of ${whole(USERS)} users.`)
-  if (bloat) printBloat(bloat)
   printGoals(goals)
 }

@@ -1,5 +1,4 @@
-import type { Bloat } from './postgres_bloat.ts'
-import { type Goal, median, whole } from './report.ts'
+import { type Goal, whole } from './report.ts'
 
 export const QUEUE = 'leasehold, from the queue, one per user'
 export const PLAIN = 'leasehold, next ready task'
@@ -9,17 +8,14 @@ export const LED = 'led'
 const AGENTS = '1,000 agents in 40 processes'
 const RATE_MIN = 2_000
 const P99_MS_MAX = 500
-/** A transaction that was left open is judged by its last so many looks. */
-const LAST_LOOKS = 3
 
 interface Measured {
   rates: Record<string, number>
   p99_ms: Record<string, number>
-  bloat: Bloat | undefined
 }
 
 /** What must be shown on PostgreSQL, of what was measured: ratios of one run. */
-export function goalsOf({ rates, p99_ms, bloat }: Measured): Goal[] {
+export function goalsOf({ rates, p99_ms }: Measured): Goal[] {
   const rate = (name: string) => rates[name] ?? Number.NaN
   const best = (begin: string) => {
     const found = Object.keys(rates).filter((name) => name.startsWith(begin))
@@ -40,7 +36,6 @@ export function goalsOf({ rates, p99_ms, bloat }: Measured): Goal[] {
     )
   const crowd = `${QUEUE}, 40 × 25, ${LED}`
   const wait_ms = p99_ms[crowd] ?? Number.NaN
-  const looks = bloat?.looks.slice(-LAST_LOOKS).map((look) => look.rate / look.control) ?? []
   return [
     ...split(QUEUE, '4 × 32', 0.95),
     ...split(QUEUE, '8 × 16', 0.9),
@@ -50,6 +45,5 @@ export function goalsOf({ rates, p99_ms, bloat }: Measured): Goal[] {
     goal(`${AGENTS}: ${P99_MS_MAX} ms / p99 of a claim`, P99_MS_MAX / wait_ms, 1),
     goal(`${QUEUE} / graphile-worker, named`, best(QUEUE) / best('graphile-worker, named'), 1),
     goal(`${PLAIN} / graphile-worker, batched`, best(PLAIN) / best('graphile-worker, batch'), 0.3),
-    goal(`a transaction left open ${bloat?.minutes} min / without`, median(looks), 0.6),
   ].filter(({ ratio }) => ratio > 0 && Number.isFinite(ratio))
 }

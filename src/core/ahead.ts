@@ -105,8 +105,6 @@ export function needFrom(row: object, likely: Likely): Need | undefined {
 interface TableAhead {
   /** Without a row unless somebody waits or depends on something. */
   often_empty?: true
-  /** Every claim looks at some of its rows. */
-  claimed?: true
   /** The fields that a claim, a renewal or an end changes, and hardly anything else. */
   changes?: readonly string[]
 }
@@ -126,18 +124,14 @@ export const TABLE_AHEAD: Partial<Record<TableName, TableAhead>> = {
     ],
   },
   dependency: { often_empty: true },
-  ready: { claimed: true },
-  lease: { claimed: true, changes: ['expires_ms', 'ended_at', 'reason'] },
+  lease: { changes: ['expires_ms', 'ended_at', 'reason'] },
   run: { changes: ['status', 'ended_at', 'outcome'] },
   ticket: { often_empty: true },
   place: { often_empty: true },
   agent: { changes: ['last_seen_at', 'last_seen_ms'] },
-  queue: { claimed: true },
-  limit: { claimed: true },
-  parking: { claimed: true, often_empty: true },
-  lane: { claimed: true, changes: ['ready', 'head_rank', 'head_task', 'head_high', 'parked_on'] },
+  parking: { often_empty: true },
+  lane: { changes: ['ready', 'head_rank', 'head_task', 'head_high', 'parked_on'] },
   share: {
-    claimed: true,
     changes: [
       'running',
       'pending',

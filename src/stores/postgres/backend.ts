@@ -29,7 +29,6 @@ import { Listening } from './listening.ts'
 import { load, nameOf } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Pool, Sessions, SILENT_MS } from './session.ts'
-import { unpack } from './recent.ts'
 import { indexWords, PostgresFinder } from './search.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
@@ -39,8 +38,6 @@ const BATCH_MAX = 256
 /** The lanes of those whose turn it is, and what is in them. */
 const LEVELS_AHEAD = 2
 const POLL_MS = 1_000
-/** A process that was alone for so many commits keeps to itself what it changes. */
-const TOLD_COMMITS = 64
 /** How often in a row a transaction may be cut short before its asks are told. */
 const CUT_SHORT_MAX = 8
 
@@ -83,8 +80,6 @@ export class PostgresBackend implements Backend {
   private isMigrated = false
   private commits = -1
   private cutShort = 0
-  /** For how many more commits to tell others what changed: some were there not long ago. */
-  private tellings = 0
 
   constructor(private readonly options: PostgresOptions) {
     this.statements = statementsFor(options.address)
@@ -133,32 +128,25 @@ export class PostgresBackend implements Backend {
     }
   }
 
-  /** What others committed since is taken over if they left it, or else all is forgotten. */
-  private catchUp({ commits, recent }: FoundHead): void {
-    const theirs = commits - this.commits
-    if (this.commits >= 0 && theirs !== 0) this.tellings = TOLD_COMMITS
-    if (this.commits >= 0 && planted('R37')) return void (this.commits = commits)
-    if (this.commits >= 0 && theirs === recent.length) {
-      for (const line of recent) this.known.follow(unpack(line))
-    } else {
-      this.known.forget()
-    }
-    this.known.makeReady(theirs !== 0)
+  /** What is known is true as long as nobody else has committed. */
+  private catchUp({ commits }: FoundHead): void {
+    const isShared = commits !== this.commits
+    const isMissed = this.commits >= 0 && planted('R37')
+    if (isShared && !isMissed) this.known.forget()
+    this.known.makeReady(isShared)
     this.commits = commits
   }
 
   /** Begins a transaction when the lock is ours. A place in line is kept while others get on. */
   private async waitInLine(db: Connection, isHere: () => void): Promise<TextRow[]> {
     const { busy_timeout_ms, address } = this.options
-    const { line, beginWriting, beginWritingAfter } = this.statements
+    const { line, beginWriting } = this.statements
     const look = async () => {
       const found = await this.readers.with((reader) => reader.run(line))
       isHere()
       return found
     }
-    const follows = this.tellings > 0 && this.commits >= 0
-    const text = follows ? beginWritingAfter(this.commits) : beginWriting
-    const begun = db.run(text, LINE_MS + SILENT_MS)
+    const begun = db.run(beginWriting, LINE_MS + SILENT_MS)
     // Given up, it still waits for an answer: nothing more can be asked on that connection.
     const lose = () => this.drop()
     return inLine(begun, { pid: db.pid, shown: address.shown, busy_timeout_ms, look, lose })
@@ -170,7 +158,6 @@ export class PostgresBackend implements Backend {
     try {
       if (!this.isMigrated) await migrate(db, this.options.address)
       this.isMigrated = true
-      await db.run(this.statements.forgetRecent)
       return db
     } catch (error) {
       await db.close()
@@ -208,9 +195,8 @@ export class PostgresBackend implements Backend {
     const { quoted, shown } = this.options.address
     const { commits } = this
     const db = this.writer!
-    const tells = this.tellings > 0
     if (db.isLost) return this.giveUp(new Error('connection lost'))
-    const writing = write(db, quoted, { ...commit, commits, tells }, this.known)
+    const writing = write(db, quoted, { ...commit, commits }, this.known)
     const notes = commit.changes.memory
     const indexing = notes && writing.then(() => indexWords(db, this.statements, [...notes.keys()]))
     // Words are taken from what was written, so notes are committed a round trip later.
@@ -230,7 +216,6 @@ export class PostgresBackend implements Backend {
     }
     await finishing
     this.isOpen = false
-    if (tells) this.tellings -= 1
     this.known.keep(commit.changes)
     this.seen.keep(commit.head)
     this.commits += 1

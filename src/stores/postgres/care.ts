@@ -83,12 +83,19 @@ async function inspect(
   }
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
-    const unsafe = new Refusal('unavailable', `${shown} runs with fsync = off`, {
-      next: 'A power cut may lose what was answered: set fsync = on, and restart that server.',
-    })
-    if (report.problems.length === 0) report.hindered = unsafe
-    report.problems.push(unsafe.message)
+    const next = 'A power cut may lose what was answered: set fsync = on, and restart that server.'
+    hinder(report, `${shown} runs with fsync = off`, next)
   }
+  for (const [pid, seconds] of await db.run(statements.leftOpen)) {
+    const next = `Work gets slower until it ends. End it: SELECT pg_terminate_backend(${pid})`
+    hinder(report, `A transaction of process ${pid} has been open for ${seconds} s`, next)
+  }
+}
+
+/** No damage, but not as it should be. */
+function hinder(report: CheckReport, what: string, next: string): void {
+  if (report.problems.length === 0) report.hindered = new Refusal('unavailable', what, { next })
+  report.problems.push(what)
 }
 
 type Place = { position: number; hash: string }

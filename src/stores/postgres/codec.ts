@@ -43,17 +43,6 @@ export class PostgresCodec<Row> {
     return row as Row
   }
 
-  /** The values of a row, in the order of `names`. */
-  list(row: Row): unknown[] {
-    return this.names.map((name) => (row as Fields)[name])
-  }
-
-  unlist(values: unknown[]): Row {
-    const row = { ...this.blank }
-    for (let i = 0; i < this.names.length; i += 1) row[this.names[i]!] = values[i]
-    return row as Row
-  }
-
   /** Where many rows are bound: the columns as parameters from `$first` on, to be unnested. */
   parameters(first: number): string[] {
     return this.kinds.map((kind, i) => `$${first + i}::${BOUND[kind].type}`)

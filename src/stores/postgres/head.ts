@@ -16,8 +16,6 @@ export interface FoundHead {
   commits: number
   clock_ms: number
   isDurable: boolean
-  /** What each of the commits since those that were seen has changed; as many as are remembered. */
-  recent: string[]
 }
 
 export function notDurable(shown: string): Refusal {
@@ -35,7 +33,7 @@ export function headOf([row]: TextRow[], shown: string, pid: string): FoundHead 
   }
   const texts = new Set<keyof Head>(['hash', 'boot'])
   const fields = HEAD.map((name, i) => [name, texts.has(name) ? row[i] : Number(row[i])])
-  const [commits, clock_ms, durability, mark, schema, changes] = row.slice(HEAD.length)
+  const [commits, clock_ms, durability, mark, schema] = row.slice(HEAD.length)
   refuseAnothers(mark, pid)
   refuseNewerSchema(shown, Number(schema), SCHEMA_VERSION)
   return {
@@ -43,7 +41,6 @@ export function headOf([row]: TextRow[], shown: string, pid: string): FoundHead 
     commits: Number(commits),
     clock_ms: Number(clock_ms),
     isDurable: durability !== 'off',
-    recent: changes?.split('\n') ?? [],
   }
 }
 

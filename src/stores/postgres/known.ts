@@ -34,14 +34,6 @@ const BATCHES_AHEAD = 4
 /** Beyond so many, others will have had their turn before it is theirs. */
 const AHEAD_MAX = 1_024
 
-/** A row that another process changed, made when it is wanted; null where it is gone. */
-export interface KnownChange {
-  table: TableName
-  key: string
-  /** Undefined: the row was changed, but its new content is not known here. */
-  row: (() => AnyRow | null) | undefined
-}
-
 const READ_AHEAD = new Set(FOLLOWED.flatMap(({ next }) => next.flatMap(indexesIn)))
 
 function indexesIn(likely: Likely): IndexName[] {
@@ -275,23 +267,6 @@ export class Known implements Base {
       if (!changed) continue
       this.empty?.delete(table)
       for (const [key, row] of changed) this.change(table, key, row)
-    }
-  }
-
-  /** Takes in what others committed, as far as it touches anything that is known. */
-  follow(changes: Iterable<KnownChange>): void {
-    this.pages.clear()
-    for (const { table, key, row } of changes) {
-      this.empty?.delete(table)
-      const isKnown = this.rows[table].has(key)
-      const looked = INDEXES_OF.get(table)!.filter((index) => this.starts.has(index))
-      if (!isKnown && looked.length === 0) continue
-      if (row) this.change(table, key, row())
-      else {
-        this.rows[table].delete(key)
-        // It may be in any group now.
-        for (const index of looked) this.forgetIndex(index)
-      }
     }
   }
 

@@ -1,13 +1,11 @@
-import { AHEAD, TABLE_AHEAD } from '../../core/ahead.ts'
-import { TABLES, type TableName } from '../../core/rows.ts'
+import { TABLE_AHEAD } from '../../core/ahead.ts'
+import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
 import type { AnyRow } from '../port.ts'
-import { aheadParts, foundAhead } from './ahead.ts'
 import { CODECS, quoted, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known } from './known.ts'
 import { fromPlaces, type GroupPlace, placesIn, placeValues } from './places.ts'
-import { byKey } from './scans.ts'
 import { mostOf, type Wanted } from './wanted.ts'
 
 /** Known to be empty, they spare every claim several looks for what is not there. */
@@ -21,12 +19,6 @@ interface Branch {
   values: Value[]
 }
 
-interface Loaded {
-  branch: number
-  table: TableName
-  row: AnyRow
-}
-
 /**
  * Loads rows by key and groups of indexes, any number of either, in one round trip: a UNION ALL
  * with a branch per table and index. Rows come as text, in as many columns as the widest has.
@@ -37,42 +29,23 @@ export async function load(
   wanted: Wanted,
   known: Known,
 ): Promise<void> {
-  const ahead = aheadParts(schema, wanted)
-  const of = ahead?.branches.map(({ table, from }): Branch => ({
-    table,
-    text: (cols) => `SELECT ${cols} FROM ${from}`,
-    values: [],
-  }))
-  const branches = [
-    ...(of ?? []),
-    ...rowBranches(wanted),
-    ...groupBranches(wanted),
-    ...pageBranches(wanted),
-  ]
+  const branches = [...rowBranches(wanted), ...groupBranches(wanted), ...pageBranches(wanted)]
   if (branches.length === 0) return
-  const values = [...(ahead?.values ?? []), ...branches.flatMap((branch) => branch.values)]
+  const values = branches.flatMap((branch) => branch.values)
   const asks = known.asksForEmpty
-  const texts = textsOf(branches, schema, 1 + (ahead?.values.length ?? 0), asks)
-  const withs = ahead ? `WITH ${ahead.withs.join(',\n')}\n` : ''
-  const text = withs + texts.join('\nUNION ALL\n')
+  const text = textsOf(branches, schema, asks).join('\nUNION ALL\n')
   const found = await db.query(text, values, nameOf(text))
   if (asks) known.learnEmpty(OFTEN_EMPTY.filter((_, i) => found.at(-1)![i + 1] === 'true'))
   const loaded = (asks ? found.slice(0, -1) : found).map((each) => decoded(each, branches))
   known.learn(wanted, loaded)
-  if (!ahead) return
-  const followed = foundAhead(ahead.branches, (branch) => rowsOf(loaded, branch))
-  known.learn(followed, loaded)
 }
 
-const rowsOf = (loaded: Loaded[], branch: number) =>
-  loaded.filter((each) => each.branch === branch).map(({ row }) => row)
-
-function textsOf(branches: Branch[], schema: string, from: number, asks: boolean): string[] {
+function textsOf(branches: Branch[], schema: string, asks: boolean): string[] {
   const width = Math.max(
     OFTEN_EMPTY.length,
     ...branches.map(({ table }) => CODECS[table].names.length),
   )
-  let first = from
+  let first = 1
   const texts = branches.map(({ table, text, values }, i) => {
     const columns = CODECS[table].names.map((name) => `t.${quoted(name)}::text`)
     while (columns.length < width) columns.push('NULL')
@@ -93,27 +66,23 @@ function emptyText(schema: string, width: number): string {
   return `SELECT -1, ${columns.join(', ')}`
 }
 
-function decoded(values: TextRow, branches: Branch[]): Loaded {
-  const branch = Number(values[0])
-  const { table } = branches[branch]!
-  return { branch, table, row: CODECS[table].decode(values, 1) }
+function decoded(values: TextRow, branches: Branch[]): { table: TableName; row: AnyRow } {
+  const { table } = branches[Number(values[0])]!
+  return { table, row: CODECS[table].decode(values, 1) }
 }
 
 function rowBranches({ keys }: Wanted): Branch[] {
   return [...keys].map(([table, wanted]) => ({
     table,
     text: (cols, schema, first) =>
-      `SELECT ${cols} FROM ${byKey(schema, table, `unnest($${first}::text[])`)}`,
+      `SELECT ${cols} FROM ${schema}.${quoted(table)} AS t
+        WHERE t.${quoted(KEYS[table])} = ANY ($${first}::text[])`,
     values: [textArray([...wanted])],
   }))
 }
 
-function groupBranches({ groups }: Wanted): Branch[] {
-  // Those that have something behind them come with that.
-  return [...groups]
-    .filter(([index]) => !AHEAD[index]?.next)
-    .map(([index, wanted]) => placesBranch(index, placesIn(wanted), mostOf(wanted)))
-}
+const groupBranches = ({ groups }: Wanted): Branch[] =>
+  [...groups].map(([index, wanted]) => placesBranch(index, placesIn(wanted), mostOf(wanted)))
 
 /** All pages of an index in one branch: a rule that looks for paths wants hundreds of them. */
 function pageBranches(wanted: Wanted): Branch[] {

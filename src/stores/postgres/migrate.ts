@@ -21,7 +21,7 @@ const SCRIPTS = [
   '012_worktrees.pg.sql',
   '013_leader.pg.sql',
   '014_landing.pg.sql',
-  '015_versions.pg.sql',
+  '015_recent.pg.sql',
   '016_touches.pg.sql',
 ] as const
 

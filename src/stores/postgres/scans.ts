@@ -1,7 +1,6 @@
-import { KEYS, type TableName } from '../../core/rows.ts'
+import { KEYS } from '../../core/rows.ts'
 import { INDEXES, type IndexName } from '../../core/view.ts'
 import { quoted } from './codec.ts'
-import { isVersioned } from './versions.ts'
 
 interface Scan {
   /** Which rows belong to the group `g`. */
@@ -144,18 +143,4 @@ export function cutoffText(index: IndexName, schema: string): string {
   return `SELECT (${order})::text, ${key}
     FROM ${schema}.${quoted(table)}, (SELECT $1::text AS g) AS asked WHERE ${where}
     ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET $2`
-}
-
-/** The row whose key is `key`, or where it lies. */
-export const newest = (schema: string, table: TableName, key: string, what = 'ctid') =>
-  `(SELECT v.${what} FROM ${schema}.${quoted(table)} AS v WHERE v.${quoted(KEYS[table])} = ${key}
-    ORDER BY v.written DESC LIMIT 1)`
-
-/** The rows, as `t`, whose keys are the one column of `keys`. */
-export function byKey(schema: string, table: TableName, keys: string): string {
-  if (isVersioned(table)) {
-    return `${keys} AS wanted (k) CROSS JOIN LATERAL ${newest(schema, table, 'k', '*')} AS t`
-  }
-  return `${schema}.${quoted(table)} AS t
-    WHERE t.${quoted(KEYS[table])} = ANY (ARRAY(SELECT k FROM ${keys} AS wanted (k)))`
 }

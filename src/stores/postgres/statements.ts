@@ -1,9 +1,7 @@
-import { KEYS, TABLES } from '../../core/rows.ts'
+import { TABLES } from '../../core/rows.ts'
 import { type Address, lockKey } from './address.ts'
 import { EVENT_CODEC, quoted } from './codec.ts'
 import { readMark } from './pooled.ts'
-import { RECENT_MAX, SHAPE } from './recent.ts'
-import { VERSIONED } from './versions.ts'
 import { HEAD } from './writes.ts'
 
 /** Tables whose rows are counted, in the order in which they are. */
@@ -22,29 +20,22 @@ export function statementsFor(address: Address) {
   // Beside the row: how often was committed, the database's clock, whether commits are durable, and
   // the version of the tables, which another program may have raised since the last transaction.
   // A statement of its own: it must begin when the lock is ours already.
-  const head = (more = '') => `SELECT ${columns}, commits::text,
+  const head = `SELECT ${columns}, commits::text,
     (extract(epoch FROM clock_timestamp()) * 1000)::text,
     current_setting('synchronous_commit'), ${readMark},
-    (SELECT max(number)::text FROM ${schema}.migration)${more}
-    FROM ${schema}.head ORDER BY commits DESC LIMIT 1`
-  // With the statements that begin there are no bound values: this one is a number, made sure.
-  const recent = (seen: number) => `,
-    (SELECT string_agg(r.changes, chr(10) ORDER BY r.commits) FROM ${schema}.recent AS r
-      WHERE r.commits > ${Math.trunc(seen)} AND r.shape = '${SHAPE}')`
+    (SELECT max(number)::text FROM ${schema}.migration)
+    FROM ${schema}.head`
   const events = EVENT_CODEC.names.map(quoted).join(', ')
   return {
     lock: lock('write'),
-    beginWriting: `${lock('write')}; ${head()}`,
-    beginWritingAfter: (seen: number) => `${lock('write')}; ${head(recent(seen))}`,
-    forgetRecent: `DELETE FROM ${schema}.recent
-      WHERE commits <= (SELECT max(commits) FROM ${schema}.head) - ${RECENT_MAX}`,
+    beginWriting: `${lock('write')}; ${head}`,
     // Whoever has that lock or waits for it; the key is kept as two halves.
     line: `SELECT pid::text, virtualtransaction, granted::text FROM pg_catalog.pg_locks
       WHERE locktype = 'advisory' AND objsubid = 1
       AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
       AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
       AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
-    beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head()}`,
+    beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
@@ -57,6 +48,10 @@ export function statementsFor(address: Address) {
     bytes: `SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::text
       FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
       WHERE n.nspname = $1 AND c.relkind = 'r'`,
+    // What ended meanwhile can be cleared away by nobody as long as such a transaction is open.
+    leftOpen: `SELECT pid::text, extract(epoch FROM clock_timestamp() - xact_start)::int::text
+      FROM pg_catalog.pg_stat_activity WHERE datname = current_database()
+      AND state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - interval '60 s'`,
     lockMigration: lock('migrate'),
     version: `SELECT coalesce(max(number), 0)::text FROM ${schema}.migration`,
     makeSchema: `CREATE SCHEMA ${schema}`,
@@ -68,7 +63,9 @@ export function statementsFor(address: Address) {
     firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
     ...leaderFor(schema),
     ...searchingFor(schema),
-    questions: questionsFor(schema),
+    questions: QUESTIONS.map(([text, sentence]) => {
+      return { text: text.replaceAll('$schema', schema), sentence }
+    }),
   }
 }
 
@@ -83,20 +80,6 @@ function leaderFor(schema: string) {
       version = excluded.version WHERE l.fence < excluded.fence`,
     clearLeader: `UPDATE ${schema}.leader SET address = '', secret = '' WHERE fence = $1`,
   }
-}
-
-function questionsFor(schema: string) {
-  const known = QUESTIONS.map(([text, sentence]) => {
-    return { text: text.replaceAll('$schema', schema), sentence }
-  })
-  // A version has its own key, so no index keeps a row from being there twice.
-  const twice = VERSIONED.map((table) => {
-    const key = quoted(KEYS[table])
-    const text = `SELECT replace(${key}, chr(10), ' ') FROM ${schema}.${quoted(table)}
-      GROUP BY ${key} HAVING count(*) > 1 LIMIT 20`
-    return { text, sentence: `rows of ${table} that are there twice` }
-  })
-  return [...known, ...twice]
 }
 
 /** Notes by their words, and the vectors of those that live. */

@@ -6,9 +6,6 @@ import { sqlState, STATE } from './errors.ts'
 import { hotCodec, isHotChange } from './hot.ts'
 import type { Known } from './known.ts'
 import { nameOf } from './loads.ts'
-import { pack, RECENT_MAX, SHAPE } from './recent.ts'
-import { newest } from './scans.ts'
-import { isVersioned } from './versions.ts'
 
 /** The columns of the head row; `commits` is ours, and counts up by itself. */
 export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
@@ -25,8 +22,6 @@ export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
 interface Written extends Commit {
   /** The number of the commit that it rests on. */
   commits: number
-  /** Whether to leave for other processes what it changes. */
-  tells: boolean
 }
 
 /**
@@ -37,14 +32,14 @@ interface Written extends Commit {
 export async function write(
   db: Connection,
   schema: string,
-  { changes, events, forgets, head, commits, tells }: Written,
+  { changes, events, forgets, head, commits }: Written,
   known: Known,
 ): Promise<boolean> {
   const parts: string[] = []
   // The number of this commit comes first: so `$1` is known to all parts.
   const values: Value[] = [commits + 1]
   for (const table of TABLES) {
-    const { rows, hot, gone, old } = sides(table, changes[table], known)
+    const { rows, hot, gone } = sides(table, changes[table], known)
     const codec = hotCodec(table)
     if (codec && hot.length > 0) {
       parts.push(updateText(schema, table, codec, values.length + 1))
@@ -54,10 +49,8 @@ export async function write(
       parts.push(insertText(schema, table, CODECS[table], values.length + 1))
       CODECS[table].bind(rows, values as string[])
     }
-    // Of a row that has versions, the last one goes, and another one comes.
-    const leaving = isVersioned(table) ? [...gone, ...old] : gone
-    if (leaving.length > 0) {
-      values.push(textArray(leaving))
+    if (gone.length > 0) {
+      values.push(textArray(gone))
       parts.push(deleteText(schema, table, values.length))
     }
   }
@@ -68,14 +61,6 @@ export async function write(
   if (forgets) {
     values.push(forgets.position, forgets.hash)
     parts.push(...forgetText(schema, values.length - 1))
-  }
-  if (tells) {
-    values.push(SHAPE, pack(changes))
-    const n = values.length
-    parts.push(
-      `INSERT INTO ${schema}.recent SELECT $1::bigint, $${n - 1}, $${n}`,
-      `DELETE FROM ${schema}.recent WHERE commits = $1::bigint - ${RECENT_MAX}`,
-    )
   }
   const set = HEAD.map((name, i) => `${quoted(name)} = $${values.length + 1 + i}`)
   for (const name of HEAD) values.push(head[name])
@@ -109,18 +94,13 @@ function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map()
   const rows: AnyRow[] = []
   const hot: AnyRow[] = []
   const gone: string[] = []
-  /** Keys of `rows` that may be there already. */
-  const old: string[] = []
   for (const [key, row] of changed) {
     const before = known.committed(table, key)
     if (!row) gone.push(key)
     else if (before && isHotChange(table, before, row)) hot.push(row)
-    else {
-      rows.push(row)
-      if (before !== null) old.push(key)
-    }
+    else rows.push(row)
   }
-  return { rows, hot, gone, old }
+  return { rows, hot, gone }
 }
 
 /** Of rows that are there. An insert that meets them takes twice as long to find that out. */
@@ -134,10 +114,8 @@ function updateText(
   const [same, ...casts] = codec.casts()
   const sets = names.map((name, i) => `${name} = ${casts[i]}`)
   const from = unnested(codec, first)
-  const to = `UPDATE ${schema}.${quoted(table)} AS t SET ${sets.join(', ')}`
-  if (!isVersioned(table)) return `${to} FROM ${from} WHERE t.${key} = ${same}`
-  return `${to}, written = $1::bigint FROM ${from}
-    CROSS JOIN LATERAL ${newest(schema, table, same!)} AS old WHERE t.ctid = old.ctid`
+  return `UPDATE ${schema}.${quoted(table)} AS t SET ${sets.join(', ')} FROM ${from}
+    WHERE t.${key} = ${same}`
 }
 
 function insertText<Row>(
@@ -151,21 +129,14 @@ function insertText<Row>(
   const from = `FROM ${unnested(codec, first)}`
   const casts = codec.casts().join(', ')
   if (table === 'event') return `${into} (${names.join(', ')}) SELECT ${casts} ${from}`
-  if (isVersioned(table)) {
-    return `${into} (${names.join(', ')}, written) SELECT ${casts}, $1::bigint ${from}`
-  }
   const key = quoted(KEYS[table])
   const updates = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
   return `${into} (${names.join(', ')}) SELECT ${casts} ${from}
     ON CONFLICT (${key}) DO UPDATE SET ${updates.join(', ')}`
 }
 
-function deleteText(schema: string, table: TableName, at: number): string {
-  const from = `DELETE FROM ${schema}.${quoted(table)} AS t`
-  if (!isVersioned(table)) return `${from} WHERE t.${quoted(KEYS[table])} = ANY ($${at}::text[])`
-  return `${from} USING unnest($${at}::text[]) AS n (key)
-    CROSS JOIN LATERAL ${newest(schema, table, 'n.key')} AS old WHERE t.ctid = old.ctid`
-}
+const deleteText = (schema: string, table: TableName, at: number) =>
+  `DELETE FROM ${schema}.${quoted(table)} AS t WHERE t.${quoted(KEYS[table])} = ANY ($${at}::text[])`
 
 /** The rows that are bound from `$first` on, as `n`. */
 function unnested<Row>(codec: PostgresCodec<Row>, first: number): string {
