@@ -67,7 +67,6 @@ export const WORDS_PROVIDER: Provider = {
   dimensions: DIMENSIONS,
   alike: 0.99,
   floor: 0,
-  near: 0.99,
   embed: (texts) => Promise.resolve(texts.map(vectorOf)),
   close: () => Promise.resolve(),
 }
@@ -84,10 +83,9 @@ export async function fillNotes(store: Store, from: number, to: number): Promise
         const bytes = toHex(pack(vectorOf(content)))
         return store.write((view) => {
           const ask = { scope: `project:p${n % 20}`, key: `note-${n}`, content }
-          const { memory, version } = putMemory(view, ask, caller, textTools)
+          const { version } = putMemory(view, ask, caller, textTools)
           const { hash } = version
           view.put('vector', { key: keyOf(provider, hash), provider, hash, bytes })
-          view.remove('background_job', keyOf('embed', memory.id))
         })
       }),
     )

@@ -1,6 +1,7 @@
 import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore, type View } from './view.ts'
 import { lockOf } from './locks/lease.ts'
 import { REQUEST_MEMORY_MS } from './bounds.ts'
+import { notesBehind } from './memory/background.ts'
 import { forgetNote } from './memory/prune.ts'
 import type { MemoryConflict } from './memory/rows.ts'
 import { type Bound, DAY_MS, type Retention } from './retention.ts'
@@ -111,7 +112,10 @@ const KINDS = {
 export type Forgettable = keyof typeof KINDS
 export const FORGETTABLE = Object.keys(KINDS) as Forgettable[]
 
-const isNone = (rows: Iterable<unknown>) => [...rows].length === 0
+function isNone(rows: Iterable<unknown>): boolean {
+  for (const _ of rows) return false
+  return true
+}
 
 function mayForgetTask(view: View, task: Task, age_ms: number | null): boolean {
   const isOver = age_ms === null || isPast(view, task.updated_at, age_ms)
@@ -140,7 +144,7 @@ function forgetTask(view: View, { id, status, depends_on, body_apart }: Task): n
 
 function mayForgetVector(view: View, { provider, hash }: Vector): boolean {
   const now = view.get('embedding', 'embedding')
-  const isOther = now !== undefined && now.cursor === null && now.provider !== provider
+  const isOther = now !== undefined && now.provider !== provider && isNone(notesBehind(view, now))
   return isOther || isNone(view.scan('versions_saying', hash))
 }
 

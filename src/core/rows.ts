@@ -8,7 +8,6 @@ import type {
   MemoryConflict,
   MemorySettings,
   MemoryText,
-  MemoryUsage,
   MemoryVersion,
 } from './memory/rows.ts'
 import type {
@@ -26,7 +25,7 @@ import type {
 } from './queue/rows.ts'
 import type { Landing, LandingRule } from './landing/rows.ts'
 import type { Alert, Stat } from './stats/rows.ts'
-import type { BackgroundJob, Duplicate, Embedding, Vector } from './memory/search_rows.ts'
+import type { Duplicate, Embedding, NoteAttempt, Vector } from './memory/search_rows.ts'
 
 export type { DispatcherRow, Lane, Limit, Parking, Queue, Queued, Salvage, Share, Worktree }
 
@@ -324,11 +323,10 @@ export interface Tables {
   memory_version: MemoryVersion
   memory_text: MemoryText
   memory_conflict: MemoryConflict
-  memory_usage: MemoryUsage
   memory_settings: MemorySettings
   stat: Stat
   alert: Alert
-  background_job: BackgroundJob
+  note_attempt: NoteAttempt
   vector: Vector
   embedding: Embedding
   duplicate: Duplicate
@@ -367,11 +365,10 @@ export const KEYS: { [T in TableName]: keyof Tables[T] & string } = {
   memory_version: 'id',
   memory_text: 'id',
   memory_conflict: 'id',
-  memory_usage: 'key',
   memory_settings: 'key',
   stat: 'key',
   alert: 'key',
-  background_job: 'key',
+  note_attempt: 'memory_id',
   vector: 'key',
   embedding: 'key',
   duplicate: 'id',

@@ -260,16 +260,10 @@ export const INDEXES = {
   }),
   stats_of: index({ table: 'stat', group: (row) => row.scale, order: (row) => row.start_at }),
   alerts: index({ table: 'alert', group: () => '', order: (row) => row.since_at }),
-  background_jobs_due: index({
-    table: 'background_job',
-    group: (row) => (row.state === 'waiting' ? row.kind : null),
+  note_attempts: index({
+    table: 'note_attempt',
+    group: (row) => row.state,
     order: (row) => row.next_ms,
-  }),
-  /** Those that are claimed, and those that were put aside. */
-  background_jobs_in: index({
-    table: 'background_job',
-    group: (row) => (row.state === 'waiting' ? null : row.state),
-    order: (row) => row.key,
   }),
   vectors: index({ table: 'vector', group: () => '', order: (row) => row.key }),
   /** The most alike first. */

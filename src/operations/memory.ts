@@ -4,9 +4,7 @@ import { openConflicts } from '../core/memory/conflict.ts'
 import { headsOf, versionOf } from '../core/memory/history.ts'
 import { pruneMemories } from '../core/memory/prune.ts'
 import type { Memory, MemoryVersion } from '../core/memory/rows.ts'
-import { usageKeys } from '../core/memory/settings.ts'
 import { isExpired, memoryAt, textOf } from '../core/memory/version.ts'
-import type { Caller } from '../core/caller.ts'
 import { lockOf } from '../core/locks/lease.ts'
 import { word } from '../core/quote.ts'
 import { Refusal } from '../core/refusal.ts'
@@ -33,11 +31,9 @@ interface Named {
   task_id?: string | undefined
 }
 
-const reads = ({ scope, key, task_id }: Named, { agent }: Caller): Need[] => [
+const reads = ({ scope, key, task_id }: Named): Need[] => [
   { table: 'memory', key: keyOf(scope, key) },
   { table: 'memory_settings', key: 'memory' },
-  { table: 'background_job', key: keyOf('embed', keyOf(scope, key)) },
-  ...usageKeys(scope, agent).map((each) => ({ table: 'memory_usage' as const, key: each })),
   ...(task_id === undefined ? [] : [{ table: 'lease' as const, key: lockOf(task_id) }]),
 ]
 

@@ -19,7 +19,7 @@ import { writtenAs } from './memory_show.ts'
 import { findNotes, type FoundNotes, whereFor } from './search_find.ts'
 import { adminOperation, readOperation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
-import type { BackgroundJob } from '../core/memory/search_rows.ts'
+import type { NoteAttempt } from '../core/memory/search_rows.ts'
 import * as answers from './answers/memory.ts'
 import { firstOf } from './page.ts'
 import { requestId } from './fields.ts'
@@ -203,10 +203,15 @@ function eitherOr(): Refusal {
 
 const DEAD_MAX = 20
 const RETRIED_MAX = 1_000
+const NOTHING_DONE = { cursor: '', cursor_ms: 0 }
 
-function showDead({ kind, subject, attempts, error, asked_at }: BackgroundJob) {
-  return { kind, subject: subject.replaceAll('\n', ' '), attempts, error, asked_at }
-}
+const showDead = ({ memory_id, attempts, error, asked_at }: NoteAttempt) => ({
+  kind: 'embed' as const,
+  subject: memory_id.replaceAll('\n', ' '),
+  attempts,
+  error,
+  asked_at,
+})
 
 export const status = readOperation({
   name: 'memory.status',
@@ -219,14 +224,14 @@ export const status = readOperation({
   command: 'memory status',
   lookup: async (store) => {
     const embedding = await store.read((view) => view.get('embedding', 'embedding'))
-    const tally = await store.finder?.tallyMemory(embedding?.cursor ?? null)
+    const tally = await store.finder?.tallyMemory(embedding ?? NOTHING_DONE)
     // A provider and the count of its notes belong together, even if both are a moment old.
     return { tally, now: embedding }
   },
   decide: (view, _input, _caller, _id, found) => {
-    const { notes = 0, behind = 0, waiting = 0, embedding = 0, dead = 0 } = found?.tally ?? {}
+    const { notes = 0, behind = 0, waiting = 0, dead = 0 } = found?.tally ?? {}
     const now = found?.now
-    const embedded = now ? Math.max(0, notes - behind - embedding) : 0
+    const embedded = now ? Math.max(0, notes - behind - waiting - dead) : 0
     return {
       notes,
       embedded,
@@ -235,7 +240,7 @@ export const status = readOperation({
       since: now?.since_at ?? null,
       waiting: waiting + behind,
       put_aside: dead,
-      problems: Array.from(firstOf(view.scan('background_jobs_in', 'dead'), DEAD_MAX), showDead),
+      problems: Array.from(firstOf(view.scan('note_attempts', 'dead'), DEAD_MAX), showDead),
     }
   },
 })

@@ -1,6 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import type { Changes, TableName, Tables } from '../core/rows.ts'
 import type { Hit } from '../core/memory/search.ts'
+import type { Embedding } from '../core/memory/search_rows.ts'
 import type { Cursor, EventPlace, IndexName, Need } from '../core/view.ts'
 import type { Event } from '../core/event.ts'
 import type { Refusal } from '../core/refusal.ts'
@@ -187,14 +188,16 @@ export interface VectorRow {
   bytes: Uint8Array | null
 }
 
+/** Up to which note, in the order of their changes, the keeper came. */
+export type Progress = Pick<Embedding, 'cursor' | 'cursor_ms'>
+
 /** How far what is done behind notes has come. */
 export interface MemoryTally {
   notes: number
-  /** Notes behind a cursor: those that were not asked for yet. */
+  /** Those that changed behind the cursor: nothing was begun for them yet. */
   behind: number
-  /** Background jobs that wait or are being done: all, and those that embed; those put aside. */
+  /** Those that were begun with and are not done; those put aside. */
   waiting: number
-  embedding: number
   dead: number
 }
 
@@ -211,7 +214,7 @@ export interface Finder {
   /** Of so many live notes behind the id of one, in the order of ids. */
   vectors(provider: string, after: string, limit: number): Promise<VectorRow[]>
   vectorsOf(provider: string, memory_ids: string[]): Promise<VectorRow[]>
-  tallyMemory(cursor: string | null): Promise<MemoryTally>
+  tallyMemory(progress: Progress): Promise<MemoryTally>
 }
 
 /** Who knows what texts mean: a model, and an index of vectors. */

@@ -149,9 +149,6 @@ const STEERING: Record<string, object> = {
       },
     },
   },
-  'memory.labels.*': {
-    memory: { labels: { url: 'http://evil.example', model: 'm', api_key_env: 'OPENAI_API_KEY' } },
-  },
   'alerts.webhook.*': {
     alerts: { webhook: { url: 'https://evil.example', secret_env: 'ANTHROPIC_API_KEY' } },
   },

@@ -55,7 +55,6 @@ describe('config.json', () => {
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
         memory: {
           strategies: {},
-          quotas: { scope: {}, agent: {} },
           embeddings: { provider: 'local' },
         },
         alerts: ALERTS,

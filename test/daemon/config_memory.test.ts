@@ -11,22 +11,20 @@ function read(memory: unknown) {
   return readConfig(folder, {}).memory
 }
 
-test('config.json says how conflicts of a scope are merged, and how much may be kept', async () => {
+test('config.json says how conflicts of a scope are merged', async () => {
   const strategies = {
     'project:*': 'union',
     global: 'text',
     default: 'newest',
     'user:al': 'manual',
   }
-  const memory = read({ strategies, quotas: { agent: { bytes: 5 } } })
+  const memory = read({ strategies })
   expect(memory.strategies).toEqual(strategies)
-  expect(memory.quotas.agent).toEqual({ bytes: 5 })
-  const wrong = { web: 'text', 'project:web': 'last', quotas: 1 }
+  const wrong = { web: 'text', 'project:web': 'last' }
   const asked = Promise.resolve().then(() => read({ strategies: wrong }))
   const { details } = await expectRefusal(asked, 'invalid')
   expect((details['problems'] as string[]).toSorted()).toEqual([
     expect.stringContaining('must be one of manual, newest'),
-    expect.stringContaining('quotas is no scope'),
     expect.stringContaining('web is no scope'),
   ])
 })

@@ -1,6 +1,6 @@
 import type { Player } from './parity_player.ts'
 
-/** What no script brings about: there is a database, and a text below a megabyte has no quota. */
+/** What no script brings about: there is a database. */
 export const SEARCH_UNREACHED = {
   ...Object.fromEntries(
     ['duplicate.list', 'duplicate.resolve'].map((name) => {

@@ -157,7 +157,6 @@ const ROWS = [
   sql('a version of a note was deleted', 'DELETE FROM memory_version'),
   sql('the head of a note was edited', `UPDATE memory SET heads = '[9]'`),
   sql('a note was deleted', 'DELETE FROM memory'),
-  sql('what a scope uses was edited', 'UPDATE memory_usage SET bytes = 0'),
   sql('labels are no JSON', `UPDATE task SET labels = '[' WHERE id = 'a'`),
   sql('the process of a lease is no JSON', `UPDATE lease SET process = 'x' WHERE name = 'held'`),
   sql('when an agent was seen was edited', 'UPDATE agent SET last_seen_ms = 1', 'harmless'),

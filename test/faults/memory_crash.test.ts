@@ -8,20 +8,11 @@ import { sandbox, type Sandbox, stateOf, TEST_CLI, until } from '../support/proc
 import { mkdirSync, writeFileSync } from 'node:fs'
 
 const STEPS = [
-  'worker:idle',
-  ...['embed:claimed', 'embed:computed', 'embed:written'],
-  ...['duplicates:claimed', 'duplicates:found', 'duplicates:written'],
-  ...['label:claimed', 'label:asked', 'label:written'],
+  ...['worker:idle', 'notes:begun', 'embed:computed'],
+  ...['embed:written', 'duplicates:found', 'notes:done'],
 ]
-/** In a short run one of each kind on SQLite, and one on PostgreSQL. */
-const SHORT = {
-  sqlite: ['embed:claimed', 'embed:computed', 'embed:written', 'duplicates:claimed'].concat([
-    'duplicates:found',
-    'label:asked',
-    'label:written',
-  ]),
-  postgres: ['duplicates:found'],
-}
+/** In a short run each of them on SQLite, and one on PostgreSQL. */
+const SHORT = { sqlite: STEPS, postgres: ['duplicates:found'] }
 const LONG = Array.from({ length: 200 }, (_, n) => STEPS[n % STEPS.length]!)
 const PROGRAM = [process.execPath, TEST_CLI]
 
@@ -45,15 +36,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   const kills = steps.length
 
   test(
-    `kill -9 at each step of each background job, ${kills} times: all done once in the end`,
+    `kill -9 at each step behind notes, ${kills} times: all done once in the end`,
     { timeout: kills * 6_000 + 60_000 },
     async () => {
       const place = sandbox()
       const endpoint = await Endpoint.start()
-      const { memory } = endpoint.config() as { memory: object }
-      const labels = { url: endpoint.url, model: 'judge' }
       mkdirSync(place.state, { mode: 0o700 })
-      const config = JSON.stringify({ memory: { ...memory, labels } })
+      const config = JSON.stringify(endpoint.config())
       writeFileSync(`${place.state}/config.json`, config, { mode: 0o600 })
       const env = { LEASEHOLD_DIR: place.state }
       const store = kind === 'postgres' ? { LEASEHOLD_STORE: postgresUrl(place.state) } : {}
@@ -74,7 +63,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       expect(items.map(({ a }: { a: { key: string } }) => a.key).toSorted()).toEqual(
         Array.from({ length: kills }, (_, n) => `${n}-a`).toSorted(),
       )
-      expect(new Set(items.map(({ label }: { label: string }) => label))).toEqual(new Set(['same']))
       const events = await notes.store.events(0, 100_000)
       const found = events.filter(({ type }) => type === 'duplicate.found')
       expect(found).toHaveLength(kills)

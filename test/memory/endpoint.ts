@@ -18,16 +18,14 @@ export function vectorOf(text: string): number[] {
   return vector
 }
 
-/** A server that speaks as OpenAI's does: embeddings from words, labels as a test decides. */
+/** A server that speaks as OpenAI's does: embeddings from words. */
 export class Endpoint {
-  /** Every text that was asked for, and every pair. */
+  /** Every text that was asked for. */
   readonly texts: string[] = []
-  readonly pairs: { first: string; second: string }[] = []
   /** What the headers of the last request were. */
   headers: IncomingMessage['headers'] = {}
   /** Refuses texts that this is true of. */
   fails: (text: string) => boolean = () => false
-  says: (pair: { first: string; second: string }) => string = () => 'same'
 
   private constructor(readonly url: string) {}
 
@@ -54,17 +52,12 @@ export class Endpoint {
   }
 
   private answer(url: string, asked: Record<string, unknown>): [number, unknown] {
-    if (url === '/v1/embeddings') {
-      const input = asked['input'] as string[]
-      if (input.some((text) => this.fails(text))) return [500, { error: 'cannot read this' }]
-      this.texts.push(...input)
-      const data = input.map((text, index) => ({ index, embedding: vectorOf(text) }))
-      return [200, { data: data.toReversed() }]
-    }
-    const messages = asked['messages'] as { content: string }[]
-    const pair = JSON.parse(messages.at(-1)!.content) as { first: string; second: string }
-    this.pairs.push(pair)
-    return [200, { choices: [{ message: { content: this.says(pair) } }] }]
+    if (url !== '/v1/embeddings') return [404, { error: 'no such path' }]
+    const input = asked['input'] as string[]
+    if (input.some((text) => this.fails(text))) return [500, { error: 'cannot read this' }]
+    this.texts.push(...input)
+    const data = input.map((text, index) => ({ index, embedding: vectorOf(text) }))
+    return [200, { data: data.toReversed() }]
   }
 
   /** A part of config.json that makes a server use this one. */

@@ -18,8 +18,8 @@ export class FileModel extends LocalProvider {
 
   /** For those who close a model when they are done with it: this one is closed by the file. */
   get shared(): Provider {
-    const { name, dimensions, alike, near, floor } = this
+    const { name, dimensions, alike, floor } = this
     const embed = (texts: string[], urgent?: boolean) => this.embed(texts, urgent)
-    return { name, dimensions, alike, near, floor, embed, close: async () => undefined }
+    return { name, dimensions, alike, floor, embed, close: async () => undefined }
   }
 }

@@ -64,7 +64,8 @@ export class Notes {
   /** Somebody who does what is behind notes, until the test ends. */
   async keeper(open?: () => Promise<Provider>, store = this.store): Promise<NoteKeeper> {
     const say = (sentence: string) => void this.said.push(sentence)
-    const keeper = new NoteKeeper(store, { place: this.place, env: {}, say, ...(open && { open }) })
+    const env = { LEASEHOLD_TRUST_CONFIG: 'yes' }
+    const keeper = new NoteKeeper(store, { place: this.place, env, say, ...(open && { open }) })
     await store.follow(50)
     await keeper.start()
     onTestFinished(() => keeper.stop())

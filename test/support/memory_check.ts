@@ -4,11 +4,10 @@ import type { Look } from '../simulation/queue_look.ts'
 
 /**
  * Everything that shared memory writes down twice, worked out once more from the versions alone:
- * the present, open conflicts, what is used. Returns what does not fit.
+ * the present and open conflicts. Returns what does not fit.
  */
 export function memoryFaults(look: Look): string[] {
   const faults: string[] = []
-  const used = new Map<string, { versions: number; bytes: number }>()
   for (const memory of look.rows<Memory>('memories_by_age', '')) {
     const versions = look.rows<MemoryVersion>('versions_of', memory.id)
     const says = (what: string) => faults.push(`${JSON.stringify(memory.id)}: ${what}`)
@@ -20,14 +19,12 @@ export function memoryFaults(look: Look): string[] {
       const text = look.get('memory_text', version.id)?.content
       if (version.kept !== (text !== undefined)) says(`text of ${version.version}`)
       if (text !== undefined && sha256(text) !== version.hash) says(`hash of ${version.version}`)
-      count(used, `scope\n${memory.scope}`, version)
-      count(used, `agent\n${version.author.split('/')[0]}`, version)
     }
     const live = versions.some((each) => each.kept && heads.includes(each.version))
     if (live !== memory.live) says(`live is ${memory.live}`)
     conflictFaults(look, memory).forEach(says)
   }
-  return [...faults, ...usageFaults(look, used)]
+  return faults
 }
 
 /** One open conflict for each sibling, between it and the first head. */
@@ -39,23 +36,6 @@ function conflictFaults(look: Look, { id, heads }: Memory): string[] {
   return told.join() === wanted.toSorted().join()
     ? []
     : [`conflicts ${told.join(' ')} where heads are ${heads.join()}`]
-}
-
-function count(
-  used: Map<string, { versions: number; bytes: number }>,
-  key: string,
-  { size, kept }: MemoryVersion,
-): void {
-  const sum = used.get(key) ?? { versions: 0, bytes: 0 }
-  used.set(key, { versions: sum.versions + 1, bytes: sum.bytes + (kept ? size : 0) })
-}
-
-function usageFaults(look: Look, used: Map<string, { versions: number; bytes: number }>): string[] {
-  return [...used].flatMap(([key, { versions, bytes }]) => {
-    const row = look.get('memory_usage', key)
-    const fits = row?.versions === versions && row.bytes === bytes
-    return fits ? [] : [`usage of ${JSON.stringify(key)}: ${JSON.stringify(row)}`]
-  })
 }
 
 /**

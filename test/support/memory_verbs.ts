@@ -45,7 +45,7 @@ export class MemoryVerbs {
   }
 
   settings(said: Partial<Omit<MemorySettings, 'key'>>, host = 'sim'): Promise<void> {
-    const settings = memorySettingsOf({ memory: { strategies: {}, quotas: {}, ...said } })
+    const settings = memorySettingsOf({ memory: { strategies: {}, ...said } })
     return this.store.write((view) => applyMemorySettings(view, host, settings))
   }
 
@@ -77,10 +77,6 @@ export class MemoryVerbs {
 
   conflict(id: string) {
     return this.store.read((view) => view.get('memory_conflict', id))
-  }
-
-  usage(of: string, name: string) {
-    return this.store.read((view) => view.get('memory_usage', keyOf(of, name)))
   }
 
   /** Keys that a list of the scope shows. */

@@ -1,16 +1,17 @@
 import type { Caller } from '../caller.ts'
 import { checkFence } from '../locks/lease.ts'
-import { keyOf } from '../rows.ts'
-import { BACKGROUND_KINDS, type BackgroundJob, type BackgroundKind } from './search_rows.ts'
+import type { Memory } from './rows.ts'
+import type { Embedding, NoteAttempt } from './search_rows.ts'
 import type { View } from '../view.ts'
 
-/** A job that was claimed this often without an end is put aside, for a person to look at. */
+/** A note that was tried this often in vain is put aside, for a person to look at. */
 const ATTEMPTS_MAX = 5
-/** From this claim on, the job itself may be what ends the process that does it. */
-const SUSPECT_ATTEMPTS = 2
+/** From so many attempts on, the note itself may be what ends the process that reads it. */
+const SUSPECT_ATTEMPTS = 3
 const PAUSE_MS_MIN = 1_000
 const PAUSE_MS_MAX = 300_000
 const ERROR_MAX = 500
+const GONE = 'the server that did it was gone before it was done'
 
 /** Under which lease something is done in the background. */
 export interface Duty {
@@ -19,123 +20,128 @@ export interface Duty {
   caller: Caller
 }
 
-/**
- * Asks for something to be done behind this change, in its own transaction. Asked for again before
- * it was begun, it is done once; asked for while it is being done, it is done again.
- */
-export function askInBackground(view: View, kind: BackgroundKind, subject: string): void {
-  const key = keyOf(kind, subject)
-  const asked = view.get('background_job', key)
-  if (asked?.state === 'waiting' && asked.attempts === 0) return
-  view.put('background_job', {
-    key,
-    kind,
-    subject,
-    state: 'waiting',
-    attempts: 0,
-    next_ms: view.now,
-    fence: null,
-    error: null,
-    asked_at: view.at,
-  })
-}
-
 /** Refuses, as every write under a lease does, when the lease is no longer the caller's. */
 export function checkDuty(view: View, { name, fence, caller }: Duty): void {
   checkFence(view, name, fence, caller)
 }
 
-/**
- * Claims up to `limit` of one kind that are due, the longest waiting first. What went wrong before
- * is claimed alone: if it ends the process that does it, no other job fails with it.
- */
-export function claimBackground(
+/** From now on this provider's vectors count: all notes are read again, from the oldest on. */
+export function adoptProvider(
   view: View,
-  kind: BackgroundKind,
-  limit: number,
+  { name, dimensions }: { name: string; dimensions: number },
   duty: Duty,
-): BackgroundJob[] {
+): void {
+  if (view.get('embedding', 'embedding')?.provider === name) return
   checkDuty(view, duty)
-  const due: BackgroundJob[] = []
-  for (const waiting of view.scan('background_jobs_due', kind)) {
-    if (waiting.next_ms > view.now || due.length === limit) break
+  const begun = { since_at: view.at, cursor: '', cursor_ms: 0 }
+  view.put('embedding', { key: 'embedding', provider: name, dimensions, ...begun })
+  const data = { provider: name, dimensions }
+  const { agent } = duty.caller
+  view.record({ type: 'memory.provider_changed', agent, lock: null, task: null, data })
+}
+
+/** Notes that changed since the keeper came by, the longest ago first. */
+export const notesBehind = (view: View, { cursor, cursor_ms }: Embedding) =>
+  view.scan('memories_by_age', '', { order: cursor_ms, key: cursor })
+
+/**
+ * Begins with up to `limit` notes: what failed before and is due again, else what changed. They
+ * count as tried from here on, so that a note which ends the process is put aside all the same.
+ */
+export function beginNotes(view: View, limit: number, duty: Duty): string[] {
+  checkDuty(view, duty)
+  const again = dueAgain(view, limit)
+  const ids = again.length > 0 ? again.map(({ memory_id }) => memory_id) : nextBehind(view, limit)
+  for (const [i, memory_id] of ids.entries()) {
+    const { attempts = 0, asked_at = view.at } = again[i] ?? {}
+    const tried = { attempts: attempts + 1, next_ms: view.now, error: GONE, asked_at }
+    view.put('note_attempt', { memory_id, state: 'waiting', ...tried })
+  }
+  return ids
+}
+
+/** One that was tried too often is taken alone: if it ends the process, no other fails with it. */
+function dueAgain(view: View, limit: number): NoteAttempt[] {
+  const due: NoteAttempt[] = []
+  const over: NoteAttempt[] = []
+  for (const waiting of view.due('note_attempts', 'waiting', view.now)) {
+    if (due.length + over.length === limit) break
+    if (waiting.attempts >= ATTEMPTS_MAX) {
+      over.push(waiting)
+      continue
+    }
     const isSuspect = waiting.attempts >= SUSPECT_ATTEMPTS
     if (isSuspect && due.length > 0) break
     due.push(waiting)
     if (isSuspect) break
   }
-  const { fence } = duty
-  for (const waiting of due) {
-    const attempts = waiting.attempts + 1
-    view.put('background_job', { ...waiting, state: 'claimed', attempts, fence })
-  }
+  for (const each of over) putAside(view, each)
   return due
 }
 
-/** Whether it is still this claim: not asked for again, not taken back. */
-function isOurs(view: View, key: string, fence: number): BackgroundJob | undefined {
-  const now = view.get('background_job', key)
-  return now?.state === 'claimed' && now.fence === fence ? now : undefined
+function nextBehind(view: View, limit: number): string[] {
+  const now = view.get('embedding', 'embedding')
+  const next: Memory[] = []
+  for (const memory of now ? notesBehind(view, now) : []) {
+    // Others may change at this very instant, and would then lie before the cursor.
+    if (memory.updated_ms >= view.now || next.push(memory) === limit) break
+  }
+  const last = next.at(-1)
+  if (now && last) {
+    view.put('embedding', { ...now, cursor: last.id, cursor_ms: last.updated_ms })
+  }
+  return next.map(({ id }) => id)
 }
 
-/** Done. If it was asked for again meanwhile it stays, and is done again. */
-export function endBackground(view: View, key: string, { fence }: Duty): void {
-  if (isOurs(view, key, fence)) view.remove('background_job', key)
+/** They can be read at least: what goes wrong from here on is counted anew. */
+export function countAnew(view: View, ids: string[]): void {
+  for (const id of ids) {
+    const tried = view.get('note_attempt', id)
+    if (tried && tried.attempts > 1) view.put('note_attempt', { ...tried, attempts: 1 })
+  }
+}
+
+export function endNotes(view: View, ids: string[], duty: Duty): void {
+  checkDuty(view, duty)
+  for (const id of ids) view.remove('note_attempt', id)
 }
 
 /** It went wrong: waits twice as long each time, and is put aside at last with what went wrong. */
-export function failBackground(view: View, key: string, error: string, { fence }: Duty): void {
-  const ours = isOurs(view, key, fence)
-  if (ours) view.put('background_job', settled(view, ours, error))
-}
-
-function settled(view: View, failed: BackgroundJob, error: string): BackgroundJob {
-  const pause_ms = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** (failed.attempts - 1))
-  const said = error.slice(0, ERROR_MAX)
-  if (failed.attempts < ATTEMPTS_MAX) {
-    const next_ms = view.now + pause_ms
-    return { ...failed, state: 'waiting', fence: null, next_ms, error: said }
-  }
-  view.record({
-    type: 'background_job.dead',
-    agent: '',
-    lock: null,
-    task: null,
-    data: { kind: failed.kind, subject: failed.subject, error: said },
-  })
-  return { ...failed, state: 'dead', fence: null, error: said }
-}
-
-/**
- * What those before us had claimed and not ended: they are gone, or our lease would not be the
- * latest. It is due again at once, but what ends everybody who tries it is put aside.
- */
-export function takeBack(view: View, duty: Duty): void {
+export function failNote(view: View, id: string, error: string, duty: Duty): void {
   checkDuty(view, duty)
-  for (const claimed of [...view.scan('background_jobs_in', 'claimed')]) {
-    if (claimed.fence === duty.fence) continue
-    const back = settled(view, claimed, 'the server that did it was gone before it was done')
-    view.put('background_job', back.state === 'dead' ? back : { ...back, next_ms: view.now })
-  }
+  const tried = view.get('note_attempt', id)
+  if (!tried) return
+  const failed = { ...tried, error: error.slice(0, ERROR_MAX) }
+  const pause_ms = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** (failed.attempts - 1))
+  if (failed.attempts >= ATTEMPTS_MAX) putAside(view, failed)
+  else view.put('note_attempt', { ...failed, next_ms: view.now + pause_ms })
+}
+
+function putAside(view: View, failed: NoteAttempt): void {
+  const data = { kind: 'embed', subject: failed.memory_id, error: failed.error ?? '' }
+  view.put('note_attempt', { ...failed, state: 'dead' })
+  view.record({ type: 'background_job.dead', agent: '', lock: null, task: null, data })
 }
 
 /** Tries again what was put aside; the event wakes the process that does it. Returns how many. */
 export function retryDead(view: View, limit: number, { agent }: Caller): number {
-  let tried = 0
-  for (const { kind, subject } of [...view.scan('background_jobs_in', 'dead')].slice(0, limit)) {
-    askInBackground(view, kind, subject)
-    tried += 1
+  const dead: NoteAttempt[] = []
+  for (const row of view.scan('note_attempts', 'dead')) if (dead.push(row) === limit) break
+  for (const row of dead) {
+    view.put('note_attempt', { ...row, state: 'waiting', attempts: 0, next_ms: view.now })
   }
-  const data = { tried }
-  if (tried > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
-  return tried
+  const data = { tried: dead.length }
+  if (dead.length > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
+  return dead.length
 }
 
 /** When the next is due, by the store's clock; null when nothing waits. */
 export function nextDue(view: View): number | null {
-  const firsts = BACKGROUND_KINDS.flatMap((kind) => {
-    for (const { next_ms } of view.scan('background_jobs_due', kind)) return [next_ms]
-    return []
-  })
-  return firsts.length === 0 ? null : Math.min(...firsts)
+  const now = view.get('embedding', 'embedding')
+  const due: number[] = []
+  for (const { next_ms } of view.scan('note_attempts', 'waiting')) if (due.push(next_ms)) break
+  for (const { updated_ms } of now ? notesBehind(view, now) : []) {
+    if (due.push(updated_ms + 1)) break
+  }
+  return due.length === 0 ? null : Math.min(...due)
 }

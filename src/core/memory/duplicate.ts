@@ -1,21 +1,20 @@
-import { askInBackground, checkDuty, type Duty } from './background.ts'
+import { checkDuty, type Duty } from './background.ts'
 import type { Caller } from '../caller.ts'
+import { shownHead } from './history.ts'
 import { deleteMemory, putMemory } from './memory.ts'
 import type { TextTools } from './merge.ts'
-import type { Memory } from './rows.ts'
+import type { Memory, MemoryVersion } from './rows.ts'
 import { isExpired } from './version.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { keyOf } from '../rows.ts'
-import type { Duplicate, Label } from './search_rows.ts'
+import type { Duplicate, Vector } from './search_rows.ts'
 import type { View } from '../view.ts'
 
-/** Two notes that were found to be alike. `labelled`: a model is to say how. */
+/** A note that another was found to be alike. */
 export interface Alike {
   other: string
   similarity: number
-  /** From here on it is a duplicate; below it is only for a model to look at. */
-  is_duplicate: boolean
   /** They state different things in the same words: no duplicate, but worth a look. */
   contradicts: boolean
 }
@@ -32,6 +31,18 @@ export function isThere(view: View, id: string): Memory | undefined {
   return memory && memory.live && !isExpired(view, memory) ? memory : undefined
 }
 
+/** A note as it is shown, with its vector; undefined where it is gone or not embedded yet. */
+export function embeddedAt(
+  view: View,
+  id: string,
+  provider: string,
+): { memory: Memory; shown: MemoryVersion; vector: Vector } | undefined {
+  const memory = isThere(view, id)
+  const shown = memory && shownHead(view, memory)
+  const vector = shown && view.get('vector', keyOf(provider, shown.hash))
+  return vector && { memory, shown, vector }
+}
+
 /**
  * Records which notes a note is alike. A pair is reported once; an open pair whose notes have grown
  * apart is withdrawn, a resolved one stays resolved. Refuses as `checkFence` does.
@@ -40,29 +51,33 @@ export function recordAlike(
   view: View,
   subject: string,
   found: Alike[],
-  { duty, tools, labels }: { duty: Duty; tools: TextTools; labels: boolean },
+  { duty, tools, provider }: { duty: Duty; tools: TextTools; provider: string },
 ): void {
   checkDuty(view, duty)
   const kept = new Set<string>()
-  for (const { other, similarity, is_duplicate, contradicts } of found) {
+  for (const { other, similarity, contradicts } of found) {
     if (!isThere(view, subject) || !isThere(view, other)) continue
     const { a, b, id } = pairOf(tools, subject, other)
-    const known = view.get('duplicate', id)
-    // A model knows better; without one, what was said of older contents is not said of these.
-    const said = labels ? (known?.label ?? null) : null
-    const label = said ?? (contradicts ? 'contradicts' : null)
-    if (labels && said === null) askInBackground(view, 'label', keyOf(a, b))
-    if (!is_duplicate && said === null) continue
+    const label = contradicts ? 'contradicts' : null
     kept.add(id)
-    if (known) {
-      if (known.status === 'open') view.put('duplicate', { ...known, similarity, label })
-      continue
-    }
-    putFound(view, { id, a, b, similarity, label }, duty.caller)
+    const known = view.get('duplicate', id)
+    if (!known) putFound(view, { id, a, b, similarity, label }, duty.caller)
+    else if (known.status === 'open') view.put('duplicate', { ...known, similarity, label })
   }
+  // Of a note that has no vector of this provider yet nobody knows: the pair is looked at with it.
+  const isUnknown = (id: string) => isThere(view, id) && !embeddedAt(view, id, provider)
+  withdrawPairs(view, subject, ({ id, a, b }) => kept.has(id) || [a, b].some(isUnknown))
+}
+
+/** Takes back the open pairs of a note. */
+export function withdrawPairs(
+  view: View,
+  subject: string,
+  keeps: (pair: Duplicate) => boolean | undefined = () => false,
+): void {
   const known = [...view.scan('duplicates_of', subject), ...view.scan('duplicates_to', subject)]
-  for (const { id, status } of known) {
-    if (status === 'open' && !kept.has(id)) view.remove('duplicate', id)
+  for (const pair of known) {
+    if (pair.status === 'open' && !keeps(pair)) view.remove('duplicate', pair.id)
   }
 }
 
@@ -80,21 +95,6 @@ function putFound(view: View, found: Found, { agent }: Caller): void {
   const { id, similarity, label } = found
   const data = { id, similarity: Math.round(similarity * 1000) / 1000, label }
   view.record({ type: 'duplicate.found', agent, lock: null, task: null, data })
-}
-
-/** What a model made of a pair. One that is below a duplicate is reported for its label only. */
-export function recordLabel(
-  view: View,
-  pair: { one: string; other: string; similarity: number; label: Label | null },
-  { duty, tools }: { duty: Duty; tools: TextTools },
-): void {
-  checkDuty(view, duty)
-  const { one, other, similarity, label } = pair
-  if (!isThere(view, one) || !isThere(view, other)) return
-  const { a, b, id } = pairOf(tools, one, other)
-  const known = view.get('duplicate', id)
-  if (known) view.put('duplicate', { ...known, label })
-  else if (label) putFound(view, { id, a, b, similarity, label }, duty.caller)
 }
 
 export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] as const

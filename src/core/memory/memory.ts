@@ -4,7 +4,6 @@ import { openConflicts, realign, settleSibling } from './conflict.ts'
 import { headsOf, versionOf } from './history.ts'
 import type { TextTools } from './merge.ts'
 import type { Memory, MemoryConflict, MemoryVersion } from './rows.ts'
-import { refuseOverQuota } from './settings.ts'
 import { type Added, addVersion, type Draft, isExpired, memoryAt } from './version.ts'
 import { planted } from '../planted.ts'
 import { word } from '../quote.ts'
@@ -40,8 +39,7 @@ export interface Put extends Added {
  * content is there, both are kept as siblings and a conflict is
  * recorded, unless the strategy of the scope merges them cleanly. Equal content changes nothing.
  *
- * Refuses `not_found` for a base that never was, `too_large` over a quota, `invalid` for a fence
- * without its task, and what `checkFence` refuses for a write under a lease.
+ * Refuses `not_found` for a base that never was, `invalid` for a fence without its task, and what `checkFence` refuses for a write under a lease.
  */
 export function putMemory(view: View, ask: PutMemory, caller: Caller, tools: TextTools): Put {
   const { scope, key, based_on, content } = ask
@@ -58,7 +56,6 @@ export function putMemory(view: View, ask: PutMemory, caller: Caller, tools: Tex
   if (memory && equal && (!on || on === equal) && saysNothingNew(ask, equal)) {
     return { memory, version: equal, written: false, conflict: conflictOf(view, memory, equal) }
   }
-  if (content !== null) refuseOverQuota(view, scope, caller.agent, measured.size)
   const draft = { ...draftOf(view, ask, caller, on, equal), ...measured, fence }
   const isFresh = heads.length === 0 || isFreshStart(view, memory!, heads, based_on)
   const put = isFresh || planted('S9') ? 'behind all' : equal || on ? 'behind' : 'beside'

@@ -1,7 +1,6 @@
-import { askInBackground } from './background.ts'
+import { withdrawPairs } from './duplicate.ts'
 import type { Caller } from '../caller.ts'
 import type { Memory, MemoryVersion } from './rows.ts'
-import { countUsage } from './settings.ts'
 import { isExpired } from './version.ts'
 import type { Cursor, View } from '../view.ts'
 
@@ -120,11 +119,12 @@ function prune(
   const bytes = going.reduce((sum, { size, kept }) => sum + (kept ? size : 0), 0)
   const pruned = { scope, key, version, why, versions: going.length, bytes }
   if (ask.dry_run) return pruned
-  for (const each of going) forgetText(view, scope, each, isHistory)
+  for (const each of going) forgetText(view, each, isHistory)
   if (isHistory) return pruned
   for (const { id } of [...view.scan('conflicts_of', memory.id)]) view.remove('memory_conflict', id)
   view.put('memory', { ...memory, heads: [], live: false, tags: [], size: 0, expires_ms: null })
-  askInBackground(view, 'embed', memory.id)
+  view.remove('note_attempt', memory.id)
+  withdrawPairs(view, memory.id)
   return pruned
 }
 
@@ -135,10 +135,8 @@ export function forgetNote(view: View, memory: Memory): number {
   return 2 * (pruned?.versions ?? 0) + 1
 }
 
-function forgetText(view: View, scope: string, row: MemoryVersion, keepsRow: boolean): void {
+function forgetText(view: View, row: MemoryVersion, keepsRow: boolean): void {
   if (row.kept) view.remove('memory_text', row.id)
-  const bytes = row.kept ? row.size : 0
-  countUsage(view, { scope, agent: row.author }, keepsRow ? 0 : -1, -bytes)
   if (keepsRow) view.put('memory_version', { ...row, kept: false })
   else view.remove('memory_version', row.id)
 }

@@ -87,22 +87,9 @@ export interface MemoryConflict {
   replaced_by: string | null
 }
 
-/** What a scope or an agent has in the store: `scope\nglobal`, `agent\nada`. */
-export interface MemoryUsage {
-  key: string
-  versions: number
-  bytes: number
-}
-
-export interface Quota {
-  versions: number
-  bytes: number
-}
-
 /** The configuration of memory, as all who use the store see it; there is one row. */
 export interface MemorySettings {
   key: 'memory'
   /** Scopes and their strategies: `project:web`, `project:*`, `*`. The longest that fits counts. */
   strategies: Record<string, Strategy>
-  quotas: { scope: Quota; agent: Quota }
 }

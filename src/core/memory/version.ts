@@ -1,7 +1,5 @@
-import { askInBackground } from './background.ts'
 import { headsOf, versionId } from './history.ts'
 import type { Memory, MemoryVersion } from './rows.ts'
-import { countUsage } from './settings.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 
@@ -65,7 +63,6 @@ export function addVersion(
   }
   view.put('memory_version', version)
   if (content !== null) view.put('memory_text', { id: version.id, content })
-  countUsage(view, { scope, agent: said.author }, 1, said.size)
   return { memory: putHeads(view, { ...memory, version: number }, heads(number)), version }
 }
 
@@ -106,6 +103,5 @@ function putHeads(view: View, before: Memory, heads: number[]): Memory {
     expires_ms: ends.length === 0 || ends.includes(null) ? null : Math.max(...(ends as number[])),
   }
   view.put('memory', memory)
-  askInBackground(view, 'embed', memory.id)
   return memory
 }

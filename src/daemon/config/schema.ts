@@ -173,9 +173,6 @@ const embeddings = () => ({
   duplicates_at: s.optional(s.numberIn(0, 1)),
 })
 
-/** A chat model that says how two notes that are alike belong together. */
-const labels = () => ({ url: address(), model: s.plain(200), api_key_env: s.optional(variable()) })
-
 const SCOPES = /^(?:default|\*|global|(?:project|user|task):.+)$/u
 
 /** Which conflicts are merged how; a name may end in a star. */
@@ -188,12 +185,6 @@ const strategies = () =>
     ),
     {},
   )
-
-const quota = () =>
-  filled({
-    versions: s.optional(s.whole(1, 1_000_000_000)),
-    bytes: s.optional(s.whole(1, 2 ** 50)),
-  })
 
 /** A bound that is crossed for so long makes an alert; null: never. */
 const bound = (seconds: number) => s.or(s.nullable(s.seconds(1, RUN_SECONDS_MAX)), seconds)
@@ -299,9 +290,7 @@ export const fileSchema = () =>
     }),
     memory: filled({
       strategies: strategies(),
-      quotas: filled({ scope: quota(), agent: quota() }),
       embeddings: filled(embeddings()),
-      labels: s.optional(section(labels())),
     }),
     alerts: alerts(),
     peers: filled({ listen: s.optional(listening()) }),

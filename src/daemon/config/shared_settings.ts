@@ -30,11 +30,8 @@ export const offersIn = ({ resources, projects }: Config): Offer[] =>
     return { name, offered, projects: lent.map(([project]) => project) }
   })
 
-export const memorySettingsOf = ({
-  memory: { strategies, quotas },
-}: {
-  memory: { strategies: object; quotas: object }
-}) => flat({ memory: { strategies, quotas } as Tree })
+export const memorySettingsOf = ({ memory: { strategies } }: { memory: { strategies: Tree } }) =>
+  flat({ memory: { strategies } })
 
 interface Tree {
   [name: string]: Tree | SettingValue | undefined

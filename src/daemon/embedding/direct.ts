@@ -33,7 +33,7 @@ export class DirectMeaning implements Meaning {
     const finder = this.store.finder!
     const embedding = await this.store.read((view) => view.get('embedding', 'embedding'))
     if (!embedding) return NOT_EMBEDDED
-    const { notes } = await finder.tallyMemory(null)
+    const { notes } = await finder.tallyMemory(embedding)
     if (notes > NOTES_MAX) return `${notes} notes are too many without a server (leasehold up)`
     try {
       const provider = await openProvider(readConfig(folderOf(this.place), this.env), this.env)

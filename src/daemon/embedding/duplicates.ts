@@ -1,10 +1,8 @@
-import { endBackground } from '../../core/memory/background.ts'
-import { type Alike, isThere, recordAlike } from '../../core/memory/duplicate.ts'
+import { endNotes } from '../../core/memory/background.ts'
+import { type Alike, embeddedAt, recordAlike } from '../../core/memory/duplicate.ts'
 import { contradicts } from '../../core/memory/contradiction.ts'
-import { shownHead } from '../../core/memory/history.ts'
 import { textOf } from '../../core/memory/version.ts'
-import { keyOf } from '../../core/rows.ts'
-import type { BackgroundJob } from '../../core/memory/search_rows.ts'
+import type { Hit } from '../../core/memory/search.ts'
 import type { View } from '../../core/view.ts'
 import { textTools } from '../../operations/text_merge.ts'
 import { step } from '../steps.ts'
@@ -26,49 +24,43 @@ interface Looked {
 }
 
 /**
- * A note as it is shown, and its vector; undefined when it is gone or not embedded yet. Of versions
- * that disagree the others are not compared: a pair would say that notes are alike by what it does
- * not show.
+ * A note as it is shown, and its vector. Of versions that disagree the others are not compared: a
+ * pair would say that notes are alike by what it does not show.
  */
-export function lookAt(view: View, id: string, provider: string): Looked | undefined {
-  const memory = isThere(view, id)
-  const shown = memory && shownHead(view, memory)
-  const row = shown && view.get('vector', keyOf(provider, shown.hash))
-  if (!row) return undefined
-  return { scope: memory.scope, text: textOf(view, shown) ?? '', vector: fromHex(row.bytes) }
+function lookAt(view: View, id: string, provider: string): Looked | undefined {
+  const found = embeddedAt(view, id, provider)
+  if (!found) return undefined
+  const { memory, shown, vector } = found
+  return { scope: memory.scope, text: textOf(view, shown) ?? '', vector: fromHex(vector.bytes) }
 }
 
-/** Finds notes that say much the same as those that are new, and records each pair once. */
+/** Finds notes that say much the same as these, and records each pair once. */
 export async function findDuplicates(
   { store, provider, duty }: Desk,
   meaning: IndexedMeaning,
-  jobs: BackgroundJob[],
-  labels: boolean,
+  ids: string[],
 ): Promise<void> {
-  step('duplicates:claimed')
   await meaning.ready()
-  const least = labels ? Math.min(provider.near, provider.alike) : provider.alike
-  const alikeTo = (view: View, subject: string, one: Looked | undefined): Alike[] => {
-    if (!one) return []
-    return meaning
-      .near(one.vector, scopesFor(one.scope), NEIGHBOURS_MAX, least)
-      .flatMap(({ id: other }) => {
-        const its = other === subject ? undefined : lookAt(view, other, provider.name)
-        const similarity = its ? cosine(one.vector, its.vector) : 0
-        if (!its || similarity < least) return []
-        const is_duplicate = similarity >= provider.alike
-        return [{ other, similarity, is_duplicate, contradicts: contradicts(one.text, its.text) }]
-      })
+  const { name, alike } = provider
+  const looked = await store.read((view) => ids.map((id) => lookAt(view, id, name)))
+  const near: Hit[][] = []
+  for (const one of looked) {
+    const scopes = one && scopesFor(one.scope)
+    near.push(one ? await meaning.near(one.vector, scopes, NEIGHBOURS_MAX, alike) : [])
   }
   const found = await store.read((view) =>
-    jobs.map(({ subject }) => alikeTo(view, subject, lookAt(view, subject, provider.name))),
+    near.map((hits, i) => hits.flatMap(({ id }) => alikeAt(view, looked[i]!, ids[i]!, id))),
   )
+  function alikeAt(view: View, one: Looked, subject: string, other: string): Alike[] {
+    const its = other === subject ? undefined : lookAt(view, other, name)
+    const similarity = its ? cosine(one.vector, its.vector) : 0
+    if (!its || similarity < alike) return []
+    return [{ other, similarity, contradicts: contradicts(one.text, its.text) }]
+  }
   step('duplicates:found')
   await store.write((view) => {
-    for (const [i, { key, subject }] of jobs.entries()) {
-      recordAlike(view, subject, found[i]!, { duty: duty(), tools: textTools, labels })
-      endBackground(view, key, duty())
-    }
+    const how = { duty: duty(), tools: textTools, provider: name }
+    for (const [i, id] of ids.entries()) recordAlike(view, id, found[i]!, how)
+    endNotes(view, ids, duty())
   })
-  step('duplicates:written')
 }

@@ -15,7 +15,7 @@ export interface EndpointOptions {
 }
 
 /** Asks an OpenAI-compatible endpoint; throws with what it said when that was no answer. */
-export async function postJson(
+async function postJson(
   { url, key }: Pick<EndpointOptions, 'url' | 'key'>,
   path: string,
   body: unknown,
@@ -44,7 +44,6 @@ export async function postJson(
 export class EndpointProvider implements Provider {
   readonly name: string
   readonly alike: number
-  readonly near: number
   readonly floor = 0
   private readonly closing = new AbortController()
 
@@ -54,7 +53,6 @@ export class EndpointProvider implements Provider {
   ) {
     this.name = `openai:${options.url}#${options.model}@${dimensions}`
     this.alike = options.alike
-    this.near = options.alike - 0.1
   }
 
   /** Asks for one vector first, unless it was configured how long they are. */

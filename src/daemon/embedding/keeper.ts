@@ -1,4 +1,4 @@
-import { claimBackground, type Duty, nextDue, takeBack } from '../../core/memory/background.ts'
+import { adoptProvider, beginNotes, type Duty, nextDue } from '../../core/memory/background.ts'
 import { type Event, nounOf } from '../../core/event.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
@@ -8,11 +8,10 @@ import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
 import { findDuplicates } from './duplicates.ts'
-import { adoptProvider, askForMore, type Desk, embedNotes } from './embed.ts'
-import { labelPair } from './label.ts'
+import { type Desk, embedNotes } from './embed.ts'
 import { IndexedMeaning } from './meaning.ts'
 import type { Provider } from './provider.ts'
-import { labelModel, openProvider } from './providers.ts'
+import { openProvider } from './providers.ts'
 
 /** How long an end waits for what cannot be given up at once. */
 const END_MS = 3_000
@@ -20,11 +19,9 @@ const OPEN_AGAIN_MS = 30_000
 
 const soon = () => new Promise<void>((resolve) => void setTimeout(resolve, END_MS).unref())
 
-/** How many are claimed at once: what a crash makes to be done again. */
-const EMBED_MAX = 16
-const PAIRS_MAX = 16
-const LABEL_MAX = 4
-/** After trouble of the store or the provider; a failure of one job has a pause of its own. */
+/** How many are begun with at once: what a crash makes to be done again. */
+const NOTES_MAX = 16
+/** After trouble of the store or the provider; a failure of one note has a pause of its own. */
 const RETRY_MS = 5_000
 
 /** So long after the last note it is quiet; and so long at most is waited for that. */
@@ -44,9 +41,9 @@ export interface KeeperOptions {
 }
 
 /**
- * Does what is asked for behind notes: embeds them, finds duplicates, has pairs labelled. One per
- * store, by a lock of its own; all others only search. It acts on events, and on the clock when
- * something has to wait. It may die at any time: what it had claimed is done by the next one.
+ * Does what is left to do behind notes: embeds them, and finds duplicates. One per store, by a lock
+ * of its own; all others only search. It acts on events, and on the clock when something has to
+ * wait. It may die at any time: what it had begun is done by the next one.
  */
 export class NoteKeeper {
   private readonly role: Role
@@ -57,7 +54,6 @@ export class NoteKeeper {
   private active = false
   private isOpen = false
   private isElecting = false
-  private takenBack: number | undefined
   private heard_ms = Number.NEGATIVE_INFINITY
   private again = false
   private isPaused = false
@@ -197,7 +193,8 @@ export class NoteKeeper {
       try {
         await this.openMeaning()
         if (!this.provider || !this.meaning) return
-        await this.begin(this.provider)
+        const { provider } = this
+        await this.store.write((view) => adoptProvider(view, provider, this.duty()))
         while (this.isWorking && (await this.next(this.provider, this.meaning)));
         const due = await this.store.read((view) => {
           const at = nextDue(view)
@@ -220,16 +217,6 @@ export class NoteKeeper {
     return { name: this.role.name, fence: this.role.fence, caller: this.role.caller }
   }
 
-  /** What the former one left; and a provider that the store does not know yet. */
-  private async begin(provider: Provider): Promise<void> {
-    const duty = this.duty()
-    if (this.takenBack !== duty.fence) {
-      await this.store.write((view) => takeBack(view, duty))
-      this.takenBack = duty.fence
-    }
-    await this.store.write((view) => adoptProvider(view, provider, duty))
-  }
-
   /** Writers of notes come first: while they write, only a batch a second is embedded. */
   private async giveWay(): Promise<void> {
     const until_ms = performance.now() + GIVE_WAY_MS
@@ -241,30 +228,18 @@ export class NoteKeeper {
     }
   }
 
-  /** Does some of what is due. False when nothing is. */
+  /** Reads some of the notes that are due. False when none is. */
   private async next(provider: Provider, meaning: IndexedMeaning): Promise<boolean> {
     step('worker:idle')
     await this.giveWay()
     const { store } = this
+    const ids = await store.write((view) => beginNotes(view, NOTES_MAX, this.duty()))
+    if (ids.length === 0) return false
+    step('notes:begun')
     const isActive = () => this.isWorking
     const desk: Desk = { store, provider, duty: () => this.duty(), isActive }
-    const claim = (kind: 'embed' | 'duplicates' | 'label', limit: number) =>
-      store.write((view) => claimBackground(view, kind, limit, this.duty()))
-    const notes = await claim('embed', EMBED_MAX)
-    if (notes.length > 0) {
-      await embedNotes(desk, notes)
-      return true
-    }
-    if (await store.write((view) => askForMore(view, provider, this.duty()))) return true
-    const model = labelModel(this.config, this.options.env)
-    const pairs = await claim('duplicates', PAIRS_MAX)
-    if (pairs.length > 0) {
-      await findDuplicates(desk, meaning, pairs, model !== undefined)
-      return true
-    }
-    if (!model) return false
-    const near = await claim('label', LABEL_MAX)
-    for (const each of near) await labelPair(desk, model, each)
-    return near.length > 0
+    await findDuplicates(desk, meaning, await embedNotes(desk, ids))
+    step('notes:done')
+    return true
   }
 }

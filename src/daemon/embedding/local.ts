@@ -23,7 +23,6 @@ interface Pending {
 export class LocalProvider implements Provider {
   readonly name = 'local:use-lite-en@0.2'
   readonly dimensions = 512
-  readonly near = 0.7
   /** Measured on queries with and without an answer (test/memory/held). */
   readonly floor = 0.38
   private readonly waiting: Pending[] = []

@@ -1,5 +1,6 @@
 import type { Hit } from '../../core/memory/search.ts'
 import type { Event } from '../../core/event.ts'
+import { keyOf } from '../../core/rows.ts'
 import type { Finder, Meaning, Meant, VectorRow } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import { Nearest } from './nearest.ts'
@@ -65,14 +66,18 @@ export class IndexedMeaning implements Meaning {
       return `${this.provider}: ${(error as Error).message}`
     }
     if (!this.isLoaded) return `the index is being built`
-    return { hits: this.near(vector, scopes, limit, LEAST), floor: this.model.floor }
+    return { hits: await this.near(vector, scopes, limit, LEAST), floor: this.model.floor }
   }
 
   /** Notes near a vector, each once, the best first. */
-  near(vector: Packed, scopes: string[] | undefined, limit: number, least: number): Hit[] {
+  async near(
+    vector: Packed,
+    scopes: string[] | undefined,
+    limit: number,
+    least: number,
+  ): Promise<Hit[]> {
     // A note whose versions disagree is found once for each of them.
-    const asked = (group?: string) => this.index.near(vector, 2 * limit, { group, least })
-    const found = scopes ? scopes.flatMap((scope) => asked(scope)) : asked()
+    const found = await this.index.near(vector, 2 * limit, { scopes, least })
     const best = new Map<string, number>()
     for (const { id, similarity } of found) {
       const note = memoryOf(id)
@@ -125,8 +130,10 @@ export class IndexedMeaning implements Meaning {
 
   private hear(events: Event[]): void {
     for (const { type, data } of events) {
-      if (type !== 'memory.embedded' || data['provider'] !== this.provider) continue
-      for (const id of data['ids']) this.changed.add(id)
+      const isOurs = type === 'memory.embedded' && data['provider'] === this.provider
+      for (const id of isOurs ? data['ids'] : []) this.changed.add(id)
+      const gone = type === 'memory.pruned' ? data['items'] : []
+      for (const { scope, key } of gone) this.changed.add(keyOf(scope, key))
     }
     if (this.isLoaded) this.settle()
   }

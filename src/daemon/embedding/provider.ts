@@ -3,9 +3,8 @@ export interface Provider {
   /** Another name wherever other vectors would come out: with the model, its version, its size. */
   readonly name: string
   readonly dimensions: number
-  /** From this cosine on two notes are duplicates; where labels are asked for, from `near` on. */
+  /** From this cosine on two notes are duplicates. */
   readonly alike: number
-  readonly near: number
   /** Below this cosine a note does not answer a query; 0 where nobody has measured it. */
   readonly floor: number
   /** `urgent`: somebody waits for this one, the rest is done behind it. */

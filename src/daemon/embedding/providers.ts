@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
 import { EndpointProvider } from './endpoint.ts'
-import type { LabelModel } from './label.ts'
 import { LocalProvider } from './local.ts'
 import type { Provider } from './provider.ts'
 
@@ -18,16 +17,6 @@ export async function openProvider(
   const key = keyIn(env, api_key_env)
   const alike = duplicates_at ?? ALIKE
   return EndpointProvider.open({ url: url!, model: model!, key, dimensions, alike })
-}
-
-/** The model that labels pairs, where one is configured. */
-export function labelModel(
-  { memory }: Pick<Config, 'memory'>,
-  env: NodeJS.ProcessEnv,
-): LabelModel | undefined {
-  if (!memory.labels) return undefined
-  const { url, model, api_key_env } = memory.labels
-  return { url, model, key: keyIn(env, api_key_env) }
 }
 
 function keyIn(env: NodeJS.ProcessEnv, name: string | undefined): string | undefined {

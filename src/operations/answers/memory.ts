@@ -142,7 +142,7 @@ const alike = () =>
 export const duplicates = page(() => ({
   id: text(),
   similarity: z.number(),
-  label: orNull(z.enum(['same', 'refines', 'contradicts'])),
+  label: orNull(z.enum(['contradicts'])),
   status: z.enum(['open', 'resolved']),
   action: orNull(text()),
   found_at: time(),
@@ -195,7 +195,7 @@ export const searchStatus = unnamed(() => ({
   waiting: count(),
   put_aside: count(),
   problems: list({
-    kind: z.enum(['embed', 'duplicates', 'label']),
+    kind: z.enum(['embed']),
     subject: text(),
     attempts: count(),
     error: orNull(text()),

@@ -54,7 +54,8 @@ const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
   memory_version: ['created_ms', 'expires_ms'],
   memory_conflict: ['opened_ms'],
   alert: ['quiet_ms'],
-  background_job: ['next_ms'],
+  note_attempt: ['next_ms'],
+  embedding: ['cursor_ms'],
 }
 
 /** Zero stands for never. */

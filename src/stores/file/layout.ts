@@ -68,6 +68,7 @@ function readJson(text: Buffer): Record<string, unknown> {
 function shaped(found: Record<string, unknown>): State {
   const { format, tables, ...rest } = found as unknown as State & { format: number }
   const rows = tables as unknown as Record<string, AnyRow[]> | undefined
+  for (const name of GONE) delete rows?.[name]
   const unknown = Object.keys(rows ?? {}).find((name) => !TABLES.includes(name as TableName))
   if (unknown !== undefined) throw outgrown('The state', `table ${unknown}`)
   if (format > FORMAT) throw outgrown('The state', `format ${format}`)
@@ -79,6 +80,9 @@ function shaped(found: Record<string, unknown>): State {
   const task = (rows['task'] as Task[] | undefined)?.map(wholeTask) ?? []
   return { ...rest, tables: new MemoryTables({ ...rows, ready, task }) }
 }
+
+/** Tables that 0.1.0 had, always empty in a file. */
+const GONE = ['memory_usage', 'background_job']
 
 /** Before long bodies were kept apart, a task had all of its body; later came what it touches. */
 const wholeTask = (row: Task): Task => ('touches' in row ? row : { ...BEFORE, ...(row as Task) })

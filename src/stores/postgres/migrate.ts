@@ -23,6 +23,7 @@ const SCRIPTS = [
   '014_landing.pg.sql',
   '015_recent.pg.sql',
   '016_touches.pg.sql',
+  '017_less_memory.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

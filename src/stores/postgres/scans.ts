@@ -115,12 +115,7 @@ export const SCANS: Record<IndexName, Scan> = {
   conflicts_of: { where: 'memory_id = g', order: 'opened_ms', type: 'bigint' },
   stats_of: { where: 'scale = g', order: 'start_at', type: 'text' },
   alerts: { where: 'true', order: 'since_at', type: 'text' },
-  background_jobs_due: {
-    where: `state = 'waiting' AND kind = g`,
-    order: 'next_ms',
-    type: 'bigint',
-  },
-  background_jobs_in: { where: `state <> 'waiting' AND state = g`, order: 'key', type: 'text' },
+  note_attempts: { where: 'state = g', order: 'next_ms', type: 'bigint' },
   vectors: { where: 'true', order: 'key', type: 'text' },
   duplicates_with: { where: 'status = g', order: '(-similarity)', type: 'float8' },
   duplicates_of: { where: 'a = g', order: 'id', type: 'text' },

@@ -1,5 +1,5 @@
 import type { Hit } from '../../core/memory/search.ts'
-import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
+import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
 import { textArray } from './codec.ts'
 import type { PostgresRead } from './counter.ts'
@@ -86,13 +86,13 @@ export class PostgresFinder implements Finder {
     )
   }
 
-  tallyMemory(cursor: string | null): Promise<MemoryTally> {
+  tallyMemory({ cursor, cursor_ms }: Progress): Promise<MemoryTally> {
     return this.read(
       async (db) => {
-        const [row] = await db.query(this.statements.tallyMemory, [cursor])
+        const [row] = await db.query(this.statements.tallyMemory, [cursor_ms, cursor])
         return JSON.parse(row![0]!) as MemoryTally
       },
-      () => ({ notes: 0, behind: 0, waiting: 0, embedding: 0, dead: 0 }),
+      () => ({ notes: 0, behind: 0, waiting: 0, dead: 0 }),
     )
   }
 }

@@ -114,10 +114,10 @@ function searchingFor(schema: string) {
       WHERE live AND id = ANY ($2::text[])) ${vectors}`,
     tallyMemory: `SELECT json_build_object(
       'notes', (SELECT count(*) FROM ${schema}.memory WHERE live),
-      'behind', (SELECT count(*) FROM ${schema}.memory WHERE live AND id > $1::text),
-      'waiting', count(*) FILTER (WHERE state <> 'dead'),
-      'embedding', count(*) FILTER (WHERE state <> 'dead' AND kind = 'embed'),
-      'dead', count(*) FILTER (WHERE state = 'dead')) FROM ${schema}.background_job`,
+      'behind', (SELECT count(*) FROM ${schema}.memory
+        WHERE heads::text <> '[]' AND (updated_ms, id) > ($1::bigint, $2::text)),
+      'waiting', count(*) FILTER (WHERE state = 'waiting'),
+      'dead', count(*) FILTER (WHERE state = 'dead')) FROM ${schema}.note_attempt`,
   }
 }
 

@@ -27,6 +27,7 @@ const SCRIPTS = [
   '014_worktrees.sql',
   '015_landing.sql',
   '016_touches.sql',
+  '017_less_memory.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */

@@ -1,5 +1,5 @@
 import type { Hit } from '../../core/memory/search.ts'
-import type { Finder, MemoryTally, TextAsk, VectorRow } from '../port.ts'
+import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
 import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
 import type { Look, Statements } from './statements.ts'
 
@@ -39,12 +39,11 @@ const VECTORS_OF = `SELECT v.id, m.scope, x.bytes FROM json_each(?2) AS each
   CROSS JOIN memory_version AS v ON v.id = m.id || char(10) || h.value
   LEFT JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1`
 const TALLY = `SELECT (SELECT count(*) FROM memory WHERE live = 1) AS notes,
-  (SELECT count(*) FROM memory WHERE live = 1 AND id > ?1) AS behind,
-  (SELECT count(*) FROM background_job WHERE state <> 'dead') AS waiting,
-  (SELECT count(*) FROM background_job WHERE kind = 'embed' AND state <> 'dead') AS embedding,
-  (SELECT count(*) FROM background_job WHERE state = 'dead') AS dead`
+  (SELECT count(*) FROM memory WHERE heads <> '[]' AND (updated_ms, id) > (?1, ?2)) AS behind,
+  (SELECT count(*) FROM note_attempt WHERE state = 'waiting') AS waiting,
+  (SELECT count(*) FROM note_attempt WHERE state = 'dead') AS dead`
 
-const NONE: MemoryTally = { notes: 0, behind: 0, waiting: 0, embedding: 0, dead: 0 }
+const NONE: MemoryTally = { notes: 0, behind: 0, waiting: 0, dead: 0 }
 const IDS_PER_STEP = 256
 
 /** Brings the index of words in step with notes that were written in this transaction. */
@@ -100,8 +99,8 @@ export class SqliteFinder implements Finder {
     return rows(await this.looked((s) => s.sql(VECTORS_OF).all(provider, ids)))
   }
 
-  async tallyMemory(cursor: string | null): Promise<MemoryTally> {
-    const found = await this.looked((s) => s.sql(TALLY).all(cursor))
+  async tallyMemory({ cursor, cursor_ms }: Progress): Promise<MemoryTally> {
+    const found = await this.looked((s) => s.sql(TALLY).all(cursor_ms, cursor))
     return rows<MemoryTally>(found)[0] ?? NONE
   }
 }

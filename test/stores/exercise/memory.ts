@@ -154,8 +154,6 @@ export function exerciseMemory(begin: Begin): void {
       expect(await memory.prune({}, ada)).toEqual({ items: [], last: null })
       expect(await memory.versions('deleted')).toEqual([])
       expect(await memory.text('expires', 1)).toBeUndefined()
-      expect(await memory.usage('scope', 'global')).toMatchObject({ versions: 1, bytes: 1 })
-      expect(await memory.usage('agent', 'bob')).toMatchObject({ versions: 0, bytes: 0 })
     })
 
     test('never has a version number given again', async () => {
@@ -212,29 +210,6 @@ export function exerciseMemory(begin: Begin): void {
       expect(await memory.texts('k')).toEqual(['three'])
       expect(await memory.text('k', 2)).toBeUndefined()
       expect((await memory.versions('k')).map(({ kept }) => kept)).toEqual([false, false, true])
-      expect(await memory.usage('agent', 'ada')).toMatchObject({ versions: 3, bytes: 5 })
-    })
-  })
-
-  describe('a quota', () => {
-    test('of a scope or an agent bounds versions and bytes, nested agents included', async () => {
-      const { memory } = start()
-      const few = { versions: 2, bytes: 10 }
-      const many = { versions: 100, bytes: 1_000 }
-      await memory.settings({ quotas: { scope: few, agent: many } })
-      await memory.put('a', '12345', ada)
-      await expectRefusal(memory.put('b', '123456', ada), 'too_large')
-      await memory.put('b', '12345', bob)
-      const no = await expectRefusal(memory.put('c', '', ada), 'too_large')
-      expect(no.details).toMatchObject({ of: 'global', versions: 2, bytes: 10 })
-      await memory.put('a', 'x', ada, { scope: 'task:1' })
-      await memory.settings({ quotas: { scope: many, agent: few } })
-      await expectRefusal(memory.put('c', '12345', callerOf('ada/sub')), 'too_large')
-      await memory.put('c', '12345', bob)
-      // To delete is how room is made: that is never refused.
-      await memory.delete('a', ada)
-      await memory.prune({}, ada)
-      await memory.put('d', '12345', ada)
     })
   })
 }
