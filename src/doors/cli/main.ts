@@ -19,7 +19,6 @@ import { addMcp } from './commands/mcp.ts'
 import { addMemorySync } from './commands/memory_sync.ts'
 import { ABOUT_ALL, addPages } from './commands/pages.ts'
 import { addRun } from './commands/run.ts'
-import { addService } from './commands/service.ts'
 import { addServing } from './commands/serving.ts'
 import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
@@ -101,7 +100,6 @@ function program(enter: Enter, asked: string | undefined): Command {
   addConfig(groups('config'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
-  addService(root, enter)
   addDashboard(root, enter)
   addMcp(root, enter)
   addGuard(groups('reserve'), enter)

@@ -13,7 +13,6 @@ import { sync } from '../sync/sync.ts'
 interface SyncOptions {
   scope?: string
   allowDeletions?: boolean
-  watch?: boolean
 }
 
 /** A command of its own: it needs the folder, which is where the command runs. */
@@ -24,17 +23,12 @@ export function addMemorySync(memory: Command, enter: Enter): void {
     .argument('<dir>', 'the folder; it must exist')
     .option('--scope <scope>', 'only this scope (default: all)')
     .option('--allow-deletions', 'delete the notes even if every file is gone')
-    .option('--watch', 'keep syncing what changes on either side, until Ctrl-C')
     .addHelpText('after', HELP)
     .action(async (dir: string, options: SyncOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
       const { scope } = scopeIn(options)
       const plan = { dir: folderAt(dir), store: storeIn(context), scope }
       const allowDeletions = options.allowDeletions ?? false
-      if (options.watch) {
-        const { watchUntilEnded } = await import('../sync/watching.ts')
-        return watchUntilEnded(context, plan, allowDeletions)
-      }
       const synced = await underLock(context, plan.dir, (call) =>
         sync({ ...plan, call }, allowDeletions),
       )
@@ -51,13 +45,10 @@ the note was changed meanwhile too, both are kept: the file stays as it is, and 
 is written beside it as build.conflict-VERSION.md until the conflict is resolved.
 
 Only one sync of a folder runs at a time. What was synced is remembered in .leasehold-sync.json.
-With --watch it goes on until Ctrl-C and prints a line for every change; with --json, an object for
-every sync that changed something. A removed file counts as removed after two seconds.
 
 Examples:
   leasehold memory sync notes/
-  leasehold memory sync notes/ --scope project:web
-  leasehold memory sync notes/ --watch`
+  leasehold memory sync notes/ --scope project:web`
 
 function scopeIn({ scope }: SyncOptions): { scope?: string | undefined } {
   try {

@@ -25,12 +25,10 @@ function hookCommand(agent: AgentKind, event: string, bin: string | undefined): 
 
 export function hookEvents(agent: AgentKind, bin: string | undefined): HookEntry[] {
   const asks = Object.entries(AGENTS[agent].setUp.asks)
-  return asks.map(([event, { matcher, timeout = TIMEOUT_SECONDS }]) => ({
-    event,
-    command: hookCommand(agent, kebab(event), bin),
-    timeout,
-    matcher,
-  }))
+  return asks.map(([event, ask]) => {
+    const command = hookCommand(agent, kebab(event), bin)
+    return { event, command, timeout: TIMEOUT_SECONDS, ...ask }
+  })
 }
 
 /** Refuses (`invalid`) a name that is no agent's. */

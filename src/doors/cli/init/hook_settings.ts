@@ -7,7 +7,7 @@ import { type InitPart, textPart } from './part.ts'
 export interface HookEntry {
   /** As the agent spells it. */
   event: string
-  matcher: string | undefined
+  matcher?: string
   command: string
   timeout: number
 }

@@ -42,8 +42,8 @@ interface InstalledHooks {
 export function hooksIn(cwd: string, env: NodeJS.ProcessEnv): InstalledHooks[] {
   const { root, hooks } = findCheckout(cwd, env)
   const files = KINDS.map((agent) => {
-    const record = AGENTS[agent]
-    return { agent, name: record.name, path: record.setUp.settings.path }
+    const found = AGENTS[agent]
+    return { agent, name: found.name, path: found.setUp.settings.path }
   })
   const ofGit = (hooks ? GIT_HOOKS : []).map((name) => {
     return { agent: undefined, name, path: join(hooks!.folder, name) }

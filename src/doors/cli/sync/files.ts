@@ -55,13 +55,13 @@ async function read(dir: string, path: string): Promise<FoundFile | string | und
 }
 
 /** The folders in which there may be files of ours. Links are not followed. */
-export function foldersIn(dir: string): string[] {
+function foldersIn(dir: string): string[] {
   const kinds = KINDS.filter((kind) => isFolder(join(dir, kind)))
   const named = kinds.flatMap((kind) => namesIn(join(dir, kind)).map((n) => `${kind}/${n}`))
   return ['global', ...named].filter((folder) => isFolder(join(dir, folder)))
 }
 
-export const KINDS = ['project', 'user', 'task']
+const KINDS = ['project', 'user', 'task']
 
 const isFolder = (path: string) =>
   lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
