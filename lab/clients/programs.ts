@@ -150,7 +150,11 @@ const gemini: Client = {
   npm: '@google/gemini-cli',
   version: '0.61.0',
   program: '.bin/gemini',
-  env: (world) => ({ GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: urlOf(world) }),
+  env: (world) => ({
+    GEMINI_API_KEY: KEY,
+    GOOGLE_GEMINI_BASE_URL: urlOf(world),
+    GEMINI_MODEL: 'gemini-2.5-pro',
+  }),
   prepare: ({ home }) => {
     put(join(home, '.gemini/settings.json'), {
       security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },

@@ -13,7 +13,7 @@ export function runBrief(spec: RunSpec, made: Made | undefined): string {
       'other task. Nobody is there to answer a question.',
     ...(made ? placeLines(spec, made) : []),
     'When you are done, end with a summary of what you did. If the task cannot be done: ' +
-      `leasehold task status ${task_id} failed.`,
+      `leasehold task status ${task_id} failed (or the tool update_task_status).`,
   ]
   return `\n\n---\n${lines.join('\n')}\n`
 }
@@ -32,7 +32,7 @@ function placeLines(
     : ' What you leave uncommitted is not landed.'
   return [
     `You are in a git worktree of your own, on the branch ${branch}: stay on it, and commit your ` +
-      `work (git add FILE…, then git commit).${left}${lands}${proved}`,
+      `work (git add FILE…, then git commit).${left}${proved}${lands}`,
     ...(earlier
       ? [
           `An earlier run of this task (${earlier}) has worked here: see git status and git log ` +

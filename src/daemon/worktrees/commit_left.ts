@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { shortLine } from '../../core/one_line.ts'
@@ -37,12 +37,12 @@ export async function commitLeft(worktree: Worktree, said: Said): Promise<void> 
   await git(path, args, { ...at, input: messageOf(said) })
 }
 
-/** Files of a merge that still have the marks of a conflict, or nobody has decided about. */
+/** Files of a merge that still have the marks of a conflict. */
 async function unsettledIn(path: string, at: GitOptions): Promise<string[]> {
   const unmerged = await gitList(path, ['diff', '--name-only', '--diff-filter=U', '-z'], at)
   return unmerged.filter((name) => {
     const text = attempt(() => readFileSync(join(path, name), 'utf8'), '')
-    return !existsSync(join(path, name)) || /^<{7} |^>{7} /m.test(text)
+    return /^<{7} |^>{7} /m.test(text)
   })
 }
 
