@@ -71,11 +71,12 @@ async function tellOne(world: World, client: Client, tale: Tale, name: string): 
   const { step, gate } = held()
   const write = (text: string) => [words.read(file), words.write(file, text)]
   const commit = words.shell(`git add ${file} && git commit -m 'Change ${file}'`)
-  const status = words.shell('leasehold task status $LEASEHOLD_TASK review')
+  const review = words.shell('leasehold task status $LEASEHOLD_TASK review')
+  const done = words.shell(`leasehold task status ${name} done`)
   const first = tale === 'red' ? texts.red : texts.plain
   const isHeld = tale === 'killed' || tale === 'lost' || tale === 'conflict'
   const begun = [...write(first), ...(tale === 'left' ? [] : [commit])]
-  const end = tale === 'said' ? stepsOf([status]) : []
+  const end = tale === 'said' ? stepsOf([review, done]) : []
   world.script(name, [...stepsOf(begun), ...(isHeld ? [step] : end), { text: `Did ${name}.` }])
   world.script(`${name}_again`, [...stepsOf([...write(texts.plain), commit]), { text: 'Again.' }])
   const prompt = `[play ${name}] Change the second line of ${file}.`
@@ -97,6 +98,10 @@ async function tellOne(world: World, client: Client, tale: Tale, name: string): 
   if (landed.status !== 'done' || !isThere) {
     why = `${landed.status} ${JSON.stringify(landed.metadata)} ${JSON.stringify(world.read(file))}`
     why += `\n${logOf(world, name)}`
+  }
+  if (tale === 'said') {
+    const heard = [begun.length, begun.length + 1].map((n) => world.model.result(name, n))
+    console.log(`  ${client.kind} said: ${JSON.stringify(heard)}`)
   }
   return { tale, name, landed: why === '', why }
 }
