@@ -36,6 +36,8 @@ export interface Client {
   env: (world: Place) => Env
   /** Settings of its own that a person makes when they first use it. */
   prepare: (world: Place) => void | Promise<void>
+  /** What a person does on its screen once, after `leasehold init`. */
+  trust?: (world: Place, env: Env) => Promise<void>
   /** Arguments for one turn without a terminal, all permitted. */
   once: (prompt: string) => string[]
   /** The same as people have it who permit edits, and no more. */

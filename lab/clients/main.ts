@@ -7,6 +7,7 @@ import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
 import { tryPairs, tryResume } from './together.ts'
 import { tryNotices } from './notices.ts'
+import { tryQueue } from './queue.ts'
 import { tryShared } from './shared.ts'
 import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryPlugin, tryWrites } from './trials.ts'
 
@@ -19,7 +20,7 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, notices, own, kill, ends, shared, plugin, pairs, resume; all unless named
+  --only     writes, notices, own, kill, ends, shared, plugin, queue, pairs, resume; all unless named
   --rounds   of resume (3)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
@@ -40,6 +41,7 @@ const { values } = parseArgs({
 const TRIALS = {
   ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
   ...{ kill: tryKill, ends: tryEnds, shared: tryShared, plugin: tryPlugin },
+  ...{ queue: tryQueue },
 }
 const isWanted = (trial: string) => values.only === undefined || values.only.includes(trial)
 const faults: string[] = []

@@ -97,10 +97,14 @@ export class ScriptedModel {
 /** What Codex says on a terminal to a model that answers before it is ready: ask again. */
 const NOT_READY = /^(?:No usable execution environment|unsupported call)/
 
+/** What the prompt of a run says whose work could not be landed: the model does something else. */
+const BACK = /What was done before came back/
+
 /** The script that a conversation plays, by the last prompt that names one, and its next step. */
 function place(all: Said[]): { script: string | undefined; step: number; said: Said[] } {
   const at = all.findLastIndex(({ kind, text }) => kind === 'user' && PLAY.test(text))
-  const script = [...(all[at]?.text ?? '').matchAll(new RegExp(PLAY, 'g'))].at(-1)?.[1]
+  const named = [...(all[at]?.text ?? '').matchAll(new RegExp(PLAY, 'g'))].at(-1)?.[1]
+  const script = named && BACK.test(all[at]!.text) ? `${named}_again` : named
   const said = all.slice(at + 1)
   const steps = said.flatMap(({ kind, id }) => (kind === 'call' ? (stepIn(id) ?? []) : []))
   const last = Math.max(-1, ...steps)

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Client, Place } from './client.ts'
+import { trustCodex } from './codex_trust.ts'
 import type { Call } from './wires.ts'
 
 const MACHINE = `${process.platform}-${process.arch}`
@@ -85,7 +86,7 @@ const codex: Client = {
   npm: '@openai/codex',
   version: '0.166.0',
   program: '@openai/codex/bin/codex.js',
-  env: () => ({ SCRIPTED_KEY: KEY }),
+  env: () => ({ OPENAI_API_KEY: KEY }),
   prepare: (world) => {
     const text = `model = "gpt-5.5"
 model_provider = "scripted"
@@ -100,7 +101,7 @@ multi_agent_v2 = true
 name = "scripted"
 base_url = "${urlOf(world)}/v1"
 wire_api = "responses"
-env_key = "SCRIPTED_KEY"
+env_key = "OPENAI_API_KEY"
 [projects."${world.repo}"]
 trust_level = "trusted"
 `
@@ -114,6 +115,7 @@ trust_level = "trusted"
     resume: (prompt, id) => ['exec', 'resume', id, ...CODEX_FREE, prompt],
   },
   typed: (prompt) => [...CODEX_FREE, prompt],
+  trust: trustCodex,
   shared: {
     serve: [CODEX_TRUST, 'app-server', '--listen', 'ws://127.0.0.1:0'],
     addressIn: (printed) => /listening on: (\S+)/.exec(printed)?.[1],
@@ -148,7 +150,11 @@ const gemini: Client = {
   npm: '@google/gemini-cli',
   version: '0.61.0',
   program: '.bin/gemini',
-  env: (world) => ({ GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: urlOf(world) }),
+  env: (world) => ({
+    GEMINI_API_KEY: KEY,
+    GOOGLE_GEMINI_BASE_URL: urlOf(world),
+    GEMINI_MODEL: 'gemini-2.5-pro',
+  }),
   prepare: ({ home }) => {
     put(join(home, '.gemini/settings.json'), {
       security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },

@@ -30,6 +30,7 @@ export const COLUMNS = {
   own_mcp: 'own, by MCP',
   shared: 'two on one server',
   plugin: 'as a plugin',
+  queue: 'queue to landed',
 } as const
 export type Column = keyof typeof COLUMNS
 

@@ -61,7 +61,9 @@ describe('config.json', () => {
         peers: {},
         resources: {},
       })
-      expect(Object.keys(agents)).toEqual(['claude', 'codex', 'shell'])
+      expect(Object.keys(agents)).toEqual([
+        ...['claude', 'codex', 'gemini', 'opencode', 'copilot', 'shell'],
+      ])
     }
   })
 
@@ -263,6 +265,8 @@ describe('agents', () => {
     const { agents } = read({ agents: { mine: { command: ['./agent', '', 'two words'] } } })
     expect(agents['mine']).toEqual({
       command: ['./agent', '', 'two words'],
+      brief: false,
+      commit: false,
       prompt: 'stdin',
       env: {},
       time_limit_seconds: null,

@@ -41,6 +41,8 @@ const agentOf = (more: Partial<AgentConfig> = {}): AgentConfig => ({
   command: ['agent', '--quiet'],
   prompt: 'stdin',
   env: {},
+  brief: false,
+  commit: false,
   time_limit_seconds: null,
   silence_seconds: null,
   ...more,

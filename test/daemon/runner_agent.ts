@@ -83,6 +83,9 @@ export class Runners {
       log_bytes_max: 100_000,
       place: this.at,
       worktree: null,
+      brief: false,
+      commits: false,
+      check: null,
       ...more,
     }
   }

@@ -1,5 +1,5 @@
 import { hintOf } from '../../core/hint.ts'
-import { OWN_TOOLS } from '../../agents/own_tools.ts'
+import { COMMANDS, GEMINI_TOOLS, GIT, OWN_TOOLS } from '../../agents/own_tools.ts'
 import { placeOf } from './schema.ts'
 
 /** How an agent is started for a run, and how long it may take. */
@@ -10,6 +10,10 @@ export interface AgentConfig {
   prompt: 'stdin' | 'file' | 'argument'
   /** Variables it gets besides the allow-list: a value, or true to pass ours through. */
   env: Record<string, string | true>
+  /** Whether it reads behind the prompt which task it has, where it works and what is landed. */
+  brief: boolean
+  /** Whether what it leaves uncommitted in its worktree is committed for it. */
+  commit: boolean
   time_limit_seconds: number | null
   silence_seconds: number | null
 }
@@ -21,9 +25,14 @@ export const PROMPT_FILE = '{prompt_file}'
 const DEFAULTS = {
   prompt: 'stdin',
   env: {},
+  brief: false,
+  commit: false,
   time_limit_seconds: null,
   silence_seconds: null,
 } as const satisfies Omit<AgentConfig, 'command'>
+
+/** Programs with a model in them: they read what we tell them, and may forget to commit. */
+const CODING = { ...DEFAULTS, brief: true, commit: true }
 
 const passing = (names: string): Record<string, true> =>
   Object.fromEntries(names.split(/\s+/).map((name) => [name, true]))
@@ -34,19 +43,49 @@ const passing = (names: string): Record<string, true> =>
  */
 const KNOWN: Record<string, AgentConfig> = {
   claude: {
-    ...DEFAULTS,
+    ...CODING,
     command: [
       ...['claude', '-p', '--output-format', 'text', '--permission-mode', 'acceptEdits'],
-      ...['--allowedTools', OWN_TOOLS.join(',')],
+      ...['--allowedTools', [...OWN_TOOLS, ...GIT.map((each) => `Bash(${each}:*)`)].join(',')],
     ],
     env: passing(`ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL ANTHROPIC_MODEL
       CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CONFIG_DIR`),
   },
   codex: {
-    ...DEFAULTS,
+    ...CODING,
     // reason: the name of Codex's sandbox
     command: ['codex', 'exec', '--sandbox', 'workspace-write', '-'],
     env: passing('CODEX_ACCESS_TOKEN CODEX_API_KEY CODEX_HOME OPENAI_API_KEY OPENAI_BASE_URL'),
+  },
+  gemini: {
+    ...CODING,
+    command: [
+      ...['gemini', '--approval-mode', 'auto_edit', '--allowed-tools'],
+      [...GEMINI_TOOLS, ...GIT.map((each) => `run_shell_command(${each})`)].join(','),
+    ],
+    env: {
+      ...passing(`GEMINI_API_KEY GEMINI_MODEL GOOGLE_API_KEY GOOGLE_GEMINI_BASE_URL
+        GOOGLE_GENAI_USE_VERTEXAI GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION
+        GOOGLE_APPLICATION_CREDENTIALS`),
+      // reason: the name of Gemini's variable
+      GEMINI_CLI_TRUST_WORKSPACE: true,
+    },
+  },
+  // It permits edits and commands unless its own settings say otherwise.
+  opencode: {
+    ...CODING,
+    command: ['opencode', 'run'],
+    env: passing(`ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY OPENCODE_API_KEY
+      OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENROUTER_API_KEY`),
+  },
+  copilot: {
+    ...CODING,
+    command: [
+      ...['copilot', '--no-auto-update', '--allow-tool', 'write', '--allow-tool', 'leasehold'],
+      ...[...COMMANDS, ...GIT].flatMap((each) => ['--allow-tool', `shell(${each}:*)`]),
+    ],
+    env: passing(`COPILOT_GITHUB_TOKEN GH_TOKEN GITHUB_TOKEN COPILOT_MODEL COPILOT_HOME
+      COPILOT_PROVIDER_BASE_URL COPILOT_PROVIDER_API_KEY COPILOT_PROVIDER_TYPE COPILOT_OFFLINE`),
   },
   // The prompt is the script: for trials, and only where the file names it.
   shell: { ...DEFAULTS, command: ['/bin/sh', '-s'] },

@@ -131,6 +131,8 @@ const agent = () =>
       z.enum(['stdin', 'file', 'argument'], 'must be "stdin", "file" or "argument"'),
     ),
     env: s.optional(env()),
+    brief: s.optional(s.yesOrNo()),
+    commit: s.optional(s.yesOrNo()),
     time_limit_seconds: duration(),
     silence_seconds: duration(),
   })
@@ -240,6 +242,25 @@ const landing = () =>
 
 const NEEDS_ONE = 'needs onto (a branch), check (a command), or both'
 
+const isBranchless = (value: unknown): value is object => {
+  const { land, worktrees: said } = Object(value) as { land?: unknown; worktrees?: unknown }
+  return said === undefined && (Object(land) as { onto?: unknown }).onto !== undefined
+}
+
+const project = () =>
+  z.pipe(
+    // What is landed onto a branch has to be on one of its own.
+    z.transform((value: unknown) => (isBranchless(value) ? { ...value, worktrees: true } : value)),
+    section({
+      path: s.or(folder(), '.'),
+      limit: limit(),
+      agent: s.or(s.plain(200), 'claude'),
+      land: s.optional(landing()),
+      worktrees: s.or(worktrees(), null),
+      resources: s.or(z.array(s.plain(100), 'must be a list of names'), []),
+    }),
+  )
+
 /** A file as it may be written. */
 export const fileSchema = () =>
   section({
@@ -249,16 +270,7 @@ export const fileSchema = () =>
       enabled: s.optional(s.yesOrNo()),
       lock_timeout_seconds: s.optional(s.seconds(1, RUN_SECONDS_MAX)),
     }),
-    projects: byName(
-      section({
-        path: s.or(folder(), '.'),
-        limit: limit(),
-        agent: s.or(s.plain(200), 'claude'),
-        land: s.optional(landing()),
-        worktrees: s.or(worktrees(), null),
-        resources: s.or(z.array(s.plain(100), 'must be a list of names'), []),
-      }),
-    ),
+    projects: byName(project()),
     agents: byName(agent()),
     resources: s.or(
       z.record(

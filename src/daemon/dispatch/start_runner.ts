@@ -93,6 +93,9 @@ function specOf({ claim, prompt, config, place, env, url, secret }: RunnerAsk): 
     log_bytes_max,
     place: placeIn(place),
     worktree: treeOf(claim, config, hostIn(folderOf(place))),
+    brief: agent.brief,
+    commits: agent.commit,
+    check: config.projects[task.project ?? '']?.land?.check ?? null,
   }
 }
 
@@ -103,9 +106,9 @@ function treeOf(
   host: string,
 ): RunSpec['worktree'] {
   const project = task.project ?? ''
-  const { worktrees: rules = null, path: folder = '' } = projects[project] ?? {}
-  const { fence } = lease
-  return rules && { run_id: run.id, task_id: task.id, fence, project, host, folder, rules }
+  const { worktrees: rules = null, path: folder = '', land } = projects[project] ?? {}
+  const ids = { run_id: run.id, task_id: task.id, fence: lease.fence, project, host }
+  return rules && { ...ids, folder, rules, onto: land?.onto ?? null }
 }
 
 /** `LEASEHOLD_RESOURCE_PORTS=5100` */

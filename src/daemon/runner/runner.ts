@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { stripVTControlCharacters } from 'node:util'
 import type { Caller } from '../../core/caller.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { isDecided, isRefusal } from '../../core/refusal.ts'
@@ -12,6 +13,7 @@ import { keepRenewing } from '../../reach/renewing.ts'
 import { makeRunFolder, writeWhole } from './run_folder.ts'
 import { step } from '../steps.ts'
 import { RunAsking } from './asking.ts'
+import { runBrief } from './brief.ts'
 import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
 import type { AskTrees } from '../worktrees/entered.ts'
@@ -30,6 +32,9 @@ const CLOSE_MS = 1_000
 const PAUSE_MS = 1_000
 const TEARDOWN_MS = 60_000
 
+/** Of the last words of a command. */
+const SAID = 4_000
+
 const NEVER_RAN: Exit = { code: null, signal: null }
 
 /**
@@ -43,6 +48,8 @@ export class Runner {
   private stopping: Promise<boolean> | undefined
   private reason: string | null = null
   private lost = false
+  /** The end of what the command printed. */
+  private said: Buffer = Buffer.alloc(0)
   private readonly tree: RunTree | undefined
   private endRenewing: (() => void) | undefined
 
@@ -82,12 +89,16 @@ export class Runner {
     let { argv, cwd } = this.spec
     try {
       this.notes.made = makeRunFolder(folder)
-      if (prompt_file !== null) writeWhole(prompt_file, prompt, false)
       if (this.tree) {
         // That may take longer than a claim lives.
         this.endRenewing = this.renew()
         cwd = await this.tree.make()
       }
+      const brief = this.spec.brief ? runBrief(this.spec, this.tree?.made) : ''
+      if (this.spec.stdin !== null) this.spec.stdin += brief
+      else if (prompt_file !== null) writeWhole(prompt_file, prompt + brief, false)
+      // As an argument it is the last one.
+      else argv = [...argv.slice(0, -1), argv.at(-1)! + brief]
       const why = whyNotStartable(argv, env, cwd)
       if (why !== undefined) return why
       argv = this.tree?.commandOf(argv) ?? argv
@@ -120,10 +131,19 @@ export class Runner {
     this.endRenewing ??= this.renew()
     const exit = await this.supervise(command)
     step('runner:exited')
+    if (exit.code === 0 && !this.lost && this.spec.commits) await this.commit()
     // What could not be saved now is saved by a keeper.
     await this.tree?.leave().catch(() => undefined)
     step('runner:left')
     return this.finish(exit)
+  }
+
+  /** What the command left uncommitted, with its last words as the message. */
+  private async commit(): Promise<void> {
+    const { task_id, agent, title } = this.spec
+    const summary = plainText(this.said)
+    // What cannot be committed is salvaged, and whoever lands the task is told of it.
+    await this.tree?.commit({ task_id, agent, title, summary }).catch(() => undefined)
   }
 
   /** Its gate never opens, so nothing has run. */
@@ -170,6 +190,7 @@ export class Runner {
       stream.on('data', (chunk: Buffer) => {
         watchdog.hear()
         log.write(chunk)
+        if (stream === command.stdout) this.said = Buffer.concat([this.said, chunk]).subarray(-SAID)
       })
       return once(stream, 'close')
     })
@@ -257,5 +278,11 @@ export class Runner {
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
 const REASON_MAX = 500
+
+/** What an agent prints at its end is its summary; only lines of text of it. */
+const plainText = (said: Buffer) =>
+  stripVTControlCharacters(said.toString())
+    .replaceAll(/[^\P{Cc}\n]|\uFFFD/gu, '')
+    .trim()
 
 const plain = (text: string) => shortLine(text, REASON_MAX)

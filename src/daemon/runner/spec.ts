@@ -30,9 +30,15 @@ export interface RunSpec {
   place: Record<string, string>
   /** The worktree that it gets first; null: it begins in `cwd`. */
   worktree: MakeAsk | null
+  /** Its agent reads behind the prompt what it has and where it works. */
+  brief: boolean
+  /** What a run that ended well left uncommitted is committed for it. */
+  commits: boolean
+  /** What has to pass before its work is landed. */
+  check: string[] | null
 }
 
-type Kind = 'text' | 'number' | 'texts' | 'record' | 'object'
+type Kind = 'text' | 'flag' | 'number' | 'texts' | 'record' | 'object'
 
 const FIELDS: Record<keyof RunSpec, Kind | `${Kind}?`> = {
   run_id: 'text',
@@ -57,6 +63,9 @@ const FIELDS: Record<keyof RunSpec, Kind | `${Kind}?`> = {
   log_bytes_max: 'number',
   place: 'record',
   worktree: 'object?',
+  brief: 'flag?',
+  commits: 'flag?',
+  check: 'texts?',
 }
 
 const isText = (value: unknown) => typeof value === 'string'
@@ -64,6 +73,7 @@ const isRecord = (value: unknown) => value instanceof Object && !Array.isArray(v
 
 const IS: Record<Kind, (value: unknown) => boolean> = {
   text: isText,
+  flag: (value) => typeof value === 'boolean',
   number: Number.isFinite,
   texts: (value) => Array.isArray(value) && value.every(isText),
   object: isRecord,

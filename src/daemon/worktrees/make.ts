@@ -5,6 +5,7 @@ import type { Worktree } from '../../core/rows.ts'
 import { commitOf, FILES_MS, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { type AskTrees, type Entered, inRepository } from './entered.ts'
+import { mergeTarget } from './commit_left.ts'
 import { settleTree } from './settle.ts'
 import {
   adminOf,
@@ -28,12 +29,18 @@ export interface MakeAsk {
   /** The folder of the project, in a checkout. */
   folder: string
   rules: WorktreeRules
+  /** The branch that its work is landed onto. */
+  onto?: string | null
 }
 
 /** The worktree of a run, and where in it the command begins. */
 export interface Made {
   worktree: Worktree
   cwd: string
+  /** The run whose work is there already; null in a new one. */
+  earlier: string | null
+  /** Where its branch and its target, merged into it, are in conflict. */
+  conflicts: string[]
 }
 
 /**
@@ -43,7 +50,7 @@ export interface Made {
 export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made> {
   const { task_id, fence } = making
   const repository = await repositoryAt(making.folder)
-  const worktree = await inRepository(
+  const ready = await inRepository(
     ask,
     { host: making.host, repository: repository.common },
     async (entered) => {
@@ -52,13 +59,14 @@ export async function makeWorktree(ask: AskTrees, making: MakeAsk): Promise<Made
       if (!left) await add(made, repository)
       copyIgnored(repository.top, made.path, making.rules.copy)
       step('worktree:copied')
-      const ready: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
-      await entered.record(ready)
-      return ready
+      const worktree: Worktree = { ...made, state: 'ready', left_at: null, kept_because: null }
+      await entered.record(worktree)
+      const conflicts = left && making.onto ? await mergeTarget(worktree, making.onto) : []
+      return { worktree, earlier: left?.run_id ?? null, conflicts }
     },
     { task_id, fence },
   )
-  return { worktree, cwd: join(worktree.path, repository.inside) }
+  return { ...ready, cwd: join(ready.worktree.path, repository.inside) }
 }
 
 /** What an earlier run of the same task left, saved first if that was not done yet. */

@@ -5,6 +5,7 @@ import { type AskTrees, inRepository } from './entered.ts'
 import { makeWorktree, type Made, type MakeAsk } from './make.ts'
 import { leaveTree } from './settle.ts'
 import { isOurs } from './tree.ts'
+import { commitLeft, type RunWords } from './commit_left.ts'
 
 /** The command of a run that is first set up: its argument list goes on behind those of `setup`. */
 const SET_UP = `n=$1; shift; i=0; said=
@@ -19,7 +20,7 @@ exec "$@"`
 
 /** The worktree of one run, from its runner's side. */
 export class RunTree {
-  private made: Made | undefined
+  made: Made | undefined
   private telling: Promise<void> | undefined
   private isOver = false
 
@@ -62,6 +63,11 @@ export class RunTree {
     const run = { task_id, fence }
     await inRepository(this.ask, worktree, (entered) => entered.record(now), run)
     this.made = { ...this.made, worktree: now }
+  }
+
+  /** It has ended well: what it did not commit is committed onto its branch. */
+  async commit(said: RunWords): Promise<void> {
+    if (this.made) await commitLeft(this.made.worktree, said)
   }
 
   /** Nothing of the command is left: what it did not commit is saved. */

@@ -87,7 +87,7 @@ async function inspect(
     hinder(report, `${shown} runs with fsync = off`, next)
   }
   for (const [pid, seconds] of await db.run(statements.leftOpen)) {
-    const next = `Work gets slower until it ends. End it: SELECT pg_terminate_backend(${pid})`
+    const next = `Work gets slower until it ends. To end it: pg_terminate_backend(${pid})`
     hinder(report, `A transaction of process ${pid} has been open for ${seconds} s`, next)
   }
 }

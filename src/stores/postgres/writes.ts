@@ -136,7 +136,8 @@ function insertText<Row>(
 }
 
 const deleteText = (schema: string, table: TableName, at: number) =>
-  `DELETE FROM ${schema}.${quoted(table)} AS t WHERE t.${quoted(KEYS[table])} = ANY ($${at}::text[])`
+  `DELETE FROM ${schema}.${quoted(table)} AS t
+    WHERE t.${quoted(KEYS[table])} = ANY ($${at}::text[])`
 
 /** The rows that are bound from `$first` on, as `n`. */
 function unnested<Row>(codec: PostgresCodec<Row>, first: number): string {

@@ -27,7 +27,7 @@ export function hookEvents(agent: AgentKind, bin: string | undefined): HookEntry
   const asks = Object.entries(AGENTS[agent].setUp.asks)
   return asks.map(([event, ask]) => {
     const command = hookCommand(agent, kebab(event), bin)
-    return { event, command, timeout: TIMEOUT_SECONDS, ...ask }
+    return Object.assign({ event, command, timeout: TIMEOUT_SECONDS }, ask)
   })
 }
 
