@@ -39,7 +39,8 @@ export interface Put extends Added {
  * content is there, both are kept as siblings and a conflict is
  * recorded, unless the strategy of the scope merges them cleanly. Equal content changes nothing.
  *
- * Refuses `not_found` for a base that never was, `invalid` for a fence without its task, and what `checkFence` refuses for a write under a lease.
+ * Refuses `not_found` for a base that never was, `invalid` for a fence without its task, and what
+ * `checkFence` refuses for a write under a lease.
  */
 export function putMemory(view: View, ask: PutMemory, caller: Caller, tools: TextTools): Put {
   const { scope, key, based_on, content } = ask

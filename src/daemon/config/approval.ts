@@ -25,7 +25,8 @@ const SAFE = `
   projects.*.worktrees.keep.days projects.*.worktrees.keep.bytes
   hooks.mode hooks.ttl_seconds hooks.unreachable reservations.scope
   runs.ttl_seconds runs.grace_seconds runs.log_bytes_max
-  memory.strategies.* memory.embeddings.provider memory.embeddings.dimensions memory.embeddings.duplicates_at
+  memory.strategies.* memory.embeddings.provider
+  memory.embeddings.dimensions memory.embeddings.duplicates_at
   alerts.rules.lock_expired alerts.rules.agent_lost alerts.rules.deadlock
   alerts.rules.wait_seconds alerts.rules.queue_age_seconds alerts.rules.store_trouble_seconds
   alerts.rules.recover_seconds retention.*.days retention.*.max`
