@@ -11,7 +11,7 @@ import {
   isScoped,
   type Scoped,
 } from './token_scope.ts'
-import { type Cursor, INDEXES, type IndexName, type View } from './view.ts'
+import { type Cursor, cursorOf, INDEXES, type IndexName, type View } from './view.ts'
 import { type EventDraft, factsOf } from './event.ts'
 
 /** What of a row may be seen: all of it, a part of it, or that it does not exist. */
@@ -167,6 +167,9 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   }),
 }
 
+/** While so many rows are looked at, nobody else is answered. */
+const STEP_ROWS = 1_000
+
 /**
  * A view for a caller whose token is bound: what the token may not see is not there. Lists leave
  * out what belongs to nobody and is held by a stranger, unless all contenders are looked for
@@ -174,6 +177,11 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
  */
 export class Sight implements View {
   readonly isPartial = true
+
+  /** Where a list was left because so much of others lay in its way: nobody is told of that. */
+  left: Cursor | undefined
+  /** The last row that was shown before that. */
+  shown: Cursor | undefined
 
   constructor(
     private readonly view: View,
@@ -204,12 +212,25 @@ export class Sight implements View {
     yield* this.seen(index, this.view.due(index, group, until))
   }
 
-  private *seen<I extends IndexName>(index: I, rows: Iterable<Tables[TableName]>) {
+  /** As `scan`, but it ends behind so many rows: a long walk is made in steps. */
+  *walk<I extends IndexName>(index: I, group: string, after?: Cursor) {
+    yield* this.seen(index, this.view.scan(index, group, after), STEP_ROWS)
+  }
+
+  private *seen<I extends IndexName>(
+    index: I,
+    rows: Iterable<Tables[TableName]>,
+    steps = Infinity,
+  ) {
     const look = SIGHTS[INDEXES[index].table] as Look<Tables[TableName]>
+    let last: Tables[TableName] | undefined
     for (const row of rows) {
+      if (last && (steps -= 1) <= 0) return void (this.left = cursorOf(index, last))
+      last = row
       const shown = look(row, this.view, this.caller)
       // A row that was changed on the way is one whose holder is not told.
       if (shown && (shown === row || this.contended || INDEXES[index].table !== 'lease')) {
+        this.shown = cursorOf(index, row)
         yield shown as Tables[(typeof INDEXES)[I]['table']]
       }
     }

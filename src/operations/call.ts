@@ -5,7 +5,7 @@ import type { Waiting } from '../core/locks/lock.ts'
 import { planted } from '../core/planted.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { ProcessRef } from '../core/rows.ts'
-import { sightOf } from '../core/sight.ts'
+import { Sight } from '../core/sight.ts'
 import { isScoped, type Scoped } from '../core/token_scope.ts'
 import { answerTo, refuseOutside, toldTo, wholeOnly } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
@@ -16,6 +16,7 @@ import { waitForTask } from './claim_wait.ts'
 import { spend, usedBy, whileCounted } from './budget.ts'
 import { agentId } from './fields.ts'
 import { type Fields, type Input, type Operation, parseInput } from './operation.ts'
+import { inSteps, type ListPage, type Paged } from './page.ts'
 import { once, requestOf, whileNoted } from './request.ts'
 import { waitInLine } from './wait.ts'
 
@@ -98,11 +99,21 @@ async function look<F extends Fields, O>(
   const turn = usedBy(caller)?.turn
   if (operation.lookup) turn?.spend(LOOKUP_MS)
   const found = await operation.lookup?.(store, input, caller)
-  const decide = (view: View) =>
-    operation.decide(sightOf(view, caller, contended), input, caller, undefined, found)
-  const timed = (view: View) => (turn ? turn.timed(() => decide(view)) : decide(view))
-  return store.read(timed) as Promise<Settled<O>>
+  const timed = <T>(decide: () => T) => (turn ? turn.timed(decide) : decide())
+  const decide = (view: View, asked = input) =>
+    timed(() => operation.decide(view, asked, caller, undefined, found)) as Settled<O>
+  if (!isScoped(caller)) return store.read(decide)
+  const seen = (asked: Input<F>) =>
+    store.read((view): [Settled<O>, Sight] => {
+      const sight = new Sight(view, caller, contended)
+      return [decide(sight, asked), sight]
+    })
+  if (!isPaged(operation)) return (await seen(input))[0]
+  const step = (asked: Paged) => seen({ ...input, ...asked }) as Promise<[ListPage, Sight]>
+  return (await inSteps(step, input as unknown as Paged)) as Settled<O>
 }
+
+const isPaged = ({ input }: Operation) => 'limit' in input && 'after' in input
 
 /** What is decided over a view, once per request id. */
 function decisionOf<F extends Fields, O>(

@@ -1,4 +1,5 @@
 import { Refusal } from '../core/refusal.ts'
+import { Sight } from '../core/sight.ts'
 import { sizeOf } from '../core/text.ts'
 import type { TableName, Tables } from '../core/rows.ts'
 import { type Cursor, cursorOf, type INDEXES, type IndexName, type View } from '../core/view.ts'
@@ -25,7 +26,44 @@ export const pageIn = <I extends IndexName, Shown>(
   { limit, after }: { limit: number; after?: string | undefined },
   show: (row: RowIn<I>) => Shown | null,
   looks?: number,
-) => pageOf(view.scan(index, group, cursorIn(after)), index, limit, show, looks)
+) => {
+  const from = cursorIn(after)
+  const rows = view instanceof Sight ? view.walk(index, group, from) : view.scan(index, group, from)
+  return pageOf(rows, index, limit, show, looks)
+}
+
+export interface ListPage {
+  items: unknown[]
+  next: string | null
+}
+
+export interface Paged {
+  limit: number
+  after: string | undefined
+}
+
+/**
+ * A page for a token that is bound, from as many looks as it takes: between them others are
+ * answered. Where it is full, one row more tells whether there is a next page; that begins behind
+ * what was shown, because no cursor may name what is not.
+ */
+export async function inSteps(
+  look: (asked: Paged) => Promise<[ListPage, Sight]>,
+  { limit, after }: Paged,
+): Promise<ListPage> {
+  const items: unknown[] = []
+  let [from, behind] = [after, null as string | null]
+  for (;;) {
+    const room = limit - items.length
+    const [page, { left, shown }] = await look({ limit: room === 0 ? 1 : room, after: from })
+    if (items.length === 0 && !left) return page
+    if (room === 0 && page.items.length > 0) return { ...page, items, next: behind }
+    items.push(...page.items)
+    if (page.next !== null || !left) return { ...page, items }
+    if (page.items.length > 0) behind = textOf(shown!)
+    from = textOf(left)
+  }
+}
 
 type RowIn<I extends IndexName> = Tables[(typeof INDEXES)[I]['table']]
 
@@ -89,6 +127,8 @@ export function* firstOf<T>(rows: Iterable<T>, limit: number): Generator<T> {
 
 /** Where the page behind `row` begins: what `cursorIn` reads. */
 export function placeOf(index: IndexName, row: Tables[TableName]): string {
-  const { order, key } = cursorOf(index, row)
-  return Buffer.from(JSON.stringify([order, key])).toString('base64url')
+  return textOf(cursorOf(index, row))
 }
+
+const textOf = ({ order, key }: Cursor) =>
+  Buffer.from(JSON.stringify([order, key])).toString('base64url')

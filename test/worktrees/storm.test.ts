@@ -80,7 +80,7 @@ if [ $(($LEASEHOLD_FENCE % 6)) = 0 ]; then
   git checkout -q --detach && date > late && git add late && $COMMIT
 fi
 [ "$BAD" = yes ] && [ $(($LEASEHOLD_FENCE % 9)) = 4 ] && git add -A &&
-case $(($LEASEHOLD_FENCE % 3)) in
+case $(($LEASEHOLD_FENCE % 2)) in
   0) git update-ref HEAD "$(git commit-tree "$(git write-tree)" -m Orphan)" ;;
   *) name=$(printf 'n%.0s' $(seq 300)) && : | git hash-object -w --stdin |
     { read -r id && git update-index --add --cacheinfo "100644,$id,$name"; } &&
@@ -250,7 +250,10 @@ async function settle(side: Side, plant?: string) {
       async (error: Error) => {
         const { items } = await look.ask(list, { limit: 1000 })
         const states = items.map(({ id, state, is_over }: Json) => `${id} ${state} ${is_over}`)
-        throw new Error(`${error.message}: ${states.join(', ')}; ${all.daemon.running.err}`)
+        const runs = all.processes().map((pid) => `${pid} ${argvOf(pid).slice(0, 200)}`)
+        const open = (await landingsOf(look)).filter(({ ended_at }) => ended_at === null)
+        const told = [...states, ...runs, JSON.stringify(open), all.daemon.running.err]
+        throw new Error(`${error.message}: ${told.join('\n')}`)
       },
     )
   let found = await rested()
