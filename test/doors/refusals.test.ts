@@ -52,7 +52,7 @@ test('a refusal reads itself back from what a server answered', () => {
 
 test('are told in the log so many times a minute, and no event is made', () => {
   const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  const turnAway = vi.fn()
+  const turnAway = vi.fn<(code: string) => void>()
   // It has nothing else: no event could be recorded.
   const store = { meter: { turnAway } } as unknown as Store
   const refusal = new Refusal('forbidden', 'not for\nyou', { next: 'Ask.' })
