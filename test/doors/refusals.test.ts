@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Refusal, REFUSALS } from '../../src/core/refusal.ts'
+import { noteRefusal } from '../../src/doors/note_refusal.ts'
+import type { Store } from '../../src/stores/writer/store.ts'
 import { operations } from '../../src/operations/registry.ts'
 
 test('exit codes and HTTP status are those of the contract', () => {
@@ -46,4 +48,20 @@ test('a refusal reads itself back from what a server answered', () => {
       message: 'The server answered 502',
     })
   }
+})
+
+test('are told in the log so many times a minute, and no event is made', () => {
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  const turnAway = vi.fn<(code: string) => void>()
+  // It has nothing else: no event could be recorded.
+  const store = { meter: { turnAway } } as unknown as Store
+  const refusal = new Refusal('forbidden', 'not for\nyou', { next: 'Ask.' })
+  for (let i = 0; i < 100; i += 1) noteRefusal(store, refusal, 'lock.acquire', 'eve')
+  noteRefusal(store, refusal, 'lock.acquire', undefined)
+  const lines = said.mock.calls.map(([line]) => String(line))
+  said.mockRestore()
+  expect(turnAway).toHaveBeenCalledTimes(101)
+  expect(lines).toHaveLength(60)
+  expect(lines[0]).toBe('leasehold: refused lock.acquire to eve: "not for you"\n')
+  expect(lines[59]).toContain('more of this minute are only counted')
 })

@@ -109,6 +109,15 @@ describe('leasehold init', () => {
     repo.git('commit', '-am', 'free')
   })
 
+  test('--check tells of what was changed since', async () => {
+    const repo = new Checkout(sandbox())
+    await done(repo, '--yes')
+    await done(repo, '--check')
+    repo.write('.claude/settings.json', '{}')
+    const { code, err } = await repo.init(['--check'])
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('settings.json') })
+  })
+
   test('says what it would do, and writes nothing unless somebody agrees', async () => {
     const repo = new Checkout(sandbox())
     const before = repo.snapshot()

@@ -21,12 +21,12 @@ type Met = Record<string, Record<string, number>>
 /**
  * How long each took, in milliseconds. Three programs want two processors here, and other work may
  * want them too, so a part of that is spent in line for one, where nobody can be quicker. The
- * kernel counts it; what is left is what the server did before it answered, and what was done to
- * ask it.
+ * kernel counts it. No moment is taken off twice: of a call it is what the server stood in line, of
+ * a program that was started what that did before it asked, and what either did after that.
  */
 interface Times {
   all: number[]
-  /** Without what the server and the program that asked stood in line for a processor. */
+  /** Without what was spent in line for a processor. */
   own: number[]
 }
 
@@ -48,15 +48,29 @@ interface Measured {
 const memoryOf = ({ running }: Served) =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${running.pid}/status`, 'utf8'))![1]) / 1024
 
-/** A program says at its end how long it stood in line for a processor. */
-const NOTE = `process.on('exit', () => {
-  const { appendFileSync, readFileSync } = require('node:fs')
-  const [, waited_ns] = readFileSync('/proc/self/schedstat', 'utf8').split(' ')
+/**
+ * A program says at its end how long it stood in line for a processor; and, from when it has first
+ * asked, how long the server did, if that is more: it waits for the server then.
+ */
+const NOTE = `const { appendFileSync, readFileSync } = require('node:fs')
+const { Socket } = require('node:net')
+const waited = (pid) => Number(readFileSync('/proc/' + pid + '/schedstat', 'utf8').split(' ')[1])
+const both = () => [waited('self'), waited(process.env.SERVER)]
+const { connect } = Socket.prototype
+let asked
+Socket.prototype.connect = function (...given) {
+  asked ??= both()
+  return connect.apply(this, given)
+}
+process.on('exit', () => {
+  const [own, server] = both()
+  const [before, then] = asked ?? [own, server]
+  const waited_ns = before + Math.max(own - before, server - then)
   appendFileSync(process.env.WAITED, waited_ns + '\\n')
 })`
 
 /** The environment in which programs say it, and the sum of what they have said. */
-function noting({ place }: Repo) {
+function noting({ place }: Repo, server: number) {
   const [program, said] = [place.path('note.cjs'), place.path('waited')]
   writeFileSync(program, NOTE)
   writeFileSync(said, '')
@@ -64,7 +78,10 @@ function noting({ place }: Repo) {
     readFileSync(said, 'utf8')
       .split('\n')
       .reduce((ns, each) => ns + Number(each), 0)
-  return { env: { NODE_OPTIONS: `--require ${program}`, WAITED: said }, waited: () => sum() / 1e6 }
+  return {
+    env: { NODE_OPTIONS: `--require ${program}`, WAITED: said, SERVER: `${server}` },
+    waited: () => sum() / 1e6,
+  }
 }
 
 /** Times steps, and what those who have a part in them wait meanwhile. */
@@ -82,12 +99,12 @@ const timing = (waited: () => number) =>
 async function work(daemon: Served, repo: Repo, until_ms: number, found: Measured): Promise<void> {
   const token = await daemon.agentToken('bob')
   const headers = { 'content-type': 'application/json' }
-  const { env, waited } = noting(repo)
-  const timed = timing(() => waited() + waitedFor(daemon.running.pid))
+  const { env, waited } = noting(repo, daemon.running.pid)
+  const [timed, timedCall] = [timing(waited), timing(() => waitedFor(daemon.running.pid))]
   const call = async (name: string, input: object) => {
     const asked = { token, method: 'POST', headers, body: JSON.stringify(input) }
     const signal = AbortSignal.timeout(PATIENCE_MS)
-    const reply = await timed(found.calls, () => {
+    const reply = await timedCall(found.calls, () => {
       return send(daemon.url, `/v1/${name}`, { ...asked, signal }).catch(() => undefined)
     })
     if (reply?.status !== 200) found.unguarded.push(`${name}: ${reply?.text ?? 'no answer'}`)
@@ -141,9 +158,8 @@ async function beside(env: Record<string, string> = {}): Promise<Measured> {
   await Promise.all([work(daemon, repo, until_ms, found), watchMemory(daemon, until_ms, found)])
   if (found.unguarded.length > 0) return found
   // A daemon that does not answer in time is gone past, which is told.
-  const { env: noted, waited } = noting(repo)
-  const timed = timing(() => waited() + waitedFor(daemon.running.pid))
-  const { code, err } = await timed(found.revoked, () =>
+  const { env: noted, waited } = noting(repo, daemon.running.pid)
+  const { code, err } = await timing(waited)(found.revoked, () =>
     place.cli(['token', 'revoke', made.id, '--force'], { env: noted }),
   )
   if (code !== 0 || err !== '') found.unguarded.push(err)

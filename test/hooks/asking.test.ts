@@ -136,6 +136,49 @@ test('the secret of this login’s own command line makes no admin of an agent',
   expect(await holders(place)).toContain(`b.ts ${b.id}`)
 })
 
+describe('what a process of this login can do all the same', () => {
+  test('leaves what the page says: an event, under another name', async () => {
+    const repo = repository()
+    const { place, a } = repo
+    const { url } = await daemonOn(place)
+    expectSilent(await a.edit('a.ts'))
+    const freed = async () => {
+      const { items } = await place.ok(['event', 'list', '--type', 'lease.force_released'])
+      return items.map(({ lock, agent }: Record<string, string>) => `${lock} ${agent}`)
+    }
+    for (const name of ['by-secret', 'by-terminal']) {
+      await place.ok(['lock', 'acquire', name, '--agent', 'bob'])
+    }
+    const asked = `fetch('${url}/v1/lock.force_release', { method: 'POST', headers: {
+      authorization: 'Bearer ' + require('fs').readFileSync(process.argv[1], 'utf8').trim(),
+      'content-type': 'application/json' }, body: '{"name":"by-secret"}' })`
+    writeFileSync(place.path('ask.js'), asked)
+    const secret = join(place.state, 'admin.token')
+    await a.sh(`${process.execPath} -e "$(cat ${place.path('ask.js')})" ${secret}`)
+    expect(await freed()).toEqual(['by-secret admin'])
+    const free = `${LEASEHOLD} lock force-release by-terminal`
+    const orphan = `while kill -0 $1 2>/dev/null; do sleep 0.02; done
+      python3 ${TERMINAL} 24 80 ${free}; echo $? > ${place.path('freed')}`
+    writeFileSync(place.path('free.sh'), orphan)
+    const start = `setsid sh ${place.path('free.sh')} $$ < /dev/null > /dev/null 2>&1`
+    await a.sh(`(${start} &)`)
+    await until('it has ended', () => existsSync(place.path('freed')))
+    expect((await freed()).toSorted()).toEqual([
+      'by-secret admin',
+      expect.stringMatching(/^by-terminal (?:admin|cli:)/),
+    ])
+  })
+
+  test('a name that another took before it was seen is refused to its owner', async () => {
+    const { repo, a, b } = repository()
+    const edit = { file_path: join(repo, 'b.ts'), old_string: 'a', new_string: 'b' }
+    const input = { session_id: b.session, cwd: repo, tool_name: 'Edit', tool_input: edit }
+    const hook_event_name = 'PreToolUse'
+    expectSilent(await a.hook('claude', 'pre-tool-use', { ...input, hook_event_name }))
+    expect(expectDenied(await b.edit('b.ts'))).toContain(`b.ts is reserved by ${b.id}`)
+  })
+})
+
 test('an agent does not say for a server that nothing has to be approved', async () => {
   const { place, a } = repository()
   place.env['LEASEHOLD_TRUST_CONFIG'] = undefined

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { LIMITS } from '../../src/operations/budget.ts'
 import { agentClient, clientOf, type Daemon, daemonOn } from '../support/daemons.ts'
 import type { Json } from '../doors/serving.ts'
 import { temporaryFolder } from '../support/helpers.ts'
@@ -68,6 +69,21 @@ describe('hooks with a token', () => {
     expectSilent(await a.end())
     expect(await reserved(repo)).toEqual([])
   })
+
+  test('refuse the edit when the budget of their token is used up', async () => {
+    const repo = repository()
+    const { a } = repo
+    const daemon = await daemonOn(repo.place)
+    const token = await tokenOf(repo, 'agent', '--agent', 'ada')
+    const client = await clientOf({ url: daemon.url, token, retry_seconds: 20 })
+    for (let i = 0; i < LIMITS.leases.max / 100; i += 1) {
+      const names = Array.from({ length: 100 }, (_, n) => `${i}-${n}`)
+      await client.lock.acquire({ names, ttl_seconds: 3600 })
+    }
+    a.env = given(repo, daemon, token)
+    const denied = expectDenied(await a.edit('a.ts'))
+    expect(denied).toContain('This token may have 2000 locks and reservations held')
+  }, 120_000)
 
   test('tell subagents apart where the id of the token is given too', async () => {
     const repo = repository()

@@ -10,7 +10,7 @@ import { fromBytes, pack, type Packed } from './vector.ts'
 /** Notes read at once, and vectors put in before others get their turn. */
 const PAGE = 256
 const TURN = 16
-/** How long a search waits for an index that is being built. */
+/** How long a search waits for a model that others keep busy, or an index that is being built. */
 const PATIENCE_MS = 5_000
 /** What is less alike than this is no answer. */
 const LEAST = 0.15
@@ -60,7 +60,9 @@ export class IndexedMeaning implements Meaning {
   ): Promise<Meant | string> {
     let vector: Packed
     try {
-      const [embedded] = await Promise.all([this.model.embed([query], true), this.readySoon()])
+      const asked = this.model.embed([query], true)
+      const [embedded] = await Promise.all([soon(asked), soon(this.ready())])
+      if (!embedded) return `${this.provider} is busy with other texts`
       vector = pack(embedded[0]!)
     } catch (error) {
       return `${this.provider}: ${(error as Error).message}`
@@ -92,13 +94,6 @@ export class IndexedMeaning implements Meaning {
     this.loading ??= this.load()
     await this.loading
     while (this.settling) await this.settling
-  }
-
-  /** Does not keep a search waiting for long; building goes on. */
-  private async readySoon(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS)))
-    await Promise.race([this.ready(), late]).finally(() => clearTimeout(timer))
   }
 
   private async load(): Promise<void> {
@@ -167,4 +162,13 @@ export class IndexedMeaning implements Meaning {
     this.isLoaded = false
     this.loading = undefined
   }
+}
+
+/** What comes of `work` while a search waits for it; undefined if nothing does. It goes on. */
+async function soon<T>(work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), PATIENCE_MS)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
