@@ -121,7 +121,7 @@ export class World {
       if (plugins !== undefined) world.run('sh', '-c', client.plug!(plugins))
     }
     const kinds = clients.map(({ kind }) => kind).join(',')
-    world.run('leasehold', 'init', '--yes', '--agent', kinds)
+    world.run('leasehold', 'init', '--yes', '--client', kinds)
     world.run('git', 'add', '-A')
     world.run('git', 'commit', '-qm', 'Begin')
     return world

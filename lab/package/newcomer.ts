@@ -21,7 +21,7 @@ export async function timeToRefusal(runner: Runner, folder: string, tarball: str
   const prefix = join(folder, 'global')
   runner.must(['npm', 'install', '--global', '--loglevel=error', '--prefix', prefix, tarball], repo)
   const PATH = `${join(prefix, 'bin')}:${process.env['PATH']}`
-  runner.must(['leasehold', 'init', '--yes', '--agent', 'claude'], repo, { PATH })
+  runner.must(['leasehold', 'init', '--yes', '--client', 'claude'], repo, { PATH })
   const settings = JSON.parse(readFileSync(join(repo, '.claude/settings.json'), 'utf8')) as {
     hooks: { PreToolUse: [{ hooks: [{ command: string }] }] }
   }

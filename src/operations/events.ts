@@ -61,7 +61,7 @@ const onlyLock = field(() => s.optional(s.plain(512)), 'Only events of this lock
 const onlyBy = field(
   () => s.optional(s.plain(256)),
   'Only events caused by this agent, or about what it held.',
-  '--by <agent>',
+  '--by-agent <agent>',
 )
 
 export const list = readOperation({

@@ -10,6 +10,7 @@ import * as s from './schemas.ts'
 /** Kept so that it can be asked later who went past a refusal, and why. */
 export const bypass = writeOperation({
   name: 'hook.bypass',
+  internal: true,
   touches: 'own',
   refuses: ['invalid', 'too_large'],
   doc: 'Record that an edit was let past a hook (LEASEHOLD_BYPASS), and whether by a person.',
@@ -35,6 +36,7 @@ const concerned = {
 /** A write that no hook could refuse is told to both agents, and to people who watch. */
 export const notice = writeOperation({
   name: 'hook.notice',
+  internal: true,
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['invalid', 'too_large'],
   doc: 'Record that reserved files were changed, and not by a tool call of their holder.',
@@ -47,6 +49,7 @@ export const notice = writeOperation({
 /** Before a copy of a reserved file is put in its place: what another holds is not written over. */
 export const restore = writeOperation({
   name: 'hook.restore',
+  internal: true,
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'invalid', 'too_large'],
   doc: 'Record that copies of files are put in their place; what another has reserved is not.',

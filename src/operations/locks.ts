@@ -216,6 +216,7 @@ export const handOffLock = writeOperation({
 /** Used by `run` and runners between acquiring a lock and letting the command start. */
 export const nameGroupOfLock = adminOperation({
   name: 'lock.name_group',
+  internal: true,
   touches: ({ name }) => [{ lock: name }],
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',

@@ -82,6 +82,8 @@ interface Declared<
     ticket_id?: string,
     found?: NoInfer<Found>,
   ): Output
+  /** Only our own programs ask it: pages do not describe it, and it may change at any time. */
+  internal?: true
   /** The tool's name for agents that come by MCP; without one it is no tool. */
   tool?: string
   /** The part of a reply that `replay` needs; undefined when there was no effect to remember. */

@@ -1,7 +1,7 @@
 import { REFUSALS } from '../core/refusal.ts'
 import { answerSchemas, inputSchema, type JsonSchema } from './json_schema.ts'
 import type { Operation } from './operation.ts'
-import { operations } from './registry.ts'
+import { described } from './registry.ts'
 
 /** What a reader is told of one operation, whether the page is Markdown or HTML. */
 export interface Section {
@@ -15,8 +15,8 @@ export interface Section {
 }
 
 export function sections(): Section[] {
-  const { of } = answerSchemas(operations)
-  return operations.map((each) => sectionOf(each, typeOf(of(each))))
+  const { of } = answerSchemas(described)
+  return described.map((each) => sectionOf(each, typeOf(of(each))))
 }
 
 function sectionOf(operation: Operation, answer: string): Section {
@@ -43,7 +43,7 @@ export function reference(): string {
   const codes = Object.entries(REFUSALS).map(([code, { exit, http }]) => {
     return `| \`${code}\` | ${exit} | ${http} |`
   })
-  const shapes = Object.entries(answerSchemas(operations).named).map(([name, schema]) => {
+  const shapes = Object.entries(answerSchemas(described).named).map(([name, schema]) => {
     const { description, ...shape } = schema as { description: string }
     return `- **${name}**: ${description} \`${typeOf(shape)}\``
   })

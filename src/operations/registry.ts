@@ -126,6 +126,9 @@ export type FieldName = { [N in RegisteredName]: keyof Of<N>['input'] & string }
 /** The same, for doors that treat all operations alike. */
 export const operations = registry as unknown as readonly Operation[]
 
+/** Those that pages describe. */
+export const described = operations.filter(({ internal }) => !internal)
+
 export const operationNamed = new Map(operations.map((each) => [each.name as string, each]))
 
 /** The operation of a name that is written in the code: a name that none has does not compile. */

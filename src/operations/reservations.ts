@@ -223,6 +223,7 @@ export type ShownCheck = ReturnType<typeof check.decide>['items'][number]
 /** What a hook asks before an edit, and as a sign of life after it: one round trip. */
 export const touch = writeOperation({
   name: 'reserve.touch',
+  internal: true,
   touches: ({ project }) => (project ? [{ project }] : []),
   refuses: ['held', 'lease_expired', 'invalid', 'too_large'],
   doc: 'An edit is about to happen: check its paths, reserve them, keep reservations alive.',

@@ -75,6 +75,7 @@ export const get = readOperation({
 /** Used by a runner, between starting its command behind a gate and letting it go. */
 export const start = adminOperation({
   name: 'run.start',
+  internal: true,
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A runner is about to start its command: once per fence, and only if the fence is current.',
@@ -98,6 +99,7 @@ export const start = adminOperation({
 /** Used by a runner, when nothing of its command is left. */
 export const finish = writeOperation({
   name: 'run.finish',
+  internal: true,
   touches: ({ id }) => [{ task: taskOfRun(id), changes: true }],
   refuses: ['not_found', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'A run has ended and left no process: settle its task, return its lock and limits.',

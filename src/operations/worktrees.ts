@@ -89,6 +89,7 @@ export const get = readOperation({
 /** Used by runners and keepers, one at a time per repository and host. */
 export const enter = adminOperation({
   name: 'worktree.enter',
+  internal: true,
   refuses: [...LEASE_REFUSALS],
   doc: 'A program of ours is about to make, save or remove worktrees of a repository.',
   input: {
@@ -113,6 +114,7 @@ export const enter = adminOperation({
 
 export const record = adminOperation({
   name: 'worktree.record',
+  internal: true,
   refuses: [...LEASE_REFUSALS, 'conflict'],
   doc: 'How a worktree stands now, under the fence of its repository, and of its run.',
   input: {

@@ -26,7 +26,7 @@ describe('signing in', () => {
     const again = await openWindow(on, {}, /401/)
     await again.page.goto(link)
     await again.page.getByText('This link or token does not count').waitFor()
-    await again.page.getByText('leasehold dashboard', { exact: true }).first().waitFor()
+    await again.page.getByText('leasehold up --link', { exact: true }).first().waitFor()
   })
 
   test('a token can be pasted, and signing out ends what a link began', async () => {

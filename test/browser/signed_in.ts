@@ -35,9 +35,9 @@ export async function openWindow(
   return { page, context, complaints }
 }
 
-/** The link that `leasehold dashboard` prints. */
+/** The link that `leasehold up --link` prints. */
 export async function linkFrom(place: Sandbox, ...flags: string[]): Promise<string> {
-  return (await place.ok(['dashboard', ...flags])).link as string
+  return (await place.ok(['up', '--link', ...flags])).link as string
 }
 
 /** Signed in by a link of its own. */

@@ -40,7 +40,7 @@ describe('nothing happens', () => {
     // One page for all: it must notice each by itself.
     const context = await on.browser.newContext()
     page = await context.newPage()
-    await page.goto((await on.place.ok(['dashboard'])).link)
+    await page.goto((await on.place.ok(['up', '--link'])).link)
     await expectSeen(page.getByText('Nothing needs a person'))
   })
 

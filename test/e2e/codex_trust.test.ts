@@ -50,7 +50,7 @@ describe('hooks that Codex does not run', () => {
     repo.installReal()
     const env = withCodex(repo.place, RECORDED.untrusted)
     const told = /Codex runs no hook of Leasehold here: nobody has trusted them[^]*type \/hooks/
-    const init = await repo.place.cli(['init', '--yes', '--agent', 'codex'], {
+    const init = await repo.place.cli(['init', '--yes', '--client', 'codex'], {
       cwd: repo.root,
       env,
     })

@@ -130,7 +130,7 @@ test('the settings for Claude Code are what init writes, and refuse an edit', as
   const place = installed()
   place.env['LEASEHOLD_DIR'] = undefined
   await run(place, ['git', 'init', '-q'])
-  await place.cli(['init', '--yes', '--agent', 'claude'])
+  await place.cli(['init', '--yes', '--client', 'claude'])
   const example = (name: string) => readFileSync(join(EXAMPLES, 'claude-code', name), 'utf8')
   expect(example('settings.json')).toBe(readFileSync(place.path('.claude/settings.json'), 'utf8'))
   expect(example('mcp.json')).toBe(readFileSync(place.path('.mcp.json'), 'utf8'))

@@ -7,7 +7,7 @@ import { KINDS } from '../../src/agents/kinds.ts'
 import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
-const ALL = ['--yes', '--agent', KINDS.join(',')]
+const ALL = ['--yes', '--client', KINDS.join(',')]
 
 async function done(checkout: Checkout, ...args: string[]): Promise<void> {
   expect(await checkout.init(args), args.join(' ')).toMatchObject({ code: 0, err: '' })

@@ -8,7 +8,7 @@ describe('leasehold init and the agents that it finds', () => {
   test('names an agent that asks nobody before an edit', async () => {
     const repo = new Checkout(sandbox())
     writeFileSync(join(repo.root, '.goosehints'), '')
-    const said = await repo.init(['--dry-run', '--agent', 'claude'])
+    const said = await repo.init(['--dry-run', '--client', 'claude'])
     expect(said.out).toContain('Not guarded: Goose (.goosehints).')
   })
 
@@ -16,7 +16,7 @@ describe('leasehold init and the agents that it finds', () => {
     const repo = new Checkout(sandbox())
     const before = { tools: { allowed: ['run_shell_command(npm test)'] } }
     repo.write('.gemini/settings.json', JSON.stringify(before))
-    await repo.init(['--yes', '--agent', 'gemini'])
+    await repo.init(['--yes', '--client', 'gemini'])
     const { allowed } = JSON.parse(repo.read('.gemini/settings.json')).tools
     expect(allowed[0]).toBe('run_shell_command(npm test)')
     expect(allowed).toContain('run_shell_command(leasehold reserve)')
@@ -55,7 +55,7 @@ describe('leasehold init and the agents that it finds', () => {
 
   test('names an agent that came after the repository was set up', async () => {
     const repo = new Checkout(sandbox())
-    await repo.init(['--yes', '--agent', 'claude'])
+    await repo.init(['--yes', '--client', 'claude'])
     mkdirSync(join(repo.root, '.gemini'))
     const said = await repo.init(['--dry-run'])
     expect(said.out).toContain('Gemini CLI was found (.gemini) and is not set up')
@@ -70,7 +70,7 @@ describe('leasehold init and the agents that it finds', () => {
     const file = join(repo.place.home, path)
     mkdirSync(join(file, '..'), { recursive: true })
     writeFileSync(file, text)
-    const { json } = await repo.init(['--yes', '--json', '--agent', agent])
+    const { json } = await repo.init(['--yes', '--json', '--client', agent])
     expect(json.notes.join('\n')).toContain('has Leasehold as a plugin')
     const paths = json.changes.map(({ path: each }: { path: string }) => each)
     expect(paths.filter((each: string) => each.startsWith(`.${agent}`))).toEqual([])
@@ -85,7 +85,7 @@ describe('leasehold init and the agents that it finds', () => {
       join(folder, 'settings.json'),
       '{ "enabledPlugins": { "leasehold@leasehold": false } }',
     )
-    const { json } = await repo.init(['--yes', '--json', '--agent', 'claude'])
+    const { json } = await repo.init(['--yes', '--json', '--client', 'claude'])
     expect(JSON.stringify(json.changes)).toContain('.claude/settings.json')
   })
 })

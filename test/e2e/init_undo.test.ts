@@ -6,7 +6,7 @@ import { KINDS } from '../../src/agents/kinds.ts'
 import { sandbox } from '../support/processes.ts'
 import { Checkout } from './checkouts.ts'
 
-const ALL = ['--yes', '--agent', KINDS.join(',')]
+const ALL = ['--yes', '--client', KINDS.join(',')]
 
 async function done(checkout: Checkout, ...args: string[]): Promise<void> {
   expect(await checkout.init(args), args.join(' ')).toMatchObject({ code: 0, err: '' })
@@ -56,7 +56,7 @@ describe('leasehold init refuses', () => {
     expect(home).toMatchObject({ code: 2 })
     const inGit = await repo.init(['--yes', '--json'], { cwd: join(repo.root, '.git') })
     expect(inGit).toMatchObject({ code: 2 })
-    expect(await repo.init(['--yes', '--agent', 'hal'])).toMatchObject({ code: 2 })
+    expect(await repo.init(['--yes', '--client', 'hal'])).toMatchObject({ code: 2 })
     chmodSync(repo.place.folder, 0o755)
     chmodSync(repo.root, 0o555)
     const plain = { uid: 65_534, env: { HOME: '/nonexistent' } }

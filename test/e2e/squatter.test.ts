@@ -37,7 +37,7 @@ async function squat(place: Sandbox, { port }: Daemon, uid?: number) {
 /** All of our programs that send the admin's secret when they find a server. */
 async function askAll(place: Sandbox): Promise<void> {
   await place.ok(['lock', 'acquire', 'x', '--agent', 'ada'])
-  await place.cli(['dashboard'])
+  await place.cli(['up', '--link'])
   const input = JSON.stringify({ session_id: 's', tool_name: 'Bash', tool_input: {} })
   await place.cli(['hook', 'claude', 'pre-tool-use'], { input })
   const client = await clientOf({ dir: place.state, agent: 'bob' })
@@ -137,7 +137,7 @@ describe('what ends in logs', () => {
   test('has no link that signs in: neither of serve nor of up', async () => {
     const place = sandbox()
     const serving = place.start(['serve', '--port', '0'], { input: '' })
-    await serving.said(/leasehold dashboard prints a link/)
+    await serving.said(/leasehold up --link prints a link/)
     serving.kill('SIGTERM')
     const { out, err } = await serving.ended
     expect(out + err).not.toContain('#link=')

@@ -219,7 +219,7 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     stage: async (scene) => {
       scene.git('init')
       const options = { env: { LEASEHOLD_DIR: undefined } }
-      await scene.cli(['init', '--yes', '--agent', 'claude'], options)
+      await scene.cli(['init', '--yes', '--client', 'claude'], options)
       return options
     },
   },

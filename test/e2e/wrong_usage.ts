@@ -69,13 +69,6 @@ export const ELSEWHERE: Situation[] = [
     },
   },
   {
-    wrong: 'No server runs, and the dashboard is wanted',
-    run: 'dashboard',
-    exit: 75,
-    says: 'error: No server runs here, so there is no dashboard\n  next: Start it: leasehold up',
-    doctor: 'ok',
-  },
-  {
     wrong: 'LEASEHOLD_STORE names nothing that we know',
     run: 'task list',
     exit: 2,

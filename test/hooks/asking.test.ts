@@ -129,7 +129,7 @@ test('the secret of this login’s own command line makes no admin of an agent',
   expectSilent(await b.edit('b.ts'))
   const asAdmin = (args: string) =>
     a.sh(`LEASEHOLD_TOKEN=$(cat "$LEASEHOLD_DIR/admin.token") ${LEASEHOLD} ${args}`)
-  for (const args of ['lock force-release x', 'token create --role admin', 'dashboard']) {
+  for (const args of ['lock force-release x', 'token create --role admin', 'up --link']) {
     expect((await asAdmin(args)).err, args).toContain(`is for a person, and not for ${a.id}`)
   }
   expect((await asAdmin(`--agent ${b.id} reserve release`)).err).toContain('cannot act as')

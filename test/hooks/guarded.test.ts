@@ -22,7 +22,7 @@ async function setUp() {
   const made = repository()
   const { place, repo } = made
   place.env['LEASEHOLD_DIR'] = undefined
-  const said = await place.cli(['init', '--yes', '--agent', 'claude'], { cwd: repo })
+  const said = await place.cli(['init', '--yes', '--client', 'claude'], { cwd: repo })
   expect(said).toMatchObject({ code: 0 })
   const [a, b] = [new Claude(place, repo, SESSIONS.a), new Claude(place, repo, SESSIONS.b)]
   expectSilent(await a.edit('src/c.ts'))
@@ -128,7 +128,7 @@ describe('where the state of a checkout that init set up is lost', () => {
     expect(commit).toMatchObject({ code: 1 })
     // As told: a person sets it up anew. What is lost of a store itself is for `db restore`.
     if (existsSync(join(state, 'witness.leasehold.db'))) return
-    await place.cli(['init', '--yes', '--agent', 'claude'], { cwd: repo })
+    await place.cli(['init', '--yes', '--client', 'claude'], { cwd: repo })
     expect((await b.edit('a.ts')).code).toBe(0)
   })
 

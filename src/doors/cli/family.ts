@@ -67,7 +67,7 @@ export function needsRole(command: Command, role: Operation['role']): Command {
 /** Whether a command is for people alone: as this login, or with an admin's token. */
 export function isForPeople(command: Command): boolean {
   if (roles.has(command)) return roles.get(command) === 'admin'
-  return !FOR_AGENTS.has(nameOf(command)) || command.opts()['undo'] === true
+  return !FOR_AGENTS.has(nameOf(command)) || ['undo', 'link'].some((each) => command.opts()[each])
 }
 
 /** Refuses (`forbidden`) an agent that gives a command which is for people. */

@@ -6,12 +6,12 @@ import { addOperations, type Enter } from './commands/operations.ts'
 import { addConfig } from './commands/config.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { isForPeople, refuseAgents } from './family.ts'
-import { addDashboard } from './commands/dashboard.ts'
 import { addDatabase } from './commands/db.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDispatch } from './commands/dispatch.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { NOUNS, PROGRAM } from './help/help.ts'
+import { arrange, SHOWN } from './help/shown.ts'
 import { addGuard } from './commands/guard.ts'
 import { addHook } from './commands/hook.ts'
 import { addInit } from './commands/init.ts'
@@ -24,6 +24,7 @@ import { addTokens } from './commands/tokens.ts'
 import { addTop } from './commands/top.ts'
 import { addWorktrees } from './commands/worktree.ts'
 import { clocked } from './show/table.ts'
+import { saidNow } from './renamed.ts'
 import { VERSION } from '../../machine/version.ts'
 import { type Io, io, withIo } from '../io.ts'
 
@@ -39,6 +40,7 @@ async function run(argv: string[]): Promise<number> {
   const json = argv.slice(0, end === -1 ? argv.length : end).includes('--json')
   const enter = (options: GlobalOptions) => (context = contextOf(options, io().env, io().cwd()))
   try {
+    argv = saidNow(argv, (what) => void io().stderr.write(`note: ${what}\n`))
     // A flag may come first, and some ask about others: then every command is needed.
     const [first = '--help'] = argv
     const asked = first.startsWith('-') || ABOUT_ALL.has(first) ? undefined : first
@@ -70,7 +72,7 @@ function program(enter: Enter, asked: string | undefined): Command {
     // Help for a noun without a verb still goes to stderr; errors are ours to word.
     .configureOutput({ ...OUTPUT, outputError: () => undefined })
     .allowExcessArguments()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, ...SHOWN })
     .helpCommand('help [command]', 'display help for command')
     .action((_, self: Command) => {
       if (self.args.length > 0) throw unknownCommand(self)
@@ -100,7 +102,6 @@ function program(enter: Enter, asked: string | undefined): Command {
   addConfig(groups('config'), enter)
   addDoctor(root, enter)
   addServing(root, enter)
-  addDashboard(root, enter)
   addMcp(root, enter)
   addGuard(groups('reserve'), enter)
   addHook(root)
@@ -112,6 +113,7 @@ function program(enter: Enter, asked: string | undefined): Command {
   addWorktrees(groups('worktree'), enter)
   addPages(root)
   for (const command of root.commands) refuseExcess(command)
+  arrange(root)
   return root
 }
 

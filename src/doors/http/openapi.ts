@@ -2,13 +2,13 @@ import { type RefusalCode, REFUSALS } from '../../core/refusal.ts'
 import { answerSchemas, inputSchema, type JsonSchema } from '../../operations/json_schema.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { type Section, sections } from '../../operations/reference.ts'
-import { operations } from '../../operations/registry.ts'
+import { described } from '../../operations/registry.ts'
 
 const ALWAYS: readonly RefusalCode[] = ['invalid', 'unauthorized', 'forbidden', 'unavailable']
 
 /** The registry as OpenAPI 3.1. */
 export function openApi(version: string): object {
-  const { named, of } = answerSchemas(operations)
+  const { named, of } = answerSchemas(described)
   return {
     openapi: '3.1.0',
     info: {
@@ -22,7 +22,7 @@ export function openApi(version: string): object {
       schemas: { Refusal: refusalSchema, ...named },
     },
     paths: Object.fromEntries(
-      operations.map((each) => [`/v1/${each.name}`, pathOf(each, of(each))]),
+      described.map((each) => [`/v1/${each.name}`, pathOf(each, of(each))]),
     ),
   }
 }

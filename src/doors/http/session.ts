@@ -109,7 +109,7 @@ async function tokenFor(store: Store, { role: of, agent }: Link): Promise<string
 function refuseSecret(error: unknown): never {
   if (!(error instanceof Refusal) || error.code !== 'unauthorized') throw error
   throw new Refusal('unauthorized', 'This link or token does not count: it may have been used', {
-    next: 'Links work once, for ten minutes. Get a new one: leasehold dashboard',
+    next: 'Links work once, for ten minutes. Get a new one: leasehold up --link',
   })
 }
 

@@ -13,7 +13,7 @@ export function SignIn() {
       <Trouble refusal={signInTrouble.value} />
       <p>
         Get a link that signs you in. It works once:
-        <code class="command">leasehold dashboard</code>
+        <code class="command">leasehold up --link</code>
       </p>
       <form
         onSubmit={(event) => {
@@ -35,7 +35,7 @@ export function SignIn() {
         </button>
       </form>
       <p class="dim">
-        For somebody who should only look: <code>leasehold dashboard --viewer</code>
+        For somebody who should only look: <code>leasehold up --link --viewer</code>
       </p>
     </main>
   )

@@ -6,6 +6,7 @@ export function addInit(root: Command): void {
   root
     .command('init')
     .description('Set this repository up for its agents: hooks, tools, rules. Can be undone.')
+    .option('--client <name,…>', 'the programs to set up (default: those that are found)')
     .option('--yes', 'write without asking')
     .option('--dry-run', 'show what would be written, and write nothing')
     .option('--undo', 'undo it: every file as it was, byte for byte')
@@ -19,13 +20,13 @@ export function addInit(root: Command): void {
 
 const HELP = `
 It finds the agents that are used here (Claude Code, Codex, Cursor, Gemini CLI, opencode, GitHub
-Copilot; or name them with --agent), the git checkout and its hooks (husky and core.hooksPath
+Copilot; or name them with --client), the git checkout and its hooks (husky and core.hooksPath
 included), shows every file it would write, and asks once. Files that exist are merged: comments,
 order and other people's hooks stay. Running it again changes nothing. On a machine without
 leasehold, the hooks do nothing.
 
 Examples:
   leasehold init                                  look, ask, write
-  leasehold init --agent claude,codex --yes
+  leasehold init --client claude,codex --yes
   leasehold init --check                          in CI, where git hooks are not checked
   leasehold init --undo`

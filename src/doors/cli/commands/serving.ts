@@ -13,7 +13,7 @@ import type { Enter } from './operations.ts'
 import { offerApproval } from './config.ts'
 import type { Context } from '../context.ts'
 import { refuseOwnTrust, refuseWithToken } from '../family.ts'
-import { linkHint, makeLink } from './dashboard.ts'
+import { linkHint, makeLink } from '../dashboard_link.ts'
 import { print } from '../show/show.ts'
 import { io } from '../../io.ts'
 
@@ -25,6 +25,12 @@ const LOOK_MS = 25
 const OTHERS_MS = 2_000
 const HEALTH_MS = 2_000
 const STOP_MS = 15_000
+
+interface UpOptions {
+  port?: string
+  viewer?: boolean
+  link?: boolean
+}
 
 const PORT_FLAG = [
   '--port <n>',
@@ -53,8 +59,9 @@ export function addServing(root: Command, enter: Enter): void {
     .command('up')
     .description('Start the server in the background, unless one is running.')
     .option(...PORT_FLAG)
+    .option('--link', 'print a link that opens the dashboard, signed in, also where nobody looks')
     .option('--viewer', 'print a link that lets someone look but change nothing')
-    .action(async ({ port, viewer }: { port?: string; viewer?: boolean }, self: Command) => {
+    .action(async ({ port, viewer, link }: UpOptions, self: Command) => {
       const context = enter(self.optsWithGlobals())
       refuseOwnTrust(context.family(), context.env)
       await offerApproval(context)
@@ -62,7 +69,9 @@ export function addServing(root: Command, enter: Enter): void {
       const server = found ?? (await startBehind(context, portOf(port)))
       const { pid, url } = server
       const name = serverName(folderOf(context.place))
-      if (context.json) return print(JSON.stringify({ pid, url, name }))
+      const role = viewer ? 'viewer' : 'admin'
+      const made = link ? { role, ...(await makeLink(context, role)) } : undefined
+      if (context.json) return print(JSON.stringify({ pid, url, name, ...made }))
       print(`${pc.green('serving')} ${name} at ${pc.bold(url)} (PID: ${pid}); docs at ${url}/docs`)
       if (port === undefined) tellOfPort(url)
       else if (found && new URL(url).port !== port) {
@@ -72,7 +81,7 @@ export function addServing(root: Command, enter: Enter): void {
           ),
         )
       }
-      await printLink(context, viewer ? 'viewer' : 'admin')
+      await printLink(context, role, made)
     })
   root
     .command('down')
@@ -124,9 +133,15 @@ async function until<T>(look: () => T | Promise<T>, most_ms: number): Promise<T>
  * A caller that may not make a link is served all the same. A link signs in as an admin, so it is
  * for the person in front of a terminal, never for a log.
  */
-async function printLink(context: Context, role: 'viewer' | 'admin'): Promise<void> {
-  if (!io().stdout.isTTY) return print(pc.dim('  dashboard  leasehold dashboard prints a link'))
-  const made = await makeLink(context, role).catch(() => undefined)
+async function printLink(
+  context: Context,
+  role: 'viewer' | 'admin',
+  asked?: { link: string },
+): Promise<void> {
+  if (!asked && !io().stdout.isTTY) {
+    return print(pc.dim('  dashboard  leasehold up --link prints a link'))
+  }
+  const made = asked ?? (await makeLink(context, role).catch(() => undefined))
   if (made) print(`  dashboard  ${pc.bold(made.link)}\n${pc.dim(linkHint(role))}`)
 }
 

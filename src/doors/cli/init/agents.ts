@@ -36,8 +36,8 @@ export function agentsNamed(said: string): AgentKind[] {
   const names = said.split(',').map((name) => name.trim().toLowerCase())
   const unknown = names.find((name) => !KINDS.some((each) => each === name))
   if (unknown !== undefined) {
-    throw new Refusal('invalid', `--agent does not know ${JSON.stringify(unknown)}`, {
-      next: `For init it names programs: ${KINDS.join(', ')}, with commas between them.`,
+    throw new Refusal('invalid', `--client does not know ${JSON.stringify(unknown)}`, {
+      next: `It names programs: ${KINDS.join(', ')}, with commas between them.`,
     })
   }
   return KINDS.filter((each) => names.includes(each))

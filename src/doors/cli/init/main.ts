@@ -24,8 +24,8 @@ export interface InitOptions {
   check?: boolean
   dryRun?: boolean
   json?: boolean
-  /** Here it names agents to set up, not who is asking. */
-  agent?: string | undefined
+  /** The agents to set up, with commas between them. */
+  client?: string | undefined
 }
 
 interface InstalledHooks {
@@ -74,7 +74,7 @@ export async function init(options: InitOptions): Promise<void> {
     await undo(planUndo(checkout), options)
     return
   }
-  const said = options.agent === undefined ? undefined : agentsNamed(options.agent)
+  const said = options.client === undefined ? undefined : agentsNamed(options.client)
   const plan = planInit(checkout, said, env, cwd)
   if (options.check) await check(plan, options)
   else await setUp(plan, options)

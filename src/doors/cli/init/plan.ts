@@ -76,12 +76,13 @@ function chooseAgents(
   if (known.length > 0) {
     const others = found.filter(({ agent }) => !known.includes(agent))
     const notes = others.map(({ agent, by }) => {
-      return `${AGENTS[agent].name} was found (${by}) and is not set up: init --agent ${agent}`
+      return `${AGENTS[agent].name} was found (${by}) and is not set up: init --client ${agent}`
     })
     return { agents: known, notes }
   }
   if (found.length === 0) {
-    const note = 'No agent was found here, so this is for Claude Code. Others: --agent codex,cursor'
+    const note =
+      'No agent was found here, so this is for Claude Code. Others: --client codex,cursor'
     return { agents: ['claude'], notes: [note] }
   }
   const notes = found.map(({ agent, by }) => `${AGENTS[agent].name} was found (${by}).`)

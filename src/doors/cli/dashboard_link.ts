@@ -1,35 +1,16 @@
-import type { Command } from 'commander'
-import pc from 'picocolors'
-import { Refusal } from '../../../core/refusal.ts'
-import { sha256 } from '../../../machine/digest.ts'
-import { bearer } from '../../../reach/header_text.ts'
-import { loginName } from '../../../machine/login.ts'
-import { folderOf } from '../../../stores/open.ts'
-import { host } from '../../../machine/process.ts'
-import { findDaemon } from '../../../reach/server_file.ts'
-import type { Enter } from './operations.ts'
-import type { Context } from '../context.ts'
-import { needsRole } from '../family.ts'
-import { print } from '../show/show.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { sha256 } from '../../machine/digest.ts'
+import { bearer } from '../../reach/header_text.ts'
+import { loginName } from '../../machine/login.ts'
+import { folderOf } from '../../stores/open.ts'
+import { host } from '../../machine/process.ts'
+import { findDaemon } from '../../reach/server_file.ts'
+import type { Context } from './context.ts'
 
 const ASK_MS = 5_000
 
-/** `leasehold dashboard`: a link that signs a browser in. */
-export function addDashboard(root: Command, enter: Enter): void {
-  needsRole(root.command('dashboard'), 'admin')
-    .description('Print a link that opens the dashboard, signed in. It works once, for 10 minutes.')
-    .option('--viewer', 'print a link that lets someone look but change nothing')
-    .action(async ({ viewer }: { viewer?: boolean }, self: Command) => {
-      const context = enter(self.optsWithGlobals())
-      const role = viewer ? 'viewer' : 'admin'
-      const { link, expires_in_seconds } = await makeLink(context, role)
-      if (context.json) print(JSON.stringify({ link, role, expires_in_seconds }))
-      else print(`${pc.bold(link)}\n${pc.dim(linkHint(role))}`)
-    })
-}
-
 export const linkHint = (role: 'viewer' | 'admin') =>
-  `  Works once, within 10 minutes, as ${role}. Another one: leasehold dashboard`
+  `  Works once, within 10 minutes, as ${role}. Another one: leasehold up --link`
 
 /**
  * Asks the server for a link. The secret is made here and stands behind the #, which browsers keep
