@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { clientsNamed, install, usualFolder } from './install.ts'
+import { tryOrdinary } from './ordinary.ts'
 import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
 import { tryPairs, tryResume } from './together.ts'
@@ -20,7 +21,7 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, notices, own, kill, ends, shared, plugin, queue, pairs, resume; all unless named
+  --only     writes, notices, own, kill, ends, shared, plugin, queue, ordinary, pairs, resume; all unless named
   --rounds   of resume (3)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
@@ -41,7 +42,7 @@ const { values } = parseArgs({
 const TRIALS = {
   ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
   ...{ kill: tryKill, ends: tryEnds, shared: tryShared, plugin: tryPlugin },
-  ...{ queue: tryQueue },
+  ...{ queue: tryQueue, ordinary: tryOrdinary },
 }
 const isWanted = (trial: string) => values.only === undefined || values.only.includes(trial)
 const faults: string[] = []

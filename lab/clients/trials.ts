@@ -31,6 +31,7 @@ export const COLUMNS = {
   shared: 'two on one server',
   plugin: 'as a plugin',
   queue: 'queue to landed',
+  ordinary: 'ordinary commands, as before init',
 } as const
 export type Column = keyof typeof COLUMNS
 
@@ -156,7 +157,7 @@ export async function tryPlugin(bench: Bench, client: Client, cells: Cells): Pro
   if (!client.plug) return
   const root = join(bench.folder, `plugin-${client.kind}`)
   const files = filesNamed('a')
-  const world = await World.make(root, bench.bin, [client], files, bench.plugins)
+  const world = await World.make(root, bench.bin, [client], files, { plugins: bench.plugins })
   try {
     world.run('leasehold', 'reserve', 'add', 'a.txt', '--agent', 'holder')
     const words = client.words(world)

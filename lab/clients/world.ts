@@ -104,7 +104,7 @@ export class World {
     bin: string,
     clients: Client[],
     files: Record<string, string>,
-    plugins?: string,
+    { plugins, isSetUp = true }: { plugins?: string; isSetUp?: boolean } = {},
   ): Promise<World> {
     rmSync(root, { recursive: true, force: true })
     const world = new World(root, bin)
@@ -121,7 +121,7 @@ export class World {
       if (plugins !== undefined) world.run('sh', '-c', client.plug!(plugins))
     }
     const kinds = clients.map(({ kind }) => kind).join(',')
-    world.run('leasehold', 'init', '--yes', '--client', kinds)
+    if (isSetUp) world.run('leasehold', 'init', '--yes', '--client', kinds)
     world.run('git', 'add', '-A')
     world.run('git', 'commit', '-qm', 'Begin')
     return world

@@ -47,6 +47,7 @@ export const claude: AgentRecord = {
     },
     servers: [{ path: '.mcp.json', shape: 'mcpServers' }],
     allow: { at: ['permissions', 'allow'], rules: OWN_TOOLS },
+    once: 'trust the folder, and let it use the MCP server of .mcp.json, when claude asks',
     reads: 'CLAUDE.md',
     skill: '.claude/skills/leasehold/SKILL.md',
     // Claude Code may be anywhere in the project when it calls a hook.

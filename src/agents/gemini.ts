@@ -1,4 +1,3 @@
-import { GEMINI_TOOLS } from './own_tools.ts'
 import type { AgentRecord } from './record.ts'
 
 /** Gemini CLI counts in milliseconds. */
@@ -21,8 +20,10 @@ export const gemini: AgentRecord = {
     },
     // Trusted, or every tool of ours waits for a person.
     servers: [{ path: '.gemini/settings.json', shape: 'trusted' }],
-    allow: { at: ['tools', 'allowed'], rules: GEMINI_TOOLS },
     reads: 'GEMINI.md',
+    once:
+      'trust the folder when gemini asks: in one that is not trusted, or with --skip-trust, it ' +
+      'runs no hook, and its edits are not guarded',
   },
   events: {
     SessionStart: 'session_start',

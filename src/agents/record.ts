@@ -51,6 +51,8 @@ export interface SetUp {
   servers: { path: string; shape: ServerShape }[]
   /** What it may use without asking a person, and where its settings say so. */
   allow?: AllowedTools
+  /** What a person has to say once, on its own screen, so that what is here counts. */
+  once?: string
   /** The file that it reads by itself, instead of AGENTS.md. */
   reads?: string
   /** Where it finds skills. */

@@ -20,7 +20,7 @@ export interface DoctorLook {
  * silence, so that people without leasehold can work: then nothing is guarded.
  */
 export async function checkHooks({ env }: Context): Promise<DoctorLook> {
-  const { hooksIn, isOnPath } = await import('../init/main.ts')
+  const { hooksIn, isOnPath, onceFor } = await import('../init/main.ts')
   const hooks = unlessInvalid(() => hooksIn(io().cwd(), env))
   if (!hooks) return { ok: true, says: 'this folder is no checkout' }
   if (hooks.length === 0) return { ok: true, says: 'none in this folder (leasehold init)' }
@@ -33,7 +33,8 @@ export async function checkHooks({ env }: Context): Promise<DoctorLook> {
     const codex = hooks.find(({ agent }) => agent === 'codex')
     const isIdle = codex && (await codexTrust(codex.root, env)) === 'untrusted'
     if (isIdle) return { ok: false, says: `${names(hooks)}, but ${UNTRUSTED}`, next: TRUST_NEXT }
-    return { ok: true, says: names(hooks) }
+    const once = onceFor(hooks.flatMap(({ agent }) => agent ?? []))
+    return { ok: true, says: [names(hooks), ...once].join('; ') }
   }
   const says = `leasehold is not on the PATH: the hooks of ${names(lost)} do nothing`
   return {

@@ -31,6 +31,14 @@ export function hookEvents(agent: AgentKind, bin: string | undefined): HookEntry
   })
 }
 
+/** What a person has to say once for these, as sentences. */
+export const onceFor = (agents: AgentKind[]): string[] =>
+  agents.flatMap((agent) => {
+    const { name, setUp } = AGENTS[agent]
+    const { once } = setUp
+    return once === undefined ? [] : [`${name}, once in each checkout: ${once}.`]
+  })
+
 /** Refuses (`invalid`) a name that is no agent's. */
 export function agentsNamed(said: string): AgentKind[] {
   const names = said.split(',').map((name) => name.trim().toLowerCase())

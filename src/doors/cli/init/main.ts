@@ -8,7 +8,7 @@ import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../../mac
 import { forgetSetUp, noteSetUp } from '../../../machine/set_up.ts'
 import { print } from '../show/show.ts'
 import { table } from '../show/table.ts'
-import { agentsNamed } from './agents.ts'
+import { agentsNamed, onceFor } from './agents.ts'
 import { applyPlan } from './apply.ts'
 import { findCheckout } from './checkout.ts'
 import { GIT_HOOKS } from './git_hooks.ts'
@@ -16,7 +16,7 @@ import { type PlannedChange, pendingIn, type Plan, planInit } from './plan.ts'
 import { applyUndo, planUndo, type UndoPlan } from './undo.ts'
 import { io } from '../../io.ts'
 
-export { isOnPath } from './agents.ts'
+export { isOnPath, onceFor } from './agents.ts'
 
 export interface InitOptions {
   yes?: boolean
@@ -108,7 +108,12 @@ async function check(plan: Plan, { json }: InitOptions): Promise<void> {
   const names = plan.agents.map((agent) => AGENTS[agent].name).join(', ')
   if (json) print(JSON.stringify({ ok: true, ...shown(plan) }))
   else
-    print(`${pc.green('set up')} for ${names}: ${plan.changes.length} files are as they should be`)
+    print(
+      [
+        `${pc.green('set up')} for ${names}: ${plan.changes.length} files are as they should be`,
+        ...onceFor(plan.agents),
+      ].join('\n'),
+    )
 }
 
 async function setUp(plan: Plan, options: InitOptions): Promise<void> {
@@ -143,11 +148,12 @@ function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedCh
   return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows, ''), ...rest, ''].join('\n')
 }
 
-function doneText({ checkout, changes }: Plan, pending: PlannedChange[]): string {
+function doneText({ checkout, changes, agents }: Plan, pending: PlannedChange[]): string {
   const isCommitted = checkout.isGit && changes.some(({ part }) => !part.isLocal)
   const steps = [
     ...(isCommitted ? ['Commit these files, so that every clone of the repository has them.'] : []),
     'Start your agents anew: they read their settings when they start.',
+    ...onceFor(agents),
     'Give them something to do: leasehold task add "Fix the login test"',
     'See who does what: leasehold task list, leasehold agent list, leasehold reserve list',
     'Take all of this back: leasehold init --undo',

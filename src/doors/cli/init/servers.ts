@@ -48,6 +48,8 @@ function jsonServerPart(path: string, why: string, server: Server, shape: Server
       if (there === undefined || (isOurs(there) && !isDeepStrictEqual(there, wanted))) {
         json.set([key, NAME], wanted)
       }
+      // opencode writes it there itself at its first start, and the file would be changed for git.
+      if (shape === 'mcp' && json.value[SCHEMA[0]] === undefined) json.set([SCHEMA[0]], SCHEMA[1])
       return json.toString()
     },
     take: (now) => {
@@ -56,10 +58,14 @@ function jsonServerPart(path: string, why: string, server: Server, shape: Server
       json.remove([key, NAME])
       const servers = json.value[key]
       if (isObject(servers) && Object.keys(servers).length === 0) json.remove([key])
-      return Object.keys(json.value).length === 0 ? undefined : json.toString()
+      const left = Object.entries(json.value)
+      const isEmpty = left.every(([name, value]) => name === SCHEMA[0] && value === SCHEMA[1])
+      return isEmpty ? undefined : json.toString()
     },
   })
 }
+
+const SCHEMA = ['$schema', 'https://opencode.ai/config.json'] as const
 
 const THEIRS = /^\s*(?:\[\s*)?mcp_servers\s*(?:=|\.\s*["']?leasehold["']?\s*[\].=])/m
 
