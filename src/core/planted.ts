@@ -47,6 +47,7 @@ export type Promised =
   | 'R55 proof'
   /** Worktrees are removed by force, whatever is in them. */
   | 'R54'
+  | 'R61'
   /** A value that is lent is lent again. */
   | 'R54 lent'
   /** No budget is ever used up, and nobody is held up. */

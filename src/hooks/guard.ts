@@ -8,6 +8,7 @@ import type { ShownReservation } from '../operations/reservations.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
+import { saveDiscarded, wordsFor } from './discarded.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { otherNames } from './hard_links.ts'
 import { nestedNotice } from './nested.ts'
@@ -35,6 +36,8 @@ export async function guardTool(
   const named = namedTargets(effects.writes, context.around)
   const touched = await touchAll(context, named, call)
   if (touched.deny !== undefined) return touched
+  const saved = await saveDiscarded(context, call, effects, named)
+  if (saved.deny !== undefined) return letPast(context, saved.deny, saved.paths)
   const strange = await strangeChanges(context, call)
   beginCall(context, call, touched.owned)
   const found = nestedNotice(
@@ -44,7 +47,8 @@ export async function guardTool(
   )
   const nested = found && `Leasehold: ${found}.`
   const notice = [touched.notice, nested].filter((each) => each !== undefined).join('\n')
-  const lines = [blocked?.text, touched.context, unknown, nested, strange]
+  const discards = saved.said && `Leasehold: ${saved.said}.`
+  const lines = [blocked?.text, touched.context, unknown, nested, discards, strange]
   return spoken(lines, notice || undefined)
 }
 
@@ -57,6 +61,7 @@ const spoken = (lines: (string | undefined)[], notice?: string): Verdict => {
 async function strangeChanges(context: HookContext, { hears }: HookCall) {
   // A change that nobody can be asked about now is noticed again at the next call.
   const said = hears ? await noticed(context).catch(() => []) : []
+  if (hears) said.push(...wordsFor(context))
   return said.length === 0 ? undefined : `Leasehold: ${said.join('. ')}.`
 }
 

@@ -20,6 +20,7 @@ import {
 } from '../machine/guarded.ts'
 import { writePrivate } from '../machine/private_file.ts'
 import type { HookContext } from './context.ts'
+import { noteLeft } from './discarded.ts'
 import type { HookCall } from './protocol.ts'
 
 /*
@@ -157,15 +158,19 @@ async function tell(context: HookContext, records: Guarded[]): Promise<string[]>
   const where = { checkout, ...(project !== null && { project }), process: caller.process }
   const namesOf = (some: Guarded[]) => ({ ...where, paths: some.map(({ name }) => name) })
   const now = await asking.ask('reserve.check', namesOf(records), caller)
+  const lapsed: string[] = []
   const current = records.filter((record, i) => {
     const item = now.items[i]!
     const holder = item.state === 'free' ? '' : item.holder
     if (holder === record.holder || holder === STRANGER) return true
+    if (isTheirs(record, context)) lapsed.push(record.name)
+    if (record.wrote_ms > 0) noteLeft(around.folder, [record])
     // It went to another, or to nobody, by a door that keeps no records.
     dropGuarded(around.folder, record)
     return false
   })
-  if (current.length === 0) return []
+  const over = lapsed.length > 0 ? [lapsedText(lapsed)] : []
+  if (current.length === 0) return over
   const { items } = await asking.ask('hook.notice', namesOf(current), caller)
   /** By whose they are: a formatter may have changed a hundred of one agent. */
   const changed = new Map<string, Changed[]>()
@@ -180,8 +185,13 @@ async function tell(context: HookContext, records: Guarded[]): Promise<string[]>
     const key = state === 'mine' ? '' : item.holder
     changed.set(key, [...(changed.get(key) ?? []), { path, until, hasCopy: lost !== undefined }])
   }
-  return [...changed].map(([holder, files]) => changedText(holder, files))
+  return [...over, ...[...changed].map(([holder, files]) => changedText(holder, files))]
 }
+
+/** Of an agent that was away for longer than its TTL. */
+const lapsedText = (paths: string[]) =>
+  `your reservation of ${listed(paths.map((path) => word(path)))} has ended while you were away, ` +
+  'and what was in there has changed since: read it again before you go on'
 
 interface Changed {
   path: string
@@ -213,7 +223,11 @@ function changedText(holder: string, files: Changed[]): string {
 
 /** What the agent had is free again: nobody is told of its changes any more. */
 export function endGuard(folder: string, isOver: (record: Guarded) => boolean): void {
-  for (const record of guardedIn(folder)) {
-    if (record.holder !== '' && isOver(record)) dropGuarded(folder, record)
-  }
+  const over = guardedIn(folder).filter((record) => record.holder !== '' && isOver(record))
+  // Never written by its holder, it is not the holder's.
+  noteLeft(
+    folder,
+    over.filter(({ wrote_ms }) => wrote_ms > 0),
+  )
+  for (const record of over) dropGuarded(folder, record)
 }

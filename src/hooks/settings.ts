@@ -12,6 +12,8 @@ export interface HookSettings {
   ttl_seconds: number
   /** What becomes of an edit that nobody can be asked about. */
   unreachable: 'open' | 'closed'
+  /** What becomes of a command that discards what others have not committed. */
+  discard: 'save' | 'refuse'
   /** What in the file or the environment is not understood, and what is done instead. */
   problems: string[]
 }
@@ -40,6 +42,8 @@ export function readSettings(
     ttl_seconds: ttlIn(said['ttl_seconds'], problems),
     // In strict mode every edit is reserved first, so one that cannot be checked is refused; and
     // who had `init` set a checkout up does not want it unguarded.
+    discard:
+      oneOf(said['discard'], ['save', 'refuse'] as const, 'hooks.discard', problems) ?? 'save',
     unreachable: unreachable ?? (mode === 'strict' || standing.isSetUp ? 'closed' : 'open'),
     problems,
   }

@@ -39,7 +39,9 @@ export function namedTargets(targets: readonly Target[], around: Surroundings): 
     const nearest = at(nearestFolder(dirname(realpathOf(path))))
     const checkout = nearest.repository === null ? at(around.cwd) : nearest
     const name = pathIn(checkout, around.cwd, path)
-    if (name === undefined || isKept(name) || isBelow(path, around.folder)) continue
+    if (name === undefined || isKept(name)) continue
+    // A worktree of a run is in there, and is there to be worked in.
+    if (isBelow(path, around.folder) && !isBelow(checkout.top, around.folder)) continue
     const entry = found.get(checkout.checkout) ?? { checkout, names: new Set<string>() }
     if (kind === 'tree') entry.names.add(`${name}/`)
     else if (name !== '.') entry.names.add(name)

@@ -270,5 +270,17 @@ export async function commitOf(
   return said.code === 0 ? said.out.trim() : undefined
 }
 
+/** A commit of `tree` that no ref names yet. */
+export function commitTree(
+  repository: string,
+  tree: string,
+  message: string,
+  parents: (string | undefined)[],
+): Promise<string> {
+  const known = [...new Set(parents)].filter((each) => each !== undefined)
+  const args = ['commit-tree', tree, '-m', message, ...known.flatMap((each) => ['-p', each])]
+  return git(repository, args)
+}
+
 /** Keeps a commit that was landed as another one: put on top of what its target was. */
 export const landedRef = (commit: string) => `refs/leasehold/landed/${commit}`

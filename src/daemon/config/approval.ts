@@ -23,7 +23,7 @@ const SAFE = `
   per_user_serialization.enabled per_user_serialization.lock_timeout_seconds
   projects.*.limit projects.*.worktrees.retry projects.*.worktrees.salvage.bytes_max
   projects.*.worktrees.keep.days projects.*.worktrees.keep.bytes
-  hooks.mode hooks.ttl_seconds hooks.unreachable reservations.scope
+  hooks.mode hooks.ttl_seconds hooks.unreachable hooks.discard reservations.scope
   runs.ttl_seconds runs.grace_seconds runs.log_bytes_max
   memory.strategies.* memory.embeddings.provider memory.embeddings.dimensions
   memory.embeddings.duplicates_at

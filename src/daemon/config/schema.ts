@@ -288,6 +288,7 @@ export const fileSchema = () =>
       mode: s.or(z.enum([...MODES, 'off'], 'must be "auto", "strict", "warn" or "off"'), 'auto'),
       ttl_seconds: s.or(s.ttl(), RESERVATION_TTL_MS / 1000),
       unreachable: s.optional(z.enum(['open', 'closed'], 'must be "open" or "closed"')),
+      discard: s.or(z.enum(['save', 'refuse'], 'must be "save" or "refuse"'), 'save'),
     }),
     reservations: filled({
       scope: s.or(

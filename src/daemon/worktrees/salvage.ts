@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { Salvage, Worktree } from '../../core/rows.ts'
-import { commitOf, git, gitList, landedRef, tryGit } from '../../machine/git.ts'
+import { commitOf, commitTree, git, gitList, landedRef, tryGit } from '../../machine/git.ts'
 import { capture, type Captured } from './capture.ts'
 import { changedIn } from './changed.ts'
 import { adminOf, branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
@@ -137,15 +137,4 @@ async function holds(
     if (commit !== undefined && !(await leadsTo(repository, [saved], commit))) return false
   }
   return true
-}
-
-function commitTree(
-  repository: string,
-  tree: string,
-  message: string,
-  parents: (string | undefined)[],
-): Promise<string> {
-  const known = [...new Set(parents)].filter((each) => each !== undefined)
-  const args = ['commit-tree', tree, '-m', message, ...known.flatMap((each) => ['-p', each])]
-  return git(repository, args)
 }
