@@ -17,6 +17,8 @@ export interface Io {
   stdout: Out
   stderr: Out
   exitCode?: number | string | null | undefined
+  once(interrupt: 'SIGINT', act: () => void): unknown
+  off(interrupt: 'SIGINT', act: () => void): unknown
 }
 
 const given = new AsyncLocalStorage<Io>()

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { send, servingPlace, type Served, startDaemon, unseen } from '../doors/serving.ts'
+import { sandbox } from '../support/inside.ts'
 import { type Sandbox, until } from '../support/processes.ts'
 
 /** Stands between commands and the daemon, and keeps what passes. */
@@ -54,7 +55,7 @@ function pointTo(place: Sandbox, url: string): void {
 
 describe('commands use the daemon that runs', () => {
   test('with the secret of this login, and nothing secret in the address', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     const between = await Between.before(daemon)
     await place.ok(['task', 'add', 'Work', '--id', '1'])
@@ -70,7 +71,7 @@ describe('commands use the daemon that runs', () => {
   })
 
   test('an answer that gets lost is asked for again on the store, with one effect', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     const between = await Between.before(daemon)
     between.losesAnswers = true
@@ -81,7 +82,7 @@ describe('commands use the daemon that runs', () => {
   })
 
   test('when the daemon is gone, or another program has its port, the store is used', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     await daemon.kill()
     expect(existsSync(join(place.state, 'server.json'))).toBe(true)
@@ -97,7 +98,7 @@ describe('commands use the daemon that runs', () => {
   })
 
   test('an address that is not of this machine is never asked', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     const between = await Between.before(daemon)
     const { port } = new URL(between.url)
@@ -120,7 +121,7 @@ describe('commands use the daemon that runs', () => {
   })
 
   test('files that others may read are refused, whoever made them so', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     await startDaemon(place)
     for (const name of ['admin.token', 'server.json']) {
       const file = join(place.state, name)
@@ -133,7 +134,7 @@ describe('commands use the daemon that runs', () => {
   })
 
   test('a lock of any script speaks for its holder through the daemon too', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     await startDaemon(place)
     const { fence } = await place.ok(['lock', 'acquire', 'блок/錠🔒', '--agent', 'ада'])
     const env = {
@@ -147,9 +148,9 @@ describe('commands use the daemon that runs', () => {
 
 describe('LEASEHOLD_TOKEN is all that a command is', () => {
   test('it acts as the agent of the token, and may do no more', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
-    const env = { LEASEHOLD_TOKEN: await daemon.token('agent', '--agent', 'ada') }
+    const env = { LEASEHOLD_TOKEN: await daemon.agentToken('ada') }
     expect(await place.ok(['lock', 'acquire', 'x'], { env })).toMatchObject({ holder: 'ada' })
     const nested = ['lock', 'acquire', 'y', '--agent', 'ada/sub']
     expect(await place.ok(nested, { env })).toMatchObject({ holder: 'ada/sub' })
@@ -171,10 +172,29 @@ describe('LEASEHOLD_TOKEN is all that a command is', () => {
     await place.ok(['lock', 'force-release', 'x'], { env: admin })
   })
 
+  test('it is made for an agent, with bounds and an end', async () => {
+    const place = servingPlace(sandbox())
+    await startDaemon(place)
+    const args = ['token', 'create', '--role', 'agent', '--agent', 'ada']
+    const both = ['--user', 'alice', '--user', 'bob', '--project', 'web', '--ttl', '2h']
+    const { token: LEASEHOLD_TOKEN, ...made } = await place.ok([...args, ...both])
+    const scope = { users: ['alice', 'bob'], projects: ['web'], task: null }
+    expect(made).toMatchObject({ role: 'agent', agent: 'ada', scope })
+    expect(Date.parse(made.expires_at) - Date.parse(made.created_at)).toBe(7_200_000)
+    const env = { LEASEHOLD_TOKEN }
+    expect(await place.ok(['lock', 'list'], { env })).toMatchObject({ items: [] })
+    for (const [flags, open] of [
+      [['--user', 'alice', '--all-projects'], { users: ['alice'], projects: 'all' }],
+      [['--project', 'web', '--all-users'], { users: 'all', projects: ['web'] }],
+    ] as const) {
+      expect(await place.ok([...args, ...flags])).toMatchObject({ scope: open })
+    }
+  })
+
   test('it is never backed by the store or the secret of this login', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
-    const token = await daemon.token('agent', '--agent', 'ada')
+    const token = await daemon.agentToken('ada')
     const bad = { LEASEHOLD_TOKEN: `${token}x` }
     await place.refused(['task', 'add', 'No'], 'unauthorized', 4, { env: bad })
     await place.refused(['lock', 'list'], 'unauthorized', 4, { env: bad })
@@ -199,7 +219,7 @@ describe('LEASEHOLD_TOKEN is all that a command is', () => {
 
 describe('commands on the store beside the daemon', () => {
   test('50 of them and HTTP clients write at once, and nothing is lost', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     const titles = new Set<string>()
     const overHttp = async (client: number) => {
@@ -226,7 +246,7 @@ describe('commands on the store beside the daemon', () => {
   })
 
   test('a waiter in the daemon is woken by a release on the store', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     await daemon.ok('lock.acquire', { names: ['x'], agent: 'ada' })
     const waiting = daemon.ok('lock.acquire', { names: ['x'], agent: 'bob', wait_seconds: 60 })
@@ -240,7 +260,7 @@ describe('commands on the store beside the daemon', () => {
   })
 
   test('a waiter whose connection ends leaves the line', async () => {
-    const place = servingPlace()
+    const place = servingPlace(sandbox())
     const daemon = await startDaemon(place)
     await daemon.ok('lock.acquire', { names: ['x'], agent: 'ada' })
     const line = async () => {

@@ -34,10 +34,10 @@ const agents = new Map<string, McpAgent>()
 const BOTH = 'a user and a project'
 const OPEN = 'a user, with all projects open'
 const BOUND = {
-  'a user': ['--user', 'alice'],
-  'a project': ['--project', 'alice-project'],
-  [BOTH]: ['--user', 'alice', '--project', 'alice-project'],
-  [OPEN]: ['--user', 'alice', '--all-projects'],
+  'a user': { users: ['alice'] },
+  'a project': { projects: ['alice-project'] },
+  [BOTH]: { users: ['alice'], projects: ['alice-project'] },
+  [OPEN]: { users: ['alice'], all_projects: true },
 }
 const RUN = 'a run'
 
@@ -49,8 +49,8 @@ beforeAll(async () => {
   await furnish(daemon, store, 'alice')
   await furnishSides(daemon, 'alice')
   await daemon.ok('queue.limit', { max: 8 })
-  for (const [name, flags] of Object.entries(BOUND)) {
-    tokens.set(name, await daemon.token('agent', '--agent', 'alice-eye', ...flags))
+  for (const [name, bounds] of Object.entries(BOUND)) {
+    tokens.set(name, await daemon.agentToken('alice-eye', bounds))
   }
   const secret = `lh_${uniqueId()}`
   await store.write((view) => {
@@ -259,15 +259,7 @@ describe('a landing', () => {
       view.put('landing_rule', { project, onto: 'main', auto: false, checks: true })
       view.put('worktree', worktreeOn('bobs-branch'))
     })
-    const token = await daemon.token(
-      'agent',
-      '--agent',
-      'l',
-      '--user',
-      'carol',
-      '--project',
-      project,
-    )
+    const token = await daemon.agentToken('l', { users: ['carol'], projects: [project] })
     const made = { id: 'to-land', title: 't', user: 'carol', project }
     await daemon.ok('task.create', made)
     await daemon.ok('task.claim', { id: 'to-land', agent: 'l' })
@@ -293,7 +285,7 @@ describe('a stranger', () => {
   const named = (said: unknown) => JSON.stringify(said).includes('stranger')
 
   test('is named neither by a warning nor by an event that one caused oneself', async () => {
-    const token = await daemon.token('agent', '--agent', 'noticing', '--user', 'alice')
+    const token = await daemon.agentToken('noticing', { users: ['alice'] })
     const [checkout, paths] = ['/shared/checkout', ['a.ts']]
     const mine = { paths, checkout, reason: 'stranger why' }
     await daemon.ok('reserve.add', { ...mine, agent: 'stranger', process: null })
@@ -318,7 +310,7 @@ describe('a stranger', () => {
   })
 
   test('is not named where one waits in a circle with it', async () => {
-    const token = await daemon.token('agent', '--agent', 'circling', '--user', 'alice')
+    const token = await daemon.agentToken('circling', { users: ['alice'] })
     await daemon.ok('lock.acquire', { name: 'one' }, as(token))
     await daemon.ok('lock.acquire', { name: 'two', agent: 'stranger' })
     const waits = daemon.post('lock.acquire', { name: 'one', agent: 'stranger', wait_seconds: 20 })

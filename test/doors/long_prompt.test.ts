@@ -51,7 +51,7 @@ test('what could be no prompt is refused by its length, before it is sent', asyn
 
 test('over MCP it comes in whole as well', async () => {
   const { daemon } = await serving()
-  const agent = await overHttp(daemon.url, await daemon.token('agent', '--agent', 'ada'))
+  const agent = await overHttp(daemon.url, await daemon.agentToken('ada'))
   const prompt = '\u0007'.repeat(2 * MB)
   const { task } = await agent.ok('enqueue_task', { ...ASK, prompt })
   expect((await daemon.ok('task.get', { id: task.id })).body === prompt).toBe(true)

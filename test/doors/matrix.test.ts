@@ -44,9 +44,9 @@ beforeAll(async () => {
   store = openStore(placeOf({ LEASEHOLD_DIR: place.state }, place.folder))
   samples = samplesFor(await prepare(daemon, await group()))
   tokens['viewer'] = await daemon.token('viewer')
-  tokens['agent'] = await daemon.token('agent', '--agent', 'ada')
+  tokens['agent'] = await daemon.agentToken('ada')
   tokens['admin'] = daemon.secret
-  tokens['expired'] = await daemon.token('admin', '--ttl', '2s')
+  tokens['expired'] = await daemon.token('admin', { ttl_seconds: 2 })
   // Both count once, so that what the daemon remembers of them is put to the test too.
   await daemon.ok('lock.list', {}, { token: tokens['expired'] })
   tokens['revoked'] = await daemon.token('admin')

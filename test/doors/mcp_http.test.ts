@@ -42,7 +42,7 @@ describe('/mcp', () => {
 
   test('a store that is known to be damaged is read with a warning, and not written', async () => {
     const { daemon, place } = await serving()
-    const agent = await overHttp(daemon.url, await daemon.token('agent', '--agent', 'ada'))
+    const agent = await overHttp(daemon.url, await daemon.agentToken('ada'))
     await agent.ok('create_task', { title: 'x' })
     writeFileSync(join(place.state, 'leasehold.db.damage'), 'A page lacks')
     const reply = await ask(daemon, 'list_tasks', {})
@@ -52,7 +52,7 @@ describe('/mcp', () => {
 
   test('an agent acts for itself and its subagents; only an admin names any other', async () => {
     const { daemon } = await serving()
-    const ada = await overHttp(daemon.url, await daemon.token('agent', '--agent', 'ada'))
+    const ada = await overHttp(daemon.url, await daemon.agentToken('ada'))
     await ada.refused('forbidden', 'acquire_lock', { name: 'x', agent_id: 'bob' })
     await ada.refused('forbidden', 'acquire_lock', { name: 'x', agent: 'adam' })
     expect(await ada.ok('acquire_lock', { name: 'x', agent_id: 'ada/s' })).toMatchObject({

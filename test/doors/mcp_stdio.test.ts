@@ -106,7 +106,7 @@ describe('leasehold mcp', () => {
 
   test('with a token it is the agent of that token, and nobody else', async () => {
     const { place, daemon } = await serving()
-    const LEASEHOLD_TOKEN = await daemon.token('agent', '--agent', 'ada')
+    const LEASEHOLD_TOKEN = await daemon.agentToken('ada')
     const agent = await overStdio(place, { env: { LEASEHOLD_TOKEN } })
     const lease = await agent.ok('acquire_lock', { name: 'x', ttl_seconds: 2 })
     expect(lease).toMatchObject({ holder: 'ada', pid: agent.pid })

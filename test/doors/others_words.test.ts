@@ -95,7 +95,7 @@ describe('a sentence of ours quotes what others wrote', () => {
   test('in the refusals that agents read, over HTTP and MCP', async () => {
     const place = sandbox()
     const daemon = await startDaemon(place)
-    const token = await daemon.token('agent', '--agent', 'reader')
+    const token = await daemon.agentToken('reader')
     const agent = await overHttp(daemon.url, token)
     const said: string[] = []
     const plain = ORDERS.filter((text) => !/[\n\u202e]/.test(text))

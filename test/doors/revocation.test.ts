@@ -64,7 +64,7 @@ describe('a stream ends when its token does not count any more', () => {
   test('because it expired, though nobody did anything', async () => {
     const daemon = await startDaemon(servingPlace())
     const other = await withOther(daemon)
-    const secret = await daemon.token('viewer', '--ttl', '2s')
+    const secret = await daemon.token('viewer', { ttl_seconds: 2 })
     const stream = await openStream(daemon, bearing(secret))
     expect(stream.isOver()).toBe(false)
     await stream.ended()
@@ -109,7 +109,7 @@ describe('a wait ends when its token does not count any more', () => {
     const place = servingPlace()
     const daemon = await startDaemon(place)
     await daemon.ok('lock.acquire', { name: 'build', agent: 'holder' })
-    const secret = await daemon.token('agent', '--agent', 'mallory')
+    const secret = await daemon.agentToken('mallory')
     const wait = { name: 'build', wait_seconds: 60 }
     const asked = daemon.post('lock.acquire', wait, { token: secret })
     await until('it waits', () => waiting(place, 1))

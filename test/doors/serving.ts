@@ -94,18 +94,15 @@ export class Served {
     return json
   }
 
-  /** Makes a token, and returns its secret. */
-  async token(role: string, ...more: string[]): Promise<string> {
-    const made = await this.place.ok(['token', 'create', '--role', role, ...more])
-    return made.token as string
+  /** Makes a token without starting a command for it, and returns its secret. */
+  async token(role: string, more: object = {}): Promise<string> {
+    const secret = `lh_${uniqueId()}`
+    await this.ok('token.create', { secret_hash: sha256(secret), role, ...more })
+    return secret
   }
 
-  /** Makes a token for this agent without starting a command for it, and returns its secret. */
-  async agentToken(agent: string): Promise<string> {
-    const secret = `lh_${uniqueId()}`
-    const asked = { secret_hash: sha256(secret), role: 'agent', for_agent: agent }
-    await this.ok('token.create', asked)
-    return secret
+  agentToken(agent: string, more: object = {}): Promise<string> {
+    return this.token('agent', { for_agent: agent, ...more })
   }
 
   socket(): Socket {
@@ -174,8 +171,7 @@ export async function finish(place: Sandbox): Promise<void> {
 }
 
 /** A sandbox for the test that runs now; daemons that were started in it end with it. */
-export function servingPlace(): Sandbox {
-  const place = sandbox()
+export function servingPlace(place: Sandbox = sandbox()): Sandbox {
   onTestFinished(() => finish(place))
   return place
 }

@@ -64,11 +64,7 @@ describe('a session', () => {
   test('cannot be given by those who are no admins', async () => {
     const link = { secret_hash: sha256('mine'), role: 'admin', for_agent: 'web:me' }
     const { cookie } = await signIn('viewer')
-    const tokens = [
-      undefined,
-      await daemon.token('viewer'),
-      await daemon.token('agent', '--agent=a'),
-    ]
+    const tokens = [undefined, await daemon.token('viewer'), await daemon.agentToken('a')]
     for (const [i, token] of tokens.entries()) {
       const reply = await post('/v1/session/link', link, { token })
       expect(reply.status).toBe(i === 0 ? 401 : 403)

@@ -205,7 +205,7 @@ describe('runs', () => {
 test('what an agent enqueues by MCP is run', async () => {
   const all = dispatching({ agents: { cat: script('begin; cat > "$OUT/prompt"; finish') } })
   await all.serve()
-  const mcp = await overHttp(all.daemon.url, await all.daemon.token('agent', '--agent', 'planner'))
+  const mcp = await overHttp(all.daemon.url, await all.daemon.agentToken('planner'))
   const asked = { project: 'web', user: 'ada', prompt: 'Mend the roof' }
   const { task, position } = await mcp.ok('enqueue_task', asked)
   expect(position).toBe(1)

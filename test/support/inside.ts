@@ -23,6 +23,8 @@ export class InsideSandbox extends Sandbox {
       stdin: { fd },
       stdout: { write: (text) => (said.out += text) },
       stderr: { write: (text) => (said.err += text) },
+      once: () => undefined,
+      off: () => undefined,
     }
     try {
       return new Ended(await main(args, own), null, said.out, said.err)

@@ -122,7 +122,7 @@ class Tail {
     const watcher = watch(this.folder, () => this.print())
     try {
       let over = false
-      process.once('SIGINT', () => (over = true))
+      io().once('SIGINT', () => (over = true))
       while (!over) {
         await new Promise((resolve) => void setTimeout(resolve, ASK_MS))
         over ||= (await ask()).ended_at !== null

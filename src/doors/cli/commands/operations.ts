@@ -146,7 +146,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
   if ('fence' in operation.input) input['fence'] ??= fenceFromEnv(context, input)
   const abort = new AbortController()
   const stop = () => abort.abort()
-  process.once('SIGINT', stop)
+  io().once('SIGINT', stop)
   try {
     const { signal } = abort
     const placed = placePaths(operation, input, context.place)
@@ -159,7 +159,7 @@ async function answer(context: Context, operation: Operation, input: Record<stri
     const exit: ((answer: never) => number | undefined) | undefined = EXITS[name]
     io().exitCode ??= exit?.(result as never)
   } finally {
-    process.off('SIGINT', stop)
+    io().off('SIGINT', stop)
   }
 }
 
