@@ -1,13 +1,13 @@
+import type { IndexName, TableName, TableOf, Tables } from './schema/schema.ts'
 import { lockOf } from './locks/lease.ts'
 import { scopeOfLane } from './queue/lane.ts'
 import { groupLimit, projectLimit } from './queue/limit.ts'
 import { userLock } from './queue/share.ts'
-import type { TableName, Tables } from './rows.ts'
-import type { INDEXES, IndexName, Need } from './view.ts'
+import type { Need } from './view.ts'
 
 /**
- * What rules are likely to read next, and what they usually change. The rules are right without
- * it; stores load and write less often with it. It is data, so that a store can follow it row by
+ * What rules are likely to read next. The rules are right without it; stores load less often with
+ * it. It is data, so that a store can follow it row by
  * row or turn it into SQL, and no store has to know a rule.
  */
 
@@ -29,7 +29,7 @@ interface IndexAhead {
   next?: readonly Likely[]
 }
 
-type RowOfIndex<I extends IndexName> = (typeof INDEXES)[I]['table']
+type RowOfIndex<I extends IndexName> = TableOf<I>
 type Field<T extends TableName> = keyof Tables[T] & string
 /** Steps from rows of `T`: a field that such a row does not have does not compile. */
 type From<T extends TableName> = readonly (Likely & { fields: readonly Field<T>[] })[]
@@ -105,46 +105,12 @@ export function needFrom(row: object, likely: Likely): Need | undefined {
 interface TableAhead {
   /** Without a row unless somebody waits or depends on something. */
   often_empty?: true
-  /** The fields that a claim, a renewal or an end changes, and hardly anything else. */
-  changes?: readonly string[]
 }
 
 /** By table: how claims use its rows. */
 export const TABLE_AHEAD: Partial<Record<TableName, TableAhead>> = {
-  task: {
-    changes: [
-      'status',
-      'version',
-      'assignee',
-      'assigned_at',
-      'attempts',
-      'updated_at',
-      'lock_fence',
-      'run_id',
-    ],
-  },
   dependency: { often_empty: true },
-  lease: { changes: ['expires_ms', 'ended_at', 'reason'] },
-  run: { changes: ['status', 'ended_at', 'outcome'] },
   ticket: { often_empty: true },
   place: { often_empty: true },
-  agent: { changes: ['last_seen_at', 'last_seen_ms'] },
   parking: { often_empty: true },
-  lane: { changes: ['ready', 'head_rank', 'head_task', 'head_high', 'parked_on'] },
-  share: {
-    changes: [
-      'running',
-      'pending',
-      'pending_high',
-      'waits',
-      'last_ms',
-      'vt',
-      'run_ms',
-      'lanes',
-      'next_lane',
-      'next_task',
-      'next_high',
-      'turn',
-    ],
-  },
-} satisfies { [T in TableName]?: TableAhead & { changes?: readonly Field<T>[] } }
+}

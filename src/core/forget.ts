@@ -1,13 +1,16 @@
-import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore, type View } from './view.ts'
+import type { Vector } from './schema/search.ts'
+import type { Run, Task } from './schema/task.ts'
+import type { MemoryConflict } from './schema/memory.ts'
+import { type IndexName, KEYS, type TableName, type TableOf, type Tables } from './schema/schema.ts'
+import { type Cursor, cursorOf, INDEXES, isBefore } from './schema/indexes.ts'
+import type { View } from './view.ts'
 import { lockOf } from './locks/lease.ts'
 import { REQUEST_MEMORY_MS } from './bounds.ts'
 import { notesBehind } from './memory/background.ts'
 import { forgetNote } from './memory/prune.ts'
-import type { MemoryConflict } from './memory/rows.ts'
 import { type Bound, DAY_MS, type Retention } from './retention.ts'
 import { rankOf } from './tasks/ready.ts'
-import { keyOf, KEYS, type Run, type TableName, type Tables, type Task } from './rows.ts'
-import type { Vector } from './memory/search_rows.ts'
+import { keyOf } from './rows.ts'
 
 /** Rows that one step looks at, or takes away: a few milliseconds in which others wait. */
 export const STEP_ROWS = 200
@@ -16,7 +19,7 @@ export const STEP_ROWS = 200
 const PASSING_ROWS = 25
 
 type AnyRow = Tables[TableName]
-type RowOf<I extends IndexName> = Tables[(typeof INDEXES)[I]['table']]
+type RowOf<I extends IndexName> = Tables[TableOf<I>]
 
 interface Kind {
   index: IndexName

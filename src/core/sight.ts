@@ -1,6 +1,11 @@
+import { type Cursor, cursorOf, INDEXES } from './schema/indexes.ts'
+import type { Task } from './schema/task.ts'
+import type { IndexName, TableName, TableOf, Tables } from './schema/schema.ts'
+import type { Share } from './schema/queue.ts'
+import type { Lease } from './schema/lock.ts'
 import { admits, type Caller, STRANGER } from './caller.ts'
 import { taskOf } from './locks/lease.ts'
-import type { Lease, Share, TableName, Tables, Task, TokenScope } from './rows.ts'
+import type { TokenScope } from './rows.ts'
 import { userOf } from './queue/share.ts'
 import {
   fitsProject,
@@ -11,7 +16,7 @@ import {
   isScoped,
   type Scoped,
 } from './token_scope.ts'
-import { type Cursor, cursorOf, INDEXES, type IndexName, type View } from './view.ts'
+import type { View } from './view.ts'
 import { type EventDraft, factsOf } from './event.ts'
 
 /** What of a row may be seen: all of it, a part of it, or that it does not exist. */
@@ -231,7 +236,7 @@ export class Sight implements View {
       // A row that was changed on the way is one whose holder is not told.
       if (shown && (shown === row || this.contended || INDEXES[index].table !== 'lease')) {
         this.shown = cursorOf(index, row)
-        yield shown as Tables[(typeof INDEXES)[I]['table']]
+        yield shown as Tables[TableOf<I>]
       }
     }
   }

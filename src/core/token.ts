@@ -1,6 +1,9 @@
+import type { Token } from './schema/caller.ts'
+import type { Task } from './schema/task.ts'
+import type { Lease } from './schema/lock.ts'
 import type { Caller } from './caller.ts'
 import { Refusal } from './refusal.ts'
-import type { Lease, Task, Token, TokenScope } from './rows.ts'
+import type { TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
 export interface CreateToken {

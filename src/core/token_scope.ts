@@ -1,5 +1,6 @@
+import type { Task } from './schema/task.ts'
 import { admits, type Caller } from './caller.ts'
-import type { Task, TokenScope } from './rows.ts'
+import type { TokenScope } from './rows.ts'
 
 /** A caller whose token is bound. */
 export type Scoped = Caller & { scope: TokenScope }

@@ -1,6 +1,7 @@
+import type { Landing } from '../core/schema/landing.ts'
 import { addedNote, getLanding, showLanding } from '../core/landing/ask.ts'
 import { cancelLanding, land } from '../core/landing/land.ts'
-import { type Landing, LANDING_STATUSES } from '../core/landing/rows.ts'
+import { LANDING_STATUSES } from '../core/landing/rows.ts'
 import { sightOf } from '../core/sight.ts'
 import * as answers from './answers/landings.ts'
 import * as f from './fields.ts'

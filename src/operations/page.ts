@@ -1,8 +1,9 @@
+import { type Cursor, cursorOf } from '../core/schema/indexes.ts'
+import type { IndexName, TableName, TableOf, Tables } from '../core/schema/schema.ts'
 import { Refusal } from '../core/refusal.ts'
 import { Sight } from '../core/sight.ts'
 import { sizeOf } from '../core/text.ts'
-import type { TableName, Tables } from '../core/rows.ts'
-import { type Cursor, cursorOf, type INDEXES, type IndexName, type View } from '../core/view.ts'
+import type { View } from '../core/view.ts'
 
 /** `next` of a page is where the following one begins, as text that means nothing to the client. */
 export function cursorIn(after: string | undefined): Cursor | undefined {
@@ -65,7 +66,7 @@ export async function inSteps(
   }
 }
 
-type RowIn<I extends IndexName> = Tables[(typeof INDEXES)[I]['table']]
+type RowIn<I extends IndexName> = Tables[TableOf<I>]
 
 /** Of text: a page ends when it has so much, or when so much was read for it. */
 export const PAGE_BYTES = 1024 * 1024

@@ -1,3 +1,4 @@
+import type { Task } from '../core/schema/task.ts'
 import { limitOf } from '../core/queue/limit.ts'
 import { memoryInForce } from '../core/memory/settings.ts'
 import { oneLine } from '../core/one_line.ts'
@@ -5,7 +6,6 @@ import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
-import type { Task } from '../core/rows.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'
 import {
   limitKey,

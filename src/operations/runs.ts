@@ -1,6 +1,6 @@
+import type { Run } from '../core/schema/task.ts'
 import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
 import { lockOf } from '../core/locks/lease.ts'
-import type { Run } from '../core/rows.ts'
 import type { View } from '../core/view.ts'
 import type { RunOutput } from '../machine/run_output.ts'
 import * as answers from './answers/tasks.ts'

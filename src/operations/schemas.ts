@@ -4,7 +4,7 @@ import { attempt } from '../core/attempt.ts'
 import { GLOB_MAX, parseGlob } from '../core/paths/glob.ts'
 import { TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
 import { MODES } from '../core/paths/touch.ts'
-import { MARK_FORM, PID_MAX, RUN_STATUSES, STATUSES, type Status } from '../core/rows.ts'
+import { MARK_FORM, PID_MAX, RUN_STATUSES, type Status, STATUSES } from '../core/rows.ts'
 
 /**
  * The shapes of input values, with their bounds and the words for what is wrong with one. Each is a

@@ -1,8 +1,9 @@
+import type { NoteAttempt } from '../core/schema/search.ts'
+import type { Memory } from '../core/schema/memory.ts'
 import type { Caller } from '../core/caller.ts'
 import { getTask } from '../core/tasks/task.ts'
 import { shownHead } from '../core/memory/history.ts'
 import { textOf } from '../core/memory/version.ts'
-import type { Memory } from '../core/memory/rows.ts'
 import { Refusal } from '../core/refusal.ts'
 import {
   excerptOf,
@@ -19,7 +20,6 @@ import { writtenAs } from './memory_show.ts'
 import { findNotes, type FoundNotes, whereFor } from './search_find.ts'
 import { adminOperation, readOperation } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
-import type { NoteAttempt } from '../core/memory/search_rows.ts'
 import * as answers from './answers/memory.ts'
 import { firstOf } from './page.ts'
 import { requestId } from './fields.ts'

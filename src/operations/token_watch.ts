@@ -1,6 +1,6 @@
+import type { Token } from '../core/schema/caller.ts'
 import { endsRun, type Event, factsOf } from '../core/event.ts'
 import { Refusal } from '../core/refusal.ts'
-import type { Token } from '../core/rows.ts'
 import { validToken } from '../core/token.ts'
 import type { Store } from '../stores/writer/store.ts'
 

@@ -1,6 +1,7 @@
+import type { Token } from '../core/schema/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { createToken, revokeToken } from '../core/token.ts'
-import type { Token, TokenScope } from '../core/rows.ts'
+import type { TokenScope } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
 import { adminOperation } from './operation.ts'

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'
+import type { Worktree } from '../core/schema/worktree.ts'
 import { overlapsOf } from '../core/paths/foreseen.ts'
-import { type Worktree, WORKTREE_STATES } from '../core/queue/rows.ts'
+import { WORKTREE_STATES } from '../core/queue/rows.ts'
 import {
   ENTERED_MS,
   enterRepository,

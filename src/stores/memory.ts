@@ -1,6 +1,14 @@
-import { KEYS, type TableName, TABLES, type Tables } from '../core/rows.ts'
-import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../core/view.ts'
-import type { AnyRow, Base, Bytes, Changes, Counter, Sizes } from './port.ts'
+import { type Cursor, cursorOf, INDEXES, isBefore } from '../core/schema/indexes.ts'
+import {
+  type AnyRow,
+  type Changes,
+  type IndexName,
+  KEYS,
+  type TableName,
+  TABLES,
+  type Tables,
+} from '../core/schema/schema.ts'
+import type { Base, Bytes, Counter, Sizes } from './port.ts'
 
 /** Rows in memory, found by the indexes' own definitions. Serves the file store and the tests. */
 export class MemoryTables implements Base {

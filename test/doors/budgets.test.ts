@@ -1,7 +1,7 @@
+import type { AnyRow } from '../../src/core/schema/schema.ts'
 import type { Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { overlaps, parseGlob } from '../../src/core/paths/glob.ts'
-import type { AnyRow } from '../../src/stores/port.ts'
 import { Remembered } from '../../src/stores/writer/remembered.ts'
 import { LIMITS } from '../../src/operations/budget.ts'
 import { Company, Pace } from '../../src/operations/pace.ts'

@@ -1,3 +1,4 @@
+import type { Worktree } from '../../src/core/schema/worktree.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bindToken } from '../../src/core/token.ts'
 import { getTask } from '../../src/core/tasks/task.ts'
@@ -18,7 +19,6 @@ import {
   steady,
 } from './scope_scene.ts'
 import { finish, type Json, type Served, startDaemon } from './serving.ts'
-import type { Worktree } from '../../src/core/rows.ts'
 
 /**
  * R48, "what may not be seen is not told, not even by number", as an experiment: all that a bound

@@ -1,4 +1,4 @@
-import type { Run, Task } from '../../src/core/rows.ts'
+import type { Run, Task } from '../../src/core/schema/task.ts'
 import { call } from '../../src/operations/call.ts'
 import { listLocks } from '../../src/operations/locks.ts'
 import type { Operation } from '../../src/operations/operation.ts'

@@ -1,5 +1,5 @@
+import type { Run } from '../../src/core/schema/task.ts'
 import { expect, test } from 'vitest'
-import type { Run } from '../../src/core/rows.ts'
 import {
   dispatching,
   type Dispatching,

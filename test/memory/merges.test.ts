@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
+import type { MemoryVersion } from '../../src/core/schema/memory.ts'
 import { describe, expect, test } from 'vitest'
 import { unionOf } from '../../src/core/memory/json_union.ts'
 import { draftOf, mergeSides, type MergeSide } from '../../src/core/memory/merge.ts'
-import type { MemoryVersion } from '../../src/core/memory/rows.ts'
 import { textTools, unifiedDiff } from '../../src/operations/text_merge.ts'
 import { CASES } from './merge_cases.ts'
 

@@ -1,4 +1,5 @@
-import type { Lease, Status } from '../../src/core/rows.ts'
+import type { Lease } from '../../src/core/schema/lock.ts'
+import type { Status } from '../../src/core/rows.ts'
 import { anyTask, learnClaim, sends, TASKS_MAX } from './action_parts.ts'
 import { LABELS, PROJECTS, USERS } from './rows.ts'
 import { LOCKS, type Outcome, type SimAgent, TTLS_MS, type World } from './world.ts'

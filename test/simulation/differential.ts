@@ -1,5 +1,6 @@
+import type { Task } from '../../src/core/schema/task.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import { STATUSES, type Task } from '../../src/core/rows.ts'
+import { STATUSES } from '../../src/core/rows.ts'
 import { callerOf, MachineSim, type Open, temporaryFolder } from '../support/helpers.ts'
 import { QueueVerbs } from '../support/queue_verbs.ts'
 import { Random } from './random.ts'

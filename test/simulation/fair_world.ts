@@ -1,6 +1,6 @@
+import type { Run, Task } from '../../src/core/schema/task.ts'
 import { dispatchNext, finishRun, registerDispatcher } from '../../src/core/queue/dispatch.ts'
 import { enqueueTask } from '../../src/core/queue/queue.ts'
-import type { Run, Task } from '../../src/core/rows.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import type { View } from '../../src/core/view.ts'
 import { callerOf, MachineSim, openSqlite, temporaryFolder } from '../support/helpers.ts'

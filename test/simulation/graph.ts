@@ -1,4 +1,5 @@
-import type { ProcessRef, Ticket } from '../../src/core/rows.ts'
+import type { Ticket } from '../../src/core/schema/lock.ts'
+import type { ProcessRef } from '../../src/core/rows.ts'
 import type { Base } from '../../src/stores/port.ts'
 import type { MachineSim } from '../support/machine_sim.ts'
 

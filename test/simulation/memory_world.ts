@@ -1,6 +1,10 @@
+import {
+  type Memory,
+  type MemoryVersion,
+  STRATEGIES,
+  type Strategy,
+} from '../../src/core/schema/memory.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import type { Memory, MemoryVersion, Strategy } from '../../src/core/memory/rows.ts'
-import { STRATEGIES } from '../../src/core/memory/rows.ts'
 import { Store } from '../../src/stores/writer/store.ts'
 import { callerOf, FaultyBackend, MachineSim, temporaryFolder } from '../support/helpers.ts'
 import { memoryFaults } from '../support/memory_check.ts'

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check'
+import type { Lease } from '../../src/core/schema/lock.ts'
 import { expect } from 'vitest'
 import type { Claim } from '../../src/core/tasks/claim.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import { type Lease, type Status, STATUSES } from '../../src/core/rows.ts'
+import { type Status, STATUSES } from '../../src/core/rows.ts'
 import { callerOf, MachineSim, type Open, temporaryFolder, Verbs } from '../support/helpers.ts'
 import type { Model, Verdict } from './model.ts'
 

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/core/rows.ts'
+import type { Lease } from '../../src/core/schema/lock.ts'
 import type { Base } from '../../src/stores/port.ts'
 import { oracleOf } from '../support/glob_oracle.ts'
 import { mustHold } from './broken.ts'

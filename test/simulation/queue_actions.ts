@@ -1,4 +1,5 @@
-import type { Run, Status } from '../../src/core/rows.ts'
+import type { Run } from '../../src/core/schema/task.ts'
+import type { Status } from '../../src/core/rows.ts'
 import { callerOf } from '../support/helpers.ts'
 import { anyTask, learnClaim, sends, TASKS_MAX } from './action_parts.ts'
 import { LIMITS_CHANGED } from './queue_rows.ts'

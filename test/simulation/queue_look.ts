@@ -1,6 +1,9 @@
-import { keyOf, type Lease, type TableName, type Tables, type Task } from '../../src/core/rows.ts'
-import type { Lane, Limit, Queue, Share } from '../../src/core/queue/rows.ts'
-import type { IndexName, View } from '../../src/core/view.ts'
+import type { Lane, Limit, Queue, Share } from '../../src/core/schema/queue.ts'
+import type { Task } from '../../src/core/schema/task.ts'
+import type { IndexName, TableName, Tables } from '../../src/core/schema/schema.ts'
+import type { Lease } from '../../src/core/schema/lock.ts'
+import { keyOf } from '../../src/core/rows.ts'
+import type { View } from '../../src/core/view.ts'
 import type { Base } from '../../src/stores/port.ts'
 
 /** Rows as a checker sees them, whether committed or in a view. */

@@ -1,5 +1,6 @@
-import { keyOf, type Ready, type Task } from '../../src/core/rows.ts'
-import type { Lane, Resource, Share } from '../../src/core/queue/rows.ts'
+import type { Lane, Resource, Share } from '../../src/core/schema/queue.ts'
+import type { Ready, Task } from '../../src/core/schema/task.ts'
+import { keyOf } from '../../src/core/rows.ts'
 import { mustHold } from './broken.ts'
 import { byRank, countersOf, laneKey, type Look, QueueRows } from './queue_look.ts'
 

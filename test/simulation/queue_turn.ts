@@ -1,5 +1,5 @@
-import type { Task } from '../../src/core/rows.ts'
-import type { DispatcherRow } from '../../src/core/queue/rows.ts'
+import type { DispatcherRow } from '../../src/core/schema/queue.ts'
+import type { Task } from '../../src/core/schema/task.ts'
 import type { View } from '../../src/core/view.ts'
 import { lineOf } from '../../src/core/locks/line.ts'
 import { countersOf, lookInto, QueueRows } from './queue_look.ts'

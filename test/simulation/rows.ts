@@ -1,5 +1,6 @@
-import type { Lease, Run, Task, Ticket } from '../../src/core/rows.ts'
-import type { IndexName } from '../../src/core/view.ts'
+import type { IndexName } from '../../src/core/schema/schema.ts'
+import type { Run, Task } from '../../src/core/schema/task.ts'
+import type { Lease, Ticket } from '../../src/core/schema/lock.ts'
 import type { Base, Head } from '../../src/stores/port.ts'
 import { mustHold } from './broken.ts'
 import { standingCycle } from './graph.ts'

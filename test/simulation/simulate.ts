@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/core/rows.ts'
+import type { Lease } from '../../src/core/schema/lock.ts'
 import { type Event, factsOf } from '../../src/core/event.ts'
 import { chainFault, GENESIS } from '../../src/stores/writer/chain.ts'
 import type { Base, Head } from '../../src/stores/port.ts'

@@ -1,6 +1,7 @@
+import type { Run } from '../../src/core/schema/task.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import { Refusal } from '../../src/core/refusal.ts'
-import type { ProcessRef, Run } from '../../src/core/rows.ts'
+import type { ProcessRef } from '../../src/core/rows.ts'
 import { Store } from '../../src/stores/writer/store.ts'
 import type { Backend } from '../../src/stores/port.ts'
 import { MachineSim } from '../support/machine_sim.ts'

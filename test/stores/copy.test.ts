@@ -1,7 +1,7 @@
+import { TABLES } from '../../src/core/schema/schema.ts'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { TABLES } from '../../src/core/rows.ts'
 import { pruneEvents } from './retention_scene.ts'
 import { copyStore } from '../../src/stores/copy/copy.ts'
 import { chainFault } from '../../src/stores/writer/chain.ts'

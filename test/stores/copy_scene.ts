@@ -1,19 +1,19 @@
+import { type AnyRow, KEYS, type TableName, TABLES } from '../../src/core/schema/schema.ts'
 import { Client } from 'pg'
 import { join } from 'node:path'
-import { KEYS, TABLES, type TableName } from '../../src/core/rows.ts'
 import type { Event } from '../../src/core/event.ts'
 import { call } from '../../src/operations/call.ts'
 import { create } from '../../src/operations/tasks.ts'
 import { create as createToken } from '../../src/operations/tokens.ts'
 import { readNewest } from '../../src/stores/file/folder.ts'
 import { openStore, type Place, placeOf } from '../../src/stores/open.ts'
-import type { AnyRow, Head } from '../../src/stores/port.ts'
+import type { Head } from '../../src/stores/port.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { ownProcess } from '../../src/machine/process.ts'
 import { CODECS } from '../../src/stores/sqlite/codec.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import { callerOf, temporaryFolder } from '../support/helpers.ts'
-import { postgresUrl } from '../support/postgres.ts'
+import { postgresUrl, rowIn } from '../support/postgres.ts'
 import { PathVerbs } from '../support/path_verbs.ts'
 import { QueueVerbs } from '../support/queue_verbs.ts'
 
@@ -147,9 +147,7 @@ async function wholePostgres({ url }: Place): Promise<Read> {
   }
   const rows = {} as Read['rows']
   for (const table of TABLES) {
-    const found = (await rowsOf(table)) as (AnyRow & { written?: number })[]
-    // Which commit wrote a row is the database's own, as its ctid is.
-    rows[table] = found.map(({ written: _, ...row }) => row)
+    rows[table] = (await rowsOf(table)).map((row) => rowIn(table, row))
   }
   const [{ position, hash }] = (await rowsOf('checkpoint')) as unknown as [Whole['checkpoint']]
   await client.end()

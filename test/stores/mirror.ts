@@ -1,8 +1,8 @@
+import { type Cursor, cursorOf } from '../../src/core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../src/core/schema/schema.ts'
 import { expect } from 'vitest'
-import type { TableName, Tables } from '../../src/core/rows.ts'
-import { type Cursor, cursorOf, type IndexName } from '../../src/core/view.ts'
 import { MemoryTables } from '../../src/stores/memory.ts'
-import type { AnyRow, Commit } from '../../src/stores/port.ts'
+import type { Commit } from '../../src/stores/port.ts'
 
 /** What of a backend is watched. */
 interface Watched {

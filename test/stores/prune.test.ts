@@ -1,7 +1,7 @@
+import { TABLES } from '../../src/core/schema/schema.ts'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { DAY_MS, retentionOf, RETENTION } from '../../src/core/retention.ts'
-import { TABLES } from '../../src/core/rows.ts'
 import { call } from '../../src/operations/call.ts'
 import { list } from '../../src/operations/events.ts'
 import type { Commit } from '../../src/stores/port.ts'

@@ -1,5 +1,5 @@
+import type { TableName } from '../../src/core/schema/schema.ts'
 import { RETENTION, type Retention } from '../../src/core/retention.ts'
-import type { TableName } from '../../src/core/rows.ts'
 import { openStore, type Place } from '../../src/stores/open.ts'
 import { forgetOld } from '../../src/stores/writer/prune.ts'
 import type { Store } from '../../src/stores/writer/store.ts'

@@ -1,10 +1,10 @@
-import type { TableName, Tables } from '../../src/core/rows.ts'
-import { type Cursor, type IndexName, type Need, NotLoaded } from '../../src/core/view.ts'
+import type { Cursor } from '../../src/core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../src/core/schema/schema.ts'
+import { type Need, NotLoaded } from '../../src/core/view.ts'
 import type { Event } from '../../src/core/event.ts'
 import { EMPTY_HEAD } from '../../src/stores/writer/chain.ts'
 import { MemoryCounter, MemoryTables } from '../../src/stores/memory.ts'
 import {
-  type AnyRow,
   type Backend,
   type Base,
   type Commit,

@@ -1,4 +1,4 @@
-import type { Memory, MemoryConflict, MemoryVersion } from '../../src/core/memory/rows.ts'
+import type { Memory, MemoryConflict, MemoryVersion } from '../../src/core/schema/memory.ts'
 import { sha256 } from '../../src/machine/digest.ts'
 import type { Look } from '../simulation/queue_look.ts'
 

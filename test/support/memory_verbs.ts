@@ -1,3 +1,5 @@
+import type { Cursor } from '../../src/core/schema/indexes.ts'
+import type { MemorySettings, MemoryVersion } from '../../src/core/schema/memory.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import {
   deleteMemory,
@@ -10,12 +12,10 @@ import { openConflicts } from '../../src/core/memory/conflict.ts'
 import { headsOf, versionId } from '../../src/core/memory/history.ts'
 import { type PruneMemory, pruneMemories } from '../../src/core/memory/prune.ts'
 import { type Resolution, resolveConflict } from '../../src/core/memory/resolve.ts'
-import type { MemorySettings, MemoryVersion } from '../../src/core/memory/rows.ts'
 import { memorySettingsOf } from '../../src/daemon/config/shared_settings.ts'
 import { applyMemorySettings } from '../../src/core/memory/settings.ts'
 import { textOf } from '../../src/core/memory/version.ts'
 import { keyOf } from '../../src/core/rows.ts'
-import type { Cursor } from '../../src/core/view.ts'
 import { textTools } from '../../src/operations/text_merge.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 

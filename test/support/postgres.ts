@@ -1,7 +1,13 @@
+import {
+  type AnyRow,
+  SCHEMA,
+  type TableName,
+  type Tables,
+  TABLES,
+} from '../../src/core/schema/schema.ts'
 import { Client } from 'pg'
-import { TABLES, type TableName } from '../../src/core/rows.ts'
 import { MemoryTables } from '../../src/stores/memory.ts'
-import type { AnyRow, Base, Head } from '../../src/stores/port.ts'
+import type { Base, Head } from '../../src/stores/port.ts'
 import { addressOf } from '../../src/stores/postgres/address.ts'
 import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 import { statementsFor } from '../../src/stores/postgres/statements.ts'
@@ -24,6 +30,13 @@ export function postgresUrl(dir: string): string {
   const url = new URL(process.env['DATABASE_URL']!)
   url.searchParams.set('schema', `test_${sha256(dir).slice(0, 16)}`)
   return url.href
+}
+
+/** A row as rules have it: of what is in the database, some only serves to find it. */
+export function rowIn<T extends TableName>(table: T, found: object): Tables[T] {
+  const { columns } = SCHEMA[table]
+  const its = Object.entries(found).filter(([name]) => Object.hasOwn(columns, name))
+  return Object.fromEntries(its) as unknown as Tables[T]
 }
 
 interface Timed {
@@ -56,10 +69,11 @@ export class WholePostgres extends PostgresBackend {
   async whole<T>(look: (base: Base, head: Head) => T): Promise<T> {
     this.client ??= connected()
     const client = await this.client
-    type Tables = Record<TableName, AnyRow[]> & { head: Head[] }
-    const { rows } = await client.query<{ tables: Tables }>(this.all)
+    type Found = Record<TableName, AnyRow[]> & { head: Head[] }
+    const { rows } = await client.query<{ tables: Found }>(this.all)
     const { head, ...tables } = rows[0]!.tables
-    return look(new MemoryTables(tables), head[0]!)
+    const known = TABLES.map((table) => [table, tables[table].map((row) => rowIn(table, row))])
+    return look(new MemoryTables(Object.fromEntries(known)), head[0]!)
   }
 
   override async close(): Promise<void> {

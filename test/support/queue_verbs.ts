@@ -1,3 +1,4 @@
+import type { Run } from '../../src/core/schema/task.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import type { Claim } from '../../src/core/tasks/claim.ts'
 import {
@@ -13,9 +14,9 @@ import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue.ts'
 import { queueStatus, wholeStatus } from '../../src/core/queue/status.ts'
-import type { Settings, SettingValue } from '../../src/core/queue/rows.ts'
+import type { Queued, Settings, SettingValue } from '../../src/core/queue/rows.ts'
 import { settleAfterRestore } from '../../src/core/locks/restore.ts'
-import type { ProcessRef, Queued, Run, TaskFields } from '../../src/core/rows.ts'
+import type { ProcessRef, TaskFields } from '../../src/core/rows.ts'
 import {
   cancelTask,
   type CleanUp,

@@ -1,10 +1,11 @@
+import type { Landing } from '../schema/landing.ts'
+import type { Task } from '../schema/task.ts'
 import { ROLE_TTL_MS } from '../bounds.ts'
 import type { Caller } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
 import { Refusal } from '../refusal.ts'
-import type { Task } from '../rows.ts'
 import type { View } from '../view.ts'
-import { type Landing, rankOfLanding } from './rows.ts'
+import { rankOfLanding } from './rows.ts'
 import { ruleFor } from './rule.ts'
 
 export interface AskToLand {

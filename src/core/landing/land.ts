@@ -1,12 +1,12 @@
+import type { Landing, LandingRule } from '../schema/landing.ts'
+import type { Task } from '../schema/task.ts'
 import { admits, type Caller } from '../caller.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
-import type { Task } from '../rows.ts'
 import { moveTask } from '../tasks/move.ts'
 import { getTask } from '../tasks/task.ts'
 import type { View } from '../view.ts'
 import { addLanding, getLanding } from './ask.ts'
-import type { Landing, LandingRule } from './rows.ts'
 import { ruleFor } from './rule.ts'
 
 export interface Land {

@@ -1,7 +1,7 @@
+import type { LandingRule } from '../schema/landing.ts'
+import type { Task } from '../schema/task.ts'
 import type { SettingRows } from '../queue/host_settings.ts'
-import type { Task } from '../rows.ts'
 import type { View } from '../view.ts'
-import type { LandingRule } from './rows.ts'
 
 /** How tasks of a project are landed; undefined where its config.json says nothing of it. */
 export const ruleFor = (view: View, project: string | null): LandingRule | undefined =>

@@ -1,15 +1,16 @@
+import type { Landing } from '../schema/landing.ts'
+import type { Worktree } from '../schema/worktree.ts'
+import type { Task } from '../schema/task.ts'
 import type { Caller } from '../caller.ts'
 import { lockOf } from '../locks/lease.ts'
 import { isFree, liveLease } from '../locks/standing.ts'
 import { shortLine } from '../one_line.ts'
 import { failOnce, statusAfter } from '../queue/dispatch.ts'
 import { nameOfHost } from '../queue/rows.ts'
-import type { Task, Worktree } from '../rows.ts'
 import { setStatus } from '../tasks/move.ts'
 import { putTask } from '../tasks/ready.ts'
 import type { View } from '../view.ts'
 import { getLanding } from './ask.ts'
-import type { Landing } from './rows.ts'
 
 /**
  * What a lander does with landings. Each of these is decided in a transaction that begins with a

@@ -1,7 +1,7 @@
+import type { Agent, Lease } from '../schema/lock.ts'
 import { type Caller, sameProcess } from '../caller.ts'
 import { SEEN_MS } from '../bounds.ts'
 import { extend } from './lock.ts'
-import type { Agent, Lease } from '../rows.ts'
 import { standing } from './standing.ts'
 import type { View } from '../view.ts'
 

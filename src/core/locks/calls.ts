@@ -1,6 +1,7 @@
+import type { Ticket } from '../schema/lock.ts'
+import type { Changes, TableName, Tables } from '../schema/schema.ts'
 import { headOf, isTurnOf, putTicket } from './line.ts'
 import { planted } from '../planted.ts'
-import type { Changes, TableName, Tables, Ticket } from '../rows.ts'
 import { userLock, userOf } from '../queue/share.ts'
 import { isFree } from './standing.ts'
 import { NotLoaded, type View } from '../view.ts'

@@ -1,10 +1,12 @@
+import type { Cursor } from '../schema/indexes.ts'
+import type { Lease, LinePlace, Ticket } from '../schema/lock.ts'
 import { CYCLE_STEPS_MAX } from '../bounds.ts'
 import { breakTicket, dropTicket, isGone } from './line.ts'
 import { word } from '../quote.ts'
-import { keyOf, type Lease, type LinePlace, processKey, type Ticket } from '../rows.ts'
+import { keyOf, processKey } from '../rows.ts'
 import { userOf } from '../queue/share.ts'
 import { busyLease, holdingLease, nodeOfLease, processOfNode } from './standing.ts'
-import type { Cursor, View } from '../view.ts'
+import type { View } from '../view.ts'
 
 interface Cycle {
   tickets: Ticket[]

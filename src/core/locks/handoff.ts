@@ -1,9 +1,9 @@
+import type { Lease } from '../schema/lock.ts'
 import type { Caller } from '../caller.ts'
 import { breakCyclesThrough } from './deadlock.ts'
 import { checkFence, grantLease, heldFor, refuseWhileRunning, taskOf } from './lease.ts'
 import { refuseSecondUser } from './lock.ts'
 import { putTask } from '../tasks/ready.ts'
-import type { Lease } from '../rows.ts'
 import { closeRun, openRun } from '../tasks/run.ts'
 import type { View } from '../view.ts'
 

@@ -1,5 +1,6 @@
+import type { Ticket } from '../schema/lock.ts'
 import { CALL_MS, POSITION_MAX, TICKET_MS } from '../bounds.ts'
-import { keyOf, type Ticket } from '../rows.ts'
+import { keyOf } from '../rows.ts'
 import { isFree } from './standing.ts'
 import type { View } from '../view.ts'
 

@@ -1,3 +1,4 @@
+import type { Lease, Ticket } from '../schema/lock.ts'
 import { type Caller, sameProcess } from '../caller.ts'
 import { breakCyclesThrough, findCycle } from './deadlock.ts'
 import {
@@ -19,7 +20,7 @@ import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicke
 import { planted } from '../planted.ts'
 import { argument, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
-import { type GroupRef, keyOf, type Lease, type Ticket } from '../rows.ts'
+import { type GroupRef, keyOf } from '../rows.ts'
 import { isBusyUser, userOf } from '../queue/share.ts'
 import {
   busyLease,

@@ -1,4 +1,4 @@
-import type { Lease } from '../rows.ts'
+import type { Lease } from '../schema/lock.ts'
 import { endLease } from './lease.ts'
 import { dropTicket } from './line.ts'
 import { word } from '../quote.ts'

@@ -1,5 +1,6 @@
+import type { Lease } from '../schema/lock.ts'
 import { GRACE_MS } from '../bounds.ts'
-import type { Lease, ProcessRef, Terms } from '../rows.ts'
+import type { ProcessRef, Terms } from '../rows.ts'
 import { busyWith, isBusyUser } from '../queue/share.ts'
 import type { View } from '../view.ts'
 

@@ -1,8 +1,10 @@
+import type { Cursor } from '../schema/indexes.ts'
+import type { Lease, Ticket } from '../schema/lock.ts'
 import { settleLease } from './lease.ts'
 import { LOOKS_MAX, SWEEP_MAX } from '../bounds.ts'
 import { isGone, leaveLines } from './line.ts'
-import { type Lease, processKey, type Ticket } from '../rows.ts'
-import { type Cursor, type Fact, NeedsKill, type View } from '../view.ts'
+import { processKey } from '../rows.ts'
+import { type Fact, NeedsKill, type View } from '../view.ts'
 
 /** How far sweeps have come: each goes on where the one before it stopped. */
 export interface SweepProgress {

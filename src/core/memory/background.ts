@@ -1,7 +1,7 @@
+import type { Embedding, NoteAttempt } from '../schema/search.ts'
+import type { Memory } from '../schema/memory.ts'
 import type { Caller } from '../caller.ts'
 import { checkFence } from '../locks/lease.ts'
-import type { Memory } from './rows.ts'
-import type { Embedding, NoteAttempt } from './search_rows.ts'
 import type { View } from '../view.ts'
 
 /** A note that was tried this often in vain is put aside, for a person to look at. */

@@ -1,14 +1,14 @@
+import type { Duplicate, Vector } from '../schema/search.ts'
+import type { Memory, MemoryVersion } from '../schema/memory.ts'
 import { checkDuty, type Duty } from './background.ts'
 import type { Caller } from '../caller.ts'
 import { shownHead } from './history.ts'
 import { deleteMemory, putMemory } from './memory.ts'
 import type { TextTools } from './merge.ts'
-import type { Memory, MemoryVersion } from './rows.ts'
 import { isExpired } from './version.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { keyOf } from '../rows.ts'
-import type { Duplicate, Vector } from './search_rows.ts'
 import type { View } from '../view.ts'
 
 /** A note that another was found to be alike. */

@@ -1,4 +1,4 @@
-import type { Memory, MemoryVersion } from './rows.ts'
+import type { Memory, MemoryVersion } from '../schema/memory.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 

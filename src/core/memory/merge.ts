@@ -1,6 +1,6 @@
+import type { MemoryVersion, Strategy } from '../schema/memory.ts'
 import { unionOf } from './json_union.ts'
 import { NOTE_BYTES_MAX } from '../bounds.ts'
-import type { MemoryVersion, Strategy } from './rows.ts'
 import { word } from '../quote.ts'
 
 /** What rules need of the outside, as pure functions: core imports nothing. */

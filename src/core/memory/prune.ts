@@ -1,8 +1,9 @@
+import type { Cursor } from '../schema/indexes.ts'
+import type { Memory, MemoryVersion } from '../schema/memory.ts'
 import { withdrawPairs } from './duplicate.ts'
 import type { Caller } from '../caller.ts'
-import type { Memory, MemoryVersion } from './rows.ts'
 import { isExpired } from './version.ts'
-import type { Cursor, View } from '../view.ts'
+import type { View } from '../view.ts'
 
 export interface PruneMemory {
   scope?: string | undefined

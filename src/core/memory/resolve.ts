@@ -1,7 +1,7 @@
+import type { MemoryConflict, MemoryVersion } from '../schema/memory.ts'
 import type { Caller } from '../caller.ts'
 import { realign, sideOf } from './conflict.ts'
 import type { TextTools } from './merge.ts'
-import type { MemoryConflict, MemoryVersion } from './rows.ts'
 import { type Added, addVersion, memoryAt } from './version.ts'
 import { Refusal } from '../refusal.ts'
 import type { View } from '../view.ts'

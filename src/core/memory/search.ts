@@ -1,4 +1,4 @@
-import type { Memory } from './rows.ts'
+import type { Memory } from '../schema/memory.ts'
 
 /** One note that was found, and how well it fits: the higher the better, within one list. */
 export interface Hit {

@@ -1,10 +1,10 @@
+import type { MemorySettings, Strategy } from '../schema/memory.ts'
 import {
   applyHostSettings,
   isSaidAlready,
   type SettingRows,
   settingsInForce,
 } from '../queue/host_settings.ts'
-import type { MemorySettings, Strategy } from './rows.ts'
 import type { Settings } from '../queue/rows.ts'
 import type { View } from '../view.ts'
 

@@ -1,5 +1,5 @@
+import type { Memory, MemoryVersion } from '../schema/memory.ts'
 import { headsOf, versionId } from './history.ts'
-import type { Memory, MemoryVersion } from './rows.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 

@@ -1,7 +1,8 @@
+import type { Cursor } from '../schema/indexes.ts'
 import { admits } from '../caller.ts'
 import { family } from '../locks/family.ts'
 import { isPattern } from './glob_syntax.ts'
-import type { Cursor, View } from '../view.ts'
+import type { View } from '../view.ts'
 
 /** What an agent and those nested under it keep in the store. */
 export interface HeldCounts {

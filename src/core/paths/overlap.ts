@@ -1,9 +1,10 @@
+import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { type Glob, globSteps, overlaps, parseGlob, type Steps } from './glob.ts'
 import { settleLease } from '../locks/lease.ts'
 import { collide, familyOf, scopeOf, type Where } from './path_terms.ts'
 import { planted } from '../planted.ts'
-import { keyOf, type Lease, type PathTerms } from '../rows.ts'
+import { keyOf, type PathTerms } from '../rows.ts'
 import type { View } from '../view.ts'
 
 /** A lease that is a reservation. */

@@ -1,3 +1,4 @@
+import type { Lease } from '../schema/lock.ts'
 import type { Caller } from '../caller.ts'
 import { type Glob, parseGlob } from './glob.ts'
 import {
@@ -24,7 +25,7 @@ import {
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
 import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, PathTerms } from '../rows.ts'
+import type { PathTerms } from '../rows.ts'
 import { sightOf } from '../sight.ts'
 import type { View } from '../view.ts'
 

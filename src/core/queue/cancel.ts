@@ -1,3 +1,5 @@
+import type { Run, Task } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller } from '../caller.ts'
 import {
   checkFence,
@@ -12,7 +14,7 @@ import { forceRelease } from '../locks/lock.ts'
 import { cancelHeld, isGivenUp, setStatus } from '../tasks/move.ts'
 import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, Run, Status, Task } from '../rows.ts'
+import type { Status } from '../rows.ts'
 import { busyWith, shareOf, userOf } from './share.ts'
 import { busyLease, holdingLease } from '../locks/standing.ts'
 import { getTask } from '../tasks/task.ts'

@@ -1,3 +1,4 @@
+import type { Task } from '../schema/task.ts'
 import { slotsUsed } from './dispatch.ts'
 import { fullCounter, limitOf, POOL, unserved, whyFull } from './limit.ts'
 import { headOf } from '../locks/line.ts'
@@ -5,7 +6,6 @@ import { positionOf } from './queue.ts'
 import { emptyOf, resourcesFor } from './resource.ts'
 import { liveDispatchers } from './status.ts'
 import { word } from '../quote.ts'
-import type { Task } from '../rows.ts'
 import { busyWith, isBusy, maxOf, queueOf, shareOf, userLock } from './share.ts'
 import type { View } from '../view.ts'
 

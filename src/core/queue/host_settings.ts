@@ -1,5 +1,6 @@
+import type { HostSettings } from '../schema/queue.ts'
 import { planted } from '../planted.ts'
-import { type HostSettings, nameOfHost, type Settings, type SettingValue } from './rows.ts'
+import { nameOfHost, type Settings, type SettingValue } from './rows.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 
@@ -52,7 +53,7 @@ const settingsOf = ({ settings }: HostSettings) => settings
 
 /** The one whose file was read last comes last. */
 function byAge(view: View, part: HostSettings['part']): HostSettings[] {
-  return [...view.scan('host_settings', part)].toSorted((a, b) => a.read_ms - b.read_ms)
+  return [...view.scan('host_settings_of', part)].toSorted((a, b) => a.read_ms - b.read_ms)
 }
 
 /**

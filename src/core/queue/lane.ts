@@ -1,6 +1,7 @@
+import type { Lane, Parking, Share } from '../schema/queue.ts'
+import type { Task } from '../schema/task.ts'
 import { putLimit, limitOf } from './limit.ts'
-import { keyOf, type Task } from '../rows.ts'
-import type { Lane, Parking, Share } from './rows.ts'
+import { keyOf } from '../rows.ts'
 import { putShare, shareOf } from './share.ts'
 import type { View } from '../view.ts'
 

@@ -1,8 +1,10 @@
+import type { Resource } from '../schema/queue.ts'
+import type { Task } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
 import { planted } from '../planted.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, Task } from '../rows.ts'
 import { limitOf, putLimit } from './limit.ts'
-import { isResource, type Resource, resourceKey } from './rows.ts'
+import { isResource, resourceKey } from './rows.ts'
 import type { View } from '../view.ts'
 
 /** What one host lends, and to runs of which projects. */

@@ -1,3 +1,4 @@
+import type { Share } from '../schema/queue.ts'
 import type { Caller } from '../caller.ts'
 import {
   applyHostSettings,
@@ -7,7 +8,7 @@ import {
 } from './host_settings.ts'
 import { LANDING_ROWS } from '../landing/rule.ts'
 import { LOCK_TIMEOUT_MS } from '../bounds.ts'
-import type { Settings, Share } from './rows.ts'
+import type { Settings } from './rows.ts'
 import { liveDispatchers } from './status.ts'
 import { groupLimit, limitOf, POOL, projectLimit, putLimit } from './limit.ts'
 import { busyUsers, putShare, queueOf, shareOf } from './share.ts'

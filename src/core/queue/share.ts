@@ -1,6 +1,6 @@
+import type { Queue, Share } from '../schema/queue.ts'
 import { LOCK_TIMEOUT_MS } from '../bounds.ts'
 import { planted } from '../planted.ts'
-import type { Queue, Share } from './rows.ts'
 import type { View } from '../view.ts'
 
 /** `user:alice` → `alice`; undefined for any other lock. */

@@ -1,11 +1,13 @@
+import type { Worktree } from '../schema/worktree.ts'
+import type { Run } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
 import type { Caller } from '../caller.ts'
 import { checkFence, endLease, lockOf } from '../locks/lease.ts'
 import { acquireLocks, renewLock } from '../locks/lock.ts'
 import { word } from '../quote.ts'
 import { liveLease } from '../locks/standing.ts'
 import { Refusal } from '../refusal.ts'
-import type { GroupRef, Lease, ProcessRef, Run } from '../rows.ts'
-import type { Worktree } from './rows.ts'
+import type { GroupRef, ProcessRef } from '../rows.ts'
 import type { View } from '../view.ts'
 
 /** How long who enters a repository has it, unless that is renewed. */

@@ -1,11 +1,11 @@
+import type { Alert, AlertState, Delivered } from '../schema/stats.ts'
+import type { Task } from '../schema/task.ts'
 import { attempt } from '../attempt.ts'
 import { holdingLease } from '../locks/standing.ts'
 import { word } from '../quote.ts'
-import type { Task } from '../rows.ts'
 import { isPending, queuedFor } from '../tasks/ready.ts'
 import type { View } from '../view.ts'
 import { about, type About, type Cause, lasted } from './cause.ts'
-import type { Alert, AlertState, Delivered } from './rows.ts'
 
 /** More alerts than this at once would help nobody. */
 const ALERTS_MAX = 200

@@ -1,4 +1,4 @@
-import type { Histogram } from './rows.ts'
+import type { Histogram } from '../schema/stats.ts'
 
 /** Upper bounds of times, about 1-2-5 apart: what a percentile is known to. */
 export const TIME_BOUNDS_MS: readonly number[] = [

@@ -1,10 +1,10 @@
+import type { Task } from '../schema/task.ts'
 import type { Caller } from '../caller.ts'
 import { alertsNow, type ShownAlert } from './alert.ts'
 import { healthOf, lookStuck } from './stuck.ts'
 import { lockOf, showLease } from '../locks/lease.ts'
 import { firstInLine } from '../locks/line.ts'
 import { pendingOf, slotsOf } from '../queue/status.ts'
-import type { Task } from '../rows.ts'
 import { queueOf, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 

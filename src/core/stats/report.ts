@@ -1,5 +1,5 @@
+import type { Counts, Histogram, Stat } from '../schema/stats.ts'
 import { ASK_BOUNDS, percentile, sumOf, TIME_BOUNDS_MS, timesIn } from './histogram.ts'
-import type { Counts, Histogram, Stat } from './rows.ts'
 import {
   addAll,
   byContention,

@@ -1,3 +1,4 @@
+import type { Counts, RunCount, Stat } from '../schema/stats.ts'
 import {
   addBuckets,
   addTimes,
@@ -12,7 +13,6 @@ import {
   writtenOf,
 } from './histogram.ts'
 import { agentKind } from '../caller.ts'
-import type { Counts, RunCount, Stat } from './rows.ts'
 import type { View } from '../view.ts'
 import { type EventDraft, factsOf } from '../event.ts'
 

@@ -1,7 +1,7 @@
+import type { Run, Task } from '../schema/task.ts'
 import type { Caller } from '../caller.ts'
 import { LOST_MAX } from '../bounds.ts'
 import { listed, quoted } from '../quote.ts'
-import type { Run, Task } from '../rows.ts'
 import { readyFor } from '../tasks/claim.ts'
 import { returnedLast } from '../landing/ask.ts'
 import { explainTask } from '../tasks/explain.ts'

@@ -1,10 +1,10 @@
+import type { Lease, Ticket } from '../schema/lock.ts'
 import { STRANGER } from '../caller.ts'
 import { busyWith } from '../queue/share.ts'
 import { taskOf } from '../locks/lease.ts'
 import { whoHolds } from '../tasks/explain.ts'
 import { busyLease, holdingLease, nodeOfLease } from '../locks/standing.ts'
 import { argument, listed, word } from '../quote.ts'
-import type { Lease, Ticket } from '../rows.ts'
 import type { View } from '../view.ts'
 import { about, type Cause, causeOf, firstRows, lasted, many, type Remedy } from './cause.ts'
 

@@ -1,7 +1,7 @@
+import type { DispatcherRow, Lane, Limit, Share } from '../schema/queue.ts'
 import type { Caller } from '../caller.ts'
 import { slotsUsed } from '../queue/dispatch.ts'
 import { hasRoom, POOL, unserved } from '../queue/limit.ts'
-import type { DispatcherRow, Lane, Limit, Share } from '../queue/rows.ts'
 import { busyWith, isBusy, maxOf, queueOf, shareOf, userLock } from '../queue/share.ts'
 import { liveDispatchers } from '../queue/status.ts'
 import { lockOf, taskOf } from '../locks/lease.ts'

@@ -1,4 +1,4 @@
-import type { Task } from '../rows.ts'
+import type { Task } from '../schema/task.ts'
 import type { View } from '../view.ts'
 
 /**

@@ -1,3 +1,5 @@
+import type { Run, Task } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller } from '../caller.ts'
 import { breakCyclesThrough } from '../locks/deadlock.ts'
 import { followGroup } from '../queue/lane.ts'
@@ -16,7 +18,6 @@ import {
   withLabel,
 } from './ready.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, Run, Task } from '../rows.ts'
 import { openRun } from './run.ts'
 import { getTask } from './task.ts'
 import { userLock } from '../queue/share.ts'

@@ -1,3 +1,6 @@
+import type { Queued } from '../queue/rows.ts'
+import type { Task } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller } from '../caller.ts'
 import {
   beginRun,
@@ -24,7 +27,7 @@ import { mustProve } from '../landing/rule.ts'
 import { putTask, tellDependents } from './ready.ts'
 import { planted } from '../planted.ts'
 import { Refusal } from '../refusal.ts'
-import type { Lease, ProcessRef, Queued, Status, Task } from '../rows.ts'
+import type { ProcessRef, Status } from '../rows.ts'
 import { closeRun, outcomeOf } from './run.ts'
 import { getTask, readOnly } from './task.ts'
 import type { View } from '../view.ts'

@@ -1,7 +1,8 @@
+import type { Ready, Task } from '../schema/task.ts'
 import { isLaneScope, joinLane, laneScope, leaveLane } from '../queue/lane.ts'
 import { refuseLastStep } from '../landing/ask.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from '../bounds.ts'
-import { keyOf, type Ready, readyKey, type Task } from '../rows.ts'
+import { keyOf, readyKey } from '../rows.ts'
 import { putShare, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
 

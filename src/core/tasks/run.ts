@@ -1,4 +1,7 @@
-import type { Lease, Queued, Run, RunStatus, Status, Task } from '../rows.ts'
+import type { Queued } from '../queue/rows.ts'
+import type { Run, Task } from '../schema/task.ts'
+import type { Lease } from '../schema/lock.ts'
+import type { RunStatus, Status } from '../rows.ts'
 import type { View } from '../view.ts'
 
 /** Opens the next attempt at `task` under `lease`. Run ids read as task.attempt: `42.1`. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini'
+import { STRATEGIES } from '../../core/schema/memory.ts'
 import { hintOf } from '../../core/hint.ts'
-import { STRATEGIES } from '../../core/memory/rows.ts'
 import { RESERVATION_TTL_MS } from '../../core/bounds.ts'
 import { DAYS_MAX, RETENTION, ROWS_MAX } from '../../core/retention.ts'
 import { MODES } from '../../core/paths/touch.ts'

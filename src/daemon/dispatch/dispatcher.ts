@@ -1,3 +1,4 @@
+import type { Task } from '../../core/schema/task.ts'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { bodyOf } from '../../core/tasks/body.ts'
@@ -10,7 +11,6 @@ import {
   finishRun,
   registerDispatcher,
 } from '../../core/queue/dispatch.ts'
-import type { Task } from '../../core/rows.ts'
 import { shortLine } from '../../core/one_line.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
 import { offerResources } from '../../core/queue/resource.ts'

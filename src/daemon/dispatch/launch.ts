@@ -1,8 +1,8 @@
+import type { Task } from '../../core/schema/task.ts'
 import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { AgentConfig, Config } from '../config/config.ts'
 import { PROMPT_FILE } from '../config/presets.ts'
-import type { Task } from '../../core/rows.ts'
 
 /** How the command of a run is started. */
 export interface Launch {

@@ -1,7 +1,7 @@
+import type { Landing } from '../../core/schema/landing.ts'
 import { isEnding, type Event } from '../../core/event.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { LANDER_LOCK } from '../../core/landing/ask.ts'
-import type { Landing } from '../../core/landing/rows.ts'
 import {
   holdUp,
   type LandingEnd,

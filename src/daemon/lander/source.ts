@@ -1,5 +1,5 @@
-import type { Landing } from '../../core/landing/rows.ts'
-import type { Worktree } from '../../core/rows.ts'
+import type { Worktree } from '../../core/schema/worktree.ts'
+import type { Landing } from '../../core/schema/landing.ts'
 import { commitOf, git, gitList, type GitOptions, gitSays } from '../../machine/git.ts'
 import type { LandConfig } from '../config/schema.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'

@@ -1,3 +1,4 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import {
   copyFileSync,
   existsSync,
@@ -10,7 +11,6 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import type { Worktree } from '../../core/rows.ts'
 import { commitOf, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { adminOf, gitAt, headOf, locationOf, type SalvageRules } from './tree.ts'

@@ -1,4 +1,4 @@
-import type { Worktree } from '../../core/rows.ts'
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { gitList } from '../../machine/git.ts'
 import { gitAt, locationOf } from './tree.ts'
 

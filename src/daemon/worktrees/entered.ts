@@ -1,6 +1,6 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { ENTERED_MS, repositoryLock, type SeenWorktree } from '../../core/queue/worktree.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
-import type { Worktree } from '../../core/rows.ts'
 import { ownGroup } from '../../machine/group.ts'
 import { ownProcess } from '../../machine/process.ts'
 import { keepRenewing } from '../../reach/renewing.ts'

@@ -1,7 +1,7 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
-import type { Worktree } from '../../core/rows.ts'
 import { commitOf, FILES_MS, git, type Repository, repositoryAt } from '../../machine/git.ts'
 import { step } from '../steps.ts'
 import { type AskTrees, type Entered, inRepository } from './entered.ts'

@@ -1,5 +1,5 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Worktree } from '../../core/rows.ts'
 import { changedSoFar } from './changed.ts'
 import { type AskTrees, inRepository } from './entered.ts'
 import { makeWorktree, type Made, type MakeAsk } from './make.ts'

@@ -1,6 +1,6 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { existsSync } from 'node:fs'
 import { planted } from '../../core/planted.ts'
-import type { Worktree } from '../../core/rows.ts'
 import { step } from '../steps.ts'
 import type { Entered } from './entered.ts'
 import { clear, removeWorktree, repositoryGone } from './remove.ts'

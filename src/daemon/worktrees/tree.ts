@@ -1,7 +1,7 @@
+import type { Worktree } from '../../core/schema/worktree.ts'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import type { Worktree } from '../../core/rows.ts'
 import { realpathOf } from '../../machine/checkout.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { commitOf, type GitOptions } from '../../machine/git.ts'

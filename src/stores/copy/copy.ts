@@ -1,9 +1,16 @@
+import { event } from '../../core/schema/event.ts'
+import {
+  type AnyRow,
+  KEYS,
+  type TableName,
+  TABLES,
+  IS_APART,
+  SCHEMA,
+} from '../../core/schema/schema.ts'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { KEYS, type TableName, TABLES } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
 import { chainFault } from '../writer/chain.ts'
-import { COLUMNS, EVENT_COLUMNS, TEXTS } from '../columns.ts'
 import { FILE_EVENTS, FileSide } from './file.ts'
 import { PostgresSide } from './postgres.ts'
 import type { Mark, Side } from './side.ts'
@@ -12,7 +19,7 @@ import { type Course, courseOf, onCourse } from './time.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { leftFor, refuseMoved } from './moved.ts'
 import { folderOf, openStore, type Place } from '../open.ts'
-import type { AnyRow, Head } from '../port.ts'
+import type { Head } from '../port.ts'
 import { addressOf } from '../postgres/address.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -236,8 +243,8 @@ class Copying {
     const start = await this.from.checkpoint()
     const first = position - FILE_EVENTS
     if (!this.to.isFile || first <= start.position) return start
-    const [event] = await this.from.events(first - 1, 1)
-    return event ?? start
+    const [last] = await this.from.events(first - 1, 1)
+    return last ?? start
   }
 
   private async copyEvents(start: Mark, end: Mark): Promise<Tally> {
@@ -296,7 +303,7 @@ class Copying {
 }
 
 async function* pagesOf(side: Side, table: TableName): AsyncGenerator<AnyRow[]> {
-  const size = TEXTS.has(table) ? TEXTS_PER_CHUNK : CHUNK
+  const size = IS_APART[table] ? TEXTS_PER_CHUNK : CHUNK
   for (let after: string | undefined; ;) {
     const rows: AnyRow[] = await side.rows(table, after, size)
     if (rows.length > 0) yield rows
@@ -311,7 +318,8 @@ class Tally {
   private digest = ''
 
   add(table: TableName | 'event', rows: (AnyRow | Event)[]): void {
-    const names = Object.keys(table === 'event' ? EVENT_COLUMNS : COLUMNS[table])
+    const { columns } = table === 'event' ? event : SCHEMA[table]
+    const names = Object.keys(columns)
     for (const row of rows) {
       const fields = row as unknown as Record<string, unknown>
       this.digest = sha256(`${this.digest}\n${JSON.stringify(names.map((name) => fields[name]))}`)

@@ -1,5 +1,5 @@
+import type { Lease } from '../../core/schema/lock.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Lease } from '../../core/rows.ts'
 import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
 import type { Side } from './side.ts'

@@ -1,4 +1,4 @@
-import { KEYS, type TableName } from '../../core/rows.ts'
+import { KEYS, type TableName } from '../../core/schema/schema.ts'
 
 /**
  * The statement for the next rows of a table, in the order of keys, as SQLite spells it. A key may

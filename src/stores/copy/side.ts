@@ -1,8 +1,7 @@
+import { SCHEMA, type AnyRow, type TableName } from '../../core/schema/schema.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { TableName } from '../../core/rows.ts'
 import type { Event } from '../../core/event.ts'
-import { COLUMNS } from '../columns.ts'
-import type { AnyRow, Head } from '../port.ts'
+import type { Head } from '../port.ts'
 
 /** An event by its place in the chain. */
 export interface Mark {
@@ -44,15 +43,15 @@ export interface Side {
  * are refused (`invalid`), not dropped.
  */
 export function wholeRow(table: TableName, key: string, found: object): AnyRow {
-  const columns = Object.entries(COLUMNS[table])
+  const { columns } = SCHEMA[table]
   const fields = found as Record<string, unknown>
-  const strange = Object.keys(fields).find((name) => !Object.hasOwn(COLUMNS[table], name))
+  const strange = Object.keys(fields).find((name) => !Object.hasOwn(columns, name))
   if (strange !== undefined) {
     throw new Refusal('invalid', `${table} ${key} has a field that we do not know: ${strange}`, {
       next: 'Copying would lose it. Take it out of the source, or upgrade leasehold.',
     })
   }
-  const values = columns.map(([name, kind]) => [
+  const values = Object.entries(columns).map(([name, { kind }]) => [
     name,
     fields[name] ?? (kind === 'bool' ? false : null),
   ])

@@ -1,6 +1,6 @@
-import type { TableName } from '../../core/rows.ts'
+import type { AnyRow, TableName } from '../../core/schema/schema.ts'
 import type { Event } from '../../core/event.ts'
-import type { AnyRow, Head } from '../port.ts'
+import type { Head } from '../port.ts'
 import { beginPatiently } from '../sqlite/busy.ts'
 import { CODECS } from '../sqlite/codec.ts'
 import { type Database, openDatabase } from '../sqlite/driver.ts'

@@ -1,7 +1,10 @@
-import { type Lease, type Ready, readyKey, type TableName, type Terms } from '../../core/rows.ts'
+import { SCHEMA, type AnyRow, type TableName } from '../../core/schema/schema.ts'
+import type { Ready } from '../../core/schema/task.ts'
+import type { Lease } from '../../core/schema/lock.ts'
+import { readyKey, type Terms } from '../../core/rows.ts'
 import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
-import type { AnyRow, Head } from '../port.ts'
+import type { Head } from '../port.ts'
 import type { Side } from './side.ts'
 
 /** How store time goes on at the target. */
@@ -37,39 +40,17 @@ export async function courseOf(from: Side, to: Side): Promise<Course> {
   return { head: { ...head, boot: machine.boot, offset_ms }, shift_ms: 0, booted: undefined }
 }
 
-/** Fields that are instants of store time. Ranks are, less what a priority is worth. */
-const INSTANTS: Partial<Record<TableName, readonly string[]>> = {
-  task: ['rank'],
-  ready: ['rank'],
-  lease: ['acquired_ms', 'expires_ms'],
-  ticket: ['asked_ms', 'rank', 'seen_ms', 'called_ms', 'due_ms'],
-  place: ['rank'],
-  agent: ['last_seen_ms'],
-  request: ['at_ms'],
-  token: ['expires_ms'],
-  share: ['last_ms'],
-  lane: ['head_rank'],
-  host_settings: ['read_ms'],
-  memory: ['updated_ms', 'expires_ms'],
-  memory_version: ['created_ms', 'expires_ms'],
-  memory_conflict: ['opened_ms'],
-  alert: ['quiet_ms'],
-  note_attempt: ['next_ms'],
-  embedding: ['cursor_ms'],
-}
-
 /** Zero stands for never. */
 const moved = (ms: number, shift_ms: number) => (ms === 0 ? 0 : ms + shift_ms)
 
 /** A row of the source as it is at the target. */
 export function onCourse(table: TableName, row: AnyRow, { shift_ms, booted }: Course): AnyRow {
   const given = table === 'lease' && booted ? afterBoot(row as Lease, booted) : row
-  if (shift_ms === 0 || !INSTANTS[table]) return given
+  if (shift_ms === 0) return given
   const fields = { ...given } as unknown as Record<string, unknown>
-  for (const name of INSTANTS[table]) {
-    const ms = fields[name]
-    if (typeof ms !== 'number') continue
-    fields[name] = name.endsWith('_ms') ? moved(ms, shift_ms) : ms + shift_ms
+  for (const [name, { kind }] of Object.entries(SCHEMA[table].columns)) {
+    const value = fields[name]
+    if (kind === 'instant' && typeof value === 'number') fields[name] = moved(value, shift_ms)
   }
   if (table === 'ready') fields['key'] = readyKey(fields as unknown as Ready)
   if (table === 'lease') fields['terms'] = shiftedTerms((given as Lease).terms, shift_ms)

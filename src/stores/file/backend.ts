@@ -1,19 +1,12 @@
+import type { Cursor } from '../../core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { planted } from '../../core/planted.ts'
-import type { TableName, Tables } from '../../core/rows.ts'
-import type { Cursor, IndexName } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import type { Damage } from '../damage.ts'
 import { MemoryCounter } from '../memory.ts'
-import {
-  type AnyRow,
-  type Backend,
-  type Base,
-  type Commit,
-  CommitUnknown,
-  type Head,
-} from '../port.ts'
+import { type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
 import { nextState, type State } from './document.ts'
 import { makeFolder } from './durable.ts'
 import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'

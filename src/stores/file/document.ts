@@ -1,8 +1,8 @@
-import { TABLES, type TableName } from '../../core/rows.ts'
+import { type AnyRow, type Changes, type TableName, TABLES } from '../../core/schema/schema.ts'
 import type { Event } from '../../core/event.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import type { AnyRow, Changes, Commit, Head } from '../port.ts'
+import type { Commit, Head } from '../port.ts'
 
 /** Events that stay in the document; older ones are pruned behind the checkpoint. */
 const EVENTS_MAX = 1_000

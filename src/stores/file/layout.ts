@@ -1,7 +1,8 @@
-import { type Ready, readyKey, TABLES, type TableName, type Task } from '../../core/rows.ts'
+import { type AnyRow, type TableName, TABLES } from '../../core/schema/schema.ts'
+import type { Ready, Task } from '../../core/schema/task.ts'
+import { readyKey } from '../../core/rows.ts'
 import { sha256 } from '../../machine/digest.ts'
 import { MemoryTables } from '../memory.ts'
-import type { AnyRow } from '../port.ts'
 import { outgrown } from '../successor.ts'
 import type { State } from './document.ts'
 

@@ -1,21 +1,14 @@
+import type { Cursor } from '../../core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
 import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { TableName, Tables } from '../../core/rows.ts'
-import { type Cursor, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
+import { type Need, NotLoaded } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { uniqueId } from '../../machine/digest.ts'
 import { Guesses } from '../writer/guesses.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import {
-  Again,
-  type AnyRow,
-  type Backend,
-  type Base,
-  type Commit,
-  CommitUnknown,
-  type Head,
-} from '../port.ts'
+import { Again, type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
 import { PostgresCounter, type PostgresRead } from './counter.ts'

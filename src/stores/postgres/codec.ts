@@ -1,15 +1,40 @@
-import { TABLES, type TableName } from '../../core/rows.ts'
+import { event } from '../../core/schema/event.ts'
+import { kindOf, valueIn } from '../../core/schema/indexes.ts'
+import {
+  type AnyRow,
+  type AnyTable,
+  SCHEMA,
+  type TableName,
+  TABLES,
+} from '../../core/schema/schema.ts'
+import type { Kind } from '../../core/schema/table.ts'
 import type { Event } from '../../core/event.ts'
-import { type ColumnKind, COLUMNS, EVENT_COLUMNS } from '../columns.ts'
-import type { AnyRow } from '../port.ts'
+import { type Dialect, storedColumns } from '../sql.ts'
 import type { TextRow } from './driver.ts'
+
+/** How PostgreSQL says what the schema says. Text is compared byte by byte, as rules do. */
+export const POSTGRES: Dialect = {
+  types: {
+    text: 'text COLLATE "C"',
+    int: 'bigint',
+    instant: 'bigint',
+    real: 'float8',
+    bool: 'boolean',
+    json: 'json',
+    bytes: 'bytea',
+  },
+  char: 'chr',
+  isTrue: (column) => column,
+  asText: (column) => `${column}::text`,
+}
 
 type Fields = Record<string, unknown>
 
 /** How values of a kind are bound, many at once, and what turns them into those of the column. */
-const BOUND: Record<ColumnKind, { type: string; cast: string }> = {
+const BOUND: Record<Kind, { type: string; cast: string }> = {
   text: { type: 'text[]', cast: '' },
   int: { type: 'bigint[]', cast: '' },
+  instant: { type: 'bigint[]', cast: '' },
   real: { type: 'float8[]', cast: '' },
   json: { type: 'text[]', cast: '::json' },
   bool: { type: 'boolean[]', cast: '' },
@@ -19,19 +44,23 @@ const BOUND: Record<ColumnKind, { type: string; cast: string }> = {
 /** Rows never change in place, so empty lists and objects can be shared. */
 const EMPTY: Record<string, unknown> = { '[]': Object.freeze([]), '{}': Object.freeze({}) }
 
-export const quoted = (name: string) => `"${name}"`
-
-/** Rows as text, column by column, in the order of `names`. */
+/** Rows as text, column by column. */
 export class PostgresCodec<Row> {
+  /** The columns of rows, in the order in which they are read. */
   readonly names: string[]
-  private readonly kinds: ColumnKind[]
+  /** All that are written: those, then what follows from them. */
+  readonly stored: string[]
+  private readonly kinds: Kind[]
+  private readonly values: ((row: Row) => unknown)[]
   /** Rows are copies of this, filled in, so that V8 gives them all one shape. */
   private readonly blank: Fields
 
-  constructor(columns: Record<string, ColumnKind>) {
-    this.names = Object.keys(columns)
-    this.kinds = Object.values(columns)
-    this.blank = JSON.parse(JSON.stringify(columns)) as Fields
+  constructor(table: AnyTable) {
+    this.names = Object.keys(table.columns)
+    this.stored = storedColumns(table)
+    this.kinds = this.stored.map((name) => kindOf(table, name))
+    this.values = this.stored.map((name) => valueIn(table, name) as never)
+    this.blank = JSON.parse(JSON.stringify(table.columns)) as Fields
   }
 
   /** The row whose columns begin at `from`. */
@@ -55,22 +84,21 @@ export class PostgresCodec<Row> {
 
   /** One array per column. */
   bind(rows: Row[], into: (string | null)[]): void {
-    for (let i = 0; i < this.names.length; i += 1) {
-      const name = this.names[i]!
+    for (const [i, value] of this.values.entries()) {
       const kind = this.kinds[i]!
-      into.push(`{${rows.map((row) => elementOf(kind, (row as Fields)[name])).join()}}`)
+      into.push(`{${rows.map((row) => elementOf(kind, value(row))).join()}}`)
     }
   }
 }
 
-function valueOf(kind: ColumnKind, text: string | null): unknown {
+function valueOf(kind: Kind, text: string | null): unknown {
   if (text === null) return null
   if (kind === 'text' || kind === 'bytes') return text
   if (kind === 'json') return EMPTY[text] ?? JSON.parse(text)
   return kind === 'bool' ? text === 'true' : Number(text)
 }
 
-function elementOf(kind: ColumnKind, value: unknown): string {
+function elementOf(kind: Kind, value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   if (kind === 'text' || kind === 'bytes') return inArray(value as string)
   if (kind === 'json') return inArray(JSON.stringify(value))
@@ -88,7 +116,7 @@ export function textArray(texts: string[]): string {
 }
 
 export const CODECS = Object.fromEntries(
-  TABLES.map((table) => [table, new PostgresCodec<AnyRow>(COLUMNS[table])]),
+  TABLES.map((table) => [table, new PostgresCodec<AnyRow>(SCHEMA[table])]),
 ) as Record<TableName, PostgresCodec<AnyRow>>
 
-export const EVENT_CODEC = new PostgresCodec<Event>(EVENT_COLUMNS)
+export const EVENT_CODEC = new PostgresCodec<Event>(event)

@@ -1,8 +1,11 @@
-import type { Cursor, IndexName } from '../../core/view.ts'
+import { INDEXES, kindOf } from '../../core/schema/indexes.ts'
+import { SCHEMA } from '../../core/schema/schema.ts'
+import type { IndexName } from '../../core/schema/schema.ts'
+import type { Cursor } from '../../core/schema/indexes.ts'
 import type { Bytes, Counter, Sizes } from '../port.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
-import { cutoffText, SCANS } from './scans.ts'
+import { cutoffText } from './scans.ts'
 import { COUNTED, statementsFor } from './statements.ts'
 
 export type PostgresRead = <T>(use: (db: Connection) => Promise<T>, none: () => T) => Promise<T>
@@ -16,7 +19,7 @@ export class PostgresCounter implements Counter {
 
   cutoff(index: IndexName, group: string, keep: number): Promise<Cursor | undefined> {
     const text = cutoffText(index, this.address.quoted)
-    const isText = SCANS[index].type === 'text'
+    const isText = kindOf(SCHEMA[INDEXES[index].table], INDEXES[index].is.order) === 'text'
     return this.read(
       async (db) => {
         const [row] = await db.query(text, [group, keep])

@@ -1,8 +1,5 @@
-import { TABLE_AHEAD } from '../../core/ahead.ts'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import type { AnyRow } from '../port.ts'
+import { type AnyRow, SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
 import { PostgresCodec } from './codec.ts'
-import { type ColumnKind, COLUMNS } from '../columns.ts'
 
 interface Hot {
   codec: PostgresCodec<AnyRow>
@@ -10,20 +7,18 @@ interface Hot {
 }
 
 /**
- * The columns that claims change. A row of which nothing else changed is updated in these alone:
- * its texts need not be sent again. Fixed sets, not those that happened to change, so that there
- * are few different statements and all are prepared.
+ * The columns that claims change, and what follows from any. A row of which nothing else changed is
+ * updated in these alone: its texts need not be sent again. Fixed sets, not those that happened to
+ * change, so that there are few different statements and all are prepared.
  */
 const hotOf = new Map<TableName, Hot>()
 for (const table of TABLES) {
-  const hot = TABLE_AHEAD[table]?.changes
-  if (!hot) continue
-  const columns: Record<string, ColumnKind> = COLUMNS[table]
-  const names = [KEYS[table] as string, ...hot]
-  const codec = new PostgresCodec<AnyRow>(
-    Object.fromEntries(names.map((each) => [each, columns[each]!])),
-  )
-  const rest = Object.keys(columns).filter((each) => !names.includes(each))
+  const { key, columns } = SCHEMA[table]
+  const hot = Object.entries(columns).filter(([, { flags }]) => flags.isHot)
+  if (hot.length === 0) continue
+  const its = { [key]: columns[key]!, ...Object.fromEntries(hot) }
+  const codec = new PostgresCodec<AnyRow>({ ...SCHEMA[table], columns: its })
+  const rest = Object.keys(columns).filter((each) => !Object.hasOwn(its, each))
   hotOf.set(table, { codec, rest })
 }
 

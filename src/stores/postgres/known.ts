@@ -1,17 +1,19 @@
-import { AHEAD, FOLLOWED, type Likely, needFrom } from '../../core/ahead.ts'
-import { keyOf, KEYS, type TableName, TABLES, type Tables } from '../../core/rows.ts'
+import { type Cursor, cursorOf, INDEXES, isBefore } from '../../core/schema/indexes.ts'
 import {
-  type Cursor,
-  cursorOf,
-  INDEXES,
+  type AnyRow,
+  type Changes,
   type IndexName,
-  isBefore,
-  type Need,
-  NotLoaded,
-} from '../../core/view.ts'
-import { TEXTS } from '../columns.ts'
+  IS_APART,
+  KEYS,
+  type TableName,
+  TABLES,
+  type Tables,
+} from '../../core/schema/schema.ts'
+import { AHEAD, FOLLOWED, type Likely, needFrom } from '../../core/ahead.ts'
+import { keyOf } from '../../core/rows.ts'
+import { type Need, NotLoaded } from '../../core/view.ts'
 import { INDEXES_OF, placeBehind } from '../writer/page.ts'
-import type { AnyRow, Base, Changes } from '../port.ts'
+import type { Base } from '../port.ts'
 import { Remembered } from '../writer/remembered.ts'
 import {
   mostOf,
@@ -263,7 +265,7 @@ export class Known implements Base {
     this.pages.clear()
     for (const table of TABLES) {
       const changed = changes[table] as Map<string, AnyRow | null> | undefined
-      if (TEXTS.has(table)) this.rows[table].clear()
+      if (IS_APART[table]) this.rows[table].clear()
       if (!changed) continue
       this.empty?.delete(table)
       for (const [key, row] of changed) this.change(table, key, row)
@@ -286,7 +288,7 @@ export class Known implements Base {
     const before = this.rows[table].get(key) ?? undefined
     // What is gone is seldom asked for again, and ready rows come and go with every claim.
     if (row === null) this.rows[table].delete(key)
-    else if (!TEXTS.has(table)) this.rows[table].set(key, row)
+    else if (!IS_APART[table]) this.rows[table].set(key, row)
     for (const index of INDEXES_OF.get(table)!) this.move(index, key, row, before)
   }
 

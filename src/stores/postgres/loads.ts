@@ -1,8 +1,14 @@
+import { INDEXES } from '../../core/schema/indexes.ts'
+import {
+  type AnyRow,
+  type IndexName,
+  KEYS,
+  type TableName,
+  TABLES,
+} from '../../core/schema/schema.ts'
 import { TABLE_AHEAD } from '../../core/ahead.ts'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import { INDEXES, type IndexName } from '../../core/view.ts'
-import type { AnyRow } from '../port.ts'
-import { CODECS, quoted, textArray } from './codec.ts'
+import { quoted } from '../sql.ts'
+import { CODECS, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known } from './known.ts'
 import { fromPlaces, type GroupPlace, placesIn, placeValues } from './places.ts'

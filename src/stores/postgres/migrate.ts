@@ -3,9 +3,13 @@ import { EMPTY_HEAD } from '../writer/chain.ts'
 import { refuseNewerSchema } from '../successor.ts'
 import type { Address } from './address.ts'
 import type { Connection } from './driver.ts'
+import { tableTexts } from './shape.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
 
-/** Numbered scripts, each applied once. A released one is never edited; the next is added. */
+/**
+ * Numbered scripts that bring tables of an older program up to date, each applied once. A released
+ * one is never edited; the next is added. New tables are made as the schema says.
+ */
 const SCRIPTS = [
   '001_begin.pg.sql',
   '002_reservations.pg.sql',
@@ -17,13 +21,7 @@ const SCRIPTS = [
   '008_retention.pg.sql',
   '009_token_scope.pg.sql',
   '010_hosts.pg.sql',
-  '011_task_text.pg.sql',
-  '012_worktrees.pg.sql',
-  '013_leader.pg.sql',
-  '014_landing.pg.sql',
-  '015_recent.pg.sql',
-  '016_touches.pg.sql',
-  '017_less_memory.pg.sql',
+  '011_schema.pg.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -54,18 +52,8 @@ export async function migrate(db: Connection, address: Address): Promise<void> {
   await db.run(statements.lockMigration)
   try {
     const found = await schemaVersion(db, address)
-    if (found === 0) {
-      // Where somebody made the schema for us, we may not be allowed to.
-      const made = await db.query(FIND_SCHEMA, [address.schema])
-      if (made.length === 0) await db.run(statements.makeSchema)
-      await db.run(statements.makeMigration)
-    }
-    for (const name of SCRIPTS.filter((each) => numberOf(each) > found)) {
-      const script = readFileSync(new URL(name, import.meta.url), 'utf8')
-      await db.run(`${statements.useSchema};\n${script}`)
-      if (numberOf(name) === 1) await begin(db, statements)
-      await db.query(statements.migrated, [numberOf(name)])
-    }
+    if (found === 0) await begin(db, address, statements)
+    else await applyScripts(db, address, found)
     await db.run('COMMIT')
   } catch (error) {
     await db.run('ROLLBACK').catch(() => undefined)
@@ -73,7 +61,27 @@ export async function migrate(db: Connection, address: Address): Promise<void> {
   }
 }
 
-async function begin(db: Connection, statements: PostgresStatements): Promise<void> {
+/** Applies the scripts behind number `from`. */
+async function applyScripts(db: Connection, address: Address, from: number): Promise<void> {
+  const { useSchema, migrated } = statementsFor(address)
+  for (const name of SCRIPTS.filter((each) => numberOf(each) > from)) {
+    const script = readFileSync(new URL(name, import.meta.url), 'utf8')
+    await db.run(`${useSchema};\n${script}`)
+    await db.query(migrated, [numberOf(name)])
+  }
+}
+
+async function begin(
+  db: Connection,
+  address: Address,
+  statements: PostgresStatements,
+): Promise<void> {
+  // Where somebody made the schema for us, we may not be allowed to.
+  const made = await db.query(FIND_SCHEMA, [address.schema])
+  if (made.length === 0) await db.run(statements.makeSchema)
+  await db.run(statements.makeMigration)
+  await db.run([statements.useSchema, ...tableTexts()].join(';\n'))
+  await db.query(statements.migrated, [SCHEMA_VERSION])
   await db.query(statements.firstHead, [EMPTY_HEAD.hash])
   await db.query(statements.firstCheckpoint, [EMPTY_HEAD.hash])
 }

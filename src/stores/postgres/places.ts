@@ -1,8 +1,9 @@
-import { KEYS } from '../../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName } from '../../core/view.ts'
-import { quoted, textArray } from './codec.ts'
+import { type Cursor, INDEXES, kindOf } from '../../core/schema/indexes.ts'
+import { type IndexName, KEYS, SCHEMA } from '../../core/schema/schema.ts'
+import { orderText, quoted } from '../sql.ts'
+import { textArray } from './codec.ts'
 import type { Value } from './driver.ts'
-import { SCANS, scanText } from './scans.ts'
+import { scanText } from './scans.ts'
 
 /** Where to read in an index: a group, and behind which of its rows. */
 export interface GroupPlace {
@@ -10,15 +11,22 @@ export interface GroupPlace {
   after: Cursor | undefined
 }
 
-/** Nothing comes before these. */
-const LEAST = { text: '', bigint: '-9223372036854775808', float8: '-Infinity' }
+/** How the order of an index is bound, and what nothing comes before. */
+function orderBound(index: IndexName): { type: string; least: string } {
+  const { table, is } = INDEXES[index]
+  const kind = kindOf(SCHEMA[table], is.order)
+  if (kind === 'text') return { type: 'text', least: '' }
+  if (kind === 'real') return { type: 'float8', least: '-Infinity' }
+  return { type: 'bigint', least: '-9223372036854775808' }
+}
 
 export const placesIn = (groups: Map<string, Omit<GroupPlace, 'group'>>): GroupPlace[] =>
   [...groups].map(([group, { after }]) => ({ group, after }))
 
 /** The rows of such places, as `t`; `placeValues` are bound from `$first` on. */
 export function fromPlaces(index: IndexName, schema: string, first: number): string {
-  const { order, type } = SCANS[index]
+  const order = orderText(INDEXES[index].is)
+  const { type } = orderBound(index)
   const key = quoted(KEYS[INDEXES[index].table])
   const behind = `AND (${order}, ${key}) >= (from_order, from_key)`
   const lists = `$${first}::text[], $${first + 1}::${type}[], $${first + 2}::text[]`
@@ -27,7 +35,8 @@ export function fromPlaces(index: IndexName, schema: string, first: number): str
 }
 
 export function placeValues(index: IndexName, places: GroupPlace[], limit: number): Value[] {
-  const orders = places.map(({ after }) => String(after?.order ?? LEAST[SCANS[index].type]))
+  const { least } = orderBound(index)
+  const orders = places.map(({ after }) => String(after?.order ?? least))
   return [
     textArray(places.map(({ group }) => group)),
     textArray(orders),

@@ -1,6 +1,7 @@
-import { TABLES } from '../../core/rows.ts'
+import { TABLES } from '../../core/schema/schema.ts'
 import { type Address, lockKey } from './address.ts'
-import { EVENT_CODEC, quoted } from './codec.ts'
+import { quoted } from '../sql.ts'
+import { EVENT_CODEC } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { HEAD } from './writes.ts'
 
@@ -115,7 +116,7 @@ function searchingFor(schema: string) {
     tallyMemory: `SELECT json_build_object(
       'notes', (SELECT count(*) FROM ${schema}.memory WHERE live),
       'behind', (SELECT count(*) FROM ${schema}.memory
-        WHERE heads::text <> '[]' AND (updated_ms, id) > ($1::bigint, $2::text)),
+        WHERE has_versions AND (updated_ms, id) > ($1::bigint, $2::text)),
       'waiting', count(*) FILTER (WHERE state = 'waiting'),
       'dead', count(*) FILTER (WHERE state = 'dead')) FROM ${schema}.note_attempt`,
   }

@@ -1,5 +1,5 @@
-import type { TableName } from '../../core/rows.ts'
-import type { Cursor, IndexName } from '../../core/view.ts'
+import type { Cursor } from '../../core/schema/indexes.ts'
+import type { IndexName, TableName } from '../../core/schema/schema.ts'
 
 export interface WantedPage {
   index: IndexName

@@ -1,6 +1,7 @@
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import type { AnyRow, Commit, Head } from '../port.ts'
-import { type PostgresCodec, CODECS, EVENT_CODEC, quoted, textArray } from './codec.ts'
+import { type AnyRow, KEYS, type TableName, TABLES } from '../../core/schema/schema.ts'
+import type { Commit, Head } from '../port.ts'
+import { quoted } from '../sql.ts'
+import { type PostgresCodec, CODECS, EVENT_CODEC, textArray } from './codec.ts'
 import type { Connection, Value } from './driver.ts'
 import { sqlState, STATE } from './errors.ts'
 import { hotCodec, isHotChange } from './hot.ts'
@@ -110,7 +111,7 @@ function updateText(
   codec: PostgresCodec<AnyRow>,
   first: number,
 ): string {
-  const [key, ...names] = codec.names.map(quoted)
+  const [key, ...names] = codec.stored.map(quoted)
   const [same, ...casts] = codec.casts()
   const sets = names.map((name, i) => `${name} = ${casts[i]}`)
   const from = unnested(codec, first)
@@ -124,7 +125,7 @@ function insertText<Row>(
   codec: PostgresCodec<Row>,
   first: number,
 ): string {
-  const names = codec.names.map(quoted)
+  const names = codec.stored.map(quoted)
   const into = `INSERT INTO ${schema}.${quoted(table)}`
   const from = `FROM ${unnested(codec, first)}`
   const casts = codec.casts().join(', ')
@@ -141,6 +142,6 @@ const deleteText = (schema: string, table: TableName, at: number) =>
 
 /** The rows that are bound from `$first` on, as `n`. */
 function unnested<Row>(codec: PostgresCodec<Row>, first: number): string {
-  const columns = codec.names.map((_, i) => `c${i + 1}`)
+  const columns = codec.stored.map((_, i) => `c${i + 1}`)
   return `unnest(${codec.parameters(first).join(', ')}) AS n (${columns.join(', ')})`
 }

@@ -1,20 +1,21 @@
+import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
+import {
+  type AnyRow,
+  type IndexName,
+  KEYS,
+  type TableName,
+  TABLES,
+  type Tables,
+} from '../../core/schema/schema.ts'
 import { AHEAD, type Likely, nameFrom } from '../../core/ahead.ts'
 import { planted } from '../../core/planted.ts'
-import { KEYS, TABLES, type TableName, type Tables } from '../../core/rows.ts'
-import { type Cursor, INDEXES, type IndexName, type Need } from '../../core/view.ts'
+import type { Need } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import {
-  type AnyRow,
-  type Backend,
-  type Base,
-  type Commit,
-  CommitUnknown,
-  type Head,
-} from '../port.ts'
+import { type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { isProved } from './check.ts'
 import { Cache } from './cache.ts'

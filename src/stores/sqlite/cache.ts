@@ -1,7 +1,12 @@
-import { TABLES, type TableName } from '../../core/rows.ts'
-import { INDEXES, type IndexName } from '../../core/view.ts'
-import { TEXTS } from '../columns.ts'
-import type { AnyRow, Changes } from '../port.ts'
+import { INDEXES } from '../../core/schema/indexes.ts'
+import {
+  type AnyRow,
+  type Changes,
+  IS_APART,
+  type IndexName,
+  type TableName,
+  TABLES,
+} from '../../core/schema/schema.ts'
 import { Remembered } from '../writer/remembered.ts'
 
 /** Groups of an index that are remembered; beyond this it starts over. */
@@ -75,7 +80,7 @@ export class Cache {
         else rows.set(key, row)
         if (row !== null) this.empty.set(table, false)
       }
-      if (TEXTS.has(table)) rows.clear()
+      if (IS_APART[table]) rows.clear()
     }
     for (const [index, groups] of this.barren) {
       const { table, group } = INDEXES[index] as Index

@@ -1,3 +1,4 @@
+import type { Lease } from '../../core/schema/lock.ts'
 import {
   closeSync,
   copyFileSync,
@@ -11,7 +12,6 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
-import type { Lease } from '../../core/rows.ts'
 import { DamageMark, refuseMarked } from '../damage.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { leftFor, RESTORE } from '../copy/moved.ts'

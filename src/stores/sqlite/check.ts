@@ -1,6 +1,6 @@
+import type { Ready, Task } from '../../core/schema/task.ts'
 import { existsSync } from 'node:fs'
 import { inFront, readyRowsOf } from '../../core/tasks/ready.ts'
-import type { Ready, Task } from '../../core/rows.ts'
 import { chainFault, EMPTY_HEAD } from '../writer/chain.ts'
 import { DamageMark } from '../damage.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -11,6 +11,7 @@ import { Witness } from '../witness.ts'
 import { type Database, openDatabase, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
+import { makeTables, shapeOf } from './shape.ts'
 import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { strangeTables } from './sums.ts'
@@ -145,26 +146,19 @@ function* eventsBehind(statements: Statements, position: number) {
   }
 }
 
-const SCHEMA = `SELECT type || ' ' || name AS name, sql FROM sqlite_schema
-  WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' AND sql IS NOT NULL`
-
-/** Tables and indexes that are not what our scripts make; others of somebody's own are let be. */
+/** Tables and indexes that are not as they should be; others of somebody's own are let be. */
 function* strangeSchema(db: Database, version: number): Generator<string> {
   const model = openDatabase(':memory:', { readOnly: false })
   try {
-    applyScripts(model, 0, version)
-    const there = new Map(
-      db
-        .prepare(SCHEMA)
-        .all()
-        .map(({ name, sql }) => [name, sql]),
-    )
-    for (const { name, sql } of model.prepare(SCHEMA).all()) {
-      if (!there.has(name)) yield `the ${String(name)} is missing`
-      else if (there.get(name) !== sql) yield `the ${String(name)} is another`
+    if (version === SCHEMA_VERSION) makeTables(model)
+    else applyScripts(model, 0, version)
+    const there = shapeOf(db)
+    for (const [name, shape] of shapeOf(model)) {
+      if (!there.has(name)) yield `the ${name} is missing`
+      else if (there.get(name) !== shape) yield `the ${name} is another`
     }
     for (const name of there.keys()) {
-      if (String(name).startsWith('trigger ')) yield `there is a ${String(name)} that is not ours`
+      if (name.startsWith('trigger ')) yield `there is a ${name} that is not ours`
     }
   } finally {
     model.close()
@@ -174,7 +168,7 @@ function* strangeSchema(db: Database, version: number): Generator<string> {
 /** Ready rows follow from tasks; the first of each list of a user stands in the scope, too. */
 function* lostReadiness(statements: Statements): Generator<string> {
   const there = new Map<string, Ready>()
-  for (const row of statements.all('ready')) there.set((row as Ready).key, row as Ready)
+  for (const { row } of statements.all('ready')) there.set((row as Ready).key, row as Ready)
   const wrong = new Set<string>()
   const heads = new Map<string, Ready>()
   const follows = (ready: Ready) => {
@@ -182,7 +176,7 @@ function* lostReadiness(statements: Statements): Generator<string> {
     there.delete(ready.key)
     return isThere
   }
-  for (const row of statements.all('task')) {
+  for (const { row } of statements.all('task')) {
     for (const ready of readyRowsOf(row as Task)) {
       const front = inFront(ready)
       // What an older program wrote stands in front alone, whether it is the first or not.

@@ -1,5 +1,5 @@
-import { TABLES } from '../../core/rows.ts'
-import type { Cursor, IndexName } from '../../core/view.ts'
+import type { Cursor } from '../../core/schema/indexes.ts'
+import { type IndexName, TABLES } from '../../core/schema/schema.ts'
 import type { Bytes, Counter, Sizes } from '../port.ts'
 import type { Look, Statements } from './statements.ts'
 

@@ -6,10 +6,14 @@ import { beginPatiently, patiently } from './busy.ts'
 import { refuseNewerSchema } from '../successor.ts'
 import { Unreadable } from './codec.ts'
 import type { Database } from './driver.ts'
+import { makeTables } from './shape.ts'
 import type { Statements } from './statements.ts'
 import { sumAnew } from './sums.ts'
 
-/** Numbered scripts, each applied once. A released one is never edited; the next is added. */
+/**
+ * Numbered scripts that bring a database of an older program up to date, each applied once. A
+ * released one is never edited; the next is added. A new database is made as the schema says.
+ */
 const SCRIPTS = [
   '001_begin.sql',
   '002_tokens.sql',
@@ -23,11 +27,7 @@ const SCRIPTS = [
   '010_token_scope.sql',
   '011_hosts.sql',
   '012_row_sums.sql',
-  '013_task_text.sql',
-  '014_worktrees.sql',
-  '015_landing.sql',
-  '016_touches.sql',
-  '017_less_memory.sql',
+  '013_schema.sql',
 ] as const
 
 /** A script is known by its number, not by its place: some were written side by side. */
@@ -57,8 +57,8 @@ export async function migrate(
   try {
     const applied = refuseNewer(db, options.path)
     if (applied === 0) refuseEmpty?.()
-    applyScripts(db, applied, SCHEMA_VERSION)
     if (applied === 0) begin(db, options.path)
+    else applyScripts(db, applied, SCHEMA_VERSION)
     // Scripts change rows too: what they leave is right.
     sumAnew(db)
     db.exec('COMMIT')
@@ -88,6 +88,8 @@ function useWal(db: Database, path: string): void {
 
 function begin(db: Database, path: string): void {
   const { hash } = EMPTY_HEAD
+  makeTables(db)
+  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0, '')`).run(readEpoch(path), hash)
   db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
 }

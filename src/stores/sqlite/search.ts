@@ -39,7 +39,7 @@ const VECTORS_OF = `SELECT v.id, m.scope, x.bytes FROM json_each(?2) AS each
   CROSS JOIN memory_version AS v ON v.id = m.id || char(10) || h.value
   LEFT JOIN vector AS x ON x.key = ?1 || char(10) || v.hash WHERE v.kept = 1`
 const TALLY = `SELECT (SELECT count(*) FROM memory WHERE live = 1) AS notes,
-  (SELECT count(*) FROM memory WHERE heads <> '[]' AND (updated_ms, id) > (?1, ?2)) AS behind,
+  (SELECT count(*) FROM memory WHERE has_versions = 1 AND (updated_ms, id) > (?1, ?2)) AS behind,
   (SELECT count(*) FROM note_attempt WHERE state = 'waiting') AS waiting,
   (SELECT count(*) FROM note_attempt WHERE state = 'dead') AS dead`
 

@@ -1,7 +1,7 @@
+import type { Cursor } from '../../core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { TableName, Tables } from '../../core/rows.ts'
-import type { Cursor, IndexName } from '../../core/view.ts'
-import type { AnyRow, Base, Head } from '../port.ts'
+import type { Base, Head } from '../port.ts'
 import type { Statements } from './statements.ts'
 
 /** The committed rows as one reading transaction sees them. */

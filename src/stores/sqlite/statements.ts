@@ -1,108 +1,30 @@
-import { KEYS, type TableName } from '../../core/rows.ts'
-import { type Cursor, type EventPlace, INDEXES, type IndexName } from '../../core/view.ts'
+import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
+import { type AnyRow, type IndexName, KEYS, type TableName } from '../../core/schema/schema.ts'
+import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
-import type { AnyRow } from '../port.ts'
+import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
 import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
 
-/**
- * The statements of the SQLite store. Text is put together here from names that the code owns,
- * never from values; every value is bound.
- */
-const IN_SCOPE = `key > ?1 || char(10) AND key < ?1 || char(11)`
-
-const RESERVED = 'ended_at IS NULL AND path IS NOT NULL'
-const BASE = `path ->> 'base'`
-const PROCESS = `(process ->> 'pid') || '/' || (process ->> 'start')`
-/** Orders that are no columns. */
-const EXPRESSIONS: ReadonlySet<string> = new Set([BASE, PROCESS])
-
-const SCANS: Record<IndexName, { where: string; order: string }> = {
-  ready_in: { where: IN_SCOPE, order: 'key' },
-  ready_in_lane: { where: IN_SCOPE, order: 'key' },
-  shares_in_turn: { where: 'turn = ?', order: 'vt' },
-  shares_waiting: { where: `waits = 1 AND '' = ?`, order: '"user"' },
-  shares_special: { where: `(weight <> 1 OR max IS NOT NULL) AND '' = ?`, order: '"user"' },
-  lanes_of: { where: 'ready > 0 AND parked_on IS NULL AND "user" = ?', order: 'head_rank' },
-  lanes_of_group: {
-    where: 'ready > 0 AND parked_on IS NULL AND group_key = ?',
-    order: 'head_rank',
+/** How SQLite says what the schema says. */
+export const SQLITE: Dialect = {
+  types: {
+    text: 'TEXT',
+    int: 'INTEGER',
+    instant: 'INTEGER',
+    real: 'REAL',
+    bool: 'INTEGER',
+    json: 'TEXT',
+    bytes: 'BLOB',
   },
-  lanes_parked_at: { where: `parked_on || char(10) || "user" = ?`, order: 'head_rank' },
-  parkings_of: { where: '"user" = ?', order: '"limit"' },
-  parkings_at: { where: `"limit" || char(10) || turn = ?`, order: 'vt' },
-  limits: { where: `'' = ?`, order: 'key' },
-  limits_waking: { where: 'wakes = ?', order: 'key' },
-  dispatchers: { where: `'' = ?`, order: 'id' },
-  host_settings: { where: 'part = ?', order: 'key' },
-  resources: { where: `'' = ?`, order: 'key' },
-  worktrees: { where: `'' = ?`, order: 'begun_at' },
-  worktrees_of: { where: 'task_id = ?', order: 'begun_at' },
-  queue_of: {
-    where: `queue IS NOT NULL AND status = 'todo' AND coalesce("user", '') = ?`,
-    order: 'rank',
-  },
-  runs_newest: { where: `dispatcher IS NOT NULL AND '' = ?`, order: '-fence' },
-  runs_dispatched_by: { where: 'ended_at IS NULL AND dispatcher = ?', order: 'id' },
-  line_of: { where: 'name = ?', order: 'rank' },
-  line_end: { where: `name || char(10) || priority = ?`, order: '-rank' },
-  line_several: { where: 'several = 1 AND name = ?', order: 'rank' },
-  dependents_of: { where: 'depends_on = ?', order: 'task_id' },
-  leases_by_expiry: { where: `ended_at IS NULL AND '' = ?`, order: 'expires_ms' },
-  leases_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'expires_ms' },
-  leases_held_by: { where: 'ended_at IS NULL AND holder = ?', order: 'name' },
-  leases_seated_at: { where: 'ended_at IS NULL AND seat = ?', order: PROCESS },
-  reservations: { where: `${RESERVED} AND '' = ?`, order: BASE },
-  reservations_in: { where: `${RESERVED} AND path ->> 'scope' = ?`, order: BASE },
-  reservations_of: { where: `${RESERVED} AND path ->> 'project' = ?`, order: BASE },
-  reservations_beside: { where: `${RESERVED} AND path ->> 'family' = ?`, order: BASE },
-  tickets: { where: `'' = ?`, order: 'rank' },
-  tickets_due: { where: `due_ms IS NOT NULL AND '' = ?`, order: 'due_ms' },
-  tickets_seated_at: { where: 'seat = ?', order: PROCESS },
-  tickets_of: { where: 'node = ?', order: 'asked_ms' },
-  tickets_under: { where: 'under_node = ?', order: 'asked_ms' },
-  tasks: { where: `'' = ?`, order: 'created_at' },
-  tasks_with_status: { where: 'status = ?', order: 'rank' },
-  runs_of: { where: `id > ?1 || '.' AND id < ?1 || '/' AND task_id = ?1`, order: 'started_at' },
-  landings_open: { where: `status IN ('waiting', 'landing') AND project = ?`, order: 'rank' },
-  landings_newest: { where: `'' = ?`, order: '-seq' },
-  landings_of: { where: 'task_id = ?', order: '-seq' },
-  landings_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'ended_at' },
-  landing_rules: { where: `'' = ?`, order: 'project' },
-  runs_ended: { where: `ended_at IS NOT NULL AND '' = ?`, order: 'ended_at' },
-  agents: { where: `'' = ?`, order: 'id' },
-  agents_by_seen: { where: `'' = ?`, order: 'last_seen_ms' },
-  tokens_by_end: {
-    where: `(expires_ms IS NOT NULL OR revoked_at IS NOT NULL) AND '' = ?`,
-    order: 'coalesce(expires_ms, 0)',
-  },
-  tokens: { where: `'' = ?`, order: 'created_at' },
-  requests_by_age: { where: `'' = ?`, order: 'at_ms' },
-  memories: { where: `live = 1 AND '' = ?`, order: 'id' },
-  memories_in: { where: 'live = 1 AND scope = ?', order: 'key' },
-  memories_by_age: { where: `heads <> '[]' AND '' = ?`, order: 'updated_ms' },
-  memories_by_expiry: {
-    where: `live = 1 AND expires_ms IS NOT NULL AND '' = ?`,
-    order: 'expires_ms',
-  },
-  memories_deleted: { where: `live = 0 AND heads <> '[]' AND '' = ?`, order: 'updated_ms' },
-  versions_saying: { where: 'kept = 1 AND hash = ?', order: 'id' },
-  versions_of: { where: 'memory_id = ?', order: '-version' },
-  conflicts: { where: 'status = ?', order: 'opened_ms' },
-  conflicts_of: { where: 'memory_id = ?', order: 'opened_ms' },
-  stats_of: { where: 'scale = ?', order: 'start_at' },
-  alerts: { where: `'' = ?`, order: 'since_at' },
-  note_attempts: { where: 'state = ?', order: 'next_ms' },
-  vectors: { where: `'' = ?`, order: 'key' },
-  duplicates_with: { where: 'status = ?', order: '-similarity' },
-  duplicates_of: { where: 'a = ?', order: 'id' },
-  duplicates_to: { where: 'b = ?', order: 'id' },
+  char: 'char',
+  isTrue: (column) => `${column} = 1`,
+  asText: (column) => column,
 }
 
 /** Rows written per statement. Fewer, larger statements are faster; the last one takes the rest. */
 const ROWS_PER_STATEMENT = [32, 8, 1] as const
 
-const quoted = (name: string) => `"${name}"`
 const list = (size: number, item: string) => Array<string>(size).fill(item).join(', ')
 const tuples = (rows: number, columns: number) => list(rows, `(${list(columns, '?')})`)
 
@@ -162,15 +84,15 @@ export class Statements {
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
-    const { table } = INDEXES[index]
+    const { table, is } = INDEXES[index]
     const codec = CODECS[table]
     const statement = this.select(`scan ${index} ${after ? 'on' : ''}`, codec.names, () => {
-      const { where, order } = SCANS[index]
-      const by = `${order}, ${quoted(KEYS[table])}`
+      const order = orderText(is)
       // Of an expression, SQLite does not see in a comparison of pairs where to begin in an index.
-      const from = EXPRESSIONS.has(order) ? `AND ${order} >= ?2` : ''
-      const behind = after ? `${from} AND (${by}) > (?2, ?3)` : ''
-      return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${by} LIMIT ?`
+      const from = is.descends ? `AND ${order} >= ?2` : ''
+      const behind = after ? `${from} AND (${order}, ${quoted(KEYS[table])}) > (?2, ?3)` : ''
+      const where = whereText(SQLITE, index, '?1')
+      return `FROM ${quoted(table)} WHERE ${where} ${behind} ORDER BY ${byText(index)} LIMIT ?`
     })
     const rows = after
       ? statement.all(group, after.order, after.key, limit)
@@ -180,11 +102,12 @@ export class Statements {
 
   /** The first time in a group of an index by time; infinite where it has no rows. */
   first(index: IndexName, group: string): number {
-    const { table } = INDEXES[index]
-    const statement = this.once(`first ${index}`, () => {
-      const { where, order } = SCANS[index]
-      return `SELECT ${order} AS first FROM ${quoted(table)} WHERE ${where} ORDER BY first LIMIT 1`
-    })
+    const { table, is } = INDEXES[index]
+    const statement = this.once(
+      `first ${index}`,
+      () => `SELECT ${orderText(is)} AS first FROM ${quoted(table)}
+        WHERE ${whereText(SQLITE, index, '?1')} ORDER BY first LIMIT 1`,
+    )
     const row = statement.get(group)
     return row ? Number(row['first']) : Number.POSITIVE_INFINITY
   }
@@ -195,11 +118,11 @@ export class Statements {
     const codec = CODECS[table]
     const rest = () => {
       const [name, key] = [quoted(table), quoted(KEYS[table])]
-      const { where, order } = SCANS[index]
+      const [where, by] = [whereText(SQLITE, index, 'each.value'), byText(index)]
       return `FROM ${name} WHERE ${key} IN (SELECT first.${key} FROM json_each(?1) AS each
         CROSS JOIN ${name} AS first WHERE first.${key} IN (SELECT ${key} FROM ${name}
-        WHERE ${where.replaceAll(/\?1?/g, 'each.value')} ORDER BY ${order}, ${key} LIMIT ?2))
-        ORDER BY ${order}, ${key}`
+        WHERE ${where} ORDER BY ${by} LIMIT ?2))
+        ORDER BY ${by}`
     }
     const rows = this.select(`firsts ${index}`, codec.names, rest).all(
       JSON.stringify(groups),
@@ -208,11 +131,14 @@ export class Statements {
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
-  /** Every row of a table, one after the other. */
-  *all(table: TableName): Generator<AnyRow> {
+  /** Every row of a table, one after the other, and whether what follows from it does. */
+  *all(table: TableName): Generator<{ row: AnyRow; isFollowed: boolean }> {
     const codec = CODECS[table]
-    const statement = this.select(`all ${table}`, codec.names, () => `FROM ${quoted(table)}`)
-    for (const values of statement.iterate()) yield codec.decode(values as never)
+    const statement = this.select(`all ${table}`, codec.stored, () => `FROM ${quoted(table)}`)
+    for (const values of statement.iterate()) {
+      const row = codec.decode(values as never)
+      yield { row, isFollowed: codec.isFollowed(row, values as never) }
+    }
   }
 
   isEmpty(table: TableName): boolean {
@@ -222,7 +148,7 @@ export class Statements {
 
   write(table: TableName, rows: AnyRow[]): void {
     this.insert(table, rows, CODECS[table], () => {
-      const rest = CODECS[table].names.filter((column) => column !== KEYS[table])
+      const rest = CODECS[table].stored.filter((column) => column !== KEYS[table])
       const updates = rest.map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
       return ` ON CONFLICT (${quoted(KEYS[table])}) DO UPDATE SET ${updates.join(', ')}`
     })
@@ -235,8 +161,8 @@ export class Statements {
   private insert<Row>(table: string, rows: Row[], codec: Codec<Row>, tail: () => string): void {
     inChunks(rows, (size, chunk) => {
       const statement = this.once(`insert ${size} ${table}`, () => {
-        const into = `${quoted(table)} (${codec.names.map(quoted).join(', ')})`
-        return `INSERT INTO ${into} VALUES ${tuples(size, codec.names.length)}${tail()}`
+        const into = `${quoted(table)} (${codec.stored.map(quoted).join(', ')})`
+        return `INSERT INTO ${into} VALUES ${tuples(size, codec.stored.length)}${tail()}`
       })
       const bound: SqliteValue[] = []
       for (const row of chunk) codec.encode(row, bound)
@@ -265,7 +191,7 @@ export class Statements {
     const key = codec.names.indexOf(KEYS[table])
     inChunks(rows, (size, chunk) => {
       const statement = this.once(`update ${size} ${table} ${columns.join()}`, () => {
-        const names = columns.map((i) => quoted(codec.names[i]!))
+        const names = columns.map((i) => quoted(codec.stored[i]!))
         // A list of one row would be planned anew at every run, at 47 µs.
         if (size === 1) {
           const set = names.map((name) => `${name} = ?`).join(', ')
@@ -318,12 +244,12 @@ export class Statements {
 
   /** The newest row of a group that is not among the newest `keep`. */
   cutoff(index: IndexName, group: string, keep: number): Cursor | undefined {
-    const { table } = INDEXES[index]
+    const { table, is } = INDEXES[index]
     const statement = this.once(`cutoff ${index}`, () => {
-      const { where, order } = SCANS[index]
-      const key = quoted(KEYS[table])
-      return `SELECT ${order} AS "order", ${key} AS "key" FROM ${quoted(table)} WHERE ${where}
-        ORDER BY ${order} DESC, ${key} DESC LIMIT 1 OFFSET ?`
+      const [order, key] = [orderText(is), quoted(KEYS[table])]
+      return `SELECT ${order} AS "order", ${key} AS "key" FROM ${quoted(table)}
+        WHERE ${whereText(SQLITE, index, '?1')} ORDER BY ${order} DESC, ${key} DESC
+        LIMIT 1 OFFSET ?`
     })
     return statement.get(group, keep) as Cursor | undefined
   }

@@ -1,7 +1,7 @@
+import { type AnyRow, KEYS, type TableName, TABLES, SCHEMA } from '../../core/schema/schema.ts'
 import { planted } from '../../core/planted.ts'
-import { KEYS, TABLES, type TableName } from '../../core/rows.ts'
-import type { AnyRow, Head } from '../port.ts'
-import { CODECS, Unreadable } from './codec.ts'
+import type { Head } from '../port.ts'
+import { Unreadable } from './codec.ts'
 import type { Database } from './driver.ts'
 import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
@@ -17,19 +17,15 @@ import { Statements } from './statements.ts'
 type Sum = [rows: number, sum: number]
 type Sums = Partial<Record<TableName, Sum>>
 
-/** Ready rows follow from tasks, and come and go with every claim. Vectors can be made again. */
-const LEFT_OUT: ReadonlySet<TableName> = new Set(['ready', 'vector', 'stat', 'agent'])
-
-/** A text may be a megabyte, and its version knows its hash. */
-const isLeftOut = (table: TableName, column: string) =>
-  LEFT_OUT.has(table) || (table === 'memory_text' && column === 'content')
-
-export const isSummed = (table: TableName) => !LEFT_OUT.has(table)
+export const isSummed = (table: TableName) => !SCHEMA[table].isMadeAgain
 
 const SUMMED = TABLES.filter(isSummed)
 
 const NAMES = Object.fromEntries(
-  TABLES.map((table) => [table, CODECS[table].names.filter((name) => !isLeftOut(table, name))]),
+  TABLES.map((table) => {
+    const columns = Object.entries(SCHEMA[table].columns)
+    return [table, columns.filter(([, { flags }]) => !flags.isUnsummed).map(([name]) => name)]
+  }),
 ) as unknown as Record<TableName, (keyof AnyRow)[]>
 
 /** Times for people decide nothing: whether there is one is all that counts of them. */
@@ -109,7 +105,7 @@ export class RowSums {
 
   /** `before` is the row in the store, `after` what it becomes; undefined or null where none is. */
   change(table: TableName, before: AnyRow | null | undefined, after: AnyRow | null): void {
-    if (LEFT_OUT.has(table) || (!before && !after)) return
+    if (!isSummed(table) || (!before && !after)) return
     const sum = (this.sums[table] ??= [0, 0])
     if (before && after) sum[1] = (sum[1] + stepOf(table, before, after)) | 0
     else if (after) sum[1] = (sum[1] + sumOf(table, after)) | 0
@@ -147,15 +143,15 @@ export function sumsWith(statements: Statements, head: Head): RowSums {
   throw new Unreadable('its head is not what was written with the newest commit')
 }
 
-/** Adds up all rows of a table, as they are. */
-function addUp(statements: Statements, table: TableName): Sum {
-  let rows = 0
-  let sum = 0
-  for (const row of statements.all(table)) {
+/** Adds up all rows of a table, as they are; and whether what follows from each does. */
+function addUp(statements: Statements, table: TableName): { its: Sum; follows: boolean } {
+  let [rows, sum, follows] = [0, 0, true]
+  for (const { row, isFollowed } of statements.all(table)) {
     rows += 1
     sum = (sum + sumOf(table, row)) | 0
+    follows &&= isFollowed
   }
-  return [rows, sum]
+  return { its: [rows, sum], follows }
 }
 
 /**
@@ -166,8 +162,8 @@ export function sumAnew(db: Database): void {
   const statements = new Statements(db)
   const sums: Sums = {}
   for (const table of SUMMED) {
-    const sum = addUp(statements, table)
-    if (sum[0] > 0) sums[table] = sum
+    const { its } = addUp(statements, table)
+    if (its[0] > 0) sums[table] = its
   }
   keep(db, statements, sums)
 }
@@ -191,9 +187,10 @@ export function* strangeTables(statements: Statements): Generator<string> {
   if (!kept) return yield 'what the rows add up to is not known any more'
   if (kept.head !== headSum(readHead(statements))) yield 'the head is not as it was written'
   for (const table of SUMMED) {
-    const [rows, sum] = addUp(statements, table)
+    const { its, follows } = addUp(statements, table)
+    const [rows, sum] = its
     const [rows_kept, sum_kept] = kept.tables[table] ?? [0, 0]
-    if (rows === rows_kept && sum === sum_kept) continue
+    if (rows === rows_kept && sum === sum_kept && follows) continue
     const counts = rows === rows_kept ? '' : ` (${rows} are there, ${rows_kept} were written)`
     yield `rows of ${table} are not as they were written${counts}`
   }

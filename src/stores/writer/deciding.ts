@@ -1,5 +1,5 @@
 import { Refusal, isRefusal } from '../../core/refusal.ts'
-import { NeedsKill, type Need, NotLoaded } from '../../core/view.ts'
+import { type Need, NeedsKill, NotLoaded } from '../../core/view.ts'
 import { Guesses } from './guesses.ts'
 import { type Batch, Layer } from './layer.ts'
 import type { Ask, Outcome } from './outcome.ts'

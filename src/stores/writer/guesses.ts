@@ -1,6 +1,7 @@
-import type { TableName, Tables } from '../../core/rows.ts'
-import { type Cursor, type IndexName, type Need, NotLoaded } from '../../core/view.ts'
-import type { AnyRow, Backend, Base } from '../port.ts'
+import type { Cursor } from '../../core/schema/indexes.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
+import { type Need, NotLoaded } from '../../core/view.ts'
+import type { Backend, Base } from '../port.ts'
 
 /**
  * Takes a step over rows of `backend`. What it turns out to need is loaded, with `more` that it may

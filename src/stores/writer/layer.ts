@@ -1,26 +1,21 @@
+import { type Cursor, cursorOf, INDEXES, isBefore } from '../../core/schema/indexes.ts'
 import {
-  type GroupRef,
+  type AnyRow,
+  type Changes,
+  type IndexName,
   KEYS,
-  type ProcessRef,
   type TableName,
+  type TableOf,
   type Tables,
   TABLES,
-} from '../../core/rows.ts'
-import {
-  type Cursor,
-  cursorOf,
-  type EventPlace,
-  type Fact,
-  INDEXES,
-  type IndexName,
-  isBefore,
-  type View,
-} from '../../core/view.ts'
+} from '../../core/schema/schema.ts'
+import type { GroupRef, ProcessRef } from '../../core/rows.ts'
+import type { EventPlace, Fact, View } from '../../core/view.ts'
 import { AHEAD } from '../../core/ahead.ts'
 import type { EventDraft } from '../../core/event.ts'
 import { type Instant, instantOf } from './clock.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
-import type { AnyRow, Base, Changes, Head } from '../port.ts'
+import type { Base, Head } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
 
 /** Epoch in the high bits leaves 2^40 grants per epoch and 2^13 restores in a safe integer. */
@@ -178,11 +173,7 @@ export class Layer implements View {
     rows.set(key, null)
   }
 
-  scan<I extends IndexName>(
-    index: I,
-    group: string,
-    after?: Cursor,
-  ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
+  scan<I extends IndexName>(index: I, group: string, after?: Cursor): Iterable<Tables[TableOf<I>]> {
     const changed = this.changedRows(index, group)
     const page = this.batch.page(index, group, after)
     // Most scans find nothing: no line, no waiters, no tasks of one's own.
@@ -195,7 +186,7 @@ export class Layer implements View {
     group: string,
     until: number,
     after?: Cursor,
-  ): Iterable<Tables[(typeof INDEXES)[I]['table']]> {
+  ): Iterable<Tables[TableOf<I>]> {
     const isNone =
       this.changedRows(index, group).length === 0 && !this.batch.mayBeDue(index, group, until)
     return isNone ? NONE : this.upTo(index, group, until, after)
@@ -206,7 +197,7 @@ export class Layer implements View {
     group: string,
     until: number,
     after: Cursor | undefined,
-  ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
+  ): Generator<Tables[TableOf<I>]> {
     for (const row of this.scan(index, group, after)) {
       if (Number(cursorOf(index, row).order) > until) return
       yield row
@@ -219,8 +210,8 @@ export class Layer implements View {
     changed: readonly AnyRow[],
     page: Page,
     after: Cursor | undefined,
-  ): Generator<Tables[(typeof INDEXES)[I]['table']]> {
-    type Row = Tables[(typeof INDEXES)[I]['table']]
+  ): Generator<Tables[TableOf<I>]> {
+    type Row = Tables[TableOf<I>]
     const { table } = INDEXES[index]
     const mine = this.changes[table]
     const theirs = this.batch.changes[table]

@@ -1,5 +1,5 @@
+import type { Lease } from '../../core/schema/lock.ts'
 import { Refusal, isRefusal } from '../../core/refusal.ts'
-import type { Lease } from '../../core/rows.ts'
 import type { RefusedWrite } from '../../core/stats/stat.ts'
 import type { Need, NeedsKill, View } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'

@@ -1,6 +1,12 @@
-import { type Cursor, cursorOf, INDEXES, type IndexName, isBefore } from '../../core/view.ts'
-import { KEYS, type TableName, TABLES } from '../../core/rows.ts'
-import type { AnyRow, Base } from '../port.ts'
+import {
+  type AnyRow,
+  type IndexName,
+  KEYS,
+  type TableName,
+  TABLES,
+} from '../../core/schema/schema.ts'
+import { type Cursor, cursorOf, INDEXES, isBefore } from '../../core/schema/indexes.ts'
+import type { Base } from '../port.ts'
 import { hasBody } from './remembered.ts'
 
 const LAST_PAGE = 512

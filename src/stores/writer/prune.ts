@@ -1,3 +1,4 @@
+import type { IndexName } from '../../core/schema/schema.ts'
 import {
   boundFor,
   type Forgettable,
@@ -8,7 +9,7 @@ import {
   STEP_ROWS,
 } from '../../core/forget.ts'
 import { lastToForget, type Retention } from '../../core/retention.ts'
-import type { IndexName, View } from '../../core/view.ts'
+import type { View } from '../../core/view.ts'
 import type { Store } from './store.ts'
 
 /** Events that one step takes away. They have no indexes: it takes as long as fewer of others. */

@@ -1,5 +1,5 @@
+import type { AnyRow } from '../../core/schema/schema.ts'
 import { sizeOf } from '../../core/text.ts'
-import type { AnyRow } from '../port.ts'
 
 /** Rows of a table that are remembered, and their bytes; beyond either it starts over. */
 const ROWS_MAX = 20_000

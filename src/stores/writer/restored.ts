@@ -1,5 +1,5 @@
+import type { Lease } from '../../core/schema/lock.ts'
 import { refuseForgotten, settleAfterRestore } from '../../core/locks/restore.ts'
-import type { Lease } from '../../core/rows.ts'
 import { machine } from '../../machine/machine.ts'
 import type { Backend, Base, Commit, Head } from '../port.ts'
 import { seal } from './chain.ts'

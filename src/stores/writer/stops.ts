@@ -1,4 +1,5 @@
-import type { GroupRef, Lease } from '../../core/rows.ts'
+import type { Lease } from '../../core/schema/lock.ts'
+import type { GroupRef } from '../../core/rows.ts'
 import type { Machine } from '../../machine/machine.ts'
 
 /** Commands that are being stopped, by the fence they ran under. */

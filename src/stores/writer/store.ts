@@ -1,4 +1,4 @@
-import type { Lease } from '../../core/rows.ts'
+import type { Lease } from '../../core/schema/lock.ts'
 import { callHeads, opensWork } from '../../core/locks/calls.ts'
 import { forgetInPassing } from '../../core/forget.ts'
 import { grantTimeAfterBoot } from '../../core/locks/restore.ts'

@@ -1,5 +1,5 @@
 import { agentKind } from '../../core/caller.ts'
-import { STATUSES, type Status } from '../../core/rows.ts'
+import { type Status, STATUSES } from '../../core/rows.ts'
 import { type BriefTask, loading } from '../data/tasks.ts'
 import { STATUS_NAMES } from '../parts/badge.tsx'
 import { Tabs } from '../parts/frame.tsx'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { agentKind } from '../../core/caller.ts'
-import { STATUSES, type Status } from '../../core/rows.ts'
+import { type Status, STATUSES } from '../../core/rows.ts'
 import { changeMany } from '../actions.ts'
 import { now } from '../data/asked.ts'
 import type { BriefTask } from '../data/tasks.ts'

@@ -1,7 +1,7 @@
+import type { Worktree } from '../../../src/core/schema/worktree.ts'
 import { describe, expect } from 'vitest'
 import { foreseen, overlapsOf } from '../../../src/core/paths/foreseen.ts'
 import { reservePaths } from '../../../src/core/paths/reservation.ts'
-import type { Worktree } from '../../../src/core/rows.ts'
 import { callerOf } from '../../support/helpers.ts'
 import { ADMIN } from '../../support/queue_verbs.ts'
 import { type QueueScene, queueTests } from './queue_scene.ts'

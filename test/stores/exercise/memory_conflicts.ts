@@ -1,5 +1,5 @@
+import type { Strategy } from '../../../src/core/schema/memory.ts'
 import { describe, expect, test } from 'vitest'
-import type { Strategy } from '../../../src/core/memory/rows.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { MemoryVerbs } from '../../support/memory_verbs.ts'
 import { memoryScenes } from './memory_scene.ts'

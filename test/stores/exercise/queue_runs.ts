@@ -1,7 +1,7 @@
+import type { Run } from '../../../src/core/schema/task.ts'
 import { describe, expect } from 'vitest'
 import { seeAgent } from '../../../src/core/locks/agent.ts'
 import { plant } from '../../../src/core/planted.ts'
-import type { Run } from '../../../src/core/rows.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { PathVerbs } from '../../support/path_verbs.ts'
 import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'

@@ -1,6 +1,7 @@
+import type { Run } from '../../../src/core/schema/task.ts'
 import { expect, test } from 'vitest'
 import type { Claim } from '../../../src/core/tasks/claim.ts'
-import type { ProcessRef, Run } from '../../../src/core/rows.ts'
+import type { ProcessRef } from '../../../src/core/rows.ts'
 import { callerOf } from '../../support/helpers.ts'
 import { QueueVerbs } from '../../support/queue_verbs.ts'
 import { lookInto } from '../../simulation/queue_look.ts'

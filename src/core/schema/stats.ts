@@ -1,13 +1,6 @@
-/**
- * What happened within some time, counted. `open` is the minute that counts now and is written with
- * every commit; the others are sums of what it held: by minute, by hour, and of all time.
- */
-export interface Stat {
-  key: string
-  scale: 'open' | 'minute' | 'hour' | 'total'
-  start_at: string
-  counts: Counts
-}
+import { text, bool, json, instant, type RowOf, table } from './table.ts'
+
+/** What happened, counted, and what people should know of. */
 
 /** Numbers of events at or below each bound, the last for all above; and the sum, for a mean. */
 export interface Histogram {
@@ -49,23 +42,46 @@ export interface Counts {
  */
 export type RunCount = [string, number, number, number?, number?, number[]?]
 
-/** A condition that people should know of, from when it was seen until its end was told. */
-export interface Alert {
-  key: string
-  rule: string
-  subject: string
-  message: string
-  since_at: string
-  /** When the condition ends by itself, unless something ends it sooner; null: not known. */
-  quiet_ms: number | null
-  ended_at: string | null
-  /** Whether no channel has to tell its beginning, or its end, any more. */
-  told: boolean
-  told_end: boolean
-  /** What each channel has done: null when it told, else why it gave up. */
-  delivery: Record<string, Delivered>
-}
-
 /** The beginning of a condition and its end are told one by one. */
 export type AlertState = 'raised' | 'cleared'
 export type Delivered = { [S in AlertState]?: string | null }
+
+/**
+ * What happened within some time, counted. `open` is the minute that counts now and is written with
+ * every commit; the others are sums of what it held: by minute, by hour, and of all time.
+ */
+export const stat = table({
+  key: 'key',
+  columns: {
+    key: text(),
+    scale: text<'open' | 'minute' | 'hour' | 'total'>(),
+    start_at: text(),
+    counts: json<Counts>(),
+  },
+  indexes: { stats_of: { group: ['scale'], order: 'start_at' } },
+  isMadeAgain: true,
+  isWide: true,
+})
+export type Stat = RowOf<typeof stat>
+
+/** A condition that people should know of, from when it was seen until its end was told. */
+export const alert = table({
+  key: 'key',
+  columns: {
+    key: text(),
+    rule: text(),
+    subject: text(),
+    message: text(),
+    since_at: text(),
+    /** When the condition ends by itself, unless something ends it sooner; null: not known. */
+    quiet_ms: instant().orNull,
+    ended_at: text().orNull,
+    /** Whether no channel has to tell its beginning, or its end, any more. */
+    told: bool(),
+    told_end: bool(),
+    /** What each channel has done: null when it told, else why it gave up. */
+    delivery: json<Record<string, Delivered>>(),
+  },
+  indexes: { alerts: { order: 'since_at' } },
+})
+export type Alert = RowOf<typeof alert>
