@@ -118,7 +118,7 @@ const SQL = anyOf([
 
 /** The files that put SQL together, from names that the code owns. */
 const SQL_BUILDER =
-  /^src\/stores\/(?:sql|(?:sqlite|postgres|copy)\/(?:ahead|statements|loads|scans|shape|writes))\.ts$/
+  /^src\/stores\/(?:sql|(?:sqlite|postgres|copy)\/(?:statements|loads|scans|shape|writes))\.ts$/
 
 const sqlText: Rule = {
   says: 'SQL is fixed text with bound values',

@@ -63,7 +63,7 @@ export function noteLeft(folder: string, records: readonly Guarded[]): void {
 }
 
 /** Who has a file, or left it changed. */
-function ownersIn(folder: string): (path: string) => string[] {
+function authorsIn(folder: string): (path: string) => string[] {
   const names = attempt(() => readdirSync(join(folder, FOLDER)), [])
   const left = names.filter((name) => name.endsWith(LIST)).flatMap((name) => readLeft(folder, name))
   const held = guardedIn(folder)
@@ -130,13 +130,13 @@ export async function saveDiscarded(
   const { around, caller, settings } = context
   const said: string[] = []
   if (planted('R61')) return { paths: [] }
-  let owners: ReturnType<typeof ownersIn> | undefined
+  let authors: ReturnType<typeof authorsIn> | undefined
   for (const lost of lostBy(call, effects, named)) {
     const top = gitPlace(lost.dir)?.top
     if (top === undefined) continue
     const timeout_ms = Math.max(1, UNTIL_MS - process.uptime() * 1000)
-    owners ??= ownersIn(around.folder)
-    const whose = owners
+    authors ??= authorsIn(around.folder)
+    const whose = authors
     const isOwn = (path: string) => {
       const all = whose(join(top, path))
       return all.length > 0 && all.every((each) => admits(each, caller.agent))
@@ -152,7 +152,7 @@ export async function saveDiscarded(
       const message = `Saved before ${caller.agent} threw it away`
       const { ref } = await saveFiles(top, paths, message, timeout_ms)
       said.push(savedText(theirs, ref, paths))
-      tellOwners(context, whose, top, paths, ref)
+      tellAuthors(context, whose, top, paths, ref)
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       return { deny: unsavedText(namesOf(paths), why), paths }
@@ -167,22 +167,22 @@ function noneIfRefused(error: unknown): string[] {
   throw error
 }
 
-function tellOwners(
+function tellAuthors(
   { around, caller }: HookContext,
   whose: (path: string) => string[],
   top: string,
   paths: string[],
   ref: string,
 ): void {
-  const byOwner = new Map<string, string[]>()
+  const byAuthor = new Map<string, string[]>()
   for (const path of paths) {
-    for (const owner of whose(join(top, path))) {
-      if (admits(owner, caller.agent)) continue
-      byOwner.set(owner, [...(byOwner.get(owner) ?? []), path])
+    for (const author of whose(join(top, path))) {
+      if (admits(author, caller.agent)) continue
+      byAuthor.set(author, [...(byAuthor.get(author) ?? []), path])
     }
   }
-  for (const [owner, lost] of byOwner) {
-    const name = nameOf(owner, WORD)
+  for (const [author, lost] of byAuthor) {
+    const name = nameOf(author, WORD)
     const words = readWords(around.folder, name)
     words.push(toldText(caller.agent, namesOf(lost), ref, lost))
     put(around.folder, name, words.slice(-TOLD_MAX))

@@ -1,5 +1,5 @@
 import type { Cursor } from '../core/schema/indexes.ts'
-import type { Changes, IndexName, TableName, Tables } from '../core/schema/schema.ts'
+import type { AnyRow, Changes, IndexName, TableName, Tables } from '../core/schema/schema.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Hit } from '../core/memory/search.ts'
 import type { Embedding } from '../core/schema/search.ts'
@@ -19,8 +19,6 @@ export interface Base {
    */
   isDue?(index: IndexName, group: string, until: number): boolean
 }
-
-export type AnyRow = Tables[TableName]
 
 /** The one row that every commit changes. */
 export interface Head {

@@ -1,6 +1,6 @@
 import { indexOf, isNullable, kindOf } from '../core/schema/indexes.ts'
 import { type AnyTable, type IndexName, KEYS, SCHEMA } from '../core/schema/schema.ts'
-import type { Condition, IndexOf, Kind } from '../core/schema/table.ts'
+import type { RowCondition, IndexOf, Kind } from '../core/schema/table.ts'
 
 /** What a database says in its own words; all else about tables and indexes is said here. */
 export interface Dialect {
@@ -23,9 +23,8 @@ export const storedColumns = ({ columns, derived }: AnyTable) => [
 
 const NEWLINE = 10
 
-function conditionText(dialect: Dialect, condition: Condition): string {
+function conditionText(dialect: Dialect, condition: RowCondition): string {
   const column = quoted(condition.column)
-  if (condition.is === 'equal') return `${column} = '${condition.to}'`
   if (condition.is === 'true') return dialect.isTrue(column)
   return `${column} IS ${condition.is === 'null' ? 'NULL' : 'NOT NULL'}`
 }

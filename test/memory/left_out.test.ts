@@ -15,7 +15,7 @@ test('a model that npm was told to leave out is missed in words, not in a stack'
   await model.close()
 })
 
-test('a model that others keep busy keeps a search waiting for five seconds, not for good', async () => {
+test('a model that others keep busy holds up a search for five seconds', async () => {
   const folder = temporaryFolder()
   const store = openStore(placeOf({ LEASEHOLD_DIR: folder }, folder))
   const never = () => new Promise<Float32Array[]>(() => undefined)

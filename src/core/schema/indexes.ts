@@ -10,7 +10,7 @@ import {
   type TableOf,
   type Tables,
 } from './schema.ts'
-import type { Condition, IndexOf, Kind } from './table.ts'
+import type { RowCondition, IndexOf, Kind } from './table.ts'
 
 /** An index as rules and tables in memory follow it; an SQL store says the same in its words. */
 export interface TableIndex<T extends TableName> {
@@ -41,12 +41,11 @@ export function kindOf({ columns, derived }: AnyTable, name: string): Kind {
 export const isNullable = ({ columns, derived }: AnyTable, name: string) =>
   columns[name] ? columns[name].flags.isNullable === true : !derived[name]!.bool
 
-function fits(table: AnyTable, condition: Condition): (row: AnyRow) => boolean {
+function fits(table: AnyTable, condition: RowCondition): (row: AnyRow) => boolean {
   const value = valueIn(table, condition.column)
   if (condition.is === 'null') return (row) => value(row) === null
   if (condition.is === 'not null') return (row) => value(row) !== null
-  const wanted = condition.is === 'equal' ? condition.to : true
-  return (row) => value(row) === wanted
+  return (row) => value(row) === true
 }
 
 function groupOf(table: AnyTable, { rows = [], group = [] }: IndexOf) {

@@ -143,7 +143,7 @@ export const memory_settings = table({
   key: 'key',
   columns: {
     key: text<'memory'>(),
-    /** Scopes and their strategies: `project:web`, `project:*`, `*`. The longest that fits counts. */
+    /** By scope: `project:web`, `project:*`, `*`. The longest that fits counts. */
     strategies: json<Record<string, Strategy>>(),
   },
 })

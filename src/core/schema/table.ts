@@ -61,15 +61,14 @@ export const bytes = (): Column<string> => new Column('bytes')
 export const instant = (): Column<number> => new Column('instant')
 
 /** What a row must be to be in an index. */
-export type Condition<Name extends string = string> =
-  | { column: Name; is: 'null' | 'not null' | 'true' }
-  | { column: Name; is: 'equal'; to: string }
+export interface RowCondition<Name extends string = string> {
+  column: Name
+  is: 'null' | 'not null' | 'true'
+}
 
 export const isNull = <N extends string>(column: N) => ({ column, is: 'null' }) as const
 export const notNull = <N extends string>(column: N) => ({ column, is: 'not null' }) as const
 export const isTrue = <N extends string>(column: N) => ({ column, is: 'true' }) as const
-export const equals = <N extends string>(column: N, to: string) =>
-  ({ column, is: 'equal', to }) as const
 
 /**
  * How rows are found when their keys are not known. A row is in an index under one group, or not
@@ -77,7 +76,7 @@ export const equals = <N extends string>(column: N, to: string) =>
  * `order`, then by key.
  */
 export interface IndexOf<Name extends string = string> {
-  rows?: readonly Condition<Name>[]
+  rows?: readonly RowCondition<Name>[]
   group?: readonly Name[]
   order: Name
   /** The greatest first. */

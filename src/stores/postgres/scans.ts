@@ -6,7 +6,8 @@ import { POSTGRES } from './codec.ts'
 /** The first rows of the group `g`, behind a place where one is given. */
 export function scanText(index: IndexName, schema: string, behind: string, limit: string): string {
   const { table } = INDEXES[index]
-  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${whereText(POSTGRES, index, 'g')} ${behind}
+  const where = whereText(POSTGRES, index, 'g')
+  return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
     ORDER BY ${byText(index)} LIMIT ${limit}`
 }
 

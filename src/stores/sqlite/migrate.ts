@@ -88,8 +88,7 @@ function useWal(db: Database, path: string): void {
 
 function begin(db: Database, path: string): void {
   const { hash } = EMPTY_HEAD
-  makeTables(db)
-  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+  makeTables(db, SCHEMA_VERSION)
   db.prepare(`INSERT INTO head VALUES (1, ?, 0, 0, 0, ?, '', 0, 0, '')`).run(readEpoch(path), hash)
   db.prepare('INSERT INTO checkpoint VALUES (1, 0, ?)').run(hash)
 }

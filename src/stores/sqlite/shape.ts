@@ -6,13 +6,14 @@ import type { Database } from './driver.ts'
 import { SQLITE } from './statements.ts'
 
 /** Makes the tables and indexes of a new database, as the schema has them. */
-export function makeTables(db: Database): void {
+export function makeTables(db: Database, version: number): void {
   db.exec(readFileSync(new URL('tables.sql', import.meta.url), 'utf8'))
   make(db, 'event', event, 'STRICT')
   for (const name of TABLES) {
     // With row ids where a row may be long: a tree of such keys would be mostly empty pages.
     make(db, name, SCHEMA[name], SCHEMA[name].isWide ? 'STRICT' : 'STRICT, WITHOUT ROWID')
   }
+  db.exec(`PRAGMA user_version = ${version}`)
 }
 
 function make(db: Database, name: string, table: AnyTable, how: string): void {
