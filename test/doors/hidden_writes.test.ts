@@ -23,10 +23,10 @@ import { finish, type Json, type Served, startDaemon } from './serving.ts'
  * other, on servers that differ in whether there is somebody else. Rules decide on all rows, so an
  * answer or a refusal could tell; each has to be the same. A new operation or tool is asked too.
  */
-const BOUND: Record<string, string[]> = {
-  'a user': ['--user', 'alice'],
-  'a user and a project': ['--user', 'alice', '--project', 'alice-project'],
-  'a project': ['--project', 'alice-project'],
+const BOUND = {
+  'a user': { users: ['alice'] },
+  'a user and a project': { users: ['alice'], projects: ['alice-project'] },
+  'a project': { projects: ['alice-project'] },
 }
 const RUN = 'a run'
 
@@ -60,8 +60,8 @@ async function worldWith(whom: 'nobody' | 'bob elsewhere' | 'bob beside alice'):
   }
   if (whom === 'bob beside alice') await besideAlice(daemon)
   const tokens = new Map<string, string>()
-  for (const [name, flags] of Object.entries(BOUND)) {
-    tokens.set(name, await daemon.token('agent', '--agent', 'alice-eye', ...flags))
+  for (const [name, bounds] of Object.entries(BOUND)) {
+    tokens.set(name, await daemon.agentToken('alice-eye', bounds))
   }
   const secret = `lh_${uniqueId()}`
   await store.write((view) => {
