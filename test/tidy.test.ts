@@ -10,12 +10,13 @@ import { WORD_RULES } from './tidy_words.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RULES = { ...SHAPE_RULES, ...WORD_RULES, ...PAGE_RULES }
 const TEXT = /\.(?:tsx?|mjs|js|sql|py|sh|md|json|ya?ml|html|css)$|^(?:\.ci|bin)\/|^\.\w+rc$/
-const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.leasehold'])
+/** The last is what a hunt for flakes has kept. */
+const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.leasehold', '/flakes'])
 
 function pathsUnder(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((found) => {
     const path = folder ? `${folder}/${found.name}` : found.name
-    if (NOT_OURS.has(found.name)) return []
+    if (NOT_OURS.has(found.name) || NOT_OURS.has(`/${path}`)) return []
     return found.isDirectory() ? pathsUnder(path) : [path]
   })
 }
