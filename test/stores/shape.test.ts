@@ -40,7 +40,7 @@ async function postgresShape(dir: string): Promise<string[]> {
 describe('tables that scripts brought up to date are those that the schema makes', () => {
   test('in SQLite', () => {
     const [made, brought] = [0, 1].map(() => openDatabase(':memory:', { readOnly: false }))
-    makeTables(made!)
+    makeTables(made!, 0)
     applyScripts(brought!, 0, SCHEMA_VERSION)
     expect(shapeOf(brought!)).toEqual(shapeOf(made!))
     made!.close()

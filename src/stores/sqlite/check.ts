@@ -150,7 +150,7 @@ function* eventsBehind(statements: Statements, position: number) {
 function* strangeSchema(db: Database, version: number): Generator<string> {
   const model = openDatabase(':memory:', { readOnly: false })
   try {
-    if (version === SCHEMA_VERSION) makeTables(model)
+    if (version === SCHEMA_VERSION) makeTables(model, version)
     else applyScripts(model, 0, version)
     const there = shapeOf(db)
     for (const [name, shape] of shapeOf(model)) {
