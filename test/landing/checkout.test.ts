@@ -212,6 +212,8 @@ describe('who comes to the branch while it is moved', () => {
       const was = repo.head('main')
       lander.kill('SIGCONT')
       await until('it is moved', () => repo.head('main') !== was)
+      // reason: longer than a lander waits that does not look whether git is at work
+      await new Promise((later) => void setTimeout(later, 150))
       await person.goOn()
       expect(await person.running.ended).toMatchObject({ code })
       await landed()

@@ -24,7 +24,7 @@ interface BranchMoveAsk {
 
 /** A git of somebody else that is between two steps of a switch is waited for so long. */
 const SWITCH_MS = 25
-const SWITCH_MS_MAX = 2_000
+const SWITCH_MS_MAX = 5_000
 
 /**
  * Moves a branch and all checkouts that have it, together. Their indexes are locked until their
