@@ -29,6 +29,8 @@ const BOUND = {
   'a project': { projects: ['alice-project'] },
 }
 const RUN = 'a run'
+const STRANGE = 'of-a-stranger'
+const SHARED = { checkout: '/shared', process: null }
 
 interface World {
   daemon: Served
@@ -59,6 +61,16 @@ async function worldWith(whom: 'nobody' | 'bob elsewhere' | 'bob beside alice'):
     await furnishSides(daemon, 'bob')
   }
   if (whom === 'bob beside alice') await besideAlice(daemon)
+  // Somebody is in the way in each of them, and it must not be told who.
+  const agent = whom === 'nobody' ? 'zoe' : 'bob-agent'
+  const held = { agent, ttl_seconds: 3600 }
+  await daemon.ok('lock.acquire', { name: STRANGE, ...held })
+  await daemon.ok('reserve.add', {
+    paths: ['strange/**'],
+    ...SHARED,
+    ...held,
+    reason: `${agent} why`,
+  })
   const tokens = new Map<string, string>()
   for (const [name, bounds] of Object.entries(BOUND)) {
     tokens.set(name, await daemon.agentToken('alice-eye', bounds))
@@ -79,8 +91,15 @@ const writes = operations.filter(({ effect }) => effect === 'write')
 function inputsOf(name: Name): Json[] {
   const own = { user: 'alice', project: 'alice-project' }
   const more: Partial<Record<Name, object[]>> = {
-    'lock.acquire': [{ name: 'free' }, { names: ['free-2', 'git:alice-project'] }],
-    'lock.release': [{ name: 'free' }],
+    'lock.acquire': [
+      { name: 'free' },
+      { names: ['free-2', 'git:alice-project'] },
+      { name: STRANGE },
+      { names: ['free-3', STRANGE], takeover: true },
+    ],
+    'lock.release': [{ name: 'free' }, { name: STRANGE }],
+    'lock.renew': [{ name: STRANGE }],
+    'lock.hand_off': [{ name: STRANGE, to: 'alice-eye' }],
     'task.create': [
       { title: 'after', ...own, depends_on: ['alice-task'] },
       { title: 'after what is hidden', ...own, depends_on: ['bob-task'] },
@@ -93,8 +112,15 @@ function inputsOf(name: Name): Json[] {
       { prompt: 'p', ...own, group: 'g' },
       { id: 'bob-waiting', prompt: 'an id that may be taken', ...own },
     ],
-    'reserve.add': [{ paths: ['alice/x', 'y'], project: 'alice-project' }],
-    'reserve.touch': [{ paths: ['bob/x'], project: 'alice-project', mode: 'warn' }],
+    'reserve.add': [
+      { paths: ['alice/x', 'y'], project: 'alice-project' },
+      { paths: ['strange/x'], ...SHARED },
+    ],
+    'reserve.touch': [
+      { paths: ['bob/x'], project: 'alice-project', mode: 'warn' },
+      ...['warn', 'auto'].map((mode) => ({ paths: ['strange/x'], ...SHARED, mode })),
+    ],
+    'hook.restore': [{ paths: ['strange/x'], ...SHARED }],
     'memory.put': [{ key: 'alice prompt', content: 'c', scope: 'user:alice' }],
     'agent.heartbeat': [{ agent: 'alice-eye/sub' }],
   }

@@ -117,6 +117,10 @@ export const FORMS: Case[] = [
   ['git stash -a', 'discard all+ignored .'],
   ['sqlite3 a.db "delete from x"', 'write a.db'],
   ['cd -- src && rm a.ts', 'write src/a.ts'],
+  ["git config alias.wipe 'clean -fdx' && git wipe", 'discard untracked+ignored . .'],
+  ["git config --global alias.x '!rm a.ts'", 'write a.ts'],
+  ['git config --get alias.x'],
+  ['git wipe'],
   ['eval $(echo rm a.ts)', 'write a.ts'],
   ['eval "rm $(ls a.ts)"', 'write a.ts'],
 ]
@@ -192,6 +196,7 @@ export const LET_PAST: Record<string, string[]> = {
     'for f in $(ls); do rm "$f"; done',
   ],
   'a script in a file, and what a program does that a command starts': ['bash script.sh'],
+  'an alias that git has been given before': ['git wipe'],
   'what is done on another machine': [
     'docker run alpine rm a.ts',
     "ssh host 'rm a.ts'",
@@ -245,6 +250,7 @@ export const WRITES_NOTHING = [
   'grep -rn "rm -rf" src',
   '[[ a > b.ts ]]',
   'npm test -- --grep rm',
+  'git config --get alias.x',
   'gh pr create --title x -- rm a.ts',
   'ls -o a.ts',
   'leasehold task add "rm a.ts"',

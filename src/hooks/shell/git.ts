@@ -153,10 +153,9 @@ export function runGit(call: Invocation, effects: Effects, runScript: RunScript)
   const alias = aliases.get(verb)
   if (alias !== undefined) {
     const words = rest.map(({ text: each }) => quoted(each ?? '')).join(' ')
-    const script = alias.startsWith('!') ? alias.slice(1) : `git ${alias}`
-    return runScript(`${script} ${words}`, place)
+    return runScript(`${meant(alias)} ${words}`, place)
   }
-  const handed = handedOver(verb, rest)
+  const handed = verb === 'config' ? aliasSet(rest) : handedOver(verb, rest)
   if (handed !== undefined) runScript(handed, place)
   // `git diff --output a.ts`, and the like of `log` and `show`.
   const { options } = readOptions(rest, { long: ['output'] })
@@ -167,6 +166,17 @@ export function runGit(call: Invocation, effects: Effects, runScript: RunScript)
   // Which files those are, only the file tells.
   const isListed = has(options, 'pathspec-from-file')
   if (isListed && !/^(?:add|commit)$/.test(verb)) discard(place, effects, 'tracked')
+}
+
+/** What an alias stands for. */
+const meant = (alias: string) => (alias.startsWith('!') ? alias.slice(1) : `git ${alias}`)
+
+/** `git config alias.x …`: later only its name is said, so it counts when it is set. */
+function aliasSet(args: Argument[]): string | undefined {
+  const words = operands(args)
+  const at = words.findIndex(({ text }) => text?.startsWith('alias.'))
+  const text = at === -1 ? undefined : words[at + 1]?.text
+  return text === undefined ? undefined : meant(text)
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
