@@ -20,10 +20,12 @@ it('an event without a sentence does not get onto the page', () => {
   expect(() => eventPage(source)).toThrow('task.made has no sentence')
 })
 
-it('OpenAPI names every operation, with its input and its refusals', () => {
+it('OpenAPI names every operation for others, with its input and its refusals', () => {
   const { paths } = openApi('test') as { paths: Record<string, Record<string, object>> }
-  for (const { name, effect } of operations) {
+  for (const { name, effect, internal } of operations) {
     const path = paths[`/v1/${name}`]!
+    expect(path === undefined, name).toBe(internal ?? false)
+    if (internal) continue
     expect(Object.keys(path), name).toEqual(effect === 'read' ? ['post', 'get'] : ['post'])
     expect(path['post']).toHaveProperty('requestBody')
     expect(path['post']).toHaveProperty(['responses', '401'])
