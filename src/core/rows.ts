@@ -75,22 +75,6 @@ export interface ForHolder {
 export const STATUSES = ['todo', 'in_progress', 'review', 'done', 'failed', 'cancelled'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** What a person or agent says about a task; all else about it is ours to keep. */
-export interface TaskFields {
-  title: string
-  body: string
-  project: string | null
-  user: string | null
-  priority: number
-  group: string | null
-  labels: string[]
-  depends_on: string[]
-  assigned_to: string | null
-  metadata: Record<string, unknown>
-  /** Globs of what it will change, as far as that is known: see `overlapsOf`. */
-  touches?: string[] | undefined
-}
-
 export const RUN_STATUSES = ['running', 'completed', 'failed', 'cancelled', 'lost'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
 

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { addressOf } from '../../src/stores/postgres/address.ts'
@@ -55,4 +56,13 @@ describe('tables that scripts brought up to date are those that the schema makes
     await load(brought, { migration }, scripts)
     expect(await postgresShape(brought)).toEqual(await postgresShape(temporaryFolder()))
   })
+})
+
+test('the example of a new column fits the tree, and takes six files', () => {
+  const root = resolve(import.meta.dirname, '../..')
+  const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')
+  const [, diff] = /```diff\n(.*?)```/s.exec(page)!
+  const checked = { cwd: root, input: diff! }
+  expect(() => execFileSync('git', ['apply', '--check', '-'], checked)).not.toThrow()
+  expect(diff!.match(/^diff --git/gm)).toHaveLength(6)
 })

@@ -1,4 +1,4 @@
-import type { Run } from '../../src/core/schema/task.ts'
+import type { Run, TaskFields } from '../../src/core/schema/task.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import type { Claim } from '../../src/core/tasks/claim.ts'
 import {
@@ -16,7 +16,7 @@ import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue
 import { queueStatus, wholeStatus } from '../../src/core/queue/status.ts'
 import type { Queued, Settings, SettingValue } from '../../src/core/queue/rows.ts'
 import { settleAfterRestore } from '../../src/core/locks/restore.ts'
-import type { ProcessRef, TaskFields } from '../../src/core/rows.ts'
+import type { ProcessRef } from '../../src/core/rows.ts'
 import {
   cancelTask,
   type CleanUp,

@@ -1,4 +1,4 @@
-import type { Ready, Task } from '../../src/core/schema/task.ts'
+import type { Ready, Task, TaskFields } from '../../src/core/schema/task.ts'
 import type { Lease } from '../../src/core/schema/lock.ts'
 import { heartbeat, seeAgent } from '../../src/core/locks/agent.ts'
 import type { Caller } from '../../src/core/caller.ts'
@@ -18,7 +18,7 @@ import {
   type Waiting,
 } from '../../src/core/locks/lock.ts'
 import { moveTask } from '../../src/core/tasks/move.ts'
-import { type ProcessRef, readyKey, type Status, type TaskFields } from '../../src/core/rows.ts'
+import { type ProcessRef, readyKey, type Status } from '../../src/core/rows.ts'
 import { behind } from '../../src/core/tasks/ready.ts'
 import { createTask, editTask } from '../../src/core/tasks/task.ts'
 import type { Store } from '../../src/stores/writer/store.ts'

@@ -1,6 +1,6 @@
 import type { Queued } from './rows.ts'
 import type { Lane, Share } from '../schema/queue.ts'
-import type { Task } from '../schema/task.ts'
+import type { Task, TaskFields } from '../schema/task.ts'
 import type { Caller } from '../caller.ts'
 import {
   type Claim,
@@ -17,7 +17,6 @@ import { headOf } from '../locks/line.ts'
 import { blockedBy } from '../locks/lock.ts'
 import { isPending } from '../tasks/ready.ts'
 import { Refusal } from '../refusal.ts'
-import type { TaskFields } from '../rows.ts'
 import { emptyOf, resourcesFor } from './resource.ts'
 import { queueOf, shareOf, userLock } from './share.ts'
 import { liveLease } from '../locks/standing.ts'

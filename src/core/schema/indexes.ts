@@ -41,23 +41,30 @@ export function kindOf({ columns, derived }: AnyTable, name: string): Kind {
 export const isNullable = ({ columns, derived }: AnyTable, name: string) =>
   columns[name] ? columns[name].flags.isNullable === true : !derived[name]!.bool
 
-function fits(table: AnyTable, condition: RowCondition): (row: AnyRow) => boolean {
+type Fits = (row: AnyRow) => boolean
+
+function fits(table: AnyTable, condition: RowCondition): Fits {
   const value = valueIn(table, condition.column)
   if (condition.is === 'null') return (row) => value(row) === null
   if (condition.is === 'not null') return (row) => value(row) !== null
   return (row) => value(row) === true
 }
 
+/** Asked of every row that a batch changes, and of all rows in memory: each step counts. */
 function groupOf(table: AnyTable, { rows = [], group = [] }: IndexOf) {
-  const conditions = rows.map((condition) => fits(table, condition))
+  const [fit, ...more] = rows.map((condition) => fits(table, condition))
+  const name = nameOf(table, group)
+  if (!fit) return name
+  if (more.length === 0) return (row: AnyRow) => (fit(row) ? name(row) : null)
+  return (row: AnyRow) => (fit(row) && more.every((each) => each(row)) ? name(row) : null)
+}
+
+/** The group by its columns alone. */
+function nameOf(table: AnyTable, group: readonly string[]): (row: AnyRow) => string | null {
   const [first, ...others] = group.map((name) => valueIn(table, name))
-  const isIn = (row: AnyRow) => {
-    for (const condition of conditions) if (!condition(row)) return false
-    return true
-  }
-  if (!first) return (row: AnyRow) => (isIn(row) ? '' : null)
-  return (row: AnyRow) => {
-    if (!isIn(row)) return null
+  if (!first) return () => ''
+  if (others.length === 0) return first as (row: AnyRow) => string | null
+  return (row) => {
     let name = first(row) as string | null
     for (const other of others) {
       const part = other(row) as string | number | null

@@ -54,6 +54,24 @@ export const task = table({
 })
 export type Task = RowOf<typeof task>
 
+/** What a person or agent says about a task; all else about it is ours to keep. */
+export type TaskFields = Pick<Task, Said> & {
+  [Name in SaidPerhaps]?: Task[Name] | undefined
+}
+type Said =
+  | 'title'
+  | 'body'
+  | 'project'
+  | 'user'
+  | 'priority'
+  | 'group'
+  | 'labels'
+  | 'depends_on'
+  | 'assigned_to'
+  | 'metadata'
+/** What an older program did not ask for. */
+type SaidPerhaps = 'touches'
+
 export const task_text = table({
   key: 'id',
   columns: {

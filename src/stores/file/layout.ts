@@ -1,4 +1,4 @@
-import { type AnyRow, type TableName, TABLES } from '../../core/schema/schema.ts'
+import { type AnyRow, SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
 import type { Ready, Task } from '../../core/schema/task.ts'
 import { readyKey } from '../../core/rows.ts'
 import { sha256 } from '../../machine/digest.ts'
@@ -85,9 +85,12 @@ function shaped(found: Record<string, unknown>): State {
 /** Tables that 0.1.0 had, always empty in a file. */
 const GONE = ['memory_usage', 'background_job']
 
-/** Before long bodies were kept apart, a task had all of its body; later came what it touches. */
-const wholeTask = (row: Task): Task => ('touches' in row ? row : { ...BEFORE, ...(row as Task) })
-const BEFORE: Partial<Task> = { body_apart: 0, touches: [] }
+/** What tasks of an older program do not have; nor have they what may be null. */
+const COLUMNS = Object.entries(SCHEMA.task.columns)
+const NULLABLE = COLUMNS.filter(([, { flags }]) => flags.isNullable).map(([name]) => [name, null])
+const BEFORE: Partial<Task> = { ...Object.fromEntries(NULLABLE), body_apart: 0, touches: [] }
+const wholeTask = (row: Task): Task =>
+  Object.keys(row).length < COLUMNS.length ? { ...BEFORE, ...row } : row
 
 /** Before there was a queue, keys of ready rows did not tell their rank. */
 function rekeyed(row: Ready): Ready {
