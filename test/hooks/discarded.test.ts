@@ -100,7 +100,7 @@ test('planted: a guard that saves nothing is caught by the ref that is missing',
   expect(refs()).toEqual([])
 })
 
-test('what its holder has committed since is no reason to save what another writes there', async () => {
+test('what is committed since is saved for nobody', async () => {
   const { a, b, repo, git, refs } = await left()
   const second = () => Math.floor(Date.now() / 1000)
   const wrote = second()
