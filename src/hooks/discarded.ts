@@ -36,8 +36,8 @@ const IGNORED_BYTES_MAX = 1024 ** 2
 
 interface Left {
   agent: string
-  /** Full paths, the latest at the end. */
-  paths: string[]
+  /** When the agent last wrote each, by full path; the latest at the end. */
+  wrote_ms: Record<string, number>
 }
 
 const nameOf = (agent: string, kind: string) => `${sha256(agent).slice(0, 32)}${kind}`
@@ -55,21 +55,26 @@ export function noteLeft(folder: string, records: readonly Guarded[]): void {
   const holders = new Set(records.map(({ holder }) => holder).filter((each) => each !== ''))
   for (const agent of holders) {
     const name = nameOf(agent, LIST)
-    const now = records.filter(({ holder }) => holder === agent).map(({ path }) => path)
-    const before = readLeft(folder, name)[0]?.paths ?? []
-    const paths = [...new Set([...before.filter((each) => !now.includes(each)), ...now])]
-    put(folder, name, { agent, paths: paths.slice(-FILES_MAX) })
+    const theirs = records.filter(({ holder }) => holder === agent)
+    const all = new Map(Object.entries(readLeft(folder, name)[0]?.wrote_ms ?? {}))
+    for (const { path, wrote_ms } of theirs) {
+      all.delete(path)
+      all.set(path, wrote_ms)
+    }
+    put(folder, name, { agent, wrote_ms: Object.fromEntries([...all].slice(-FILES_MAX)) })
   }
 }
 
-/** Who has a file, or left it changed. */
-function authorsIn(folder: string): (path: string) => string[] {
+/** Who has a file, or left it changed after `committed_ms`. */
+function authorsIn(folder: string): (path: string, committed_ms?: number) => string[] {
   const names = attempt(() => readdirSync(join(folder, FOLDER)), [])
   const left = names.filter((name) => name.endsWith(LIST)).flatMap((name) => readLeft(folder, name))
   const held = guardedIn(folder)
-  return (path) => [
+  return (path, committed_ms = 0) => [
     ...held.flatMap((each) => (each.path === path && each.holder !== '' ? [each.holder] : [])),
-    ...left.flatMap(({ agent, paths }) => (paths.includes(path) ? [agent] : [])),
+    ...left.flatMap(({ agent, wrote_ms }) => {
+      return (wrote_ms[path] ?? 0) > committed_ms ? [agent] : []
+    }),
   ]
 }
 
@@ -136,15 +141,21 @@ export async function saveDiscarded(
     if (top === undefined) continue
     const timeout_ms = Math.max(1, UNTIL_MS - process.uptime() * 1000)
     authors ??= authorsIn(around.folder)
-    const whose = authors
+    const known = authors
+    const committed = new Map<string, number>()
+    const whose = (path: string) => known(join(top, path), committed.get(path))
     const isOwn = (path: string) => {
-      const all = whose(join(top, path))
+      const all = whose(path)
       return all.length > 0 && all.every((each) => admits(each, caller.agent))
     }
     let paths: string[] = []
     try {
       // Where git has nothing to say (no commit, no such pattern) it will not run for the agent.
       paths = await uncommitted(top, lost, timeout_ms).catch(noneIfRefused)
+      const isOthers = (agent: string) => !admits(agent, caller.agent)
+      for (const path of paths.filter((each) => known(join(top, each)).some(isOthers))) {
+        committed.set(path, await committedAt(top, path, timeout_ms))
+      }
       paths = paths.filter((path) => !isOwn(path))
       if (paths.length === 0) continue
       const theirs = namesOf(paths)
@@ -152,13 +163,20 @@ export async function saveDiscarded(
       const message = `Saved before ${caller.agent} threw it away`
       const { ref } = await saveFiles(top, paths, message, timeout_ms)
       said.push(savedText(theirs, ref, paths))
-      tellAuthors(context, whose, top, paths, ref)
+      tellAuthors(context, whose, paths, ref)
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       return { deny: unsavedText(namesOf(paths), why), paths }
     }
   }
   return { ...(said.length > 0 && { said: said.join('; ') }), paths: [] }
+}
+
+/** Rounded down: what was written in the second of a commit may have come after it. */
+async function committedAt(top: string, path: string, timeout_ms: number): Promise<number> {
+  const args = ['log', '-1', '--format=%ct', '--', `:(top,literal)${path}`]
+  const [seconds = '0'] = await gitList(top, args, { timeout_ms }).catch(noneIfRefused)
+  return Number(seconds) * 1000
 }
 
 /** A look that took too long says nothing of what is there. */
@@ -170,13 +188,12 @@ function noneIfRefused(error: unknown): string[] {
 function tellAuthors(
   { around, caller }: HookContext,
   whose: (path: string) => string[],
-  top: string,
   paths: string[],
   ref: string,
 ): void {
   const byAuthor = new Map<string, string[]>()
   for (const path of paths) {
-    for (const author of whose(join(top, path))) {
+    for (const author of whose(path)) {
       if (admits(author, caller.agent)) continue
       byAuthor.set(author, [...(byAuthor.get(author) ?? []), path])
     }

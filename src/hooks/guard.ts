@@ -202,27 +202,28 @@ async function guardGit(
 ): Promise<{ text: string; names: string[] } | undefined> {
   const acts = [
     ...effects.commits.map((commit) => {
-      return {
-        dir: commit.dir,
-        what: 'this commit would contain',
-        of: () => committedPaths(commit),
-      }
+      const what = 'this commit would contain'
+      return { dir: commit.dir, what, next: COMMIT, of: () => committedPaths(commit) }
     }),
     ...effects.pushes.map((dir) => {
-      return { dir, what: 'this push would publish', of: () => unpushedPaths(dir, 'HEAD') }
+      const what = 'this push would publish'
+      return { dir, what, next: PUSH, of: () => unpushedPaths(dir, 'HEAD') }
     }),
     ...effects.discards.map((each) => {
-      return { dir: each.dir, what: 'this would undo changes to', of: () => discardedPaths(each) }
+      const what = 'this would undo changes to'
+      return { dir: each.dir, what, next: DISCARD, of: () => discardedPaths(each) }
     }),
   ]
-  for (const { dir, what, of } of acts) {
+  for (const { dir, what, next, of } of acts) {
     const conflicts = await conflictsIn(context, checkoutAt(dir, context.around), of())
     if (conflicts.length === 0) continue
-    const text = `${conflictText(what, conflicts)}. Next: ${NEXT}`
+    const text = `${conflictText(what, conflicts)}. Next: ${next}${WAIT}`
     return { text, names: conflicts.map(({ path }) => path) }
   }
   return undefined
 }
 
-const NEXT =
-  'Name only your own files (git commit -- FILE…, git restore FILE…), or wait until they are free.'
+const COMMIT = 'Commit only your own files (git commit -m MESSAGE -- FILE…), or '
+const DISCARD = 'Name only files of your own, or '
+const PUSH = 'Push a branch without these commits, or '
+const WAIT = 'wait until they are free.'

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Claude, expectDenied, expectSilent, heard, repository, TEST_LEASEHOLD } from './agents.ts'
+import { until } from '../support/processes.ts'
 
 /** `a` has edited a file and its turn is over: nobody has reserved it, and it is not committed. */
 async function left(config?: object) {
@@ -97,4 +98,18 @@ test('planted: a guard that saves nothing is caught by the ref that is missing',
   const plant = { LEASEHOLD_PLANT: 'R61' }
   await b.sh(`${TEST_LEASEHOLD} hook claude pre-tool-use`, JSON.stringify(input), plant)
   expect(refs()).toEqual([])
+})
+
+test('what is committed since is saved for nobody', async () => {
+  const { a, b, repo, git, refs } = await left()
+  const second = () => Math.floor(Date.now() / 1000)
+  const wrote = second()
+  await until('git counts on', () => second() > wrote)
+  git('commit', '-qam', 'Of a')
+  expectSilent(await b.edit('a.ts'))
+  writeFileSync(join(repo, 'a.ts'), 'of b\n')
+  await b.after('Edit')
+  expectSilent(await b.bash('git checkout -- a.ts'))
+  expect(refs()).toEqual([])
+  expectSilent(await a.bash('true'))
 })
