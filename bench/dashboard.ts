@@ -13,7 +13,7 @@ const RATE = 100
 const AGENTS = 100
 /** A third of the default TTL, as our own clients renew. */
 const BEAT_MS = 100_000
-const VIEWS = ['now', 'tasks', 'locks', 'events', 'timeline']
+const VIEWS = ['now', 'work', 'who?tab=locks', 'history', 'history?tab=trends']
 
 export interface Dashboard {
   first_view_ms: number
@@ -102,7 +102,9 @@ async function firstLooks(browser: Browser, server: Server, rounds: number) {
     await page.reload({ waitUntil: 'commit' })
     await page.locator('.running').nth(19).waitFor()
     first.push(Number(await page.evaluate('performance.now()')))
-    const begun = Number(await page.evaluate('location.hash = "#/tasks", performance.now()'))
+    const begun = Number(
+      await page.evaluate('location.hash = "#/work?show=all", performance.now()'),
+    )
     await page.getByText(`${TASKS.toLocaleString('en-GB')} tasks`, { exact: true }).waitFor()
     all.push(Number(await page.evaluate('performance.now()')) - begun)
     await page.context().close()
@@ -177,7 +179,7 @@ async function idleWatched(browser: Browser, server: Server, ms: number): Promis
   await many(AGENTS, (i) => ask(server, 'lock.acquire', { name: `beat:${i}`, agent: `beat-${i}` }))
   const pages = await Promise.all([1, 2, 3].map(() => open(browser, server)))
   for (const [i, page] of pages.entries()) {
-    await page.evaluate(`location.hash = '#/${['now', 'locks', 'agents'][i]}'`)
+    await page.evaluate(`location.hash = '#/${['now', 'who?tab=locks', 'who'][i]}'`)
   }
   let i = 0
   const beat = () => ask(server, 'agent.heartbeat', { agent: `beat-${(i += 1) % AGENTS}` })

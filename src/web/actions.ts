@@ -1,7 +1,9 @@
 import { Refusal } from '../core/refusal.ts'
 import { change } from './ask.ts'
-import type { WholeTask } from './data/about.ts'
+import { projectsKnown, type WholeTask } from './data/about.ts'
+import type { ListedLanding } from './data/branches.ts'
 import { confirm } from './parts/dialog.tsx'
+import { param } from './route.ts'
 
 /** What people may do from here. Each says what will happen; the event log names who did it. */
 
@@ -133,7 +135,9 @@ export function changeMany(verb: 'cancel' | 'retry', ids: string[], done: () => 
 
 const FOR = ['a dispatcher, which starts an agent on it', 'any agent that claims it']
 
-export function addTask(project: string, user: string): void {
+export async function addTask(): Promise<void> {
+  const projects = await projectsKnown()
+  const { value: chosen } = param('project', '')
   confirm({
     title: 'New task',
     says: ['The first line is its title; all of it is what the agent reads.'],
@@ -141,8 +145,8 @@ export function addTask(project: string, user: string): void {
     fields: [
       { label: 'What to do', initial: '', type: 'long' },
       { label: 'For', initial: FOR[0]!, choices: FOR },
-      { label: 'Project', initial: project },
-      { label: 'User', initial: user },
+      { label: 'Project', initial: chosen, choices: ['', ...projects] },
+      { label: 'User', initial: param('user', '').value },
       { label: 'Priority', initial: '5', type: 'number' },
     ],
     run: async (text = '', target = '', place = '', whose = '', level = '') => {
@@ -204,19 +208,17 @@ export function editLimit(what: Limited, now: number | null): void {
   })
 }
 
-/** For a project or group that nothing runs of yet. */
+/** For a group that nothing runs of yet; every project is listed with its limit. */
 export function addLimit(): void {
   confirm({
-    title: 'Limit a project or group',
+    title: 'Limit a group',
     says: LIMIT_SAYS,
     verb: 'Set limit',
     fields: [
-      { label: 'Kind', initial: 'project', choices: ['project', 'group'] },
-      { label: 'Name', initial: '' },
+      { label: 'Group', initial: '' },
       { label: 'At most', initial: '1', type: 'number' },
     ],
-    run: (kind = '', name = '', max = '') =>
-      setLimit(kind === 'group' ? { group: name } : { project: name }, max),
+    run: (group = '', max = '') => setLimit({ group }, max),
   })
 }
 
@@ -296,6 +298,65 @@ export function deleteNote({ scope, key, version }: Note): void {
     run: async () => {
       await change('memory.delete', { scope, key, based_on: version })
       return `${key} was deleted`
+    },
+  })
+}
+
+interface Landed {
+  id: string
+  project: string
+  onto?: string | null
+}
+
+const LAND_SAYS = [
+  'It is put on top of its target, checked there, and only then does the target move.',
+  'If it conflicts or its check fails, nothing changes, and its task comes back with the reason.',
+]
+
+async function land({ id, project, onto }: Landed): Promise<string> {
+  const { note } = await change('land.add', {
+    id,
+    ...(project && { project }),
+    ...(onto && { onto }),
+  })
+  return note
+}
+
+/** A task that is in review, or a branch, which is known already. */
+export function landAgain(what: Landed): void {
+  confirm({
+    title: `Land ${what.id}?`,
+    says: LAND_SAYS,
+    verb: 'Land',
+    run: () => land(what),
+  })
+}
+
+export async function landBranch(): Promise<void> {
+  const projects = await projectsKnown()
+  confirm({
+    title: 'Land a task or a branch',
+    says: LAND_SAYS,
+    verb: 'Land',
+    fields: [
+      { label: 'Task or branch', initial: '' },
+      { label: 'Project', initial: param('project', '').value, choices: ['', ...projects] },
+    ],
+    run: (id = '', project = '') => land({ id: id.trim(), project }),
+  })
+}
+
+export function cancelLanding({ id, task_id, target }: ListedLanding): void {
+  const from = target === null ? 'It is not checked.' : `It leaves the line for ${target}.`
+  const after = task_id === null ? 'Its branch stays as it is.' : `Task ${task_id} stays in review.`
+  confirm({
+    title: `Cancel landing ${id}?`,
+    says: [from, after],
+    verb: 'Cancel landing',
+    danger: true,
+    run: async () => {
+      await change('land.cancel', { id })
+      return `Landing ${id} was cancelled`
     },
   })
 }

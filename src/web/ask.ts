@@ -29,8 +29,12 @@ function compareClocks(response: Response, sent_ms: number): void {
 export const SIGNED_OUT = 'leasehold-signed-out'
 
 /** Calls an operation. Throws a `Refusal`; `unavailable` when nobody answers. */
-export function ask<N extends Name>(name: N, input?: InputOf<N>): Promise<AnswerOf<N>> {
-  return post(`/v1/${name}`, input ?? {}) as Promise<AnswerOf<N>>
+export function ask<N extends Name>(
+  name: N,
+  input?: InputOf<N>,
+  signal?: AbortSignal,
+): Promise<AnswerOf<N>> {
+  return post(`/v1/${name}`, input ?? {}, signal) as Promise<AnswerOf<N>>
 }
 
 type Paged = {
@@ -41,10 +45,11 @@ type Paged = {
 export async function* pagesOf<N extends Paged>(
   name: N,
   input: InputOf<N>,
+  signal?: AbortSignal,
 ): AsyncGenerator<AnswerOf<N>> {
   for (let after: string | null | undefined; after !== null;) {
     const more = after === undefined ? {} : { after }
-    const page: AnswerOf<N> = await ask(name, { ...input, ...more })
+    const page: AnswerOf<N> = await ask(name, { ...input, ...more }, signal)
     yield page
     after = (page as { next: string | null }).next
   }
@@ -55,12 +60,13 @@ export function change<N extends Name>(name: N, input: InputOf<N>): Promise<Answ
   return ask(name, { request_id: crypto.randomUUID(), ...input })
 }
 
-export async function post(path: string, body: object): Promise<unknown> {
+export async function post(path: string, body: object, signal?: AbortSignal): Promise<unknown> {
   return answerOf(
     await send(path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
+      ...(signal && { signal }),
     }),
   )
 }

@@ -12,6 +12,9 @@ import { signIn, steady, visit } from './signed_in.ts'
 
 const STEPS = 250 * ROUNDS
 
+/** Of the lanes of one kind: each is asked of the server by its name. */
+const LOOKED_AT = 6
+
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const random = new Random(SEED)
 
@@ -25,7 +28,7 @@ const on = shareDashboard(
 )
 
 test(
-  'every lane, count, cause, alert and share of the page is what the operations say',
+  'every lane, count, cause and share of the page is what the operations say',
   async () => {
     console.info(`SEED=${SEED}`)
     const spans = await whole('span.list', { since_seconds: 3600 })
@@ -33,7 +36,7 @@ test(
     expect(spans.filter(({ to }) => Date.parse(to) < Date.now() - 1_800_000)).not.toEqual([])
     const { page } = await signIn(on, { expected: /Failed to load/ })
     // The page looks on at half of it, and is told the rest when it looks elsewhere.
-    await visit(page, '#/timeline?time=6h')
+    await visit(page, '#/history?time=6h')
     const world = {
       ask: (operation: string, input: object) => on.daemon.post(operation, input),
       wait: (name: string, agent: string) =>
@@ -75,6 +78,7 @@ async function whole(operation: string, input: object = {}): Promise<Json[]> {
   return found
 }
 
+const INBOX = new Set(['failed', 'review', 'quarantined'])
 const ours = (name: string) => !name.startsWith('leasehold:')
 
 const LANES: Record<string, (span: Json) => string | null> = {
@@ -83,29 +87,33 @@ const LANES: Record<string, (span: Json) => string | null> = {
   user: ({ lock, user }) => (lock.startsWith('user:') ? lock.slice(5) : user),
 }
 
-/** Each lane is looked for by its name: so many spans stand in it, so many of them ended badly. */
+/** All lanes, then some by their names: so many spans, so many of which ended badly. */
 async function expectTimeline(page: Page): Promise<void> {
   const drawn = async () => {
     const label = await page.locator('.timeline canvas').getAttribute('aria-label')
     return label?.match(/\d+/g)?.map(Number)
   }
   for (const [by, laneOf] of Object.entries(LANES)) {
-    const spansOf = async (text: string) => {
+    const spansOf = async () => {
       const spans = await whole('span.list', { since_seconds: 21_600 })
-      return spans.filter((span) => ours(span.lock) && laneOf(span)?.toLowerCase().includes(text))
+      return spans.filter((span) => ours(span.lock) && laneOf(span) !== null)
     }
     const numbers = (spans: Json[]) => [
       new Set(spans.map(laneOf)).size,
       spans.length,
       spans.filter(({ ending }) => ending === 'expired' || ending === 'died').length,
     ]
-    await visit(page, `#/timeline?time=6h&by=${by}`)
-    await agrees(`lanes by ${by}`, drawn, async () => numbers(await spansOf('')))
-    const all = await spansOf('')
-    for (const name of new Set(all.map(laneOf))) {
-      const text = name!.toLowerCase()
-      const here = all.filter((span) => laneOf(span)!.toLowerCase().includes(text))
-      await visit(page, `#/timeline?time=6h&by=${by}&q=${encodeURIComponent(name!)}`)
+    await visit(page, `#/history?time=6h&lanes=${by}`)
+    await agrees(`lanes by ${by}`, drawn, async () => numbers(await spansOf()))
+    const all = await spansOf()
+    // There is no history of a user apart.
+    const asked = { lock: 'lock', agent: 'by' }[by]
+    if (asked === undefined) continue
+    const names = [...new Set(all.map(laneOf))]
+    for (const name of names.filter(() => random.chance(LOOKED_AT / names.length))) {
+      const here = all.filter((span) => laneOf(span) === name)
+      const of = `${asked}=${encodeURIComponent(name!)}`
+      await visit(page, `#/history?time=6h&lanes=${by}&${of}`)
       await agrees(`lane ${name}`, drawn, async () => numbers(here))
     }
   }
@@ -115,34 +123,44 @@ async function expectNow(page: Page): Promise<void> {
   await visit(page, '#/now')
   const texts = async (found: Locator) => (await found.allTextContents()).map(steady).toSorted()
   const causes = async () => (await on.daemon.ok('stuck.get', { limit: 50 })).items as Json[]
-  const stuck = page.getByRole('region', { name: 'Stuck' })
+  const stuck = page.getByRole('region', { name: 'Blocked now' })
   await agrees(
     'what is stuck',
     () => texts(stuck.locator('.cause-says')),
-    async () => (await causes()).map(({ what }) => steady(what)).toSorted(),
-  )
-  const alerts = page.getByRole('region', { name: 'Alerts' })
-  await agrees(
-    'alerts',
-    () => texts(alerts.locator('.alert a')),
     async () => {
-      const told = new Set((await causes()).map(({ id }) => id))
-      const items = (await on.daemon.ok('alert.list')).items as Json[]
-      const others = items.filter(({ id }) => !told.has(id))
-      return others.map(({ message }) => steady(message)).toSorted()
+      // What is over, and only waits for a person to look, is counted apart.
+      const blocking = (await causes()).filter(({ kind }) => !INBOX.has(kind))
+      return blocking.map(({ what }) => steady(what)).toSorted()
+    },
+  )
+  await agrees(
+    'what waits for a person',
+    async () => (await page.locator('.inbox a').allTextContents()).toSorted(),
+    async () => {
+      const counted = (kinds: string[], said: string) => async () => {
+        const found = (await causes()).filter(({ kind }) => kinds.includes(kind))
+        const n = found.reduce((sum, { tasks }) => sum + tasks, 0)
+        const more = found.some(({ at_least }) => at_least) ? '+' : ''
+        return n === 0 ? [] : [`${n}${more} ${said}`]
+      }
+      const disagree = (await whole('conflict.list')).length
+      const notes = disagree === 1 ? '1 note disagrees' : `${disagree} notes disagree`
+      const failed = await counted(['failed', 'quarantined'], 'failed')()
+      const review = await counted(['review'], 'to review')()
+      return [...failed, ...review, ...(disagree === 0 ? [] : [notes])].toSorted()
     },
   )
   await agrees('tiles', tilesOf(page), async () => {
-    const { active, pending, paused } = await on.daemon.ok('queue.status')
+    const { active, pending } = await on.daemon.ok('queue.status')
     const { tasks } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
     return {
       Running: shown((await whole('task.peek', { status: 'in_progress' })).length),
       Slots: `${active.slots_used} / ${active.slots_max}`,
       Waiting: shown(pending.total),
       'Done in the last hour': shown(tasks.done),
-      Queue: paused ? 'Paused' : 'Open',
     }
   })
+  await visit(page, '#/settings')
   await expectShares(page)
 }
 
@@ -180,7 +198,7 @@ async function expectShares(page: Page): Promise<void> {
 }
 
 async function expectLists(page: Page): Promise<void> {
-  await visit(page, '#/tasks')
+  await visit(page, '#/work?as=board')
   const counts = async () => {
     const heads = await page.locator('.column-head .number').allTextContents()
     return heads.map((text) => Number(text.replaceAll(',', '')))
@@ -189,29 +207,29 @@ async function expectLists(page: Page): Promise<void> {
     const tasks = await whole('task.peek')
     return STATUSES.map((status) => tasks.filter((task) => task.status === status).length)
   })
-  await visit(page, '#/tasks?as=list')
+  await visit(page, '#/work?show=all')
   const says = (text: RegExp) => async () => {
     const found = text.exec(await page.locator('.page').innerText())
     return Number(found?.[1]?.replaceAll(',', ''))
   }
   const all = async (operation: string) => (await whole(operation)).length
   await agrees('tasks', says(/([\d,]+) tasks/), () => all('task.peek'))
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   await agrees('locks', says(/([\d,]+) locks? held/), async () => {
     return (await whole('lock.list')).filter(({ name }) => ours(name)).length
   })
-  await visit(page, '#/agents')
+  await visit(page, '#/who?show=all')
   await agrees('agents', says(/([\d,]+) agents? ever/), () => all('agent.list'))
-  await visit(page, '#/events?type=lease')
+  await visit(page, '#/history?time=6h&type=lease')
   await agrees('events', says(/([\d,]+) events, all/), async () => {
     const more = page.getByRole('button', { name: 'Load older' })
     if ((await more.count()) > 0) await more.click()
-    return (await whole('event.list', { type: 'lease' })).length
+    return (await whole('event.list', { type: 'lease', since_seconds: 21_600 })).length
   })
 }
 
 async function expectStats(page: Page): Promise<void> {
-  await visit(page, '#/stats')
+  await visit(page, '#/history?tab=trends')
   await agrees('stats', tilesOf(page), async () => {
     const { locks, tasks, stale_writes } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
     return {

@@ -83,7 +83,7 @@ export async function playLine(asking: Asking, repo: GitRepo): Promise<void> {
 /** Where the page shows the last landing of a task. */
 export async function hrefOfLanding(asking: Asking, task_id: string): Promise<string> {
   const { items } = await asking.ask('land.list', { task_id })
-  return `#/branches?id=${items[0].id}`
+  return `#/who?tab=landings&id=${items[0].id}`
 }
 
 async function become(

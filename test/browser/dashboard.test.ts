@@ -19,7 +19,7 @@ describe('signing in', () => {
     const link = await linkFrom(on.place)
     const { page, context } = await openWindow(on)
     await page.goto(link)
-    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
     expect(page.url()).toBe(`${on.daemon.url}/#/now`)
     const [cookie] = await context.cookies(`${on.daemon.url}/v1/session`)
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/v1' })
@@ -37,7 +37,7 @@ describe('signing in', () => {
     await page.getByRole('alert').waitFor()
     await page.getByLabel('Or paste a token').fill(await on.daemon.token('viewer'))
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
     const linked = await signIn(on)
     const cookies = await linked.context.cookies(`${on.daemon.url}/v1/session`)
     await linked.page.getByRole('button', { name: 'Sign out' }).click()
@@ -56,12 +56,12 @@ describe('signing in', () => {
 
 test('what another process does is seen at once', async () => {
   const { page } = await signIn(on)
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   await on.place.ok(['lock', 'acquire', 'git:elsewhere', '--agent', 'terminal'])
   await expectSeen(page.getByRole('link', { name: 'git:elsewhere' }))
   await on.place.ok(['lock', 'release', 'git:elsewhere', '--agent', 'terminal'])
   await page.getByRole('link', { name: 'git:elsewhere' }).waitFor({ state: 'detached' })
-  await visit(page, '#/tasks')
+  await visit(page, '#/work?as=board')
   await page.getByText('Here from the start').waitFor()
   await on.place.ok(['task', 'add', 'Come by another door', '--id', 'other'])
   await page.getByText('Come by another door').waitFor()
@@ -73,7 +73,7 @@ test('what another process does is seen at once', async () => {
 test('an admin can force-release, is told what will happen, and is named in the log', async () => {
   await on.daemon.ok('lock.acquire', { name: 'stuck', agent: 'sleepy' })
   const { page } = await signIn(on)
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   await page.getByRole('button', { name: 'Force-release stuck' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('sleepy loses its lease at once').waitFor()
@@ -96,7 +96,7 @@ test('a conflict of notes is shown side by side, and resolved with a text of bot
   await on.daemon.ok('memory.put', { key: 'port', content: 'It is 80.', agent: 'ada' })
   await on.daemon.ok('memory.put', { key: 'port', content: 'It is 8080.', agent: 'bob' })
   const { page } = await signIn(on)
-  await visit(page, '#/memory?tab=conflicts')
+  await visit(page, '#/knowledge?tab=conflicts')
   const sides = page.getByRole('region', { name: 'Both sides' })
   await sides.getByText('It is 80.', { exact: true }).waitFor()
   await sides.getByText('It is 8080.', { exact: true }).waitFor()
@@ -121,7 +121,7 @@ test('the log of a run is followed, and the run can be cancelled', async () => {
     user: 'u',
   })
   const { page } = await signIn(on)
-  await visit(page, '#/tasks?id=long')
+  await visit(page, '#/work?id=long')
   const log = page.getByLabel('Output of run long.1')
   await expectSeen(log.getByText('begun'))
   writeFileSync(on.place.path('go'), '')
@@ -145,6 +145,7 @@ test('an admin weighs users and limits projects, and sees who got what', async (
     await dialog.getByLabel(label, { exact: true }).fill(text)
     await dialog.getByRole('button', { name: verb }).click()
   }
+  await visit(page, '#/settings')
   await page.getByRole('button', { name: 'Weight of ada' }).click()
   await fill('Weight', '3', 'Set weight')
   await expectSeen(page.getByText('weight 3 · 0 running · 1 waiting'))
@@ -154,9 +155,8 @@ test('an admin weighs users and limits projects, and sees who got what', async (
   await page.getByText('many is not a number').waitFor()
   await fill('At most', '2', 'Set limit')
   await page.getByText('At most 2 at once for project web').waitFor()
-  await page.getByRole('button', { name: 'Add a limit' }).click()
-  await page.getByRole('dialog').getByLabel('Kind').selectOption('group')
-  await page.getByRole('dialog').getByLabel('Name').fill('migration')
+  await page.getByRole('button', { name: 'Limit a group' }).click()
+  await page.getByRole('dialog').getByLabel('Group').fill('migration')
   await fill('At most', '1', 'Set limit')
   await expectSeen(page.getByText('group migration'))
   const { shares, limits } = await on.daemon.ok('queue.status')
@@ -178,7 +178,7 @@ test('a search finds what the page has not loaded', async () => {
     if (asked.text === undefined && asked.ids === undefined) return
     await route.continue()
   })
-  await visit(page, '#/tasks')
+  await visit(page, '#/work')
   await page.getByText('so far, loading').waitFor()
   expect(await page.getByText('A needle').count()).toBe(0)
   await page.getByLabel('Search tasks').fill('NEEDLE')
@@ -188,7 +188,7 @@ test('a search finds what the page has not loaded', async () => {
 test('an edit on an old version says so, and loses neither side', async () => {
   await on.daemon.ok('task.create', { id: 'shared', title: 'Before', agent: 'ada' })
   const { page } = await signIn(on, { expected: /409/ })
-  await visit(page, '#/tasks?id=shared')
+  await visit(page, '#/work?id=shared')
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByLabel('Body').fill('From the page')
   await on.daemon.ok('task.update', { id: 'shared', version: 1, title: 'After', agent: 'ada' })
@@ -203,14 +203,17 @@ test('an edit on an old version says so, and loses neither side', async () => {
 test('a viewer sees everything and can change nothing', async () => {
   await on.daemon.ok('lock.acquire', { name: 'kept', agent: 'ada' })
   const { page } = await signIn(on, { flags: ['--viewer'], expected: /403/ })
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   await page.getByRole('link', { name: 'kept' }).waitFor()
   expect(await page.getByRole('button', { name: /release/i }).count()).toBe(0)
-  await visit(page, '#/tasks?id=first')
-  await page.getByRole('region', { name: 'History' }).waitFor()
+  await visit(page, '#/work?id=first')
+  await page.getByRole('region', { name: 'Story' }).waitFor()
   expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0)
   expect(await page.getByRole('button', { name: /cancel|retry/i }).count()).toBe(0)
   await visit(page, '#/now')
+  await expectSeen(page.getByText('Slots', { exact: true }))
+  expect(await page.getByRole('button', { name: /pause|stop/i }).count()).toBe(0)
+  await visit(page, '#/settings')
   await page.getByRole('heading', { name: 'Queue by user' }).waitFor()
   expect(await page.getByRole('button', { name: /pause|limit/i }).count()).toBe(0)
   const status = await page.evaluate(`fetch('/v1/lock.force_release', {
@@ -224,7 +227,7 @@ test('a viewer sees everything and can change nothing', async () => {
 
 test('what could not be asked for is asked for again', async () => {
   const { page } = await signIn(on, { expected: /ERR_|Failed to load/ })
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   await page.route('**/v1/lock.peek*', (route) => route.abort(), { times: 1 })
   await on.place.ok(['lock', 'acquire', 'git:unheard', '--agent', 'terminal'])
   await expectSeen(page.getByRole('link', { name: 'git:unheard' }))
@@ -232,7 +235,7 @@ test('what could not be asked for is asked for again', async () => {
 
 test('it says that the server is away, comes back by itself, and misses nothing', async () => {
   const { page } = await signIn(on, { expected: /ERR_|Failed to load/ })
-  await visit(page, '#/locks')
+  await visit(page, '#/who?tab=locks')
   const { port } = on.daemon
   await on.daemon.kill()
   await expectSeen(page.getByText('The server does not answer'))

@@ -16,34 +16,27 @@ const BIN = join(ROOT, 'bin/leasehold')
 
 const VIEWS: Record<string, string> = {
   now: '#/now',
-  tasks: '#/tasks',
-  list: '#/tasks?as=list&status=todo',
-  task: '#/tasks?id=Q-ada-1',
-  failed: '#/tasks?id=Q-broken',
-  locks: '#/locks?id=git%3Aweb',
-  branches: '#/branches',
-  worktrees: '#/branches?tab=worktrees&id=S-mail.1',
-  waits: '#/locks?tab=waits',
-  reservations: '#/locks?tab=paths',
-  timeline: '#/timeline?time=1m',
-  memory: '#/memory',
-  conflicts: '#/memory?tab=conflicts',
-  duplicates: '#/memory?tab=duplicates',
-  agents: '#/agents',
-  agent: '#/agents?id=claude-1',
-  events: '#/events',
-  stats: '#/stats',
+  work: '#/work',
+  board: '#/work?as=board',
+  failed: '#/work?id=Q-broken',
+  task: '#/work?id=Q-ada-1',
+  agents: '#/who?id=claude-1',
+  locks: '#/who?tab=locks&id=git%3Aweb',
+  path: '#/who?path=src%2Flogin%2Fform.tsx',
+  landings: '#/who?tab=landings',
+  worktrees: '#/who?tab=worktrees&id=S-mail.1',
+  history: '#/history?time=5m',
+  trends: '#/history?tab=trends',
+  knowledge: '#/knowledge',
+  conflicts: '#/knowledge?tab=conflicts',
+  duplicates: '#/knowledge?tab=duplicates',
+  settings: '#/settings',
 }
 /** Only these views, where any are named: `npm run screenshots -- now tasks`. */
 const ONLY = process.argv.slice(2)
 /** In docs, a few of them; `SIZES=all` makes every view at every size. */
 const SIZES = process.env['SIZES'] === 'all' ? [1440, 1024, 390] : [1440]
-const PHONE: Record<string, string> = {
-  now: '#/now',
-  tasks: '#/tasks',
-  locks: '#/locks',
-  branches: '#/branches',
-}
+const PHONE = ['now', 'work', 'failed', 'agents', 'history']
 /** Long enough for a timeline and for two minutes on the charts. */
 const BUSTLE_MS = Number(process.env['BUSTLE_MS'] ?? 75_000)
 
@@ -73,7 +66,7 @@ async function main(): Promise<void> {
     const asking = new Asking(url, secret)
     await playShop(asking)
     await playLine(asking, repo)
-    VIEWS['branches'] = await hrefOfLanding(asking, 'S-sale')
+    VIEWS['landings'] = await hrefOfLanding(asking, 'S-sale')
     await play(asking, BUSTLE_MS)
     await foundAlike(asking)
     for (const theme of ['light', 'dark'] as const) await shoot(browser, url, secret, theme)
@@ -102,15 +95,15 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
   await page.goto(url)
   await page.getByLabel('Or paste a token').fill(secret)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { name: 'Now' }).waitFor()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   // Away from what would say that it can be clicked.
   await page.mouse.move(0, 0)
   for (const width of SIZES) {
     for (const [name, hash] of Object.entries(VIEWS)) {
       if (ONLY.length > 0 && !ONLY.includes(name)) continue
       // More of it is below.
-      const height =
-        name === 'now' || name === 'stats' ? 1240 : width === 390 ? 844 : LOOKS.viewport.height
+      const isLong = name === 'now' || name === 'trends'
+      const height = isLong ? 1240 : width === 390 ? 844 : LOOKS.viewport.height
       await page.setViewportSize({ width, height })
       await show(page, hash)
       await keep(page, `${name}-${theme}${width === SIZES[0] ? '' : `-${width}`}`)
@@ -118,9 +111,9 @@ async function shoot(browser: Browser, url: string, secret: string, theme: 'ligh
   }
   if (theme === 'light') {
     await page.setViewportSize({ width: 390, height: 844 })
-    for (const [name, hash] of Object.entries(PHONE)) {
+    for (const name of PHONE) {
       if (ONLY.length > 0 && !ONLY.includes(name)) continue
-      await show(page, hash)
+      await show(page, VIEWS[name]!)
       await keep(page, `${name}-phone`)
     }
   }
@@ -139,7 +132,7 @@ async function keep(page: Page, name: string): Promise<void> {
   const path = join(OUT, `${name}.png`)
   // A page full of text makes a large picture; half of it shows as much.
   const clip = { x: 0, y: 0, width: page.viewportSize()!.width, height: 600 }
-  await page.screenshot({ path, ...(name.startsWith('events') && { clip }) })
+  await page.screenshot({ path, ...(name.startsWith('history') && { clip }) })
   process.stdout.write(`${name}.png ${Math.round(statSync(path).size / 1024)} KB\n`)
 }
 

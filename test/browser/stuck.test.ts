@@ -12,7 +12,7 @@ const on = shareDashboard(() => STAGE)
 
 /** Expects the cause, in words that the server uses for it, on what is seen without scrolling. */
 async function expectFirstSeen(page: Page, { what, why }: Json): Promise<void> {
-  const stuck = page.getByRole('region', { name: 'Stuck' })
+  const stuck = page.getByRole('region', { name: 'Blocked now' })
   const row = await until(`the page says: ${what}`, async () => {
     for (const each of await stuck.locator('.cause').all()) {
       const said = await each.locator('.cause-says').textContent({ timeout: 500 })

@@ -40,12 +40,12 @@ async function runTask(id: string, more: object = {}): Promise<void> {
 test('a run that is over is one span of time, as long as the store says', async () => {
   await runTask('over')
   const { page } = await signIn(on)
-  await visit(page, '#/timeline?time=5m&q=task:over')
+  await visit(page, '#/history?time=5m&task=over')
   await expectSeen(page.getByRole('img', { name: /^1 lanes, 1 spans of time, 0 of them/ }))
   const { items } = await on.daemon.ok('span.list', { lock: 'task:over', since_seconds: 300 })
   expect(items).toEqual([expect.objectContaining({ kind: 'held', ending: 'done' })])
   // And what ends while somebody looks on.
-  await visit(page, '#/timeline?time=5m&q=task:seen')
+  await visit(page, '#/history?time=5m&task=seen')
   await runTask('seen')
   await expectSeen(page.getByRole('img', { name: /^1 lanes, 1 spans of time, 0 of them/ }))
 })
@@ -54,43 +54,29 @@ describe('what needs a person', () => {
   test('a task that nobody will ever run is said first, with its cause', async () => {
     await on.daemon.ok('queue.add', { id: 'lonely', prompt: 'x', project: 'nowhere', user: 'ada' })
     const { page } = await signIn(on)
-    const stuck = page.getByRole('region', { name: 'Stuck' })
+    const stuck = page.getByRole('region', { name: 'Blocked now' })
     await expectSeen(stuck.getByText('nowhere'))
     expect(await stuck.getByText('Nothing needs a person').count()).toBe(0)
     const { items } = await on.daemon.ok('stuck.get')
     const cause = items.find((each: { what: string }) => each.what.includes('nowhere'))
     await expectSeen(stuck.getByText(cause.what))
     await until('the tab says so', async () => (await page.title()).startsWith('Degraded · Now'))
-    await visit(page, '#/locks')
-    await expectSeen(page.getByRole('link', { name: 'Degraded' }))
-    await expectSeen(page.getByText(`Degraded: ${cause.what}`))
+    await visit(page, '#/who?tab=locks')
+    const state = page.getByRole('link', { name: 'Degraded' })
+    await expectSeen(state)
+    // Why is said where something can be done about it.
+    expect(await page.getByText(cause.what).count()).toBe(0)
     await on.daemon.ok('queue.cancel', { id: 'lonely' })
-    await page.getByText(`Degraded: ${cause.what}`).waitFor({ state: 'detached' })
-    await until('the tab says so', async () => (await page.title()).startsWith('Locks'))
-  })
-
-  test('every alert is there, links to its thing, and leaves when it is over', async () => {
-    const names = Array.from({ length: 12 }, (_, i) => `brief:${i}`)
-    for (const name of names) {
-      await on.daemon.ok('lock.acquire', { name, agent: `gone-${name}`, ttl_seconds: 1 })
-    }
-    const { page } = await signIn(on)
-    const alerts = page.getByRole('region', { name: 'Alerts' })
-    for (const name of names) await expectSeen(alerts.getByText(`${name} expired`))
-    await alerts.getByRole('link', { name: /^brief:7 expired/ }).click()
-    await expectSeen(page.getByRole('complementary', { name: 'Lock brief:7' }))
-    await visit(page, '#/now')
-    await on.daemon.ok('lock.acquire', { name: 'brief:7', agent: 'back' })
-    await alerts.getByText('brief:7 expired').waitFor({ state: 'detached' })
-    await on.daemon.ok('lock.release', { name: 'brief:7', agent: 'back' })
+    await state.waitFor({ state: 'detached' })
+    await until('the tab says so', async () => (await page.title()).startsWith('Who has what'))
   })
 })
 
 const EVERYWHERE = [
-  ...['now', 'tasks', 'tasks?as=list', 'tasks?id=first', 'timeline', 'events', 'stats'],
-  ...['locks', 'locks?id=kept', 'locks?tab=waits', 'locks?tab=paths', 'agents', 'agents?id=ada'],
-  ...['branches', 'branches?tab=worktrees'],
-  ...['memory', 'memory?tab=conflicts', 'memory?tab=duplicates'],
+  ...['now', 'work', 'work?as=board', 'work?id=first', 'history', 'history?tab=trends', 'settings'],
+  ...['who', 'who?id=ada', 'who?tab=locks', 'who?tab=locks&id=kept', 'who?path=a.ts'],
+  ...['who?tab=landings', 'who?tab=worktrees'],
+  ...['knowledge', 'knowledge?tab=conflicts', 'knowledge?tab=duplicates'],
 ]
 
 test('what has not been answered yet is not said to be nothing', async () => {
@@ -117,8 +103,8 @@ test('how long ago something was is told by the clock of the server', async () =
     Date.now = () => real() + 7_200_000
   }`)
   await page.goto(await linkFrom(on.place))
-  await visit(page, '#/tasks?as=list&q=young')
-  const row = page.locator('.task-row', { hasText: 'Just made' })
+  await visit(page, '#/work?q=young')
+  const row = page.locator('.row', { hasText: 'Just made' })
   await expectSeen(row.getByText(/^\d\d?s$/))
 })
 
@@ -129,7 +115,7 @@ describe('a server that is away', () => {
     const { port } = on.daemon
     await on.daemon.kill()
     await expectSeen(page.getByText('The server does not answer').first())
-    await visit(page, '#/agents')
+    await visit(page, '#/who')
     await expectSeen(page.getByText('Start it (leasehold up)'))
     on.daemon = await startDaemon(on.place, { flags: ['--port', String(port)] })
     await expectSeen(page.getByText('Connected again'))
@@ -139,10 +125,9 @@ describe('a server that is away', () => {
 
   test('stats that could not be loaded are loaded again', async () => {
     const { page } = await signIn(on, AWAY)
-    await visit(page, '#/tasks')
+    await visit(page, '#/work')
     await page.route('**/v1/stats.get', (route) => route.abort(), { times: 1 })
-    await page.route('**/assets/stats*', (route) => route.abort(), { times: 1 })
-    await visit(page, '#/stats')
+    await visit(page, '#/history?tab=trends')
     await expectSeen(page.getByText('Acquisitions'))
     await expectSeen(page.getByText('Most contended locks'))
   })
@@ -150,7 +135,7 @@ describe('a server that is away', () => {
   test('one that hangs is said to within five seconds, and what was sent stays sent', async () => {
     await on.daemon.ok('lock.acquire', { name: 'stuck', agent: 'sleepy' })
     const { page } = await signIn(on)
-    await visit(page, '#/locks')
+    await visit(page, '#/who?tab=locks')
     await page.getByRole('button', { name: 'Force-release stuck' }).click()
     process.kill(on.daemon.running.pid, 'SIGSTOP')
     const hung_ms = performance.now()
@@ -175,9 +160,9 @@ test('tabs keep their height over any content', async () => {
     await on.daemon.ok('reserve.add', { paths: [`src/${i}/**`], project: 'tall', agent: `a${i}` })
   }
   const { page } = await signIn(on)
-  await visit(page, '#/locks?tab=paths')
-  await expectSeen(page.getByText('39', { exact: true }))
-  const box = await page.getByRole('tablist').boundingBox()
+  await visit(page, '#/who?tab=locks&show=files')
+  await expectSeen(page.getByText('path:tall:src/0/**'))
+  const box = await page.getByRole('tablist').first().boundingBox()
   expect(box!.height).toBeGreaterThan(30)
 })
 
@@ -195,7 +180,7 @@ test('notes that are alike are shown whole, as they are compared', async () => {
   await served.ok('memory.put', { key: 'cache.b', content: `${long}At 05:30.`, agent: 'bob' })
   await until('they are found', async () => (await served.ok('duplicate.list')).items.length > 0)
   const { page } = await signIn({ browser: on.browser, place: other })
-  await visit(page, '#/memory?tab=duplicates')
+  await visit(page, '#/knowledge?tab=duplicates')
   await expectSeen(page.locator('mark', { hasText: '02:00' }))
   await expectSeen(page.locator('mark', { hasText: '05:30' }))
 })
@@ -211,9 +196,9 @@ describe('events', () => {
 
   test('what is long past is found, and all of it can be loaded', async () => {
     const { page } = await signIn(on)
-    await visit(page, '#/events?by=early%20bird')
+    await visit(page, '#/history?by=early%20bird')
     await expectSeen(page.getByText('rare'))
-    await visit(page, '#/events')
+    await visit(page, '#/history')
     await page.getByLabel('Lock', { exact: true }).fill('common')
     await expectSeen(page.getByText('there may be older ones'))
     expect(page.url()).toContain('lock=common')
@@ -225,7 +210,7 @@ describe('events', () => {
 
   test('an export has every event that fits', async () => {
     const { page } = await signIn(on)
-    await visit(page, '#/events?lock=common')
+    await visit(page, '#/history?lock=common')
     const exported = await download(page, 'Export JSONL')
     const lines = exported.trimEnd().split('\n')
     const events = lines.map((line) => JSON.parse(line) as { position: number; lock: string })
@@ -245,7 +230,7 @@ async function download(page: Page, button: string): Promise<string> {
 
 test('those who died are told apart from leases that ran out, with values and units', async () => {
   const { page } = await signIn(on)
-  await visit(page, '#/stats')
+  await visit(page, '#/history?tab=trends')
   await expectSeen(page.getByText('Died', { exact: true }))
   await expectSeen(page.getByText('Locks, a minute'))
   const { hold } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
@@ -256,7 +241,7 @@ test('those who died are told apart from leases that ran out, with values and un
 test('a log is read from its first line, as a terminal shows it', async () => {
   await runTask('chatty', { agent_command: 'talker' })
   const { page } = await signIn(on)
-  await visit(page, '#/tasks?id=chatty')
+  await visit(page, '#/work?id=chatty')
   const log = page.getByRole('group', { name: 'Output of run chatty.1' })
   await expectSeen(log.getByText('the very last line'))
   await expectSeen(page.getByText(`${(LINES + 4).toLocaleString('en-GB')} lines`))

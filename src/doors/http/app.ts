@@ -142,7 +142,7 @@ async function answerBearer(
     const answer = explainedBy(operation, c, (await ask()) as object)
     const isRead = operation.effect === 'read'
     if (isRead) warnOfDamage(c, doors.store)
-    return used.answer(answer, isRead)
+    return await used.answer(answer, isRead)
   }
   used.end()
   const signals = [c.req.raw.signal, doors.stopping]

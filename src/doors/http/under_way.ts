@@ -1,9 +1,15 @@
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
 import type { Context } from 'hono'
 import type { Bearer } from '../../operations/access.ts'
 import { outgoingOf } from './guard.ts'
 
 /** So much of an answer takes a millisecond to copy, to send and to forget. */
 const ANSWER_BYTES = 50_000
+
+/** Below this it costs more than it saves. */
+const PACKED_FROM = 2_000
+const pack = promisify(gzip)
 
 /**
  * What one request uses of its token's budget until its answer has been taken: a client that asks
@@ -33,14 +39,23 @@ export class UnderWay {
   }
 
   /** A read whose answer would be too much is refused; a write is always answered. */
-  answer(value: object, isRead: boolean): Response {
+  async answer(value: object, isRead: boolean): Promise<Response> {
     const { uses, c } = this
-    if (!uses) return c.json(value)
-    const { budget, turn } = uses
-    const text = turn.timed(() => JSON.stringify(value))
-    turn.spend(text.length / ANSWER_BYTES)
-    this.until(budget[isRead ? 'take' : 'add']('bytes_under_way', text.length))
-    return c.body(text, 200, { 'content-type': 'application/json' })
+    const text = uses ? uses.turn.timed(() => JSON.stringify(value)) : JSON.stringify(value)
+    if (uses) {
+      uses.turn.spend(text.length / ANSWER_BYTES)
+      this.until(uses.budget[isRead ? 'take' : 'add']('bytes_under_way', text.length))
+    }
+    const type = { 'content-type': 'application/json' }
+    if (text.length < PACKED_FROM || !this.isPacked()) return c.body(text, 200, type)
+    const packed = await pack(text, { level: constants.Z_BEST_SPEED })
+    return c.body(packed, 200, { ...type, 'content-encoding': 'gzip', vary: 'accept-encoding' })
+  }
+
+  /** Only for a page, which may be far away: programs are on this host, or ask for little. */
+  private isPacked(): boolean {
+    const { req } = this.c
+    return Boolean(req.header('cookie') && req.header('accept-encoding')?.includes('gzip'))
   }
 
   /** What is kept for an answer that is not whole yet. */

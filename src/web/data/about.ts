@@ -1,6 +1,8 @@
 import { nounOf } from '../../core/event.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
+import { ask } from '../ask.ts'
 import type { ShownEvent } from './live.ts'
+import { tasks } from './tasks.ts'
 
 export type WholeTask = AnswerOf<'task.get'>
 export type QueueAnswer = AnswerOf<'queue.status'>
@@ -20,3 +22,14 @@ export const aboutBranches = (event: ShownEvent) => BRANCHES.has(nounOf(event))
 
 export const aboutTask = (id: string) => (event: ShownEvent) =>
   event.task === id || event.lock === `task:${id}`
+
+/** Projects to choose from: those that are served, have a limit, or have a task. */
+export async function projectsKnown(): Promise<string[]> {
+  const { dispatchers, limits } = await ask('queue.status')
+  const named = [
+    ...dispatchers.flatMap(({ projects }) => projects),
+    ...limits.flatMap(({ project }) => project ?? []),
+    ...[...tasks.values()].flatMap(({ project }) => project ?? []),
+  ]
+  return [...new Set(named)].toSorted()
+}

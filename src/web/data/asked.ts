@@ -1,7 +1,8 @@
 import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
-import { clock } from '../ask.ts'
+import type { InputOf } from '../../operations/registry.ts'
+import { ask, clock, type Name } from '../ask.ts'
 import { listen, type ShownEvent } from './live.ts'
 
 /** However fast things happen, nothing is asked again sooner than this. */
@@ -22,13 +23,17 @@ interface How {
 }
 
 /** Asks when shown and when `key` changes, and again when something happens to what was asked. */
-export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {}): Asked<T> {
+export function useAsked<T>(
+  key: string,
+  fetch: (signal: AbortSignal) => Promise<T>,
+  how: How = {},
+): Asked<T> {
   const value = useSignal<T | undefined>(undefined)
   const refusal = useSignal<Refusal | null>(null)
   const latest = useRef({ fetch, how })
   latest.current = { fetch, how }
   useEffect(() => {
-    const asking = askInto(value, refusal, () => latest.current.fetch())
+    const asking = askInto(value, refusal, (ending) => latest.current.fetch(ending))
     const { how: first } = latest.current
     const unlisten = listen({
       events: (events) => {
@@ -40,13 +45,17 @@ export function useAsked<T>(key: string, fetch: () => Promise<T>, how: How = {})
     const timer = setInterval(() => document.hidden || asking.soon(), first.every_ms ?? 2 ** 30)
     asking.soon()
     return () => {
-      asking.isOver = true
+      asking.end()
       unlisten()
       clearInterval(timer)
     }
   }, [key])
   return { value, refusal }
 }
+
+/** The answer of an operation, as long as it is shown. */
+export const useAnswer = <N extends Name>(name: N, input: InputOf<N>, how?: How) =>
+  useAsked(`${name} ${JSON.stringify(input)}`, (ending) => ask(name, input, ending), how)
 
 /** The text, once the person who types it has paused. */
 export function useCalm(text: string): string {
@@ -63,11 +72,23 @@ export function useCalm(text: string): string {
  * not answer is done again a little later.
  */
 export class Repeated {
-  isOver = false
+  private readonly ending = new AbortController()
   private isBusy = false
   private isWanted = false
 
-  constructor(private readonly work: () => Promise<void>) {}
+  constructor(
+    private readonly work: (signal: AbortSignal) => Promise<void>,
+    private readonly calm_ms = CALM_MS,
+  ) {}
+
+  get isOver(): boolean {
+    return this.ending.signal.aborted
+  }
+
+  /** Nobody waits for it any more: what is asked is cancelled. */
+  end(): void {
+    this.ending.abort()
+  }
 
   soon(): void {
     this.isWanted = true
@@ -78,10 +99,11 @@ export class Repeated {
     this.isBusy = true
     while (this.isWanted && !this.isOver) {
       this.isWanted = false
-      const calm_ms = await this.work().then(
-        () => CALM_MS,
+      const calm_ms = await this.work(this.ending.signal).then(
+        () => this.calm_ms,
         (error: unknown) => this.failed(error),
       )
+      if (this.isOver) return
       await new Promise((resolve) => setTimeout(resolve, calm_ms))
     }
     this.isBusy = false
@@ -91,7 +113,7 @@ export class Repeated {
     // Whoever is signed out, or may not ask this, is told the same again.
     const isFinal = isRefusal(error, 'unauthorized') || isRefusal(error, 'forbidden')
     if (!(error instanceof Refusal) || isFinal) {
-      console.error(error)
+      if (!this.isOver) console.error(error)
       return CALM_MS
     }
     this.isWanted = true
@@ -107,18 +129,19 @@ const isAway = (error: unknown) =>
 export function askInto<T>(
   value: Signal<T | undefined>,
   refusal: Signal<Refusal | null>,
-  fetch: () => Promise<T>,
+  fetch: (signal: AbortSignal) => Promise<T>,
+  calm_ms?: number,
 ): Repeated {
-  const asking: Repeated = new Repeated(async () => {
+  const asking: Repeated = new Repeated(async (ending) => {
     try {
-      const got = await fetch()
+      const got = await fetch(ending)
       if (!asking.isOver) [value.value, refusal.value] = [got, null]
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (!asking.isOver) refusal.value = error
       if (isAway(error)) throw error
     }
-  })
+  }, calm_ms)
   return asking
 }
 

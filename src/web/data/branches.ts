@@ -37,35 +37,4 @@ const how = { affects: aboutBranches, every_ms: LOOK_MS }
 export const useLandings = () => useAsked('landings', landings, how)
 export const useWorktrees = () => useAsked('worktrees', worktrees, how)
 
-/** Whether a landing or a worktree, which is in this state, is looked for. */
-export type Fits = (each: ListedLanding | ListedWorktree, state: string) => boolean
-
-export interface LandingLine {
-  project: string
-  target: string | null
-  items: ListedLanding[]
-}
-
-/** Those that are not over, by where they are going, in the order in which they get there. */
-export function linesIn(items: ListedLanding[]): LandingLine[] {
-  const lines = new Map<string, LandingLine>()
-  for (const each of items) {
-    if (each.ended_at !== null) continue
-    const { project, target } = each
-    const key = JSON.stringify([project, target])
-    if (!lines.has(key)) lines.set(key, { project, target, items: [] })
-    lines.get(key)!.items.push(each)
-  }
-  for (const line of lines.values()) line.items.sort(byPlace)
-  return [...lines.values()].toSorted((a, b) => (a.project < b.project ? -1 : 1))
-}
-
-/** What is being landed has no place in line any more. */
-const byPlace = (a: ListedLanding, b: ListedLanding) =>
-  (a.position ?? 0) - (b.position ?? 0) || (a.asked_at < b.asked_at ? -1 : 1)
-
 export const ontoOf = (target: string | null) => (target === null ? 'only checked' : target)
-
-/** What it lands, for a list: a branch is told by the worktree of its task, where one is known. */
-export const branchOf = ({ branch, task_id }: ListedLanding, trees: ListedWorktree[]) =>
-  branch ?? trees.find((each) => each.task_id === task_id)?.branch ?? null

@@ -42,7 +42,8 @@ class EventList {
 
   close(): void {
     this.unlisten()
-    this.first.isOver = this.newer.isOver = true
+    this.first.end()
+    this.newer.end()
   }
 
   older = (): void => {

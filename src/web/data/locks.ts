@@ -1,7 +1,7 @@
 import { factsOf, nounOf } from '../../core/event.ts'
 import { signal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { ask, clock, pagesOf } from '../ask.ts'
+import { ask, pagesOf } from '../ask.ts'
 import { Dirty, Repeated } from './asked.ts'
 import { listen, type ShownEvent } from './live.ts'
 
@@ -13,9 +13,8 @@ export type HeldLock = ShownLock & { until_ms: number }
 
 const PAGE = 1_000
 const KEPT_MAX = 20_000
-/** Renewing leaves no event: a lock that was not looked at for so long may last longer by now. */
-const STALE_MS = 10_000
 const LOOK_MS = 5_000
+const WATCH_MS = 1_000
 
 export const locks = new Map<string, HeldLock>()
 export const locksChanged = signal(0)
@@ -23,7 +22,6 @@ export const waiters = signal<Waiter[]>([])
 /** Whether all that is held and waited for has been asked for: until then, none is not "none". */
 export const locksKnown = signal(false)
 
-const looked = new Map<string, number>()
 const dirty = new Dirty(async (names) => {
   const { items } = await ask('lock.peek', { names })
   const held = new Set(items.map(({ name }) => name))
@@ -53,10 +51,9 @@ function noteLocks(events: ShownEvent[]): void {
 }
 
 function keep(items: ShownLock[]): void {
-  const at = clock()
+  // Not by how long it lasts: an answer may have been on its way for a while.
   for (const lock of items) {
-    locks.set(lock.name, { ...lock, until_ms: at + lock.expires_in_seconds * 1000 })
-    looked.set(lock.name, at)
+    locks.set(lock.name, { ...lock, until_ms: Date.parse(lock.expires_at) })
   }
   locksChanged.value += 1
 }
@@ -74,14 +71,19 @@ const asking = new Repeated(async () => {
 })
 export const loadLocks = () => asking.soon()
 
-/** Called by what shows these locks: looks again at those whose end may have moved meanwhile. */
-export function watch(names: string[]): void {
-  const at = clock()
-  for (const name of names) {
-    const lock = locks.get(name)
-    if (!lock || at - (looked.get(name) ?? 0) < STALE_MS) continue
-    const left_ms = lock.until_ms - at
-    if (left_ms < (lock.ttl_seconds * 1000) / 2) dirty.add(name)
+const watched = new Map<string, number>()
+/** Renewing leaves no event: what somebody looks at is looked at again as often as it counts. */
+setInterval(() => {
+  if (!document.hidden) for (const name of watched.keys()) dirty.add(name)
+}, WATCH_MS)
+
+/** Called by what shows how long a lock still lasts; answers with how to stop. */
+export function watch(name: string): () => void {
+  watched.set(name, (watched.get(name) ?? 0) + 1)
+  return () => {
+    const left = watched.get(name)! - 1
+    if (left === 0) watched.delete(name)
+    else watched.set(name, left)
   }
 }
 

@@ -37,11 +37,12 @@ async function read(
   filter: InputOf<'span.list'>,
   seconds: number,
   known: Past | undefined,
+  signal: AbortSignal,
 ): Promise<Past> {
   const since: InputOf<'span.list'> = known ? { from: known.to } : { since_seconds: seconds }
   const found: Span[] = []
   let [to, isCut] = ['', known?.isCut ?? false]
-  for await (const page of pagesOf('span.list', { ...filter, ...since, limit: 1000 })) {
+  for await (const page of pagesOf('span.list', { ...filter, ...since, limit: 1000 }, signal)) {
     to ||= page.to
     found.push(...page.items.map(timed))
     if (found.length >= SPANS_MAX && page.next !== null) {
@@ -56,7 +57,7 @@ async function read(
   return { spans: [...(before ?? []), ...found], isCut, to }
 }
 
-export const timed = (span: Shown): Span => ({
+const timed = (span: Shown): Span => ({
   ...span,
   from_ms: Date.parse(span.from),
   to_ms: span.to === null ? null : Date.parse(span.to),
@@ -71,9 +72,9 @@ export function useSpans(seconds: number, filter: InputOf<'span.list'> = {}) {
     let known: Past | undefined
     let isStale = false
     let asked_ms = 0
-    const asking = askInto(past, refusal, async () => {
+    const asking = askInto(past, refusal, async (signal) => {
       asked_ms = performance.now()
-      return (known = await read(filter, seconds, known))
+      return (known = await read(filter, seconds, known, signal))
     })
     const unlisten = listen({
       events: (events) => (isStale ||= events.some((event) => NOUNS.has(nounOf(event)))),
@@ -91,7 +92,7 @@ export function useSpans(seconds: number, filter: InputOf<'span.list'> = {}) {
     }, LOOK_MS)
     asking.soon()
     return () => {
-      asking.isOver = true
+      asking.end()
       unlisten()
       clearInterval(timer)
     }

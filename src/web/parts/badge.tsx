@@ -13,32 +13,6 @@ export const STATUS_NAMES: Record<Status, string> = {
   cancelled: 'Cancelled',
 }
 
-/** A status is always an icon and a word; colour only helps. */
-export function StatusBadge({ status }: { status: Status }) {
-  return (
-    <span class={`badge is-${status}`}>
-      <Icon name={status} size={13} /> {STATUS_NAMES[status]}
-    </span>
-  )
-}
-
-const RUN_ICONS: Record<RunStatus, [IconName, Status]> = {
-  running: ['in_progress', 'in_progress'],
-  completed: ['done', 'done'],
-  failed: ['failed', 'failed'],
-  cancelled: ['cancelled', 'cancelled'],
-  lost: ['lost', 'failed'],
-}
-
-export function RunBadge({ status }: { status: RunStatus }) {
-  const [icon, tone] = RUN_ICONS[status]
-  return (
-    <span class={`badge is-${tone}`}>
-      <Icon name={icon} size={13} /> {status}
-    </span>
-  )
-}
-
 export const LANDING_NAMES: Record<LandingStatus, string> = {
   waiting: 'Waiting',
   landing: 'Landing',
@@ -47,7 +21,40 @@ export const LANDING_NAMES: Record<LandingStatus, string> = {
   cancelled: 'Cancelled',
 }
 
-const LANDING_TONES: Record<LandingStatus, Status> = {
+interface BadgeProps {
+  icon: IconName
+  /** The status whose colour it has. */
+  tone: Status
+  says: string
+}
+
+/** A state is always an icon and a word; colour only helps. */
+function Badge({ icon, tone, says }: BadgeProps) {
+  return (
+    <span class={`badge is-${tone}`}>
+      <Icon name={icon} size={13} /> {says}
+    </span>
+  )
+}
+
+export const StatusBadge = ({ status }: { status: Status }) => (
+  <Badge icon={status} tone={status} says={STATUS_NAMES[status]} />
+)
+
+const RUNS: Record<RunStatus, [IconName, Status]> = {
+  running: ['in_progress', 'in_progress'],
+  completed: ['done', 'done'],
+  failed: ['failed', 'failed'],
+  cancelled: ['cancelled', 'cancelled'],
+  lost: ['lost', 'failed'],
+}
+
+export function RunBadge({ status }: { status: RunStatus }) {
+  const [icon, tone] = RUNS[status]
+  return <Badge {...{ icon, tone }} says={status} />
+}
+
+const LANDINGS: Record<LandingStatus, Status> = {
   waiting: 'todo',
   landing: 'in_progress',
   landed: 'done',
@@ -56,15 +63,11 @@ const LANDING_TONES: Record<LandingStatus, Status> = {
 }
 
 export function LandingBadge({ status }: { status: LandingStatus }) {
-  const tone = LANDING_TONES[status]
-  return (
-    <span class={`badge is-${tone}`}>
-      <Icon name={tone} size={13} /> {LANDING_NAMES[status]}
-    </span>
-  )
+  const tone = LANDINGS[status]
+  return <Badge icon={tone} tone={tone} says={LANDING_NAMES[status]} />
 }
 
-const WORKTREE_ICONS: Record<WorktreeState, [IconName, Status]> = {
+const WORKTREES: Record<WorktreeState, [IconName, Status]> = {
   making: ['todo', 'todo'],
   ready: ['in_progress', 'in_progress'],
   left: ['folder', 'todo'],
@@ -72,12 +75,8 @@ const WORKTREE_ICONS: Record<WorktreeState, [IconName, Status]> = {
 }
 
 export function WorktreeBadge({ state }: { state: WorktreeState }) {
-  const [icon, tone] = WORKTREE_ICONS[state]
-  return (
-    <span class={`badge is-${tone}`}>
-      <Icon name={icon} size={13} /> {state}
-    </span>
-  )
+  const [icon, tone] = WORKTREES[state]
+  return <Badge {...{ icon, tone }} says={state} />
 }
 
 export function Tag({ children, tone = '' }: { children: ComponentChildren; tone?: string }) {

@@ -1,10 +1,16 @@
+import { useEffect } from 'preact/hooks'
 import { now } from '../data/asked.ts'
+import { locks, locksChanged, watch } from '../data/locks.ts'
 import { span } from './words.ts'
 
-/** How much of a lease is left, as time and as a bar. */
-export function Countdown({ until_ms, ttl_seconds }: { until_ms: number; ttl_seconds: number }) {
-  const left = Math.max(0, (until_ms - now.value) / 1000)
-  const share = Math.min(1, left / ttl_seconds)
+/** How much is left of the lease of a lock, as time and as a bar; nothing, once it is free. */
+export function Countdown({ name }: { name: string }) {
+  void locksChanged.value
+  useEffect(() => watch(name), [name])
+  const lock = locks.get(name)
+  if (!lock) return null
+  const left = Math.max(0, (lock.until_ms - now.value) / 1000)
+  const share = Math.min(1, left / lock.ttl_seconds)
   const tone = left === 0 ? 'is-over' : share < 0.2 ? 'is-low' : ''
   return (
     <span class={`countdown ${tone}`}>

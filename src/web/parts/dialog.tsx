@@ -18,10 +18,13 @@ interface Action {
   run(...said: string[]): Promise<string>
 }
 
-/** Its name, and what it begins as. */
-interface Field {
-  label: string
+interface Field extends FieldLook {
+  /** What it begins as. */
   initial: string
+}
+
+export interface FieldLook {
+  label: string
   type?: 'text' | 'number' | 'long'
   /** One of these, rather than anything. */
   choices?: string[]
@@ -125,17 +128,23 @@ function Confirming({ action }: { action: Action }) {
 }
 
 interface FieldProps {
-  field: Field
+  field: FieldLook
   value: string
   change: (text: string) => void
 }
 
-function DialogField({ field: { label, type, choices }, value, change }: FieldProps) {
+export function DialogField({ field: { label, type, choices }, value, change }: FieldProps) {
   return (
     <label class="field">
       <span>{label}</span>
       {choices ? (
-        <Select label={label} of={choices} chosen={value} choose={change} />
+        <Select
+          label={label}
+          of={[...new Set([value, ...choices])]}
+          chosen={value}
+          choose={change}
+          says={(each) => each || 'None'}
+        />
       ) : type === 'long' ? (
         <textarea rows={5} value={value} onInput={(event) => change(event.currentTarget.value)} />
       ) : (

@@ -1,5 +1,5 @@
 /** A stretch of two texts: the same in both, or different. */
-export interface Hunk {
+interface Hunk {
   ours: string
   theirs: string
   isSame: boolean
@@ -9,7 +9,6 @@ export interface Hunk {
 const CELLS_MAX = 1_000_000
 
 export const wordsIn = (text: string) => text.match(/\s+|[^\s]+/g) ?? []
-export const linesIn = (text: string) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
 /** What differs between two lists of words or lines, in order. */
 export function compare(ours: string[], theirs: string[]): Hunk[] {

@@ -1,23 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import type { Refusal } from '../../core/refusal.ts'
 
-interface EmptyProps {
-  title: string
-  children?: ComponentChildren
-  /** What to type next, so that there will be something to see. */
-  command?: string
-}
-
-export function Empty({ title, children, command }: EmptyProps) {
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>
       {children && <p>{children}</p>}
-      {command && (
-        <p>
-          <code class="command">{command}</code>
-        </p>
-      )}
     </div>
   )
 }
@@ -39,5 +27,20 @@ export function Trouble({ refusal }: { refusal: Refusal | null }) {
       <strong>{refusal.message}</strong>
       {refusal.next && <span>{refusal.next}</span>}
     </div>
+  )
+}
+
+interface AnsweredProps<T> {
+  of: { value: { value: T | undefined }; refusal: { value: Refusal | null } }
+  children: (value: T) => ComponentChildren
+}
+
+/** What was asked for, once it is known; until then that it is not, or why. */
+export function Answered<T>({ of: { value, refusal }, children }: AnsweredProps<T>) {
+  return (
+    <>
+      <Trouble refusal={refusal.value} />
+      {value.value === undefined ? !refusal.value && <Loading /> : children(value.value)}
+    </>
   )
 }

@@ -135,8 +135,10 @@ export function Tile({ name, value, says, children }: TileProps) {
   )
 }
 
+export type ShownFact = [name: string, value: ComponentChildren]
+
 /** Names and what they stand for; what is not known is left out. */
-export function Facts({ of }: { of: [string, ComponentChildren][] }) {
+export function Facts({ of }: { of: ShownFact[] }) {
   return (
     <dl class="facts">
       {of

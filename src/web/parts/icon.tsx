@@ -1,18 +1,12 @@
 /** Drawn on a grid of 16; lines take the colour of the text around them. */
 const PATHS = {
   now: 'M1.5 8h3l2-5 3 10 2-5h3',
-  tasks: 'M2.5 3h3v10h-3zM7 3h3v6H7zM11.5 3h2v8h-2z',
+  work: 'M2.5 4h1M5.5 4h8M2.5 8h1M5.5 8h8M2.5 12h1M5.5 12h8',
+  who: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4',
+  history: 'M8 2.5a5.5 5.5 0 1 1-5 3.2M2.5 2.5v3.5H6M8 5v3l2 1.5',
+  knowledge: 'M3 2.5h7l3 3v8H3zM5.5 8h5M5.5 10.5h5',
+  settings: 'M2 4.5h7M12 4.5h2M10.5 3v3M2 11.5h2M7 11.5h7M5.5 10v3',
   locks: 'M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7h10v6.5H3z',
-  branches: [
-    'M4.5 5v6M4.5 5a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3z',
-    'M4.5 14a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3z',
-    'M11.5 6.5a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3zM11.5 6.5c0 3.5-7 1-7 4.5',
-  ].join(''),
-  timeline: 'M2 4h6M5 8h8M3 12h5',
-  memory: 'M3 2.5h7l3 3v8H3zM5.5 8h5M5.5 10.5h5',
-  agents: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4',
-  events: 'M2.5 4h1M5.5 4h8M2.5 8h1M5.5 8h8M2.5 12h1M5.5 12h8',
-  stats: 'M2.5 13.5V9M6.5 13.5V4M10.5 13.5V7M14 13.5H2',
   todo: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11z',
   in_progress: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 5v3l2 1.5',
   review: [
@@ -33,7 +27,6 @@ const PATHS = {
   folder: 'M1.5 4h4.5l1.5 1.5h7v7.5h-13z',
   file: 'M4 2h5l3 3v9H4z',
   out: 'M6 2.5H2.5v11H6M7 8h7M11 5l3 3-3 3',
-  arrow: 'M6 3.5L10.5 8 6 12.5',
   help: 'M5.5 6a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .7-1 1.7M8 12v.5',
 } as const
 

@@ -157,7 +157,7 @@ function styled(before: string, said: string): string {
       i += used
     } else if (code === 39 || code === 49) drop(code === 39 ? /^(?:fg|#)/ : /^bg/)
     else if (code >= 30 && code < 48) colour(kind, String(code % 10))
-    else if (code >= 90 && code < 108) colour(code < 98 ? 'fg' : 'bg', String((code % 10) + 8))
+    else if (code >= 90 && code < 108) colour(code < 98 ? 'fg' : 'bg', String(code % 10))
   }
   return [...marks].join(' ')
 }
@@ -165,7 +165,7 @@ function styled(before: string, said: string): string {
 /** One of 256 or of all colours, and how many numbers it took to say which. */
 function ownColour([way, a = 0, g = 0, b = 0]: number[]): [string, number] {
   if (way === 2) return [hexOf(a, g, b), 4]
-  if (a < 16) return [String(a), 2]
+  if (a < 16) return [String(a % 8), 2]
   const step = (n: number) => (n === 0 ? 0 : 55 + 40 * n)
   const cube = a - 16
   if (a >= 232) return [hexOf(...grey(8 + 10 * (a - 232))), 2]
@@ -181,3 +181,11 @@ const hexOf = (...rgb: number[]) =>
         .padStart(2, '0'),
     )
     .join('')}`
+
+/** The last lines that are not empty, as text. */
+export function lastLinesOf(text: string, n: number): string[] {
+  const terminal = new Terminal()
+  terminal.write(text)
+  const lines = Array.from({ length: terminal.length }, (_, i) => terminal.text(i))
+  return lines.filter((line) => line.trim() !== '').slice(-n)
+}

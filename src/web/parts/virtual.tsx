@@ -49,7 +49,7 @@ export function Virtual<T>(props: VirtualProps<T>) {
         scrolled?.()
       }}
     >
-      <ul class="virtual-rows" style={{ height: `${items.length * row}px` }}>
+      <ul class="rows" style={{ height: `${items.length * row}px` }}>
         {visible.map((item, i) => (
           <li
             key={keyOf(item)}

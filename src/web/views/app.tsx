@@ -1,37 +1,30 @@
 import { useEffect } from 'preact/hooks'
 import { connection } from '../data/live.ts'
+import { health, needed } from '../data/stuck.ts'
+import { helpOpen } from '../keys.ts'
 import { IconButton } from '../parts/buttons.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { toast, Toasts } from '../parts/toast.tsx'
-import { health, needed } from '../data/stuck.ts'
-import { helpOpen, paletteOpen } from '../keys.ts'
 import { hrefOf, route, type ViewName, VIEWS } from '../route.ts'
 import { signOut, who } from '../session.ts'
 import { theme, toggleTheme } from '../theme.ts'
-import { Agents } from './agents.tsx'
-import { Branches } from './branches.tsx'
-import { Events } from './events.tsx'
 import { Help } from './help.tsx'
-import { Locks } from './locks.tsx'
-import { Memory } from './memory.tsx'
+import { History } from './history.tsx'
+import { Knowledge } from './knowledge.tsx'
 import { Now } from './now.tsx'
-import { Palette } from './palette.tsx'
+import { Settings } from './settings.tsx'
 import { SignIn } from './sign_in.tsx'
-import { Stats } from './stats.tsx'
-import { Tasks } from './tasks.tsx'
-import { Timeline } from './timeline.tsx'
+import { Who } from './who.tsx'
+import { Work } from './work.tsx'
 
 const PAGES: Record<ViewName, { title: string; Show: () => preact.JSX.Element }> = {
   now: { title: 'Now', Show: Now },
-  tasks: { title: 'Tasks', Show: Tasks },
-  locks: { title: 'Locks', Show: Locks },
-  branches: { title: 'Branches', Show: Branches },
-  timeline: { title: 'Timeline', Show: Timeline },
-  memory: { title: 'Memory', Show: Memory },
-  agents: { title: 'Agents', Show: Agents },
-  events: { title: 'Events', Show: Events },
-  stats: { title: 'Stats', Show: Stats },
+  work: { title: 'Work', Show: Work },
+  who: { title: 'Who has what', Show: Who },
+  history: { title: 'History', Show: History },
+  knowledge: { title: 'Knowledge', Show: Knowledge },
+  settings: { title: 'Settings', Show: Settings },
 }
 
 export function App() {
@@ -47,12 +40,11 @@ export function App() {
       <Menu view={view} />
       <main id="main" class="main" tabIndex={-1}>
         <PageTitle title={title} />
-        <HealthBanner view={view} />
+        <Away />
         <Show key={view} />
       </main>
       <ConfirmDialog />
       {helpOpen.value && <Help />}
-      {paletteOpen.value && <Palette />}
       <Toasts />
     </div>
   )
@@ -166,30 +158,18 @@ const NEXT = {
   silent: 'What you see is from before; what you do now waits for it.',
 }
 
-/** What is wrong, above every view; and, when a lost server is back, that nothing was missed. */
-function HealthBanner({ view }: { view: ViewName }) {
+/** That the page is not told what happens; and when it is again, that nothing was missed. */
+function Away() {
   const { state, why } = health.value
   const isLost = state === 'lost'
   useEffect(() => {
     if (!isLost) return undefined
     return () => toast('Connected again: nothing was missed')
   }, [isLost])
-  if (isLost || state === 'silent') {
-    return (
-      <div class="banner is-bad" role="alert">
-        <Icon name="lost" /> {why}. {NEXT[state]}
-      </div>
-    )
-  }
-  // The view Now begins with it.
-  if (view === 'now' || (state !== 'degraded' && state !== 'paused')) return null
+  if (!isLost && state !== 'silent') return null
   return (
-    <div class={`banner is-${state}`} role="status">
-      <Icon name="lost" />
-      <span>
-        {HEALTH_NAMES[state]}: {why}
-      </span>
-      <a href="#/now">What is stuck</a>
+    <div class="banner" role="alert">
+      <Icon name="lost" /> {why}. {NEXT[state]}
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../../operations/registry.ts'
 import { ask, change } from '../ask.ts'
 import { aboutMemory } from '../data/about.ts'
-import { now, useAsked } from '../data/asked.ts'
+import { now, useAnswer, useAsked } from '../data/asked.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Compared } from '../parts/compared.tsx'
 import { confirm } from '../parts/dialog.tsx'
@@ -15,16 +15,14 @@ type Action = 'keep_both' | 'delete_a' | 'delete_b'
 
 /** Notes that say much the same: one of them is often enough. */
 export function Duplicates() {
-  const asked = useAsked('duplicates', () => ask('duplicate.list', { limit: 200 }), {
-    affects: aboutMemory,
-  })
+  const asked = useAnswer('duplicate.list', { limit: 200 }, { affects: aboutMemory })
   const pairs = asked.value.value?.items ?? []
   return (
-    <div class="stack pad-top scrolls">
+    <div class="stack scrolls">
       <Trouble refusal={asked.refusal.value} />
       {!asked.value.value && !asked.refusal.value && <Loading />}
       {asked.value.value && pairs.length === 0 && (
-        <Empty title="No two notes say the same" command="leasehold memory duplicates">
+        <Empty title="No two notes say the same">
           Notes are compared by meaning in the background; pairs that are alike show up here.
         </Empty>
       )}
@@ -81,8 +79,8 @@ function PairSide({ pair, name, texts }: PairSideProps) {
   return (
     <div>
       <h3>
-        <a href={hrefOf('memory', { scope: side.scope, id: side.key })}>{side.key}</a>, {side.scope}
-        , by {side.author}, {ago(side.updated_at, now.value)}
+        <a href={hrefOf('knowledge', { scope: side.scope, id: side.key })}>{side.key}</a>,{' '}
+        {side.scope}, by {side.author}, {ago(side.updated_at, now.value)}
       </h3>
       {texts && (
         <Compared

@@ -5,7 +5,6 @@ import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
 import { Button } from '../parts/buttons.tsx'
 import { Trouble } from '../parts/empty.tsx'
-import { save } from '../parts/save.ts'
 import { type StyledText, Terminal } from '../parts/terminal.ts'
 import { Virtual } from '../parts/virtual.tsx'
 import { count } from '../parts/words.ts'
@@ -19,12 +18,12 @@ const HEIGHT_MAX = 440
 type Output = AnswerOf<'run.output'>
 
 /** What a run printed, piece by piece from the first line that is kept; on and on while it runs. */
-async function* outputOf(id: string, isOver: () => boolean): AsyncGenerator<Output> {
+async function* outputOf(id: string, signal: AbortSignal): AsyncGenerator<Output> {
   let after: string | null = null
-  while (!isOver()) {
+  while (!signal.aborted) {
     const place: object = after === null ? { from: 'first' } : { after }
     try {
-      const got: Output = await ask('run.output', { id, bytes: PIECE_BYTES, ...place })
+      const got: Output = await ask('run.output', { id, bytes: PIECE_BYTES, ...place }, signal)
       yield got
       if (got.ended_at !== null && (got.text === '' || got.next === after)) return
       after = got.next
@@ -43,10 +42,10 @@ function useOutput(id: string) {
   const state = useSignal({ isKept: true, isCut: false, bytes: 0 })
   const refusal = useSignal<Refusal | null>(null)
   useEffect(() => {
-    let isOver = false
+    const ending = new AbortController()
     const read = async () => {
-      for await (const got of outputOf(id, () => isOver)) {
-        if (isOver) return
+      for await (const got of outputOf(id, ending.signal)) {
+        if (ending.signal.aborted) return
         const { is_kept: isKept, bytes_total: bytes, skipped, text } = got
         state.value = { isKept, bytes, isCut: state.value.isCut || skipped }
         if (text === '') continue
@@ -58,7 +57,7 @@ function useOutput(id: string) {
       if (!(error instanceof Refusal)) throw error
       refusal.value = error
     })
-    return () => (isOver = true)
+    return () => ending.abort()
   }, [])
   return { terminal, version, state, refusal }
 }
@@ -114,7 +113,7 @@ export function Log({ id }: { id: string }) {
           />
           Follow
         </label>
-        <Button kind="small" act={() => void download(id)}>
+        <Button kind="quiet" act={() => void download(id)}>
           Download
         </Button>
         <span class="dim number">{saysLog(lines.length, state.value)}</span>
@@ -207,9 +206,19 @@ function LogLine({ pieces, isFound }: { pieces: StyledText[]; isFound: boolean }
 /** As the command wrote it, with all that a terminal would have obeyed. */
 async function download(id: string): Promise<void> {
   const parts: string[] = []
-  for await (const { text } of outputOf(id, () => false)) {
+  for await (const { text } of outputOf(id, new AbortController().signal)) {
     if (text === '') break
     parts.push(text)
   }
   save(`${id}.log`, parts)
+}
+
+/** Hands a text to the person as a file. */
+export function save(name: string, parts: string[]): void {
+  const url = URL.createObjectURL(new Blob(parts))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
 }

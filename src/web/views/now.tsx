@@ -1,52 +1,140 @@
 import { useComputed } from '@preact/signals'
-import { pauseQueue } from '../actions.ts'
-import { ask } from '../ask.ts'
-import { aboutQueue, type QueueAnswer, type StatsAnswer } from '../data/about.ts'
-import { useAsked } from '../data/asked.ts'
+import { cancelTask, pauseQueue } from '../actions.ts'
+import { aboutMemory, aboutQueue, type QueueAnswer, type StatsAnswer } from '../data/about.ts'
+import { now, useAnswer } from '../data/asked.ts'
+import { locks, locksChanged, locksKnown } from '../data/locks.ts'
 import { SHARE_SECONDS } from '../data/shares.ts'
-import { changed, running, runningKnown } from '../data/tasks.ts'
-import { Button } from '../parts/buttons.tsx'
+import { health, waitingFor } from '../data/stuck.ts'
+import { type BriefTask, changed, running, runningKnown } from '../data/tasks.ts'
+import { Acts } from '../parts/buttons.tsx'
 import { Sparkline } from '../parts/chart.tsx'
+import { Countdown } from '../parts/countdown.tsx'
 import { Empty, Loading, Trouble } from '../parts/empty.tsx'
 import { Page, Panel, Tile } from '../parts/frame.tsx'
-import { count, UNKNOWN } from '../parts/words.ts'
+import { Icon } from '../parts/icon.tsx'
+import { lastLinesOf } from '../parts/terminal.ts'
+import { count, secondsSince, span, UNKNOWN, withClocks } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
-import { isAdmin } from '../session.ts'
-import { Alerts } from './alerts.tsx'
-import { Limits } from './limits.tsx'
-import { RunningTask } from './running_task.tsx'
-import { Stuck } from './stuck.tsx'
-import { UserShares } from './user_shares.tsx'
+import { Blocked } from './blocked.tsx'
 
 const LOOK_MS = 60_000
+const SHOWN_MAX = 100
 
 export function Now() {
-  const queue = useAsked('queue', () => ask('queue.status'), { affects: aboutQueue })
-  const stats = useAsked('hour', () => ask('stats.get', { since_seconds: SHARE_SECONDS }), {
-    affects: ({ type }) => type === 'task.claimed' || type === 'task.moved',
-    every_ms: LOOK_MS,
-  })
+  const queue = useAnswer('queue.status', {}, { affects: aboutQueue })
+  const stats = useAnswer(
+    'stats.get',
+    { since_seconds: SHARE_SECONDS },
+    { affects: ({ type }) => type === 'task.moved', every_ms: LOOK_MS },
+  )
   const [status, hour] = [queue.value.value, stats.value.value]
+  const paused = status?.paused ?? false
+  const says = paused ? 'Resume queue' : 'Pause queue'
+  const turn = { says, admin: true, act: () => pauseQueue(!paused) }
   return (
-    <Page title="Now" aside={<QueueSwitch status={status} />}>
-      <Stuck />
-      <Tiles status={status} hour={hour} />
-      <div class="now-grid">
-        <div class="stack">
-          <RunningTasks />
-          {status && <UserShares status={status} stats={hour} />}
-        </div>
-        <div class="stack">
-          <Alerts />
-          <Trouble refusal={queue.refusal.value} />
-          {status && <Limits status={status} />}
-        </div>
+    <Page title="Now" aside={status && <Acts of={[turn]} />}>
+      <Health />
+      <Trouble refusal={queue.refusal.value} />
+      <Figures status={status} hour={hour} />
+      <Inbox />
+      <Blocked />
+      <div class="columns">
+        <Running />
+        <Holders />
       </div>
     </Page>
   )
 }
 
-function RunningTasks() {
+/** How the whole is, in one sentence. */
+function Health() {
+  const { state, why } = health.value
+  if (state === 'unknown') return null
+  const isFine = state === 'ok'
+  return (
+    <p class={`health-says is-${state}`}>
+      <Icon name={isFine ? 'done' : 'lost'} />
+      <span>{isFine ? 'Healthy: work goes on by itself.' : withClocks(why)}</span>
+    </p>
+  )
+}
+
+interface FiguresProps {
+  status: QueueAnswer | undefined
+  hour: StatsAnswer | undefined
+}
+
+function Figures({ status, hour }: FiguresProps) {
+  const runs = useComputed(() => {
+    void changed.value
+    return running().length
+  }).value
+  const { active, pending, dispatchers } = status ?? {}
+  const users = Object.keys(pending?.by_user ?? {}).length
+  const tasks = hour?.tasks
+  return (
+    <div class="tiles">
+      <Tile
+        name="Running"
+        value={runningKnown.value ? runs : UNKNOWN}
+        says={active ? count(Object.keys(active.by_user).length, 'busy user') : ''}
+      />
+      <Tile
+        name="Slots"
+        value={active ? `${active.slots_used} / ${active.slots_max}` : UNKNOWN}
+        says={dispatchers ? count(dispatchers.length, 'dispatcher') : ''}
+      />
+      <Tile
+        name="Waiting"
+        value={pending?.total ?? UNKNOWN}
+        says={pending ? `${pending.high} high priority, ${count(users, 'user')}` : ''}
+      />
+      <Tile
+        name="Done in the last hour"
+        value={tasks?.done ?? UNKNOWN}
+        says={tasks ? `${tasks.failed} failed, ${tasks.cancelled} cancelled` : ''}
+      >
+        <Sparkline
+          values={(hour?.series ?? []).map(({ done }) => done)}
+          label="done, minute by minute in the last hour"
+        />
+      </Tile>
+    </div>
+  )
+}
+
+/** What waits for a person, and can be emptied: nothing else is kept from going on by it. */
+function Inbox() {
+  const conflicts = useAnswer('conflict.list', { limit: 1000 }, { affects: aboutMemory })
+  const [failed, review] = [waitingFor('failed'), waitingFor('review')]
+  const disagree = conflicts.value.value?.items.length ?? 0
+  const all: [number, string, string][] = [
+    [failed.n, `${failed.n}${failed.more ? '+' : ''} failed`, hrefOf('work', { show: 'failed' })],
+    [
+      review.n,
+      `${review.n}${review.more ? '+' : ''} to review`,
+      hrefOf('work', { show: 'review' }),
+    ],
+    [
+      disagree,
+      disagree === 1 ? '1 note disagrees' : `${disagree} notes disagree`,
+      hrefOf('knowledge', { tab: 'conflicts' }),
+    ],
+  ]
+  const some = all.filter(([n]) => n > 0)
+  if (some.length === 0) return null
+  return (
+    <p class="inbox" aria-label="Waits for a person">
+      {some.map(([, says, href]) => (
+        <a key={says} href={href}>
+          {says}
+        </a>
+      ))}
+    </p>
+  )
+}
+
+function Running() {
   const list = useComputed(() => {
     void changed.value
     return running().toSorted((a, b) => ((a.assigned_at ?? '') < (b.assigned_at ?? '') ? -1 : 1))
@@ -61,115 +149,112 @@ function RunningTasks() {
   return (
     <Panel title="Running" aside={<span class="number">{list.length}</span>}>
       {list.length === 0 ? (
-        <Empty
-          title="Nothing runs right now"
-          command='leasehold queue add "…" --project P --user U'
-        >
-          Enqueue a task for a dispatcher, or let an agent claim one: leasehold task claim
+        <Empty title="Nothing runs right now">
+          A task runs when an agent claims it, or when a dispatcher starts one on it.
         </Empty>
       ) : (
         <ul class="rows">
-          {list.slice(0, 100).map((task) => (
+          {list.slice(0, SHOWN_MAX).map((task) => (
             <RunningTask key={task.id} task={task} />
           ))}
         </ul>
       )}
-      {list.length > 100 && (
-        <p class="dim pad">
-          <a href={hrefOf('tasks', { as: 'list', status: 'in_progress' })}>
-            and {list.length - 100} more
-          </a>
+      {list.length > SHOWN_MAX && (
+        <p class="pad">
+          <a href={hrefOf('work', { show: 'running' })}>and {list.length - SHOWN_MAX} more</a>
         </p>
       )}
     </Panel>
   )
 }
 
-function QueueSwitch({ status }: { status: QueueAnswer | undefined }) {
-  if (!status || !isAdmin()) return null
+function RunningTask({ task }: { task: BriefTask }) {
+  const { id, title, assignee, project, user, assigned_at, attempts, queue } = task
   return (
-    <Button act={() => pauseQueue(!status.paused)}>
-      {status.paused ? 'Resume queue' : 'Pause queue'}
-    </Button>
+    <li class="line running">
+      <div class="grows">
+        <a class="title" href={hrefOf('work', { id })}>
+          <span class="id">{id}</span> {title}
+        </a>
+        <p class="dim one-line">
+          <a href={hrefOf('who', { id: assignee ?? '' })}>{assignee}</a>
+          {project && ` · ${project}`}
+          {user && ` · ${user}`}
+        </p>
+        {queue && <LastLine run={`${id}.${attempts}`} />}
+      </div>
+      <div class="running-time">
+        {assigned_at && (
+          <span class="number" title={`since ${assigned_at}`}>
+            {span(secondsSince(assigned_at, now.value))}
+          </span>
+        )}
+        <Countdown name={`task:${id}`} />
+      </div>
+      <Acts
+        kind="quiet"
+        of={[{ says: 'Stop', label: `Stop task ${id}`, act: () => cancelTask(id, true) }]}
+      />
+    </li>
   )
 }
 
-interface TilesProps {
-  status: QueueAnswer | undefined
-  hour: StatsAnswer | undefined
+const GLANCE_MS = 2_000
+const GLANCE_BYTES = 600
+
+/** What its command said last, as far as it is kept on the machine of the server. */
+function LastLine({ run }: { run: string }) {
+  const output = useAnswer('run.output', { id: run, bytes: GLANCE_BYTES }, { every_ms: GLANCE_MS })
+  const [line] = lastLinesOf(output.value.value?.text ?? '', 1)
+  return <code class="last-line">{line ?? 'no output yet'}</code>
 }
 
-function Tiles({ status, hour }: TilesProps) {
-  const runs = useComputed(() => {
-    void changed.value
-    return running().length
+const HOLDERS_MAX = 12
+/** What a run has anyway says nothing of who has which files. */
+const IMPLIED = /^(?:task|user|leasehold):/
+
+/** For those who have agents and no queue: which agent holds what. */
+function Holders() {
+  const holders = useComputed(() => {
+    void locksChanged.value
+    const found = new Map<string, string[]>()
+    for (const { name, holder } of locks.values()) {
+      if (!IMPLIED.test(name)) found.set(holder, [...(found.get(holder) ?? []), name])
+    }
+    return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))
   }).value
-  const said = status ? tellQueue(status) : { busy: '', slots: UNKNOWN, waiting: '', is: UNKNOWN }
-  const tasks = hour?.tasks
+  const rest = holders.length - HOLDERS_MAX
   return (
-    <div class="tiles">
-      <Tile name="Running" value={runningKnown.value ? runs : UNKNOWN} says={said.busy}>
-        <Spark hour={hour} pick={(point) => point.claimed} says="claimed" />
-      </Tile>
-      <Tile name="Slots" value={said.slots} says={dispatchersIn(status)}>
-        <Slots used={status?.active.slots_used ?? 0} max={status?.active.slots_max ?? 0} />
-      </Tile>
-      <Tile name="Waiting" value={status?.pending.total ?? UNKNOWN} says={said.waiting}>
-        <Spark hour={hour} pick={(point) => point.enqueued} says="enqueued" />
-      </Tile>
-      <Tile
-        name="Done in the last hour"
-        value={tasks?.done ?? UNKNOWN}
-        says={tasks ? `${tasks.failed} failed, ${tasks.cancelled} cancelled` : ''}
-      >
-        <Spark hour={hour} pick={(point) => point.done} says="done" />
-      </Tile>
-      <Tile name="Queue" value={said.is} says={pausedIn(status)} />
-    </div>
-  )
-}
-
-function tellQueue({ active, pending, user_locks, paused }: QueueAnswer) {
-  const users = Object.keys(pending.by_user).length
-  return {
-    busy: count(user_locks.active, 'busy user'),
-    slots: `${active.slots_used} / ${active.slots_max}`,
-    waiting: `${pending.high} high priority, ${count(users, 'user')}`,
-    is: paused ? 'Paused' : 'Open',
-  }
-}
-
-interface SparkProps {
-  hour: StatsAnswer | undefined
-  pick: (point: StatsAnswer['series'][number]) => number
-  says: string
-}
-
-function Spark({ hour, pick, says }: SparkProps) {
-  const values = (hour?.series ?? []).map(pick)
-  return <Sparkline values={values} label={`${says}, minute by minute in the last hour`} />
-}
-
-function dispatchersIn(status: QueueAnswer | undefined): string {
-  if (!status) return ''
-  const n = status.dispatchers.length
-  return n === 0 ? 'no dispatcher: set projects in config.json' : count(n, 'dispatcher')
-}
-
-function pausedIn(status: QueueAnswer | undefined): string {
-  if (!status) return ''
-  const paused = [...status.paused_projects, ...status.paused_users]
-  if (paused.length > 0) return `paused: ${paused.join(', ')}`
-  const { max, used } = status.pool
-  return max === null ? 'no limit on the pool' : `pool ${used} of ${max}`
-}
-
-function Slots({ used, max }: { used: number; max: number }) {
-  return (
-    <span class="slots" aria-hidden="true">
-      {Array.from({ length: Math.min(max, 32) }, (_, i) => (
-        <span key={i} class={i < used ? 'slot is-used' : 'slot'} />
-      ))}
-    </span>
+    <Panel
+      title="Agents and what they hold"
+      aside={locksKnown.value && <span class="number">{holders.length}</span>}
+    >
+      {!locksKnown.value && <Loading />}
+      {locksKnown.value && holders.length === 0 && (
+        <p class="dim pad">No agent holds a file or a lock of its own.</p>
+      )}
+      <ul class="rows">
+        {holders.slice(0, HOLDERS_MAX).map(([holder, names]) => (
+          <li key={holder} class="line">
+            <a class="holder" href={hrefOf('who', { id: holder })}>
+              {holder}
+            </a>
+            <span class="grows tags">
+              {names.slice(0, 6).map((name) => (
+                <a key={name} class="tag" href={hrefOf('who', { tab: 'locks', id: name })}>
+                  {name}
+                </a>
+              ))}
+              {names.length > 6 && <span class="dim">and {names.length - 6} more</span>}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {rest > 0 && (
+        <p class="pad">
+          <a href={hrefOf('who')}>and {rest} more</a>
+        </p>
+      )}
+    </Panel>
   )
 }

@@ -1,19 +1,23 @@
 import { useSignal } from '@preact/signals'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { change } from '../ask.ts'
-import type { WholeTask } from '../data/about.ts'
+import { projectsKnown, type WholeTask } from '../data/about.ts'
+import { useAsked } from '../data/asked.ts'
 import { Button } from '../parts/buttons.tsx'
+import { DialogField, type FieldLook } from '../parts/dialog.tsx'
 import { Trouble } from '../parts/empty.tsx'
 import { toast } from '../parts/toast.tsx'
 
 /** What may be changed here, as text. */
-interface Draft {
-  title: string
-  body: string
-  project: string
-  priority: string
-  labels: string
-}
+const FIELDS = {
+  title: { label: 'Title' },
+  project: { label: 'Project' },
+  priority: { label: 'Priority, 0 to 9', type: 'number' },
+  labels: { label: 'Labels, with commas between them' },
+  body: { label: 'Body', type: 'long' },
+} satisfies Record<string, FieldLook>
+type Draft = Record<keyof typeof FIELDS, string>
+const KEYS = Object.keys(FIELDS) as (keyof Draft)[]
 
 const draftOf = (task: WholeTask): Draft => ({
   title: task.title,
@@ -42,21 +46,23 @@ export function TaskEdit({ task }: { task: WholeTask }) {
   const draft = useSignal(draftOf(task))
   const refusal = useSignal<Refusal | null>(null)
   const theirs = useSignal<WholeTask | null>(null)
+  const projects = useAsked('projects', projectsKnown).value.value ?? []
+  const begin = (from: WholeTask) => {
+    ;[base.value, draft.value, theirs.value, refusal.value] = [from, draftOf(from), null, null]
+  }
   const save = async (onto: WholeTask) => {
     const changes = changesIn(draft.value, draftOf(base.value))
     try {
       const saved = await change('task.update', { id: task.id, version: onto.version, ...changes })
       toast(`Task ${task.id} is now version ${saved.version}`)
-      ;[base.value, draft.value, theirs.value, refusal.value] = [saved, draftOf(saved), null, null]
+      begin(saved)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       refusal.value = error
       theirs.value = isRefusal(error, 'conflict') ? (error.details['task'] as WholeTask) : null
     }
   }
-  const takeTheirs = (now: WholeTask) => {
-    ;[base.value, draft.value, theirs.value, refusal.value] = [now, draftOf(now), null, null]
-  }
+  const now = theirs.value
   return (
     <form
       class="edit"
@@ -65,18 +71,23 @@ export function TaskEdit({ task }: { task: WholeTask }) {
         void save(base.value)
       }}
     >
-      {theirs.value ? (
+      {now ? (
         <Conflict
-          mine={draft.value}
-          base={base.value}
-          theirs={theirs.value}
-          keepMine={() => void save(theirs.value!)}
-          takeTheirs={() => takeTheirs(theirs.value!)}
+          {...{ mine: draft.value, base: base.value, theirs: now }}
+          keepMine={() => void save(now)}
+          takeTheirs={() => begin(now)}
         />
       ) : (
         <Trouble refusal={refusal.value} />
       )}
-      <Inputs draft={draft} />
+      {KEYS.map((key) => (
+        <DialogField
+          key={key}
+          field={{ ...FIELDS[key], ...(key === 'project' && { choices: ['', ...projects] }) }}
+          value={draft.value[key]}
+          change={(text) => (draft.value = { ...draft.value, [key]: text })}
+        />
+      ))}
       <div class="buttons">
         <button type="submit" class="button is-primary">
           Save
@@ -84,38 +95,6 @@ export function TaskEdit({ task }: { task: WholeTask }) {
         <span class="dim number">on version {base.value.version}</span>
       </div>
     </form>
-  )
-}
-
-const NAMES: [keyof Draft, string][] = [
-  ['title', 'Title'],
-  ['project', 'Project'],
-  ['priority', 'Priority, 0 to 9'],
-  ['labels', 'Labels, with commas between them'],
-]
-
-function Inputs({ draft }: { draft: { value: Draft } }) {
-  const set = (key: keyof Draft, text: string) => (draft.value = { ...draft.value, [key]: text })
-  return (
-    <>
-      {NAMES.map(([key, label]) => (
-        <label key={key} class="field">
-          <span>{label}</span>
-          <input
-            value={draft.value[key]}
-            onInput={(event) => set(key, event.currentTarget.value)}
-          />
-        </label>
-      ))}
-      <label class="field">
-        <span>Body</span>
-        <textarea
-          rows={12}
-          value={draft.value.body}
-          onInput={(event) => set('body', event.currentTarget.value)}
-        />
-      </label>
-    </>
   )
 }
 
@@ -129,17 +108,15 @@ interface ConflictProps {
 
 /** Both sides of every field that differs, and a choice; nothing is overwritten unseen. */
 function Conflict({ mine, base, theirs, keepMine, takeTheirs }: ConflictProps) {
-  const now = draftOf(theirs)
-  const was = draftOf(base)
-  const keys = (Object.keys(mine) as (keyof Draft)[]).filter((key) => now[key] !== was[key])
+  const [now, was] = [draftOf(theirs), draftOf(base)]
   return (
-    <div class="conflict" role="alert">
+    <div class="trouble" role="alert">
       <strong>Somebody changed this task while you were editing</strong>
       <p>
         You began with version {base.version}; it is version {theirs.version} now. Nothing of yours
         was saved yet.
       </p>
-      {keys.map((key) => (
+      {KEYS.filter((key) => now[key] !== was[key]).map((key) => (
         <div key={key} class="sides">
           <div>
             <h4>Theirs: {key}</h4>

@@ -1,43 +1,47 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { forceRelease } from '../actions.ts'
 import { ask } from '../ask.ts'
 import { aboutTask, type TaskRun, type WholeTask } from '../data/about.ts'
-import { now, useAsked } from '../data/asked.ts'
-import { RunBadge, StatusBadge } from '../parts/badge.tsx'
-import { Button } from '../parts/buttons.tsx'
+import { now, useAnswer, useAsked } from '../data/asked.ts'
+import { LOOK_MS } from '../data/branches.ts'
+import { locks, locksChanged, waitersOf } from '../data/locks.ts'
+import { changed, tasks, wantTasks } from '../data/tasks.ts'
+import { RunBadge, StatusBadge, Tag } from '../parts/badge.tsx'
+import { Acts, Button } from '../parts/buttons.tsx'
+import { Countdown } from '../parts/countdown.tsx'
 import { Empty, Loading, Trouble } from '../parts/empty.tsx'
-import { Page, Panel } from '../parts/frame.tsx'
+import { type ShownFact, Facts, Page, Panel } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Terminal } from '../parts/terminal.ts'
-import { secondsSince, span, took, withClocks } from '../parts/words.ts'
-import { leave, param } from '../route.ts'
+import { lastLinesOf } from '../parts/terminal.ts'
+import { dayOf, secondsSince, span, took, withClocks } from '../parts/words.ts'
+import { LandingWhy } from '../resources/landing.tsx'
+import { actsOn, TaskLink } from '../resources/task.tsx'
+import { hrefOf, leave, param } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { Log } from './log.tsx'
-import { Past } from './past.tsx'
+import { Story } from './story.tsx'
 import { TaskBranch } from './task_branch.tsx'
-import { TaskActions } from './task_actions.tsx'
 import { TaskEdit } from './task_edit.tsx'
-import { TaskDetails } from './task_overview.tsx'
-import { RunFiles, RunNotes, RunSpans } from './run_traces.tsx'
 
-const LOOK_MS = 5_000
+const EXPLAIN_MS = 5_000
 const chosen = param('run', '')
 
-/** One task: what became of it first, then what it printed beside its history. */
+/** One task: what went wrong first, then what it printed and its branch, beside its story. */
 export function TaskPage({ id }: { id: string }) {
-  const asked = useAsked(id, () => ask('task.get', { id }), { affects: aboutTask(id) })
-  const listed = useAsked(id, () => ask('run.list', { task_id: id, limit: 1000 }), {
-    affects: aboutTask(id),
-  })
+  const affects = aboutTask(id)
+  const asked = useAnswer('task.get', { id }, { affects })
+  const listed = useAnswer(
+    'run.list',
+    { task_id: id, limit: 1000 },
+    {
+      affects,
+    },
+  )
   const isEditing = useSignal(false)
   const task = asked.value.value
   const runs = (listed.value.value?.items ?? []).toReversed()
   const run = runs.find((each) => each.id === chosen.value) ?? runs[0]
-  const edit = mayWork() && (
-    <Button pressed={isEditing.value} act={() => (isEditing.value = !isEditing.value)}>
-      Edit
-    </Button>
-  )
   return (
     <Page
       title={task?.title ?? `Task ${id}`}
@@ -45,8 +49,12 @@ export function TaskPage({ id }: { id: string }) {
       aside={
         task && (
           <>
-            <TaskActions task={task} />
-            {edit}
+            <Acts of={actsOn(task)} />
+            {mayWork() && (
+              <Button pressed={isEditing.value} act={() => (isEditing.value = !isEditing.value)}>
+                Edit
+              </Button>
+            )}
           </>
         )
       }
@@ -55,12 +63,12 @@ export function TaskPage({ id }: { id: string }) {
       {!task && !asked.refusal.value && <Loading />}
       {task && (
         <>
-          <Failure task={task} run={runs[0]} />
+          <Wrong task={task} run={runs[0]} />
           <Why task={task} />
-          <div class="task-grid">
+          <div class="columns">
             <div class="stack">
-              {listed.value.value && <Output runs={runs} run={run} task={task} />}
-              {run && <RunSpans run={run} />}
+              {listed.value.value && <Output runs={runs} run={run} />}
+              <TaskBranch task={task} />
             </div>
             <div class="stack">
               {isEditing.value && (
@@ -68,11 +76,8 @@ export function TaskPage({ id }: { id: string }) {
                   <TaskEdit task={task} />
                 </Panel>
               )}
-              <TaskBranch task={task} />
-              <Past title="History" none="Its events were pruned." filter={{ task_id: id }} />
-              <TaskDetails task={task} />
-              {run && <RunFiles run={run} />}
-              {run && <RunNotes run={run} />}
+              <Story title="Story" none="Its events were pruned." filter={{ task_id: id }} />
+              <Details task={task} />
             </div>
           </div>
         </>
@@ -89,9 +94,9 @@ interface AboveProps {
 
 function Above({ id, task, run }: AboveProps) {
   return (
-    <p class="task-head">
+    <p class="above">
       <button type="button" class="back" onClick={leave}>
-        ← Tasks
+        ← Work
       </button>
       <span class="id">{id}</span>
       {task && <StatusBadge status={task.status} />}
@@ -114,19 +119,19 @@ function saysRun(run: TaskRun): string[] {
   ]
 }
 
-/** What went wrong comes first, with the last that its command said. */
-function Failure({ task, run }: { task: WholeTask; run: TaskRun | undefined }) {
+/** What went wrong, with the last that was said: by its command, or by the check of its landing. */
+function Wrong({ task: { id, status }, run }: { task: WholeTask; run: TaskRun | undefined }) {
+  if (status === 'done' || status === 'cancelled' || status === 'in_progress') return null
   const isBad = run?.status === 'failed' || run?.status === 'lost'
-  if (!isBad || task.status === 'done' || task.status === 'cancelled') return null
-  return <FailedRun key={run.id} run={run} />
+  return isBad ? <FailedRun key={run.id} run={run} /> : <CameBack id={id} />
 }
 
 const LAST_BYTES = 4_000
 const LAST_LINES = 12
 
 function FailedRun({ run }: { run: TaskRun }) {
-  const asked = useAsked(run.id, () => ask('run.output', { id: run.id, bytes: LAST_BYTES }))
-  const lines = lastLinesOf(asked.value.value?.text ?? '')
+  const asked = useAnswer('run.output', { id: run.id, bytes: LAST_BYTES })
+  const lines = lastLinesOf(asked.value.value?.text ?? '', LAST_LINES)
   return (
     <section class="failure" aria-label="What went wrong">
       <strong>
@@ -138,40 +143,35 @@ function FailedRun({ run }: { run: TaskRun }) {
   )
 }
 
-function lastLinesOf(text: string): string[] {
-  const terminal = new Terminal()
-  terminal.write(text)
-  const lines = Array.from({ length: terminal.length }, (_, i) => terminal.text(i))
-  return lines.filter((line) => line.trim() !== '').slice(-LAST_LINES)
+/** Its newest landing, if that came back. */
+function CameBack({ id }: { id: string }) {
+  const newest = async (signal: AbortSignal) => {
+    const { items } = await ask('land.list', { task_id: id, limit: 1 }, signal)
+    const [landing] = items
+    return landing?.status === 'returned' ? ask('land.get', { id: landing.id }, signal) : null
+  }
+  const landing = useAsked(id, newest, { affects: aboutTask(id), every_ms: LOOK_MS }).value.value
+  return landing ? <LandingWhy landing={landing} label="What went wrong" /> : null
 }
 
 /** Why it does not run, in the words of `explain`; what is over needs none. */
 function Why({ task }: { task: WholeTask }) {
-  const { id, status, version } = task
-  const why = useAsked(`${id} ${version}`, () => ask('task.explain', { id }), {
-    every_ms: LOOK_MS,
-  })
+  const { id, status } = task
+  const why = useAnswer('task.explain', { id }, { affects: aboutTask(id), every_ms: EXPLAIN_MS })
   if (status === 'done' || status === 'cancelled' || status === 'failed') return null
   return why.value.value ? <p class="explain">{withClocks(why.value.value.sentence)}</p> : null
 }
 
-interface OutputProps {
-  runs: TaskRun[]
-  run: TaskRun | undefined
-  task: WholeTask
-}
-
-function Output({ runs, run, task }: OutputProps) {
-  const aside: ComponentChildren = runs.length > 0 && `${runs.length} runs`
+function Output({ runs, run }: { runs: TaskRun[]; run: TaskRun | undefined }) {
   return (
-    <Panel title="Output" class="output" aside={runs.length > 1 && aside}>
+    <Panel title="Log" aside={runs.length > 1 && `${runs.length} runs`}>
       {runs.length > 1 && (
-        <ul class="runs">
+        <ul class="choices">
           {runs.map((each) => (
             <li key={each.id}>
               <button
                 type="button"
-                class="run"
+                class="choice"
                 aria-pressed={each.id === run?.id}
                 onClick={() => (chosen.value = each.id)}
               >
@@ -185,10 +185,111 @@ function Output({ runs, run, task }: OutputProps) {
       {run ? (
         <Log key={run.id} id={run.id} />
       ) : (
-        <Empty title="It has not been run yet" command={`leasehold task explain ${task.id}`}>
+        <Empty title="It has not been run yet">
           Every attempt is listed here, with what its command printed.
         </Empty>
       )}
     </Panel>
+  )
+}
+
+/** What it says, who has it, and what it depends on. */
+function Details({ task }: { task: WholeTask }) {
+  return (
+    <Panel title="Details">
+      <div class="sheet-body">
+        <LockOf id={task.id} />
+        <Facts of={factsOf(task)} />
+        <Dependencies task={task} />
+        <h3>Body</h3>
+        {task.body === '' ? <p class="dim">Empty.</p> : <pre class="body">{task.body}</pre>}
+        {Object.keys(task.metadata).length > 0 && (
+          <>
+            <h3>Metadata</h3>
+            <pre class="body">{JSON.stringify(task.metadata, null, 2)}</pre>
+          </>
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+function LockOf({ id }: { id: string }) {
+  void locksChanged.value
+  const name = `task:${id}`
+  const lock = locks.get(name)
+  if (!lock) return null
+  const { holder, fence } = lock
+  const line = waitersOf(name)
+  return (
+    <div class="lock-box">
+      <div>
+        Held by{' '}
+        <a href={hrefOf('who', { id: holder })}>
+          <strong>{holder}</strong>
+        </a>
+        <span class="dim number"> fence {fence}</span>
+      </div>
+      <Countdown name={name} />
+      {line.length > 0 && <span class="dim">{line.length} waiting</span>}
+      <Acts
+        of={[
+          {
+            says: 'Force-release',
+            kind: 'danger-quiet',
+            admin: true,
+            act: () => forceRelease(name, holder),
+          },
+        ]}
+      />
+    </div>
+  )
+}
+
+const factsOf = (task: WholeTask): ShownFact[] => [
+  ['Project', task.project],
+  ['User', task.user],
+  ['Priority', task.priority >= 7 ? `${task.priority} (high)` : String(task.priority)],
+  ['Group', task.group],
+  ['Assignee', task.assignee],
+  ['Assigned to', task.assigned_to],
+  ['Attempts', String(task.attempts)],
+  ['Created', `${dayOf(task.created_at)} by ${task.created_by}`],
+  ['Changed', dayOf(task.updated_at)],
+  ['Labels', task.labels.length > 0 && task.labels.map((each) => <Tag key={each}>{each}</Tag>)],
+  [
+    'Will change',
+    task.touches.length > 0 && task.touches.map((each) => <code key={each}>{each} </code>),
+  ],
+]
+
+const LINKS_MAX = 50
+
+function Dependencies({ task }: { task: WholeTask }) {
+  void changed.value
+  useEffect(() => wantTasks(task.depends_on), [task.depends_on.join(' ')])
+  const needed = [...tasks.values()].filter(({ depends_on }) => depends_on.includes(task.id))
+  const lists: [string, string[]][] = [
+    ['Waits for', task.depends_on],
+    ['Is waited for by', needed.map(({ id }) => id)],
+  ]
+  return (
+    <>
+      {lists
+        .filter(([, ids]) => ids.length > 0)
+        .map(([title, ids]) => (
+          <div key={title}>
+            <h3>{title}</h3>
+            <ul class="links">
+              {ids.slice(0, LINKS_MAX).map((id) => (
+                <li key={id}>
+                  <TaskLink id={id} />
+                  {tasks.has(id) && <StatusBadge status={tasks.get(id)!.status} />}
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+    </>
   )
 }

@@ -20,7 +20,7 @@ export interface TimelineLane {
 
 const HEAD = 28
 /** Room for names: a phone has more need of the time than of long names. */
-export const namesIn = (width: number) => (width < 600 ? 110 : 190)
+const namesIn = (width: number) => (width < 600 ? 110 : 190)
 const BAR = 16
 const THIN = 4
 const GAP = 3
@@ -75,13 +75,13 @@ interface Drawing {
   now_ms: number
 }
 
-export type Colours = Record<
+type Colours = Record<
   'text' | 'on' | 'dim' | 'line' | 'held' | 'waited' | 'bad' | 'warn' | 'handed',
   string
 >
 
 /** Colours of the theme, as the style sheet has them. */
-export function colours(): Colours {
+function colours(): Colours {
   const style = getComputedStyle(document.documentElement)
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim()
   return {
@@ -98,7 +98,7 @@ export function colours(): Colours {
 }
 
 /** A canvas of this size in its own pixels, empty. */
-export function penFor(canvas: HTMLCanvasElement, width: number, height: number) {
+function penFor(canvas: HTMLCanvasElement, width: number, height: number) {
   const scale = devicePixelRatio
   canvas.width = width * scale
   canvas.height = height * scale
@@ -131,7 +131,7 @@ const STEPS_S = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 86_400]
 const LONG_MS = 20 * 3_600_000
 
 /** With the day, where the window is so long that a time of day could be of several. */
-export const timeIn = (at_ms: number, { from_ms, to_ms }: Window) =>
+const timeIn = (at_ms: number, { from_ms, to_ms }: Window) =>
   to_ms - from_ms > LONG_MS ? shortDay(at_ms) : clockOf(at_ms)
 
 function drawScale(pen: CanvasRenderingContext2D, drawing: Drawing, ink: Colours): void {

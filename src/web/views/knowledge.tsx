@@ -1,0 +1,66 @@
+import { aboutMemory } from '../data/about.ts'
+import { useAnswer, useAsked, useCalm } from '../data/asked.ts'
+import { Answered } from '../parts/empty.tsx'
+import { Page, Tabs } from '../parts/frame.tsx'
+import { Listing } from '../parts/list.tsx'
+import { noteResource, NoteSheet, notesLike, NOTES_MAX } from '../resources/note.tsx'
+import { adjust, opened, param, route, wanted } from '../route.ts'
+import { Conflicts } from './conflicts.tsx'
+import { Duplicates } from './duplicates.tsx'
+
+const tab = param<'notes' | 'conflicts' | 'duplicates'>('tab', 'notes')
+
+/** What agents keep for each other: notes, those that disagree, and those that say the same. */
+export function Knowledge() {
+  const conflicts = useAnswer('conflict.list', { limit: 1000 }, { affects: aboutMemory })
+  const open = conflicts.value.value?.items.length ?? 0
+  return (
+    <Page title="Knowledge" class="is-full">
+      <Tabs
+        label="What"
+        tabs={{
+          notes: 'Notes',
+          conflicts: open === 0 ? 'Conflicts' : `Conflicts (${open})`,
+          duplicates: 'Duplicates',
+        }}
+        chosen={tab.value}
+        choose={(to) => adjust({ tab: to, id: null, scope: null })}
+      />
+      {tab.value === 'conflicts' ? (
+        <Answered of={conflicts}>{({ items }) => <Conflicts items={items} />}</Answered>
+      ) : tab.value === 'duplicates' ? (
+        <Duplicates />
+      ) : (
+        <Notes />
+      )}
+    </Page>
+  )
+}
+
+/** Found by their words and their meaning, so it is the server that searches. */
+function Notes() {
+  const text = useCalm(wanted.value.trim())
+  const asked = useAsked(`notes ${text}`, (signal) => notesLike(text, signal), {
+    affects: aboutMemory,
+  })
+  const key = opened()
+  const scope = route.value.params.get('scope')
+  return (
+    <Answered of={asked}>
+      {(items) => (
+        <Listing
+          of={{ ...noteResource, textOf: () => wanted.value }}
+          items={items}
+          open={`${scope} ${key}`}
+          {...(items.length >= NOTES_MAX && {
+            says: `The first ${items.length} notes; a search looks through all`,
+          })}
+          sheet={
+            key !== null &&
+            scope !== null && <NoteSheet key={`${scope} ${key}`} scope={scope} of={key} />
+          }
+        />
+      )}
+    </Answered>
+  )
+}
