@@ -118,7 +118,8 @@ function inputsOf(name: Name): Json[] {
     ],
     'reserve.touch': [
       { paths: ['bob/x'], project: 'alice-project', mode: 'warn' },
-      ...['warn', 'auto'].map((mode) => ({ paths: ['strange/x'], ...SHARED, mode })),
+      { paths: ['strange/x'], ...SHARED, mode: 'warn' },
+      { paths: ['strange/x'], ...SHARED, mode: 'auto' },
     ],
     'hook.restore': [{ paths: ['strange/x'], ...SHARED }],
     'memory.put': [{ key: 'alice prompt', content: 'c', scope: 'user:alice' }],

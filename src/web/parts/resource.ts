@@ -14,7 +14,7 @@ export interface Act {
 /** Of these, what the person who looks may do. */
 export const mine = (acts: Act[]) => acts.filter(({ admin }) => (admin ? isAdmin() : mayWork()))
 
-export interface Column<T> {
+export interface ListColumn<T> {
   name: string
   /** A track of a grid: `6rem`, `minmax(12rem, 2fr)`. */
   width: string
@@ -41,7 +41,7 @@ export interface PageNoun<T> {
   keyOf: (item: T) => string
   /** What a search looks through. */
   textOf: (item: T) => string
-  columns: Column<T>[]
+  columns: ListColumn<T>[]
   filters?: ListFilter<T>[]
   /** Filters that have a name of their own, the first unless another is chosen. */
   saved?: Record<string, Saved<T>>
