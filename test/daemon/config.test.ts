@@ -50,7 +50,7 @@ describe('config.json', () => {
         users: {},
         groups: {},
         pool: {},
-        hooks: { mode: 'auto', ttl_seconds: 900 },
+        hooks: { mode: 'auto', ttl_seconds: 900, discard: 'save' },
         reservations: { scope: 'checkout' },
         runs: { ttl_seconds: 60, grace_seconds: 10, log_bytes_max: 10_485_760 },
         memory: {
