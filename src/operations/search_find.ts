@@ -25,7 +25,7 @@ export interface FoundNotes {
   /** The ways that were used, and why one that was asked for was not. */
   modes: ('text' | 'meaning')[]
   why: string | null
-  /** Notes that are about this, as far as meaning tells; null where it was not asked. */
+  /** Notes that are about this, as far as meaning tells; null where all that was found counts. */
   near: ReadonlySet<string> | null
 }
 
@@ -53,11 +53,11 @@ export async function findNotes(store: Store, asked: Asked): Promise<FoundNotes>
     return { hits: text, modes: ['text'], why: meaning, near: null }
   }
   const { hits, floor } = meaning
-  const near = new Set(hits.filter(({ score }) => score >= floor).map(({ id }) => id))
   // A search by meaning alone wants the nearest notes, however far, and says how near they are.
-  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, near }
+  if (mode === 'meaning') return { hits, modes: ['meaning'], why: null, near: null }
   // Nothing was compared: to say that meaning was looked at would be untrue.
   if (hits.length === 0) return { hits: text, modes: ['text'], why: NOTHING_NEAR, near: null }
+  const near = new Set(hits.filter(({ score }) => score >= floor).map(({ id }) => id))
   return { hits: fuse({ text, meaning: hits }), modes: ['text', 'meaning'], why: null, near }
 }
 

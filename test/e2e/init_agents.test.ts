@@ -12,15 +12,12 @@ describe('leasehold init and the agents that it finds', () => {
     expect(said.out).toContain('Not guarded: Goose (.goosehints).')
   })
 
-  test('permits Gemini CLI our commands but `run`, and takes that back', async () => {
+  test('names no command in Gemini CLI’s settings: it would run no other', async () => {
     const repo = new Checkout(sandbox())
     const before = { tools: { allowed: ['run_shell_command(npm test)'] } }
     repo.write('.gemini/settings.json', JSON.stringify(before))
     await repo.init(['--yes', '--client', 'gemini'])
-    const { allowed } = JSON.parse(repo.read('.gemini/settings.json')).tools
-    expect(allowed[0]).toBe('run_shell_command(npm test)')
-    expect(allowed).toContain('run_shell_command(leasehold reserve)')
-    expect(allowed.join()).not.toContain('leasehold run')
+    expect(JSON.parse(repo.read('.gemini/settings.json')).tools).toEqual(before.tools)
     await repo.init(['--undo', '--yes'])
     expect(JSON.parse(repo.read('.gemini/settings.json'))).toEqual(before)
   })

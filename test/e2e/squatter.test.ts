@@ -37,7 +37,12 @@ async function squat(place: Sandbox, { port }: Daemon, uid?: number) {
 /** All of our programs that send the admin's secret when they find a server. */
 async function askAll(place: Sandbox): Promise<void> {
   await place.ok(['lock', 'acquire', 'x', '--agent', 'ada'])
-  await place.cli(['up', '--link'])
+  const server = readFileSync(join(place.state, 'server.json'))
+  const up = await place.cli(['up', '--link', '--port', '0'])
+  expect(up).toMatchObject({ code: 0, out: expect.stringContaining('#link=') as string })
+  await place.ok(['down'])
+  writeFileSync(join(place.state, 'server.json'), server, { mode: 0o600 })
+  // From here on what asks is below an agent.
   const input = JSON.stringify({ session_id: 's', tool_name: 'Bash', tool_input: {} })
   await place.cli(['hook', 'claude', 'pre-tool-use'], { input })
   const client = await clientOf({ dir: place.state, agent: 'bob' })

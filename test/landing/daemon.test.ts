@@ -24,7 +24,8 @@ test('a run that only says "done" is run again, told why, and lands what it did 
   const land = { onto: 'main', check: ['test', '-e', 'mended.txt'], auto: true }
   all.configure({
     agents: { mender: script(AGENT, { env }) },
-    projects: { web: { agent: 'mender', path: repo.top, land } },
+    // The main checkout is where it works: a worktree would have a branch from the start.
+    projects: { web: { agent: 'mender', path: repo.top, land, worktrees: false } },
   })
   await all.serve()
   await all.add('42', 'ada', { retries: 1 })
