@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { clientsNamed, install, usualFolder } from './install.ts'
+import { tryCost } from './cost.ts'
 import { tryOrdinary } from './ordinary.ts'
 import { writeResults } from './page.ts'
 import type { Client } from './client.ts'
@@ -10,10 +11,11 @@ import { tryPairs, tryResume } from './together.ts'
 import { tryNotices } from './notices.ts'
 import { tryQueue } from './queue.ts'
 import { tryShared } from './shared.ts'
+import { tellStory } from './story.ts'
 import { type Bench, type Cells, tryEnds, tryKill, tryOwn, tryPlugin, tryWrites } from './trials.ts'
 
 const HELP = `npm run clients -- [--dir FOLDER] [--client KIND]… [--only TRIAL]… [--rounds N]
-                   [--keep] [--dry]
+                   [--seed N] [--keep] [--dry]
 
 Installs the real programs of coding agents into a folder of their own, packs this checkout,
 and drives the programs by a scripted model on loopback. Results go to docs/clients.md and
@@ -21,8 +23,10 @@ test/fixtures/clients.
 
   --dir      where the programs are kept; else leasehold-clients in the cache of this login
   --client   claude, codex, …; all unless named
-  --only     writes, notices, own, kill, ends, shared, plugin, queue, ordinary, pairs, resume; all unless named
-  --rounds   of resume (3)
+  --only     writes, notices, own, kill, ends, shared, plugin, queue, ordinary, cost, pairs, resume,
+             story; all unless named
+  --rounds   of resume, and tellings of the story (3)
+  --seed     of the first telling (1)
   --keep     leaves the folders of the trials
   --dry      prints what was seen, and writes nothing`
 
@@ -32,6 +36,7 @@ const { values } = parseArgs({
     client: { type: 'string', multiple: true },
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '3' },
+    seed: { type: 'string', default: '1' },
     keep: { type: 'boolean', default: false },
     dry: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -42,7 +47,7 @@ const { values } = parseArgs({
 const TRIALS = {
   ...{ writes: tryWrites, notices: tryNotices, own: tryOwn },
   ...{ kill: tryKill, ends: tryEnds, shared: tryShared, plugin: tryPlugin },
-  ...{ queue: tryQueue, ordinary: tryOrdinary },
+  ...{ queue: tryQueue, ordinary: tryOrdinary, cost: tryCost },
 }
 const isWanted = (trial: string) => values.only === undefined || values.only.includes(trial)
 const faults: string[] = []
@@ -95,6 +100,18 @@ async function tryTogether(bench: Bench, clients: Client[]): Promise<void> {
   }
 }
 
+async function tellStories(bench: Bench, clients: Client[]): Promise<void> {
+  const first = Number(values.seed)
+  for (let seed = first; seed < first + Number(values.rounds); seed += 1) {
+    const told = await attempt(`story ${seed}`, () => tellStory(bench, clients, seed))
+    if (told === undefined || values.dry) continue
+    const { kept, lost, own } = told
+    writeResults((results) => {
+      results.stories = { ...results.stories, [seed]: { kept, lost: lost.length + own.length } }
+    })
+  }
+}
+
 if (values.help) {
   console.log(HELP)
   process.exit(0)
@@ -108,6 +125,7 @@ try {
   const bench = { folder, bin, plugins: own, keepsRecordings: !values.dry }
   for (const client of clients) await tryClient(bench, client)
   await tryTogether(bench, clients)
+  if (isWanted('story')) await tellStories(bench, clients)
 } finally {
   if (values.keep) console.log(`kept: ${folder}`)
   else rmSync(folder, { recursive: true, force: true })

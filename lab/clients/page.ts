@@ -10,6 +10,8 @@ export interface Results {
   pairs: Record<string, Record<string, string>>
   /** By the kind that resumes and the one that has written since: `claude/codex`. */
   resumes: Record<string, { rounds: number; lost: number }>
+  /** Of the twelve tasks, by seed: edits that agents were told of, and what went wrong. */
+  stories?: Record<string, { kept: number; lost: number }>
 }
 
 const FILE = join(RECORDINGS, 'results.json')
@@ -43,7 +45,7 @@ function grid(
 }
 
 /** The tables, as they stand between the marks. */
-export function tables({ clients, pairs, resumes }: Results): string {
+export function tables({ clients, pairs, resumes, stories = {} }: Results): string {
   const named = Object.entries(clients).map(([kind, { name }]) => [kind, name] as const)
   const versions = Object.entries(clients).map(([kind, { name, version }]) => {
     return [kind, `${name} ${version}`] as const
@@ -67,7 +69,17 @@ Two agents, one file: the second is refused, the file stays as it is, and its mo
 ${both}
 
 An agent that resumes and writes a whole file from memory, over an edit that another made since:
-${resumed.join('; ') || 'not tried'}.`
+${resumed.join('; ') || 'not tried'}.
+
+Twelve tasks over files that overlap, by all clients at once in one checkout, one of them killed or
+stopped in each round: ${toldOf(stories)}.`
+}
+
+function toldOf(stories: Results['stories'] & {}): string {
+  const all = Object.values(stories)
+  if (all.length === 0) return 'not tried'
+  const sum = (of: 'kept' | 'lost') => all.reduce((n, each) => n + each[of], 0)
+  return `${sum('lost')} lost of ${sum('kept')} edits in ${all.length} tellings`
 }
 
 export function page(text: string, results: Results): string {

@@ -32,6 +32,7 @@ export const COLUMNS = {
   plugin: 'as a plugin',
   queue: 'queue to landed',
   ordinary: 'ordinary commands, as before init',
+  cost: 'tokens of ours in twelve calls',
 } as const
 export type Column = keyof typeof COLUMNS
 

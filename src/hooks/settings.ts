@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../core/attempt.ts'
 import { RESERVATION_TTL_MS, TTL_MS_MAX, TTL_MS_MIN } from '../core/bounds.ts'
 import { MODES, type Mode } from '../core/paths/touch.ts'
 import { statOf } from '../machine/file_system.ts'
@@ -80,7 +81,7 @@ function trusted(
   if (lenient.length === 0) return said
   const uid = process.getuid?.()
   const isOthers = [folder, join(folder, CONFIG_FILE)].some((path) => statOf(path)?.uid !== uid)
-  if (!isOthers && !isTracked(folder)) return said
+  if (!isOthers && !attempt(() => isTracked(folder), true)) return said
   const why = isOthers ? 'another login owns' : 'git tracks'
   problems.push(
     `${CONFIG_FILE} is in a folder that ${why}: hooks.${lenient.join(', hooks.')} ${NOT}`,

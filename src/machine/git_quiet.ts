@@ -64,6 +64,8 @@ export function offIn(listed: string, count = 0): Record<string, string> {
 }
 
 const known = new Map<string, Record<string, string>>()
+/** What a configuration includes may never come to an end; then no git will do anything here. */
+const LIST_MS = 1_000
 
 /** The same for a program that ends soon, and may ask several times: its whole environment. */
 export function quietEnvironment(dir: string): NodeJS.ProcessEnv {
@@ -71,6 +73,7 @@ export function quietEnvironment(dir: string): NodeJS.ProcessEnv {
   const list = () =>
     execFileSync('git', ['-C', dir, ...LIST], {
       encoding: 'utf8',
+      timeout: LIST_MS,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
   const count = Number(process.env['GIT_CONFIG_COUNT'] ?? 0)

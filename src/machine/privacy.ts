@@ -55,6 +55,9 @@ export function refuseTracked(folder: string): void {
   })
 }
 
+/** A configuration may include what never comes to an end, and a disk may be slow. */
+const LOOK_MS = 5_000
+
 /** Whether git would commit what is in `folder`. Without git nothing is tracked. */
 export function isTracked(folder: string): boolean {
   try {
@@ -62,11 +65,14 @@ export function isTracked(folder: string): boolean {
     const found = execFileSync('git', [...QUIET, 'ls-files', '.'], {
       cwd: folder,
       encoding: 'utf8',
+      timeout: LOOK_MS,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     return found.trim() !== ''
-  } catch {
-    return false
+  } catch (error) {
+    const { status, code } = error as { status: number | null; code?: string }
+    if (typeof status === 'number' || code === 'ENOENT') return false
+    throw new Refusal('unavailable', `git could not be asked whether it tracks ${folder} (${code})`)
   }
 }
 

@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/stores/sqlite/driver.ts'
+import { type Database, openDatabase } from '../../src/stores/sqlite/driver.ts'
 
 /** One way to damage a store that nobody has open, and who finds it. */
 export interface Damage {
@@ -29,7 +29,7 @@ export interface Damage {
 const fileIn = (folder: string) => join(folder, 'leasehold.db')
 
 /** Everything goes into the one file first, as after an ordinary end. */
-function settled(folder: string, use: (db: ReturnType<typeof openDatabase>) => void): void {
+function settled(folder: string, use: (db: Database) => void): void {
   const db = openDatabase(fileIn(folder), { readOnly: false })
   db.exec('PRAGMA foreign_keys = OFF')
   use(db)
@@ -37,12 +37,22 @@ function settled(folder: string, use: (db: ReturnType<typeof openDatabase>) => v
   db.close()
 }
 
-const sql = (name: string, text: string, found: Damage['found'] = 'check'): Damage => ({
+type Text = string | ((db: Database) => string)
+
+const sql = (name: string, text: Text, found: Damage['found'] = 'check'): Damage => ({
   name,
   store: 'sqlite',
   found,
-  damage: (folder) => settled(folder, (db) => db.exec(text)),
+  damage: (folder) => settled(folder, (db) => db.exec(typeof text === 'string' ? text : text(db))),
 })
+
+/** All columns that a task has today, so that a new one does not spoil the damage. */
+function copiedTask(db: Database, from: string, to: string): string {
+  const columns = db.prepare('PRAGMA table_info(task)').all() as { name: string }[]
+  const names = columns.map(({ name }) => `"${name}"`)
+  const values = names.map((name) => (name === '"id"' ? `'${to}'` : name))
+  return `INSERT INTO task (${names.join()}) SELECT ${values.join()} FROM task WHERE id = '${from}'`
+}
 
 const bytes = (name: string, change: (file: string) => void, found: Damage['found'] = 'check') =>
   ({
@@ -115,14 +125,7 @@ const ROWS = [
   sql('a task that was done is to do', `UPDATE task SET status = 'todo' WHERE id = 'done'`),
   sql('a task was deleted', `DELETE FROM task WHERE id = 'done'`),
   sql('a ready task was deleted', `DELETE FROM task WHERE id = 'a'`),
-  sql(
-    'a task was invented',
-    `INSERT INTO task SELECT 'new', title, body, project, user, priority,
-    "group", labels, depends_on, assigned_to, metadata, status, version, assignee, assigned_at,
-    attempts, created_by, created_at, updated_at, rank, unmet, lock_fence, run_id, queue,
-    body_apart, touches
-    FROM task WHERE id = 'done'`,
-  ),
+  sql('a task was invented', (db) => copiedTask(db, 'done', 'new')),
   sql('the holder of a lease was edited', `UPDATE lease SET holder = 'eve' WHERE name = 'held'`),
   sql('the expiry of a lease was edited', `UPDATE lease SET expires_ms = 1 WHERE name = 'held'`),
   sql('a lease was ended', `UPDATE lease SET ended_at = 'now' WHERE name = 'held'`),

@@ -1,4 +1,5 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BIN } from '../support/processes.ts'
@@ -105,6 +106,16 @@ describe('what cannot be asked', () => {
       expect((await a.edit('a.ts')).code).toBe(0)
     },
   )
+})
+
+test('a git that never answers holds up no hook, and nothing goes past it in silence', async () => {
+  const { repo, a } = repository()
+  execFileSync('sh', ['-c', 'mkfifo "$0"', join(repo, '.git/waits')])
+  appendFileSync(join(repo, '.git/config'), '[include]\n\tpath = waits\n')
+  const began = performance.now()
+  const said = await a.bash('git commit -qam all')
+  expect(performance.now() - began).toBeLessThan(10_000)
+  expect(said.err).toMatch(/git could not be asked/)
 })
 
 describe('bad input', () => {

@@ -82,11 +82,14 @@ function refuseHome(root: string, env: NodeJS.ProcessEnv): void {
   })
 }
 
+const GIT_MS = 10_000
+
 function git(cwd: string, args: string[]): string | undefined {
   try {
     const said = execFileSync('git', args, {
       cwd,
       encoding: 'utf8',
+      timeout: GIT_MS,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     return said.replace(/\n$/, '')
