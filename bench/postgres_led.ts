@@ -2,7 +2,6 @@ import * as z from 'zod/mini'
 import type { Claim } from '../src/core/tasks/claim.ts'
 import { Leading } from '../src/daemon/leading.ts'
 import { call } from '../src/operations/call.ts'
-import { requestId } from '../src/operations/fields.ts'
 import { field, type Operation, writeOperation } from '../src/operations/operation.ts'
 import { LeaderFollower } from '../src/reach/leader.ts'
 import type { Store } from '../src/stores/writer/store.ts'
@@ -18,14 +17,15 @@ const NOTHING = { operation: '', input: {}, request: undefined, caller: callerOf
 /** As the SDK, hooks and commands ask. */
 const asked = () => ({ request_id: newRequestId() })
 
-const common = { refuses: [], doc: '', output: () => z.unknown(), touches: () => [] }
+const common = { refuses: [], doc: '', touches: () => [] }
 
 /** What direct callers decide, as operations: so it can be sent. */
 function operationsFor(kind: Kind) {
   const claim = writeOperation({
     ...common,
     name: 'bench.claim',
-    input: { request_id: requestId },
+    input: {},
+    output: () => z.unknown() as z.ZodMiniType<{ claim: Claim | null }>,
     decide: (view, _, caller) => ({ claim: claimOf(kind)(view, caller) ?? null }),
     // As task.claim does: the task is read anew.
     keeps: ({ claim: got }) =>
@@ -36,7 +36,8 @@ function operationsFor(kind: Kind) {
   const done = writeOperation({
     ...common,
     name: 'bench.complete',
-    input: { claim: field(() => z.unknown(), ''), request_id: requestId },
+    input: { claim: field(() => z.unknown(), '') },
+    output: () => z.unknown(),
     decide: (view, input, caller): unknown => {
       complete(view, kind, input.claim as Claim, caller)
       return {}

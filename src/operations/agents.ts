@@ -10,7 +10,7 @@ export const listAgents = readOperation({
   name: 'agent.list',
   refuses: ['invalid'],
   doc: 'All agents that were seen here, with what they hold now.',
-  input: { limit: f.limit, after: f.after },
+  input: { ...f.page },
   output: answers.agents,
   command: 'agent list',
   decide: (view, page) =>
@@ -24,10 +24,9 @@ export const listAgents = readOperation({
 export const beat = writeOperation({
   name: 'agent.heartbeat',
   touches: 'own',
-  refuses: [],
   doc: 'Renew all leases of an agent at once, each by its own TTL.',
   tool: 'heartbeat',
-  input: { request_id: f.requestId },
+  input: {},
   output: answers.leases,
   command: 'agent heartbeat',
   decide: (view, _, caller) => {

@@ -36,7 +36,7 @@ export async function call<F extends Fields, O>(
   raw: Record<string, unknown>,
   caller: Caller,
   signal?: AbortSignal,
-): Promise<Exclude<O, Waiting>> {
+): Promise<O> {
   const check = () => checked(store, operation, raw, caller)
   const input = usedBy(caller)?.turn.timed(check) ?? check()
   if (operation.effect === 'read') return look(store, operation, input, caller)
@@ -62,7 +62,7 @@ export function decideSent<F extends Fields, O>(
   operation: Operation<F, O>,
   { input: sent, request, caller, ticket_id }: SentAsk,
   guard: (view: View) => void,
-): Promise<O> {
+): Promise<O | Waiting> {
   const input = sent as Input<F>
   const decide = decisionOf(operation, input, caller, request)
   const guarded = (view: View) => {
@@ -94,23 +94,23 @@ async function look<F extends Fields, O>(
   operation: Operation<F, O>,
   input: Input<F>,
   caller: Caller,
-): Promise<Settled<O>> {
+): Promise<O> {
   const contended = operation.touches === 'contended'
   const turn = usedBy(caller)?.turn
   if (operation.lookup) turn?.spend(LOOKUP_MS)
   const found = await operation.lookup?.(store, input, caller)
   const timed = <T>(decide: () => T) => (turn ? turn.timed(decide) : decide())
   const decide = (view: View, asked = input) =>
-    timed(() => operation.decide(view, asked, caller, undefined, found)) as Settled<O>
+    timed(() => operation.decide(view, asked, caller, undefined, found)) as O
   if (!isScoped(caller)) return store.read(decide)
   const seen = (asked: Input<F>) =>
-    store.read((view): [Settled<O>, Sight] => {
+    store.read((view): [O, Sight] => {
       const sight = new Sight(view, caller, contended)
       return [decide(sight, asked), sight]
     })
   if (!isPaged(operation)) return (await seen(input))[0]
   const step = (asked: Paged) => seen({ ...input, ...asked }) as Promise<[ListPage, Sight]>
-  return (await inSteps(step, input as unknown as Paged)) as Settled<O>
+  return (await inSteps(step, input as unknown as Paged)) as O
 }
 
 const isPaged = ({ input }: Operation) => 'limit' in input && 'after' in input
@@ -121,7 +121,7 @@ function decisionOf<F extends Fields, O>(
   input: Input<F>,
   caller: Caller,
   request: Asked | undefined,
-): (view: View, ticket_id?: string) => O {
+): (view: View, ticket_id?: string) => O | Waiting {
   return (view, ticket_id) => {
     seeAgent(view, caller)
     const ask = () => once(view, request, operation, input, caller, ticket_id)
@@ -146,7 +146,7 @@ function change<F extends Fields, O>(
   input: Input<F>,
   caller: Caller,
   signal: AbortSignal | undefined,
-): Promise<Settled<O>> {
+): Promise<O> {
   const turn = usedBy(caller)?.turn
   const request = requestOf(operation.name, input, caller)
   // A leader may go away before it answers: what it is sent has an id, to be asked again under.
@@ -162,7 +162,7 @@ function change<F extends Fields, O>(
       turn.end()
     }
   }
-  const ask = (ticket_id?: string): Promise<O> => {
+  const ask = (ticket_id?: string): Promise<O | Waiting> => {
     const reads = readsOf(operation, sent, caller, asked)
     const direct = () => store.write((view) => timed(view, ticket_id), reads)
     if (!store.leader) return direct()
@@ -170,7 +170,7 @@ function change<F extends Fields, O>(
     const decided = store.leader.decide(ours, direct)
     return turn ? decided.finally(() => turn.end()) : decided
   }
-  const claim = ask as () => Promise<Settled<O>>
+  const claim = ask as () => Promise<O>
   const wait_ms = Number(input['wait_seconds'] ?? 0) * 1000
   if (wait_ms === 0) return claim()
   const wait = () => {
@@ -229,8 +229,8 @@ function withinScope<F extends Fields, O>(
   { touches }: Operation<F, O>,
   input: Input<F>,
   caller: Scoped,
-  ask: () => O,
-): O {
+  ask: () => O | Waiting,
+): O | Waiting {
   if (typeof touches === 'function' && !planted('R48')) refuseOutside(view, touches(input), caller)
   try {
     return answerTo(view, ask(), caller)
@@ -238,8 +238,6 @@ function withinScope<F extends Fields, O>(
     throw error instanceof Refusal ? toldTo(view, error, caller) : error
   }
 }
-
-type Settled<O> = Exclude<O, Waiting>
 
 /** R38: the whole document of a file store is written with every commit. */
 function fileStore(name: string): Refusal {

@@ -1,34 +1,28 @@
 import { getConflict, type Resolution, resolveConflict } from '../core/memory/resolve.ts'
 import { Refusal } from '../core/refusal.ts'
 import * as answers from './answers/memory.ts'
+import type { Answer } from './answers/shape.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
-import { showConflict, showConflictWhole, type ShownConflict } from './memory_show.ts'
-import { readOperation, writeOperation } from './operation.ts'
+import { showConflict, showConflictWhole } from './memory_show.ts'
+import { onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
 import { textTools } from './text_merge.ts'
 
-export interface ConflictsFound {
-  items: ShownConflict[]
-  next: string | null
-}
-
-export const list = readOperation({
+export const list = onDatabase.read({
   name: 'conflict.list',
   refuses: ['invalid', 'not_found'],
-  needs: 'database',
   doc: 'Notes that disagree. With an id: both contents and a draft of a merge.',
   tool: 'conflicts_list',
   input: {
     id: m.conflictIdOptional,
     scope: m.scopeOptional,
     status: m.conflictStatus,
-    limit: f.limit,
-    after: f.after,
+    ...f.page,
   },
   output: answers.conflicts,
   command: 'memory conflicts',
-  decide: (view, { id, scope, status, ...page }): ConflictsFound => {
+  decide: (view, { id, scope, status, ...page }): Answer<typeof answers.conflicts> => {
     if (id !== undefined) {
       return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
     }
@@ -38,11 +32,10 @@ export const list = readOperation({
   },
 })
 
-export const resolve = writeOperation({
+export const resolve = onDatabase.write({
   name: 'conflict.resolve',
   touches: ({ id }) => [{ conflict: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large'],
-  needs: 'database',
   doc: 'Settle a conflict: choose a side, or give a text that combines or replaces both.',
   tool: 'conflict_resolve',
   input: {
@@ -50,7 +43,6 @@ export const resolve = writeOperation({
     choose: m.choose,
     content: m.resolution,
     supersede: m.supersede,
-    request_id: f.requestId,
   },
   output: answers.resolved,
   command: 'memory resolve id',

@@ -7,7 +7,7 @@ import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
 import { writtenAs } from './memory_show.ts'
-import { readOperation, writeOperation } from './operation.ts'
+import { onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
 import * as d from './search_fields.ts'
 import { textTools } from './text_merge.ts'
@@ -31,10 +31,9 @@ function showPair(view: View, pair: Duplicate) {
   return { ...rest, a: showSide(view, first), b: showSide(view, second) }
 }
 
-export const list = readOperation({
+export const list = onDatabase.read({
   name: 'duplicate.list',
   refuses: ['invalid'],
-  needs: 'database',
   doc: 'Pairs of notes that say nearly the same, the most similar first.',
   tool: 'duplicates_list',
   input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
@@ -50,17 +49,16 @@ export const list = readOperation({
     }),
 })
 
-export const resolve = writeOperation({
+export const resolve = onDatabase.write({
   name: 'duplicate.resolve',
   touches: ({ id }) => [{ duplicate: id }],
   refuses: ['invalid', 'not_found', 'conflict', 'too_large'],
-  needs: 'database',
   doc: 'Settle a pair: keep both, delete one, or merge them.',
   tool: 'duplicate_resolve',
-  input: { id: d.pairId, action: d.action, content: d.mergedContent, request_id: f.requestId },
+  input: { id: d.pairId, action: d.action, content: d.mergedContent },
   output: answers.duplicate,
   command: 'memory dedupe id',
-  decide: (view, { request_id: _, ...ask }, caller) => {
+  decide: (view, ask, caller) => {
     const { id, status, action } = resolveDuplicate(view, ask, caller, textTools)
     return { id, status, action }
   },

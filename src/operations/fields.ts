@@ -66,12 +66,6 @@ export const reason = field(
   'The reason, kept in the event log.',
   '--reason <text>',
 )
-export const requestId = field(
-  s.someName,
-  'Repeating a request with the same id, within 24 hours, has one effect and one answer.',
-  '--request-id <id>',
-)
-
 export const taskId = field(s.id, 'The task.')
 export const taskIdToClaim = field(s.someId, 'The task (default: the next ready one).')
 export const claimsMax = field(
@@ -157,6 +151,9 @@ export const after = field(
   'Continue after the last page: the `next` that it returned.',
   '--after <next>',
 )
+
+/** What every list has. */
+export const page = { limit, after }
 
 export const filterText = field(
   s.someName,

@@ -18,7 +18,6 @@ export const bypass = writeOperation({
     paths: p.touchedPaths,
     reason: field(() => s.plain(500), 'The reason that was given.'),
     refusal: field(() => s.optional(s.plain(2000)), 'What the hook would have said.'),
-    request_id: f.requestId,
   },
   output: answers.bypassed,
   decide: (view, { paths, reason, refusal = null }, caller) =>
@@ -30,7 +29,6 @@ const concerned = {
   project: p.project,
   checkout: p.checkout,
   process: f.holderProcess,
-  request_id: f.requestId,
 }
 
 /** A write that no hook could refuse is told to both agents, and to people who watch. */

@@ -5,13 +5,13 @@ import { LANDING_STATUSES } from '../core/landing/rows.ts'
 import { sightOf } from '../core/sight.ts'
 import * as answers from './answers/landings.ts'
 import * as f from './fields.ts'
-import { field, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { field, LEASE_REFUSALS, onDatabase, readOperation, writeOperation } from './operation.ts'
 import { pageIn } from './page.ts'
 import * as s from './schemas.ts'
 
 const landingId = field(s.id, 'The landing, e.g. L7.')
 
-export const add = writeOperation({
+export const add = onDatabase.write({
   name: 'land.add',
   touches: ({ id, project, branch, onto }) => [
     { task: id, changes: true },
@@ -20,7 +20,6 @@ export const add = writeOperation({
     ...(onto === undefined ? [] : [{ target: onto, of: id }]),
   ],
   refuses: ['not_found', 'invalid', ...LEASE_REFUSALS, 'illegal_move'],
-  needs: 'database',
   doc: 'Land the work of a task, or a branch: bring it up to date, check it, move its target.',
   tool: 'land_task',
   input: {
@@ -47,11 +46,10 @@ export const add = writeOperation({
       '--priority <n>',
     ),
     fence: f.fence,
-    request_id: f.requestId,
   },
   output: answers.added,
   command: 'land add [id]',
-  decide: (view, { request_id: _, ...ask }, caller) => {
+  decide: (view, ask, caller) => {
     const landing = land(view, ask, caller)
     return { ...showLanding(sightOf(view, caller), landing), note: addedNote(view, landing) }
   },
@@ -69,8 +67,7 @@ export const list = readOperation({
       `Only these: ${LANDING_STATUSES.join(', ')}.`,
       '--status <status>',
     ),
-    limit: f.limit,
-    after: f.after,
+    ...f.page,
   },
   output: answers.landings,
   command: 'land list',
@@ -101,7 +98,7 @@ export const cancel = writeOperation({
   touches: ({ id }) => [{ landing: id }],
   refuses: ['not_found', 'forbidden', 'illegal_move'],
   doc: 'Take a landing out of its line. Its task stays in review.',
-  input: { id: landingId, request_id: f.requestId },
+  input: { id: landingId },
   output: answers.landing,
   command: 'land cancel id',
   decide: (view, { id }, caller) => showLanding(view, cancelLanding(view, id, caller)),

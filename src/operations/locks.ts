@@ -18,12 +18,13 @@ import { userOf } from '../core/queue/share.ts'
 import { busyLease, holdingLease, liveLease } from '../core/locks/standing.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
+import type { Answer } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageIn, pageOf } from './page.ts'
 import { adminOperation, readOperation, writeOperation } from './operation.ts'
 
-export type ShownLease = ReturnType<typeof showLease>
-export type Granted = ShownLease | { items: ShownLease[]; next: null }
+export type ShownLease = Answer<typeof answers.lease>
+type Granted = Answer<typeof answers.granted>
 
 export const acquire = writeOperation({
   name: 'lock.acquire',
@@ -41,7 +42,6 @@ export const acquire = writeOperation({
     priority: f.linePriority,
     takeover: f.takeover,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: answers.granted,
   command: 'lock acquire names…',
@@ -55,8 +55,8 @@ export const acquire = writeOperation({
     const got = acquireLocks(view, ask, caller)
     return 'waiting' in got ? got : shown(view, got)
   },
-  replay: (view, reply): Granted | Waiting => {
-    const leases = ('items' in reply ? reply.items : [reply]) as ShownLease[]
+  replay: (view, reply) => {
+    const leases = 'items' in reply ? reply.items : [reply]
     return shown(
       view,
       leases.map(({ name, fence }) => stillLive(view, name, fence)),
@@ -123,7 +123,6 @@ export const renew = writeOperation({
     task_id: f.lockedTask,
     fence: f.fence,
     ttl_seconds: f.ttlSecondsOptional,
-    request_id: f.requestId,
   },
   output: answers.lease,
   command: 'lock renew name',
@@ -136,13 +135,6 @@ export const renew = writeOperation({
   replay: liveAgain,
 })
 
-export interface ReleasedLock {
-  name: string
-  fence: number
-  released: boolean
-}
-type Released = ReleasedLock | { items: ReleasedLock[]; next: null }
-
 export const release = writeOperation({
   name: 'lock.release',
   touches: (input) => namesIn(input).map((lock) => ({ lock })),
@@ -154,12 +146,11 @@ export const release = writeOperation({
     names: f.releasedNames,
     task_id: f.lockedTask,
     fence: f.fence,
-    request_id: f.requestId,
   },
   output: answers.released,
   command: 'lock release names…',
   reads: (input) => namesIn(input).map(leaseOf),
-  decide: (view, input, caller): Released => {
+  decide: (view, input, caller): Answer<typeof answers.released> => {
     refuseUnknown(view, input)
     const names = [...new Set(namesIn(input))]
     const { fence: said } = input
@@ -181,7 +172,7 @@ export const forceReleaseLock = adminOperation({
   names_ours: true,
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock that another agent holds; a command that we started under it is stopped first.',
-  input: { name: f.anyLockName, reason: f.reason, request_id: f.requestId },
+  input: { name: f.anyLockName, reason: f.reason },
   output: answers.forceReleased,
   command: 'lock force-release name',
   decide: (view, input, caller) => {
@@ -202,7 +193,6 @@ export const handOffLock = writeOperation({
     fence: f.fence,
     to: f.toAgent,
     ttl_seconds: f.ttlSecondsOptional,
-    request_id: f.requestId,
   },
   output: answers.lease,
   command: 'lock handoff name',
@@ -221,7 +211,7 @@ export const nameGroupOfLock = adminOperation({
   touches: ({ name }) => [{ lock: name }],
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
-  input: { name: f.lockName, fence: f.fence, group: f.group, request_id: f.requestId },
+  input: { name: f.lockName, fence: f.fence, group: f.group },
   output: answers.lease,
   decide: (view, { name, fence, group }, caller) =>
     showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
@@ -268,14 +258,14 @@ function behind(view: View, lease: Lease) {
   }
 }
 
-export type ShownStatus = ReturnType<typeof lockStatus.decide>
+export type ShownStatus = Answer<typeof answers.lockStatus>
 
 export const listLocks = readOperation({
   name: 'lock.list',
   refuses: ['invalid'],
   doc: 'All locks that are held, the next to expire first.',
   tool: 'list_locks',
-  input: { limit: f.limit, after: f.after },
+  input: { ...f.page },
   output: answers.heldLocks,
   command: 'lock list',
   decide: (view, { limit, after }) => {
@@ -329,7 +319,6 @@ export const explainLock = readOperation({
 /** For those who watch many locks: just the ones that something happened to. */
 export const peek = readOperation({
   name: 'lock.peek',
-  refuses: [],
   doc: 'The given locks at a glance, if they are held.',
   input: { names: f.peekedLocks },
   output: answers.peekedLocks,
@@ -346,7 +335,7 @@ export const waiters = readOperation({
   name: 'lock.waiters',
   refuses: ['invalid'],
   doc: 'Everybody who waits for a lock, in order.',
-  input: { limit: f.limit, after: f.after },
+  input: { ...f.page },
   output: answers.waiters,
   command: 'lock waiters',
   decide: (view, page) =>

@@ -21,7 +21,7 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { adminOperation, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { LEASE_REFUSALS, onDatabase } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
 import { textTools, unifiedDiff } from './text_merge.ts'
 
@@ -63,11 +63,10 @@ const written = ({
   ...(task_id === undefined ? [] : [{ task: task_id, changes: true }]),
 ]
 
-export const put = writeOperation({
+export const put = onDatabase.write({
   name: 'memory.put',
   touches: written,
   refuses: ['invalid', 'not_found', 'too_large', ...LEASE_REFUSALS],
-  needs: 'database',
   doc: 'Write a shared note. If another version disagrees, both are kept and the answer says so.',
   tool: 'memory_put',
   input: {
@@ -80,12 +79,11 @@ export const put = writeOperation({
     ttl_seconds: m.ttlSeconds,
     task_id: m.taskId,
     fence: m.fence,
-    request_id: f.requestId,
   },
   output: answers.put,
   command: 'memory put key content',
   reads,
-  decide: (view, { request_id: _, ttl_seconds, ...said }, caller) => {
+  decide: (view, { ttl_seconds, ...said }, caller) => {
     const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
     return showPut(view, putMemory(view, { ...said, ttl_ms }, caller, textTools))
   },
@@ -93,10 +91,9 @@ export const put = writeOperation({
   replay,
 })
 
-export const get = readOperation({
+export const get = onDatabase.read({
   name: 'memory.get',
   refuses: ['not_found', 'invalid'],
-  needs: 'database',
   doc: 'A shared note, with the versions that disagree with it.',
   tool: 'memory_get',
   input: { key: m.key, scope: m.scope, version: m.version },
@@ -125,12 +122,11 @@ function versionAt(view: View, scope: string, key: string, version: number): Mem
   )
 }
 
-export const list = readOperation({
+export const list = onDatabase.read({
   name: 'memory.list',
   refuses: ['invalid'],
-  needs: 'database',
   doc: 'Notes by scope and key, without their contents.',
-  input: { scope: m.scopeOptional, tag: m.tag, limit: f.limit, after: f.after },
+  input: { scope: m.scopeOptional, tag: m.tag, ...f.page },
   output: answers.memories,
   command: 'memory list',
   decide: (view, { scope, tag, ...page }) => {
@@ -144,12 +140,11 @@ export const list = readOperation({
   },
 })
 
-export const history = readOperation({
+export const history = onDatabase.read({
   name: 'memory.history',
   refuses: ['invalid', 'not_found'],
-  needs: 'database',
   doc: 'Every version of a note, newest first: who wrote it, and what it is based on.',
-  input: { key: m.key, scope: m.scope, limit: f.limit, after: f.after },
+  input: { key: m.key, scope: m.scope, ...f.page },
   output: answers.history,
   command: 'memory history key',
   decide: (view, { scope, key, ...page }) => {
@@ -160,10 +155,9 @@ export const history = readOperation({
   },
 })
 
-export const diff = readOperation({
+export const diff = onDatabase.read({
   name: 'memory.diff',
   refuses: ['not_found', 'too_large', 'invalid'],
-  needs: 'database',
   doc: 'What changed between two versions of a note, line by line.',
   input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
   output: answers.diff,
@@ -182,11 +176,10 @@ export const diff = readOperation({
   },
 })
 
-export const remove = writeOperation({
+export const remove = onDatabase.write({
   name: 'memory.delete',
   touches: written,
   refuses: ['invalid', 'not_found', 'conflict', ...LEASE_REFUSALS],
-  needs: 'database',
   doc: 'Delete a note; its history stays until it is pruned.',
   input: {
     key: m.key,
@@ -194,21 +187,18 @@ export const remove = writeOperation({
     based_on: m.deletedVersion,
     task_id: m.taskId,
     fence: m.fence,
-    request_id: f.requestId,
   },
   output: answers.put,
   command: 'memory delete key',
   reads,
-  decide: (view, { request_id: _, ...said }, caller) =>
-    showPut(view, deleteMemory(view, said, caller, textTools)),
+  decide: (view, said, caller) => showPut(view, deleteMemory(view, said, caller, textTools)),
   keeps,
   replay,
 })
 
-export const prune = adminOperation({
+export const prune = onDatabase.admin({
   name: 'memory.prune',
   refuses: ['invalid'],
-  needs: 'database',
   doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',
   input: {
     scope: m.scopeOptional,
@@ -218,11 +208,10 @@ export const prune = adminOperation({
     history: m.history,
     dry_run: m.dryRun,
     after: f.after,
-    request_id: f.requestId,
   },
   output: answers.pruned,
   command: 'memory prune',
-  decide: (view, { request_id: _, older_than_seconds, after, ...said }, caller) => {
+  decide: (view, { older_than_seconds, after, ...said }, caller) => {
     const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
     const ask = { ...said, older_than_ms }
     const { items, last } = pruneMemories(view, ask, caller, cursorIn(after))

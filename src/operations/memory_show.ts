@@ -5,6 +5,8 @@ import { headsOf, shownHead, versionOf } from '../core/memory/history.ts'
 import { draftOf } from '../core/memory/merge.ts'
 import { textOf } from '../core/memory/version.ts'
 import type { View } from '../core/view.ts'
+import type * as answers from './answers/memory.ts'
+import type { Answer } from './answers/shape.ts'
 import { textTools } from './text_merge.ts'
 
 /** When a note is forgotten, on the clock that people read. */
@@ -16,24 +18,8 @@ function expiryOf(view: View, expires_ms: number | null): string | null {
 
 /** A version without its text. */
 export function showVersion(view: View, row: MemoryVersion) {
-  const { version, parents, kind, strategy, author, created_at, confidence, tags } = row
-  const { task_id, fence, size, hash, expires_ms, kept } = row
-  return {
-    version,
-    parents,
-    kind,
-    strategy,
-    author,
-    created_at,
-    confidence,
-    tags,
-    task_id,
-    fence,
-    size,
-    hash,
-    expires_at: expiryOf(view, expires_ms),
-    kept,
-  }
+  const { id: _id, memory_id: _memory, created_ms: _ms, expires_ms, ...shown } = row
+  return { ...shown, expires_at: expiryOf(view, expires_ms) }
 }
 
 /** A version with its text; `content` is null where it is a deletion, or its text was pruned. */
@@ -41,7 +27,7 @@ export function showWhole(view: View, row: MemoryVersion) {
   return { ...showVersion(view, row), content: textOf(view, row) }
 }
 
-export type ShownVersion = ReturnType<typeof showWhole>
+export type ShownVersion = Answer<typeof answers.version>
 
 /**
  * Which version a note is shown by, and since when. The row of a note in conflict has the number
@@ -62,7 +48,9 @@ export function showItem(view: View, memory: Memory) {
   return { scope, key, version, author, confidence, tags, size, updated_at, expires_at, conflict }
 }
 
-export type ShownItem = ReturnType<typeof showItem>
+export type ShownPut = Answer<typeof answers.put>
+export type ShownConflict = Answer<typeof answers.conflicts>['items'][number]
+export type ShownItem = Answer<typeof answers.memories>['items'][number]
 
 /** A note, whole: the first of its heads that has a text, and the siblings that disagree. */
 export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict[]) {
@@ -76,7 +64,7 @@ export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict
   return { scope, key, ...showWhole(view, shown), siblings, conflicts: ids }
 }
 
-export type ShownMemory = ReturnType<typeof showMemory>
+export type ShownMemory = Answer<typeof answers.memory>
 
 /** A conflict as a list shows it. */
 export function showConflict(conflict: MemoryConflict) {
@@ -130,9 +118,3 @@ function showDisagreement(
     with: showWhole(view, versionOf(view, memory_id, other)!),
   }
 }
-
-export type ShownPut = ReturnType<typeof showPut>
-
-/** In a list; asked for by its id, also with its contents. */
-export type ShownConflict = ReturnType<typeof showConflict> &
-  Partial<Omit<ReturnType<typeof showConflictWhole>, keyof ReturnType<typeof showConflict>>>

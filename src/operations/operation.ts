@@ -1,10 +1,12 @@
 import * as z from 'zod/mini'
 import type { Caller, Spending } from '../core/caller.ts'
+import type { Waiting } from '../core/locks/lock.ts'
 import { Refusal, type RefusalCode } from '../core/refusal.ts'
 import { textFault } from '../core/text.ts'
 import type { Touches } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
+import { someName } from './schemas.ts'
 import { understood } from './spelling.ts'
 
 export type TokenRole = 'viewer' | 'agent' | 'admin'
@@ -33,26 +35,21 @@ interface Access<F extends Fields> {
   role: TokenRole
   /** What it touches: held to the scope of the caller's token in `call.ts`. */
   touches: Touches<Input<F>>
+  /** Which refusals it has of its own; those of any call are not named. */
+  refuses: readonly RefusalCode[]
+  /** A file store has no queue and no memory: it asks for a database. */
+  needs?: 'database'
 }
 
 /** `decide` gets a checked input and holds no rules: it calls core and shapes the answer. */
-interface Declared<
-  F extends Fields,
-  Output,
-  Name extends OperationName,
-  Found,
-  Shape extends z.ZodMiniType,
-> {
+interface Declared<F extends Fields, Reply, Name extends OperationName, Found, Said> {
   name: Name
-  refuses: readonly RefusalCode[]
   doc: string
   input: F
   /** What an answer looks like, every field of it; built when it is first wanted. */
-  output: () => Shape
+  output: () => z.ZodMiniType<Reply>
   /** How the CLI reaches it: its words, then positional fields (`names…` takes all the rest). */
   command?: string
-  /** A file store has no queue: it asks for a database. */
-  needs?: 'database'
   /** What `wait_seconds` waits for: a place in a lock's line (the default), or a ready task. */
   waits?: 'line' | 'task'
   /** Its answer shows leases that the caller has now; see `grants.ts`. */
@@ -63,7 +60,7 @@ interface Declared<
    * What it may add to what a token keeps; looked at before it is decided, see `budget.ts`. With
    * the reply: what it did add.
    */
-  spends?(input: Input<F>, reply?: NoInfer<Output>): Spending
+  spends?(input: Input<F>, reply?: Reply): Spending
   /** Rows that `decide` will look at, to be loaded together with those of other asks. */
   reads?(input: Input<F>, caller: Caller): Need[]
   /**
@@ -72,8 +69,8 @@ interface Declared<
    */
   lookup?(store: Store, input: Input<F>, caller: Caller): Promise<Found>
   /**
-   * `ticket_id` is given when the caller would wait in line rather than be refused, `found` is what
-   * `lookup` found.
+   * Answers what `output` says, every field of it. `ticket_id` is given when the caller would wait in
+   * line rather than be refused, `found` is what `lookup` found.
    */
   decide(
     view: View,
@@ -81,15 +78,15 @@ interface Declared<
     caller: Caller,
     ticket_id?: string,
     found?: NoInfer<Found>,
-  ): Output
+  ): Said
   /** Only our own programs ask it: pages do not describe it, and it may change at any time. */
   internal?: true
   /** The tool's name for agents that come by MCP; without one it is no tool. */
   tool?: string
   /** The part of a reply that `replay` needs; undefined when there was no effect to remember. */
-  keeps?(reply: Output): Output | undefined
+  keeps?(reply: Reply): Reply | undefined
   /** Answers a request id that was seen before; without it the first reply is given again. */
-  replay?(view: View, reply: Output, input: Input<F>, caller: Caller): Output
+  replay?(view: View, reply: Reply, input: Input<F>, caller: Caller): Reply
 }
 
 /** One thing that can be asked, declared once: every door is made from this record. */
@@ -98,25 +95,55 @@ export type Operation<
   O = unknown,
   N extends OperationName = OperationName,
   L = unknown,
-  S extends z.ZodMiniType = z.ZodMiniType,
-> = Declared<F, O, N, L, S> & Access<F>
+  Said extends O | Waiting = O | Waiting,
+> = Declared<F, O, N, L, Said> & Access<F>
 
 /** Refusals of what is done under a lease that is not the caller's, or not any more. */
 export const LEASE_REFUSALS = ['held', 'fence_stale', 'lease_expired'] as const
 
-/** Makes operations that are alike in `access`; a record may say otherwise. */
-function declaring<A extends Partial<Access<Fields>>>(access: A) {
+/** Makes operations that are alike in `access` and have the fields `more`; a record may differ. */
+function declaring<A extends Partial<Access<Fields>>, More extends Fields>(access: A, more: More) {
   type Rest<F extends Fields> = Omit<Access<F>, keyof A> & Partial<Access<F>>
-  return <const N extends OperationName, F extends Fields, O, S extends z.ZodMiniType, L = unknown>(
-    record: Declared<F, O, N, L, S> & Rest<F>,
-  ): Operation<F, O, N, L, S> => ({ ...access, ...record }) as Operation<F, O, N, L, S>
+  return <
+    const N extends OperationName,
+    F extends Fields,
+    S extends z.ZodMiniType,
+    Said extends z.output<S> | Waiting,
+    L = unknown,
+  >(
+    record: Declared<F, z.output<S>, N, L, Said> & { output: () => S } & Rest<F>,
+  ) => {
+    const operation = { refuses: [], ...access, ...record, input: { ...record.input, ...more } }
+    return operation as unknown as Operation<F & More, z.output<S>, N, L, Said>
+  }
+}
+
+const READ = { effect: 'read', role: 'viewer', touches: 'rows', refuses: [] } as const
+const WRITE = { effect: 'write', role: 'agent', refuses: [] } as const
+const ADMIN = { effect: 'write', role: 'admin', touches: 'whole', refuses: [] } as const
+const ON_DATABASE = { needs: 'database' } as const
+
+/** What every write may have, and no `decide` sees: see `request.ts`. */
+const repeated = {
+  request_id: field(
+    someName,
+    'Repeating a request with the same id, within 24 hours, has one effect and one answer.',
+    '--request-id <id>',
+  ),
 }
 
 /** Anybody with a token may ask; rows outside the token's scope are not seen. */
-export const readOperation = declaring({ effect: 'read', role: 'viewer', touches: 'rows' })
-export const writeOperation = declaring({ effect: 'write', role: 'agent' })
+export const readOperation = declaring(READ, {})
+export const writeOperation = declaring(WRITE, repeated)
 /** It concerns the whole store: a token with a scope does not reach it. */
-export const adminOperation = declaring({ effect: 'write', role: 'admin', touches: 'whole' })
+export const adminOperation = declaring(ADMIN, repeated)
+
+/** The same, of what a file store does not have. */
+export const onDatabase = {
+  read: declaring({ ...READ, ...ON_DATABASE }, {}),
+  write: declaring({ ...WRITE, ...ON_DATABASE }, repeated),
+  admin: declaring({ ...ADMIN, ...ON_DATABASE }, repeated),
+}
 
 export function field<S extends z.ZodMiniType>(
   schema: () => S,

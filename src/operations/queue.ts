@@ -17,9 +17,16 @@ import {
 import { maxOf, shareOf } from '../core/queue/share.ts'
 import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
+import type { Answer } from './answers/shape.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
-import { adminOperation, type OperationName, readOperation, writeOperation } from './operation.ts'
+import {
+  adminOperation,
+  onDatabase,
+  type OperationName,
+  readOperation,
+  writeOperation,
+} from './operation.ts'
 import { pageIn } from './page.ts'
 import { chosen, newQueued, placeOfTask } from './task_fields.ts'
 
@@ -42,24 +49,23 @@ function showPlaced(view: View, task: Task) {
   return { task: showTask(view, task), position: positionOf(view, task) || null }
 }
 
-type ShownTask = ReturnType<typeof showTask>
+type ShownTask = Answer<typeof answers.task>
 
 /** A prompt may be megabytes, and is in the task already: replies are remembered without it. */
 const named = ({ id }: ShownTask) => ({ id }) as ShownTask
 const again = (view: View, { id }: ShownTask) => showTask(view, getTask(view, id))
 
-export const add = writeOperation({
+export const add = onDatabase.write({
   name: 'queue.add',
   touches: ({ id, ...said }) => [...chosen(id), ...placeOfTask(said)],
   refuses: ['conflict', 'not_found', 'too_large', 'forbidden', 'invalid'],
-  needs: 'database',
   doc: "Add a task to a user's queue: a dispatcher starts the project's agent on it in turn.",
   tool: 'enqueue_task',
-  input: { ...newQueued, request_id: f.requestId },
+  input: { ...newQueued },
   output: answers.enqueued,
   command: 'queue add prompt',
   spends: () => ({ tasks_waiting: 1 }),
-  decide: (view, { request_id: _, prompt, title, ...input }, caller) => {
+  decide: (view, { prompt, title, ...input }, caller) => {
     const { agent_command, time_limit_seconds, retries, ...said } = input
     const queue = {
       agent_command: agent_command ?? null,
@@ -82,7 +88,6 @@ export const add = writeOperation({
 export const status = readOperation({
   name: 'queue.status',
   touches: 'whole',
-  refuses: [],
   doc: 'What waits, what runs, which slots are free, and who is busy with what.',
   tool: 'queue_status',
   input: {},
@@ -98,7 +103,7 @@ export const list = readOperation({
   name: 'queue.list',
   refuses: ['invalid'],
   doc: 'Enqueued tasks that wait, without their prompts; for one user, in the order they start.',
-  input: { user: f.filterUser, project: f.filterProject, limit: f.limit, after: f.after },
+  input: { user: f.filterUser, project: f.filterProject, ...f.page },
   output: answers.queuedTasks,
   command: 'queue list',
   decide: (view, { user, project, ...page }) => {
@@ -118,7 +123,7 @@ export const cancel = writeOperation({
   refuses: ['not_found', 'forbidden', 'held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Cancel a task, waiting or running: its command is stopped, then its lock is free.',
   tool: 'cancel_task',
-  input: { id: f.taskId, fence: f.fence, request_id: f.requestId },
+  input: { id: f.taskId, fence: f.fence },
   output: answers.task,
   command: 'queue cancel id',
   decide: (view, { id, fence }, caller) => showTask(view, cancelTask(view, { id, fence }, caller)),
@@ -131,7 +136,7 @@ export const retry = writeOperation({
   touches: ({ id }) => [{ task: id, changes: true }],
   refuses: ['not_found', 'illegal_move'],
   doc: 'Put a task that failed or was cancelled back into its queue.',
-  input: { id: f.taskId, request_id: f.requestId },
+  input: { id: f.taskId },
   output: answers.retried,
   command: 'queue retry id',
   decide: (view, { id }, caller) => showPlaced(view, retryTask(view, id, caller)),
@@ -140,12 +145,11 @@ export const retry = writeOperation({
 })
 
 const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: string) =>
-  adminOperation({
+  onDatabase.admin({
     name,
     refuses: ['invalid'],
-    needs: 'database',
     doc,
-    input: { project: f.pausedProject, user: f.pausedUser, request_id: f.requestId },
+    input: { project: f.pausedProject, user: f.pausedUser },
     output: answers.paused,
     command: name.replace('.', ' '),
     decide: (view, { project, user }, caller) => {
@@ -165,10 +169,9 @@ export const resume = pausing(
   'Start tasks again: of a project, of a user, or all.',
 )
 
-export const limit = adminOperation({
+export const limit = onDatabase.admin({
   name: 'queue.limit',
   refuses: ['invalid'],
-  needs: 'database',
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
     project: f.limitedProject,
@@ -176,11 +179,10 @@ export const limit = adminOperation({
     user: f.limitedUser,
     max: f.limitMax,
     weight: f.weight,
-    request_id: f.requestId,
   },
   output: answers.limited,
   command: 'queue limit',
-  decide: (view, { request_id: _, ...ask }, caller) => {
+  decide: (view, ask, caller) => {
     refuseUnclear(ask)
     setLimit(view, ask, caller)
     return showLimit(view, ask)
@@ -219,9 +221,8 @@ function showLimit(view: View, { project, group, user }: SetLimit) {
 
 export const cleanup = adminOperation({
   name: 'queue.cleanup',
-  refuses: [],
   doc: 'Settle stale runs: dead, overdue, or older than asked. Stop them, then free their locks.',
-  input: { older_than_seconds: f.olderThan, project: f.filterProject, request_id: f.requestId },
+  input: { older_than_seconds: f.olderThan, project: f.filterProject },
   output: answers.cleanedRuns,
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
@@ -238,7 +239,7 @@ export const release = adminOperation({
   name: 'queue.release_user',
   refuses: ['not_found'],
   doc: 'Free a user who is stuck: cancel the running task, so that the next one can start.',
-  input: { user: f.busyUser, task_id: f.onlyTask, request_id: f.requestId },
+  input: { user: f.busyUser, task_id: f.onlyTask },
   output: answers.releasedUser,
   command: 'queue release-user user',
   decide: (view, { user, task_id }, caller) => {

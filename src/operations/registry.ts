@@ -1,4 +1,4 @@
-import type { Waiting } from '../core/locks/lock.ts'
+import type { output } from 'zod/mini'
 import type { Operation, RawInput } from './operation.ts'
 import * as agents from './agents.ts'
 import * as events from './events.ts'
@@ -106,8 +106,8 @@ type Of<N extends RegisteredName> = Extract<Registered, { name: N }>
 /** What the operation of this name may be asked with. */
 export type InputOf<N extends RegisteredName> = RawInput<Of<N>['input']>
 
-/** What the operation of this name answers; that it waits is told to nobody outside. */
-export type AnswerOf<N extends RegisteredName> = Exclude<ReturnType<Of<N>['decide']>, Waiting>
+/** What the operation of this name answers. */
+export type AnswerOf<N extends RegisteredName> = output<ReturnType<Of<N>['output']>>
 
 /**
  * What a door makes of answers, by the names of operations. Where an operation is renamed, or

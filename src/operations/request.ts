@@ -67,8 +67,10 @@ export function once<F extends Fields, O>(
   input: Input<F>,
   caller: Caller,
   ticket_id: string | undefined,
-): O {
-  const decide = () => operation.decide(view, input, caller, ticket_id)
+): O | Waiting {
+  // What is asked has nothing to do with how often it is.
+  const { request_id: _, ...said } = input as Input<Fields>
+  const decide = () => operation.decide(view, said as Input<F>, caller, ticket_id)
   if (!asked) return decide()
   const seen = known(view, asked)
   if (seen && !isWaiting(seen.reply)) {

@@ -10,6 +10,7 @@ import { askHolders, type ToldPath } from '../core/paths/word.ts'
 import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
+import type { Answer } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { pageIn } from './page.ts'
@@ -17,7 +18,7 @@ import { readOperation, writeOperation } from './operation.ts'
 import * as p from './path_fields.ts'
 
 /** A reservation as doors show it: a lease, and what it is of. */
-export function showReservation(view: View, lease: Reservation) {
+function showReservation(view: View, lease: Reservation) {
   const { glob, project, checkout, shared, reason } = lease.path
   return {
     ...showLease(view, lease),
@@ -29,7 +30,8 @@ export function showReservation(view: View, lease: Reservation) {
   }
 }
 
-export type ShownReservation = ReturnType<typeof showReservation>
+export type GrantedPaths = Answer<typeof answers.reserved>
+export type ShownReservation = Answer<typeof answers.reservation>
 
 interface Placed {
   project?: string | undefined
@@ -59,28 +61,21 @@ export const add = writeOperation({
     ttl_seconds: p.ttlSeconds,
     reason: p.why,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: answers.reserved,
   command: 'reserve add paths…',
   spends: ({ paths }) => ({ leases: paths.length, globs: paths.filter(isPattern).length }),
-  decide: (view, input, caller): GrantedPaths => {
+  decide: (view, input, caller) => {
     const { paths: globs, shared, reason = null, process } = input
     const how = { globs, shared, reason, process, ttl_ms: input.ttl_seconds * 1000 }
     const { leases, warnings } = reservePaths(view, { ...whereOf(input), ...how }, caller)
     return { items: leases.map((lease) => showReservation(view, lease)), warnings, next: null }
   },
-  replay: (view, reply): GrantedPaths => {
+  replay: (view, reply) => {
     const items = reply.items.map(({ name, fence }) => stillReserved(view, name, fence))
     return { ...reply, items }
   },
 })
-
-export interface GrantedPaths {
-  items: ShownReservation[]
-  warnings: string[]
-  next: null
-}
 
 function stillReserved(view: View, name: string, fence: number): ShownReservation {
   return showReservation(view, stillLive(view, name, fence) as Reservation)
@@ -99,7 +94,6 @@ export const release = writeOperation({
     fence: f.fence,
     nested: p.nested,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: answers.unreserved,
   command: 'reserve release [paths…]',
@@ -127,7 +121,7 @@ export const list = readOperation({
   name: 'reserve.list',
   refuses: ['invalid'],
   doc: 'Paths that are reserved, by whom and until when.',
-  input: { project: p.onlyProject, checkout: p.onlyCheckout, limit: f.limit, after: f.after },
+  input: { project: p.onlyProject, checkout: p.onlyCheckout, ...f.page },
   output: answers.reservations,
   command: 'reserve list',
   decide: (view, { project, checkout, ...page }) => {
@@ -208,7 +202,6 @@ export const ask = writeOperation({
     checkout: p.checkout,
     reason: p.asked,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: answers.toldPaths,
   command: 'reserve ask paths…',
@@ -218,7 +211,7 @@ export const ask = writeOperation({
   },
 })
 
-export type ShownCheck = ReturnType<typeof check.decide>['items'][number]
+export type ShownCheck = Answer<typeof answers.checkedPaths>['items'][number]
 
 /** What a hook asks before an edit, and as a sign of life after it: one round trip. */
 export const touch = writeOperation({
@@ -238,7 +231,6 @@ export const touch = writeOperation({
     reason: p.why,
     hears: p.hears,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: answers.touched,
   spends: ({ paths }) => ({ leases: paths.length }),

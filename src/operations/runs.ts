@@ -3,6 +3,7 @@ import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
 import { lockOf } from '../core/locks/lease.ts'
 import type { View } from '../core/view.ts'
 import type { RunOutput } from '../machine/run_output.ts'
+import type { Answer } from './answers/shape.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
@@ -24,7 +25,7 @@ function showRun(view: View, run: Run) {
   }
 }
 
-export type ShownRun = ReturnType<typeof showRun>
+export type ShownRun = Answer<typeof answers.shownRun>
 
 const taskOfRun = (id: string) => id.slice(0, id.lastIndexOf('.'))
 
@@ -45,8 +46,7 @@ export const list = readOperation({
     task_id: f.onlyTask,
     user: f.filterUser,
     status: f.runStatus,
-    limit: f.limit,
-    after: f.after,
+    ...f.page,
   },
   output: answers.shownRuns,
   command: 'runs list',
@@ -84,11 +84,10 @@ export const start = adminOperation({
     fence: f.runFence,
     process: f.runnerProcess,
     group: f.group,
-    request_id: f.requestId,
   },
   output: answers.shownRun,
   reads: runAndLock,
-  decide: (view, { request_id: _, ...ask }, caller) => showRun(view, startRun(view, ask, caller)),
+  decide: (view, ask, caller) => showRun(view, startRun(view, ask, caller)),
   // A runner lets its command go on this answer: not when its lease has died in the meantime.
   replay: (view, { id, task_id, fence }) => {
     stillLive(view, lockOf(task_id), fence)
@@ -110,11 +109,10 @@ export const finish = writeOperation({
     signal: f.signal,
     reason: f.endReason,
     lost: f.isLost,
-    request_id: f.requestId,
   },
   output: answers.shownRun,
   reads: runAndLock,
-  decide: (view, { request_id: _, ...ask }, caller) => showRun(view, finishRun(view, ask, caller)),
+  decide: (view, ask, caller) => showRun(view, finishRun(view, ask, caller)),
 })
 
 /** What a page of output holds at most; a line of it is enough for a glance. */

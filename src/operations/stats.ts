@@ -8,14 +8,13 @@ import type { Trouble } from '../stores/writer/meter.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/stats.ts'
 import * as f from './fields.ts'
-import { field, readOperation } from './operation.ts'
+import { field, onDatabase, readOperation } from './operation.ts'
 import * as s from './schemas.ts'
 
-export const get = readOperation({
+export const get = onDatabase.read({
   name: 'stats.get',
   touches: 'whole',
   refuses: ['invalid'],
-  needs: 'database',
   doc: 'Statistics over a period: contention, waits, holds, expiries, stale writes, fairness.',
   input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
   output: answers.report,
@@ -34,7 +33,6 @@ export const get = readOperation({
 export const listAlerts = readOperation({
   name: 'alert.list',
   touches: 'whole',
-  refuses: [],
   doc: 'Active alerts: store trouble, expired locks, lost agents, long waits, what needs a person.',
   input: {},
   output: answers.alerts,
@@ -49,7 +47,6 @@ export const listAlerts = readOperation({
 
 export const stuck = readOperation({
   name: 'stuck.get',
-  refuses: [],
   doc: 'What is stuck and why, by root cause, with what can be done; and how the whole is.',
   input: {
     limit: field(
@@ -101,7 +98,6 @@ export function showTrouble({ message, since, told }: Trouble): ShownAlert {
 export const now = readOperation({
   name: 'now.get',
   touches: 'whole',
-  refuses: [],
   doc: 'What is happening now: running tasks, slots, queues, locks, waiters and alerts.',
   input: { limit: f.limit },
   output: answers.now,

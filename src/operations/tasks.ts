@@ -17,36 +17,24 @@ import { stillLive } from './locks.ts'
 import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
 import { firstOf, pageIn, whileFitting } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
+import type { Answer } from './answers/shape.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
 import * as f from './fields.ts'
 
-type ShownTask = ReturnType<typeof showTask>
-
-export interface ShownClaim {
-  task: ShownTask | null
-  lease: ReturnType<typeof showLease> | null
-  run: Run | null
-}
-
-export interface ShownMove extends ShownClaim {
-  /** What happens now, where the task did not become what was said. */
-  note?: string
-}
-
+type ShownTask = Answer<typeof tasksAnswers.task>
+export type ShownClaim = Answer<typeof tasksAnswers.claim>
 /** Who asks for up to `max` is told of all; the first of them is where one alone would be. */
-export interface ShownClaims extends ShownClaim {
-  claims?: ShownClaim[]
-}
+type Claims = Answer<typeof tasksAnswers.claims>
 
 const NO_CLAIM: ShownClaim = { task: null, lease: null, run: null }
 
-const asClaims = (claims: ShownClaim[], max: number | undefined): ShownClaims => ({
+const asClaims = (claims: ShownClaim[], max: number | undefined): Claims => ({
   ...(claims[0] ?? NO_CLAIM),
   ...(max !== undefined && { claims }),
 })
 
-const claimsIn = ({ claims, ...first }: ShownClaims): ShownClaim[] =>
+const claimsIn = ({ claims, ...first }: Claims): ShownClaim[] =>
   claims ?? (first.task ? [first] : [])
 
 function showClaim(view: View, claim: { task: Task; lease: Lease | null; run: Run | null }) {
@@ -82,12 +70,12 @@ export const create = writeOperation({
   refuses: ['conflict', 'not_found', 'too_large', 'forbidden'],
   doc: 'Add a task.',
   tool: 'create_task',
-  input: { id: f.taskIdOptional, ...newTask, ...marks, request_id: f.requestId },
+  input: { id: f.taskIdOptional, ...newTask, ...marks },
   output: tasksAnswers.task,
   command: 'task add title',
   reads: taskAndLock,
   spends: () => ({ tasks_waiting: 1 }),
-  decide: (view, { request_id: _, ra_mode, ra_score, ...said }, caller) => {
+  decide: (view, { ra_mode, ra_score, ...said }, caller) => {
     const marked = { ...(ra_mode && { ra_mode }), ...(ra_score !== undefined && { ra_score }) }
     const input = { ...said, metadata: { ...said.metadata, ...marked } }
     return showTask(view, createTask(view, input, caller))
@@ -115,8 +103,7 @@ export const list = readOperation({
     ready: f.onlyReady,
     project: f.filterProject,
     label: f.filterLabel,
-    limit: f.limit,
-    after: f.after,
+    ...f.page,
   },
   output: tasksAnswers.tasks,
   command: 'task list',
@@ -155,13 +142,12 @@ export const claim = writeOperation({
     queued: f.queued,
     takeover: f.takeover,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: tasksAnswers.claims,
   waits: 'task',
   command: 'task claim [id]',
   reads: taskAndLock,
-  decide: (view, input, caller): ShownClaims => {
+  decide: (view, input, caller) => {
     const { id, max, takeover, process, queued, ...filter } = input
     const ask = { ttl_ms: input.ttl_seconds * 1000, takeover, process, queued }
     if (id !== undefined && max !== undefined) throw oneById()
@@ -176,7 +162,7 @@ export const claim = writeOperation({
   },
   spends: ({ max = 1 }, reply) => ({ leases: reply ? claimsIn(reply).length : max }),
   // Nothing claimed is nothing done: asked again, it looks again.
-  keeps: (reply): ShownClaims | undefined => {
+  keeps: (reply) => {
     const claims = claimsIn(reply)
     return claims.length === 0 ? undefined : asClaims(claims.map(keptOf), reply.claims?.length)
   },
@@ -211,13 +197,16 @@ export const setStatus = writeOperation({
     fence: f.fence,
     ttl_seconds: f.ttlSeconds,
     process: f.holderProcess,
-    request_id: f.requestId,
   },
   output: tasksAnswers.moved,
   command: 'task status id status',
   reads: taskAndLock,
   spends: ({ status }) => (status === 'in_progress' ? { leases: 1 } : {}),
-  decide: (view, { id, status, fence, ttl_seconds, process }, caller): ShownMove => {
+  decide: (
+    view,
+    { id, status, fence, ttl_seconds, process },
+    caller,
+  ): Answer<typeof tasksAnswers.moved> => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
     const moved = moveTask(view, ask, caller)
     const isUnproved = status === 'done' && moved.task.status === 'review'
@@ -225,7 +214,7 @@ export const setStatus = writeOperation({
     return { ...showClaim(view, moved), ...note }
   },
   keeps: (reply) => ({ ...reply, task: reply.task && withoutBody(reply.task) }),
-  replay: (view, reply, { status }): ShownMove => {
+  replay: (view, reply, { status }) => {
     if (status === 'in_progress') return replayClaim(view, reply)
     // The move granted nothing: its answer stays true when the lock that it left alone is gone.
     const lease = reply.lease && liveLease(view, reply.lease.name)
@@ -251,12 +240,11 @@ export const edit = writeOperation({
     version: f.version,
     fence: f.fence,
     ...editedTask,
-    request_id: f.requestId,
   },
   output: tasksAnswers.task,
   command: 'task edit id',
   reads: taskAndLock,
-  decide: (view, { id, version, fence, request_id: _, ...given }, caller) => {
+  decide: (view, { id, version, fence, ...given }, caller) => {
     const fields = Object.fromEntries(Object.entries(given).filter(([, v]) => v !== undefined))
     return showTask(view, editTask(view, { id, version, fence, fields }, caller))
   },
@@ -285,8 +273,7 @@ export const peek = readOperation({
     status: f.statusOptional,
     project: f.filterProject,
     text: f.filterText,
-    limit: f.limit,
-    after: f.after,
+    ...f.page,
   },
   output: tasksAnswers.peekedTasks,
   decide: (view, { ids, status, project, text, ...page }) => {

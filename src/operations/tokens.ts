@@ -4,7 +4,7 @@ import { createToken, revokeToken } from '../core/token.ts'
 import type { TokenScope } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
-import { adminOperation } from './operation.ts'
+import { adminOperation, readOperation } from './operation.ts'
 import { pageIn } from './page.ts'
 
 /** A token as it may be shown: never with its secret, and its hash is nobody's business. */
@@ -25,7 +25,6 @@ export const create = adminOperation({
     all_users: f.allUsers,
     all_projects: f.allProjects,
     ttl_seconds: f.tokenTtl,
-    request_id: f.requestId,
   },
   output: answers.token,
   decide: (view, { secret_hash, role, for_agent, ttl_seconds, ...said }, caller) => {
@@ -54,12 +53,13 @@ function boundTo(
   )
 }
 
-export const list = adminOperation({
+export const list = readOperation({
   name: 'token.list',
-  effect: 'read',
+  role: 'admin',
+  touches: 'whole',
   refuses: ['invalid'],
   doc: 'All tokens, without their secrets.',
-  input: { limit: f.limit, after: f.after },
+  input: { ...f.page },
   output: answers.tokens,
   command: 'token list',
   decide: (view, page) => pageIn(view, ['tokens', ''], page, shown),
@@ -69,7 +69,7 @@ export const revoke = adminOperation({
   name: 'token.revoke',
   refuses: ['not_found'],
   doc: 'Revoke a token: it is refused from now on.',
-  input: { id: f.tokenId, request_id: f.requestId },
+  input: { id: f.tokenId },
   output: answers.token,
   command: 'token revoke id',
   decide: (view, { id }, caller) => shown(revokeToken(view, id, caller)),

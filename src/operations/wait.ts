@@ -21,9 +21,9 @@ interface Patience {
  */
 export async function waitInLine<O>(
   store: Store,
-  ask: (ticket_id: string) => Promise<O>,
+  ask: (ticket_id: string) => Promise<O | Waiting>,
   { wait_ms, caller, signal, ticket_id: given }: Patience,
-): Promise<Exclude<O, Waiting>> {
+): Promise<O> {
   const ticket_id = given ?? uniqueId()
   const until = performance.now() + wait_ms
   const seat = roomOf(store).enter(ticket_id)
@@ -34,7 +34,7 @@ export async function waitInLine<O>(
     for (;;) {
       seat.hush()
       const got = await ask(ticket_id)
-      if (!isWaiting(got)) return got as Exclude<O, Waiting>
+      if (!isWaiting(got)) return got
       isHere = true
       const called = await seat.calledWithin(until - performance.now(), signal)
       const why: unknown = signal?.reason

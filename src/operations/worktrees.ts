@@ -13,7 +13,7 @@ import {
 import * as answers from './answers/worktrees.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
-import { adminOperation, field, LEASE_REFUSALS, readOperation } from './operation.ts'
+import { field, LEASE_REFUSALS, onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
 import * as s from './schemas.ts'
 
@@ -55,14 +55,13 @@ const worktree = (): z.ZodMiniType<Worktree> =>
 const repository = field(place, 'What all worktrees of the repository share: its .git folder.')
 const worktreeId = field(s.runId, 'The worktree, by the run that it was made for: 42.1.')
 
-export const list = readOperation({
+export const list = onDatabase.read({
   name: 'worktree.list',
   refuses: ['invalid'],
   doc: 'Worktrees of runs that are there, in part or whole; the oldest first.',
-  input: { task_id: f.onlyTask, project: f.filterProject, limit: f.limit, after: f.after },
+  input: { task_id: f.onlyTask, project: f.filterProject, ...f.page },
   output: answers.worktrees,
   command: 'worktree list',
-  needs: 'database',
   decide: (view, { task_id, project, ...page }) => {
     const show = (row: Worktree) =>
       project === undefined || row.project === project ? seen(view, row) : null
@@ -72,14 +71,13 @@ export const list = readOperation({
   },
 })
 
-export const get = readOperation({
+export const get = onDatabase.read({
   name: 'worktree.get',
   refuses: ['not_found'],
   doc: 'One worktree: where it is, whose, what was saved of it, who else changes the same.',
   input: { id: worktreeId },
   output: answers.foreseen,
   command: 'worktree show id',
-  needs: 'database',
   decide: (view, { id }) => {
     const found = getWorktree(view, id)
     const task = view.get('task', found.task_id)
@@ -88,7 +86,7 @@ export const get = readOperation({
 })
 
 /** Used by runners and keepers, one at a time per repository and host. */
-export const enter = adminOperation({
+export const enter = onDatabase.admin({
   name: 'worktree.enter',
   internal: true,
   refuses: [...LEASE_REFUSALS],
@@ -101,19 +99,16 @@ export const enter = adminOperation({
       () => s.optional(z.strictObject({ task_id: s.id(), fence: s.count() })),
       'The run that it is for, by its task and fence; without one, a keeper asks.',
     ),
-    request_id: f.requestId,
   },
   output: answers.entered,
-  needs: 'database',
-  decide: (view, { request_id: _, ...ask }, caller) =>
-    enterRepository(view, { ...ask, ttl_ms: ENTERED_MS }, caller),
+  decide: (view, ask, caller) => enterRepository(view, { ...ask, ttl_ms: ENTERED_MS }, caller),
   replay: (view, reply, { repository: common, process }) => {
     stillLive(view, repositoryLock(process.host, common), reply.fence)
     return reply
   },
 })
 
-export const record = adminOperation({
+export const record = onDatabase.admin({
   name: 'worktree.record',
   internal: true,
   refuses: [...LEASE_REFUSALS, 'conflict'],
@@ -125,11 +120,9 @@ export const record = adminOperation({
     worktree: field(() => s.optional(worktree()), 'How it stands.'),
     gone: field(() => s.optional(s.runId()), 'Nothing is left of this worktree.'),
     leaves: field(s.flag, 'Whether the program is done with the repository.'),
-    request_id: f.requestId,
   },
   output: answers.recorded,
-  needs: 'database',
-  decide: (view, { request_id: _, ...ask }, caller) => {
+  decide: (view, ask, caller) => {
     recordWorktree(view, ask, caller)
     return { fence: ask.fence }
   },

@@ -1,9 +1,12 @@
 import { SPAN_ENDINGS } from '../../core/stats/span.ts'
 import type { ShownEvent } from '../../core/event.ts'
 import * as z from 'zod/mini'
+import * as callers from '../../core/schema/caller.ts'
+import * as tables from '../../core/schema/lock.ts'
 import { REASON_CODES } from '../../core/queue/explain.ts'
 import {
   all,
+  columnsOf,
   count,
   details,
   list,
@@ -82,7 +85,7 @@ export const explanation = shape('Explanation', 'Why a task or a waiter has to w
   next: text(),
 }))
 
-const reservation = shape('Reservation', 'A lease on paths of a project.', () => ({
+export const reservation = shape('Reservation', 'A lease on paths of a project.', () => ({
   ...leaseFields(),
   path: text(),
   project: orNull(text()),
@@ -141,30 +144,21 @@ export const checkedPaths = all(() =>
 )
 
 export const agents = page(() => ({
-  id: text(),
-  kind: text(),
-  host: orNull(text()),
-  pid: orNull(count()),
-  first_seen_at: time(),
-  last_seen_at: time(),
+  ...columnsOf(tables.agent, ['last_seen_ms'], {}),
   holds: strings(),
 }))
 
 /** What a token is bound to of one kind; `all`: to none of them, and it is open to all. */
 const scopeNames = () => orNull(z.union([strings(), z.literal('all')]))
 
-export const token = shape('Token', 'A token without its secret.', () => ({
-  id: text(),
-  role: z.enum(['viewer', 'agent', 'admin']),
-  agent: orNull(text()),
-  scope: orNull(
-    z.strictObject({ users: scopeNames(), projects: scopeNames(), task: orNull(text()) }),
-  ),
-  created_by: text(),
-  created_at: time(),
-  expires_at: orNull(time()),
-  revoked_at: orNull(time()),
-}))
+export const token = shape('Token', 'A token without its secret.', () =>
+  columnsOf(callers.token, ['hash', 'expires_ms'], {
+    role: z.enum(['viewer', 'agent', 'admin']),
+    scope: orNull(
+      z.strictObject({ users: scopeNames(), projects: scopeNames(), task: orNull(text()) }),
+    ),
+  }),
+)
 export const tokens = page(token)
 
 const event = () => ({

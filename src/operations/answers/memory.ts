@@ -1,5 +1,8 @@
 import * as z from 'zod/mini'
+import * as tables from '../../core/schema/memory.ts'
+import * as pairs from '../../core/schema/search.ts'
 import {
+  columnsOf,
   count,
   list,
   maybe,
@@ -19,26 +22,21 @@ const kind = () => z.enum(['put', 'delete', 'merge', 'resolve'])
 const conflictStatus = () => z.enum(['open', 'resolved', 'merged', 'replaced'])
 
 const versionFields = () => ({
-  version: count(),
-  parents: list(count()),
-  kind: kind(),
-  strategy: orNull(text()),
-  author: text(),
-  created_at: time(),
-  confidence: orNull(z.number()),
-  tags: strings(),
-  task_id: orNull(text()),
-  fence: orNull(count()),
-  size: count(),
-  hash: text(),
+  ...columnsOf(tables.memory_version, ['id', 'memory_id', 'created_ms', 'expires_ms'], {
+    parents: list(count()),
+    kind: kind(),
+  }),
   expires_at: orNull(time()),
-  kept: yes(),
 })
 
-const version = shape('MemoryVersion', 'A version of a note; its text is null if pruned.', () => ({
-  ...versionFields(),
-  content: orNull(text()),
-}))
+export const version = shape(
+  'MemoryVersion',
+  'A version of a note; its text is null if pruned.',
+  () => ({
+    ...versionFields(),
+    content: orNull(text()),
+  }),
+)
 
 export const memory = shape('Memory', 'A shared note, and the versions that disagree.', () => ({
   ...named(),
@@ -101,22 +99,8 @@ export const pruned = unnamed(() => ({
   next: orNull(text()),
 }))
 
-const conflictFields = () => ({
-  id: text(),
-  ...named(),
-  ours: count(),
-  theirs: count(),
-  base: orNull(count()),
-  status: conflictStatus(),
-  strategy: text(),
-  why: orNull(text()),
-  opened_by: text(),
-  opened_at: time(),
-  closed_by: orNull(text()),
-  closed_at: orNull(time()),
-  result: orNull(count()),
-  replaced_by: orNull(text()),
-})
+const conflictFields = () =>
+  columnsOf(tables.memory_conflict, ['memory_id', 'opened_ms'], { status: conflictStatus() })
 
 /** Asked for by its id it comes whole, with both contents. */
 export const conflicts = page(() => ({
@@ -140,14 +124,10 @@ const alike = () =>
   orNull(z.strictObject({ ...named(), author: text(), updated_at: time(), excerpt: text() }))
 
 export const duplicates = page(() => ({
-  id: text(),
-  similarity: z.number(),
-  label: orNull(z.enum(['contradicts'])),
-  status: z.enum(['open', 'resolved']),
-  action: orNull(text()),
-  found_at: time(),
-  resolved_by: orNull(text()),
-  resolved_at: orNull(time()),
+  ...columnsOf(pairs.duplicate, ['a', 'b'], {
+    label: orNull(z.enum(['contradicts'])),
+    status: z.enum(['open', 'resolved']),
+  }),
   a: alike(),
   b: alike(),
 }))

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import type { Column, Kind } from '../../core/schema/table.ts'
 
 /** Shapes that have a name of their own in OpenAPI and in the reference, with what they are. */
 export const shapes = new Map<string, { schema: () => z.ZodMiniType; doc: string }>()
@@ -29,6 +30,9 @@ export function unnamed<S extends Shape>(make: () => S): () => Made<S> {
 const schemaOf = <S extends Shape>(of: S) =>
   (of instanceof z.ZodMiniType ? of : z.strictObject(of as never)) as Made<S>
 
+/** What an answer of this shape is. */
+export type Answer<S extends () => z.ZodMiniType> = z.output<ReturnType<S>>
+
 export const text = () => z.string()
 export const count = () => z.int().check(z.gte(0))
 export const seconds = () => z.number()
@@ -50,3 +54,50 @@ export const page = <S extends Shape>(item: () => S) =>
 /** All of them. */
 export const all = <S extends Shape>(item: () => S) =>
   unnamed(() => ({ items: list(item()), next: z.null() }))
+
+type Columns = Readonly<Record<string, Column<unknown>>>
+type ValueOf<C extends Columns, Name extends keyof C> = C[Name]['value']
+/** What the kind of a column tells. */
+type Plain<Value> = string extends Value
+  ? true
+  : number extends Value
+    ? true
+    : boolean extends Value
+      ? true
+      : Value extends string[]
+        ? true
+        : false
+/** Of which words a text is one, and what JSON holds, has to be said. */
+type ToSay<C extends Columns> = {
+  [
+    Name in keyof C as Plain<Exclude<ValueOf<C, Name>, null>> extends true ? never : Name
+  ]: z.ZodMiniType<ValueOf<C, Name>>
+}
+
+/** The columns of a table as an answer has them: those whose kind does not say all as in `said`. */
+export function columnsOf<
+  C extends Columns,
+  Gone extends keyof C & string,
+  Said extends Omit<ToSay<C>, Gone>,
+>({ columns }: { columns: C }, gone: readonly Gone[], said: Said) {
+  const left = Object.entries(columns).filter(([name]) => !gone.includes(name as Gone))
+  const cells = left.map(([name, column]) => [name, said[name as keyof Said] ?? cell(name, column)])
+  return Object.fromEntries(cells) as {
+    [Name in Exclude<keyof C, Gone>]: Name extends keyof Said
+      ? Said[Name]
+      : z.ZodMiniType<ValueOf<C, Name>>
+  }
+}
+
+/** What the kind of a column says; JSON without a word beside it is a list of words. */
+const BY_KIND: Partial<Record<Kind, () => z.ZodMiniType>> = {
+  int: count,
+  real: () => z.number(),
+  bool: yes,
+  json: strings,
+}
+
+function cell(name: string, { kind, flags }: Column<unknown>): z.ZodMiniType {
+  const made = (BY_KIND[kind] ?? (name.endsWith('_at') ? time : text))()
+  return flags.isNullable ? orNull(made) : made
+}

@@ -1,8 +1,10 @@
 import * as z from 'zod/mini'
 import { RUN_STATUSES, STATUSES } from '../../core/rows.ts'
+import * as tables from '../../core/schema/task.ts'
 import { lease } from './locks.ts'
 import {
   all,
+  columnsOf,
   count,
   counts,
   details,
@@ -19,26 +21,14 @@ import {
   yes,
 } from './shape.ts'
 
+/** Where it stands among others is shown by what it waits for, and in no number. */
+const OURS = ['body_apart', 'rank', 'unmet', 'lock_fence', 'run_id'] as const
+
 const briefFields = () => ({
-  id: text(),
-  title: text(),
-  project: orNull(text()),
-  user: orNull(text()),
-  priority: count(),
-  group: orNull(text()),
-  labels: strings(),
-  depends_on: strings(),
-  assigned_to: orNull(text()),
-  touches: strings(),
-  status: z.enum(STATUSES),
-  version: count(),
-  assignee: orNull(text()),
-  assigned_at: orNull(time()),
+  ...columnsOf(tables.task, ['body', 'metadata', 'queue', ...OURS], {
+    status: z.enum(STATUSES),
+  }),
   lock_until: orNull(time()),
-  attempts: count(),
-  created_by: text(),
-  created_at: time(),
-  updated_at: time(),
   queue: orNull(
     z.strictObject({
       agent_command: orNull(text()),
@@ -80,22 +70,7 @@ const peekedTask = shape('PeekedTask', 'A task at a glance; unmet: dependencies 
 }))
 export const peekedTasks = page(peekedTask)
 
-const runFields = () => ({
-  id: text(),
-  task_id: text(),
-  agent: text(),
-  fence: count(),
-  host: orNull(text()),
-  pid: orNull(count()),
-  status: z.enum(RUN_STATUSES),
-  started_at: time(),
-  ended_at: orNull(time()),
-  outcome: orNull(text()),
-  dispatcher: orNull(text()),
-  begun_at: orNull(time()),
-  exit_code: orNull(count()),
-  signal: orNull(text()),
-})
+const runFields = () => columnsOf(tables.run, [], { status: z.enum(RUN_STATUSES) })
 
 const run = shape('Run', 'One attempt at a task.', runFields)
 export const cleanedRuns = all(() => ({ ...runFields(), task_status: z.enum(STATUSES) }))
@@ -105,7 +80,11 @@ const claimFields = () => ({
   lease: orNull(lease()),
   run: orNull(run()),
 })
-const claim = shape('Claim', 'The result of a claim; all null when nothing is ready.', claimFields)
+export const claim = shape(
+  'Claim',
+  'The result of a claim; all null when nothing is ready.',
+  claimFields,
+)
 
 export const moved = unnamed(() => ({ ...claimFields(), note: maybe(text()) }))
 

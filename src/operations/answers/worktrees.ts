@@ -1,7 +1,20 @@
 import * as z from 'zod/mini'
 import { STATUSES } from '../../core/rows.ts'
 import { WORKTREE_STATES } from '../../core/queue/rows.ts'
-import { count, list, orNull, page, shape, strings, text, time, unnamed, yes } from './shape.ts'
+import * as tables from '../../core/schema/worktree.ts'
+import {
+  columnsOf,
+  count,
+  list,
+  orNull,
+  page,
+  shape,
+  strings,
+  text,
+  time,
+  unnamed,
+  yes,
+} from './shape.ts'
 
 const salvage = shape('Salvage', 'What a run left uncommitted, kept as a commit.', () => ({
   ref: text(),
@@ -11,22 +24,10 @@ const salvage = shape('Salvage', 'What a run left uncommitted, kept as a commit.
 }))
 
 const worktreeFields = () => ({
-  id: text(),
-  task_id: text(),
-  run_id: text(),
-  fence: count(),
-  project: text(),
-  host: text(),
-  repository: text(),
-  path: text(),
-  branch: text(),
-  base: orNull(text()),
-  state: z.enum(WORKTREE_STATES),
-  salvage: orNull(salvage()),
-  changed: strings(),
-  kept_because: orNull(text()),
-  begun_at: time(),
-  left_at: orNull(time()),
+  ...columnsOf(tables.worktree, [], {
+    state: z.enum(WORKTREE_STATES),
+    salvage: orNull(salvage()),
+  }),
   is_over: yes(),
 })
 
