@@ -79,33 +79,34 @@ export function perform(given: Invocation, effects: Effects, runScript: RunScrip
  * The command behind `sudo -u x`, `env A=b`, `timeout 5`, `pnpm exec`; undefined where it is a text
  * (`env -S 'rm a'`, `su -c 'rm a'`), which is run, and where only a run would tell its name.
  */
-function unwrapped(given: Invocation, runScript: RunScript): Invocation | undefined {
-  let { name, args, place } = given
-  for (let i = 0; i < WRAPPED_MAX; i += 1) {
-    const { runs, verbs, text, folder, ...kinds } = programNamed(basename(name)) ?? {}
-    if (runs === undefined) break
-    if (verbs !== undefined) {
-      if (!verbs.split(' ').includes(args[0]?.text ?? '')) break
-      args = args.slice(1)
-    }
-    const script = text && valueOf(readOptions(args, kinds).options, text)
-    if (script !== undefined) return void runScript(script, place)
-    const { options, operands } = readOptions(args, kinds, runs)
-    const [moved] = among(options, folder ?? '')
-    if (moved) place = { ...place, cwd: pathOf(place, moved.value) }
-    const at = operands.findIndex((each) => !ASSIGNED.test(each.text ?? ''))
-    const words = at === -1 ? [] : operands.slice(at + runs)
-    const set = operands.slice(0, at === -1 ? undefined : at).map((each): [string, Argument] => {
-      const [, variable, value] = ASSIGNED.exec(each.text!)!
-      return [variable!, { text: value, glob: false }]
-    })
-    if (set.length > 0) place = { ...place, set: [...(place.set ?? []), ...set] }
-    if (words[0]?.text === undefined) return undefined
-    const piped = basename(name) === 'xargs' ? heard(given.input) : []
-    name = words[0].text
-    args = [...words.slice(1), ...piped]
+function unwrapped(call: Invocation, runScript: RunScript, depth = 0): Invocation | undefined {
+  const name = basename(call.name)
+  const { runs, verbs, text, folder, ...kinds } = programNamed(name) ?? {}
+  const isVerb = verbs === undefined || verbs.split(' ').includes(call.args[0]?.text ?? '')
+  if (runs === undefined || !isVerb || depth === WRAPPED_MAX) return { ...call, name }
+  const args = verbs === undefined ? call.args : call.args.slice(1)
+  const script = text && valueOf(readOptions(args, kinds).options, text)
+  if (script !== undefined) {
+    runScript(script, call.place)
+    return undefined
   }
-  return { ...given, name: basename(name), args, place }
+  const { options, operands } = readOptions(args, kinds, runs)
+  const at = operands.findIndex((each) => !ASSIGNED.test(each.text ?? ''))
+  const [inner, ...words] = at === -1 ? [] : operands.slice(at + runs)
+  if (inner?.text === undefined) return undefined
+  const [moved] = among(options, folder ?? '')
+  const set = operands.slice(0, at).map((each): [string, Argument] => {
+    const [, variable, value] = ASSIGNED.exec(each.text!)!
+    return [variable!, { text: value, glob: false }]
+  })
+  const place = {
+    ...call.place,
+    ...(moved && { cwd: pathOf(call.place, moved.value) }),
+    ...(set.length > 0 && { set: [...(call.place.set ?? []), ...set] }),
+  }
+  const piped = name === 'xargs' ? heard(call.input) : []
+  const run = { ...call, name: inner.text, args: [...words, ...piped], place }
+  return unwrapped(run, runScript, depth + 1)
 }
 
 /** A program that is not known: the file behind its `-o`, and a command among its words. */

@@ -165,8 +165,8 @@ function beforeVerb(call: Invocation, effects: Effects) {
   for (; i < args.length; i += 1) {
     const { text = '' } = args[i]!
     if (!text.startsWith('-')) break
-    const [, flag, attached] = /^(--[^=]+)=(.*)$/s.exec(text) ?? [undefined, text]
-    const takes = /^(?:-C|-c|--(?:work-tree|git-dir|namespace|exec-path|config-env))$/.test(flag!)
+    const [, flag = text, attached] = /^(--[^=]+)=(.*)$/s.exec(text) ?? []
+    const takes = /^(?:-C|-c|--(?:work-tree|git-dir|namespace|exec-path|config-env))$/.test(flag)
     const value = attached ?? (takes ? args[(i += 1)]?.text : undefined)
     if (flag === '-C' || flag === '--work-tree') place.cwd = pathOf(place, value)
     if (flag !== '-c' || value === undefined) continue
