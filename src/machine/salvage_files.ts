@@ -1,7 +1,7 @@
-import { copyFileSync, existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { uniqueId } from './digest.ts'
-import { commitOf, commitTree, git, tryGit } from './git.ts'
+import { commitOf, commitTree, copyIndex, git, tryGit } from './git.ts'
 
 /** Names of what was saved, relative to the top of the checkout. */
 export interface SavedFiles {
@@ -26,7 +26,7 @@ export async function saveFiles(
   const own = join(admin, 'index')
   const env = { GIT_INDEX_FILE: index }
   try {
-    if (existsSync(own)) copyFileSync(own, index)
+    copyIndex(own, index)
     const staged = await tryGit(top, ['write-tree'], { ...at, env })
     const input = paths.map((path) => `${path}\0`).join('')
     const args = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin']

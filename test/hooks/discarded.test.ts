@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Claude, expectDenied, expectSilent, heard, repository, TEST_LEASEHOLD } from './agents.ts'
@@ -59,6 +59,22 @@ test.each(['rm a.ts', 'git restore a.ts', 'echo mine > a.ts', 'git stash'])(
     expect(git('show', `${refs()[0]}:a.ts`)).toBe('of a\n')
   },
 )
+
+test('a change of the same size, in the second in which git looked last, is saved', async () => {
+  const { b, git, refs, repo } = await left()
+  git('checkout', '-q', 'a.ts')
+  // As it is on a disk that knows no finer time: git has to look into the file.
+  git('config', 'core.trustctime', 'false')
+  const moment = new Date('2026-01-01')
+  const at = (name: string) => utimesSync(join(repo, name), moment, moment)
+  at('a.ts')
+  git('update-index', '--refresh')
+  at('.git/index')
+  writeFileSync(join(repo, 'a.ts'), 'A.TS\n')
+  at('a.ts')
+  expect(heard(await b.bash('git restore a.ts'))).toContain('they were saved first')
+  expect(git('show', `${refs()[0]}:a.ts`)).toBe('A.TS\n')
+})
 
 test('an agent that was killed, and a file that is ignored, lose nothing either', async () => {
   const { place, repo, b, git, refs } = await left()

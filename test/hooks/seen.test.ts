@@ -5,6 +5,7 @@ import {
   Claude,
   expectDenied,
   expectSilent,
+  heard,
   repository,
   SESSIONS,
   TEST_LEASEHOLD,
@@ -23,6 +24,11 @@ const after = (agent: Claude, repo: string, tool_name: string) =>
     tool_use_id: 'toolu_01ABC',
   })
 
+/** Over what another has not committed yet: that is kept, and said. */
+async function writeOver(agent: Claude, repo: string): Promise<void> {
+  expect(heard(await write(agent, repo))).toContain('(a.ts): they were saved first')
+}
+
 /** Another agent's edit, from its hook to the end of its turn. */
 async function editBy(agent: Claude, repo: string): Promise<void> {
   expectSilent(await agent.edit('a.ts'))
@@ -39,7 +45,7 @@ describe('a whole file that others have changed since', () => {
     expectSilent(await a.stop())
     await editBy(b, repo)
     expect(expectDenied(await write(a, repo))).toMatch(CHANGED)
-    expectSilent(await write(a, repo))
+    await writeOver(a, repo)
   })
 
   test('is written after a look, and after edits of one’s own', async () => {
@@ -47,9 +53,9 @@ describe('a whole file that others have changed since', () => {
     expectSilent(await after(a, repo, 'Read'))
     await editBy(b, repo)
     expectSilent(await after(a, repo, 'Read'))
-    expectSilent(await write(a, repo))
+    await writeOver(a, repo)
     await editBy(a, repo)
-    expectSilent(await write(a, repo))
+    await writeOver(a, repo)
   })
 
   test('is known to a conversation that goes on in another process', async () => {
@@ -74,6 +80,7 @@ describe('a whole file that others have changed since', () => {
       tool_input: { file_path: join(repo, 'a.ts'), content: 'x' },
     }
     const ask = `${TEST_LEASEHOLD} hook claude pre-tool-use`
-    expectSilent(await a.sh(ask, JSON.stringify(input), { LEASEHOLD_PLANT: 'S9 seen' }))
+    const said = await a.sh(ask, JSON.stringify(input), { LEASEHOLD_PLANT: 'S9 seen' })
+    expect(heard(said)).toContain('they were saved first')
   })
 })

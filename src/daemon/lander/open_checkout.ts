@@ -1,5 +1,4 @@
 import {
-  copyFileSync,
   existsSync,
   lstatSync,
   readdirSync,
@@ -8,12 +7,12 @@ import {
   renameSync,
   rmSync,
   statSync,
-  utimesSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { shortLine } from '../../core/one_line.ts'
 import {
+  copyIndex,
   FILES_MS,
   git,
   gitList,
@@ -127,7 +126,7 @@ export class OpenCheckout {
     const begun = Object.entries(UNDERWAY).find(([name]) => existsSync(join(this.folder, name)))
     if (begun) return `${begun[1]} is under way there`
     if (!isLocked && existsSync(this.lock)) return `git is at work there (${this.lock})`
-    if (!this.copyIndex()) return 'it has no index'
+    if (!copyIndex(join(this.folder, 'index'), this.index)) return 'it has no index'
     await tryGit(this.path, ['update-index', '-q', '--refresh'], this.at)
     const isNow = await gitSays(
       this.path,
@@ -141,16 +140,6 @@ export class OpenCheckout {
     if ((await this.refused(old, now, changes)) === null) return null
     const other = await this.settle(changes)
     return (await this.refused(old, now, changes)) && `in its way there: ${some(other)}`
-  }
-
-  private copyIndex(): boolean {
-    const own = join(this.folder, 'index')
-    if (!existsSync(own)) return false
-    copyFileSync(own, this.index)
-    // Git tells by the age of the index which files it has to look into: those just as young.
-    const written = Math.floor(statSync(own).mtimeMs / 1000)
-    utimesSync(this.index, written, written)
-    return true
   }
 
   private async changes(old: string, now: string): Promise<Change[]> {

@@ -1,17 +1,8 @@
 import type { Worktree } from '../../core/schema/worktree.ts'
-import {
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import { commitOf, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import { commitOf, copyIndex, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { adminOf, gitAt, headOf, locationOf, type SalvageRules } from './tree.ts'
 
@@ -120,11 +111,7 @@ class Capture {
   private async readIndex(headTree: string): Promise<string | undefined> {
     const own = join(this.admin, 'index')
     this.isUnfilled = existsSync(join(this.admin, 'HEAD')) && !existsSync(own)
-    if (existsSync(own)) {
-      copyFileSync(own, this.index)
-      // Git tells by the age of the index which files it has to look into: those just as young.
-      const written = Math.floor(statSync(own).mtimeMs / 1000)
-      utimesSync(this.index, written, written)
+    if (copyIndex(own, this.index)) {
       const { code } = await tryGit(this.location, ['ls-files', '--error-unmatch', '.'], this.at)
       // Only what git cannot read at all is given up: 1 says that nothing is in it.
       if (code <= 1) {
