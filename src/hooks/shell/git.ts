@@ -1,183 +1,222 @@
 import type { Argument, Discard, Effects, Invocation, RunScript, ShellPlace } from './effects.ts'
-import { addRemoved, addTouched, addWrites, has, pathOf, readOptions, valueOf } from './options.ts'
 import { addGuessed } from './guess.ts'
-import { addPatch } from './writers.ts'
-
-/** Options before the subcommand that take the next word. */
-const VALUED = new Set(['--git-dir', '--namespace', '--exec-path', '--config-env'])
+import {
+  addRemoved,
+  addTouched,
+  addWrites,
+  among,
+  has,
+  pathOf,
+  readOptions,
+  valueOf,
+} from './options.ts'
+import { addPatch, ALL, applyProgram, discard, type Program } from './program.ts'
 
 /** To git, the top of the checkout. */
 const ROOT = ':/'
-
-type Verb = (args: Argument[], place: ShellPlace, effects: Effects, call: Invocation) => void
-
-/** Subcommands that change files, commit or push; all others are taken to do neither. */
-const VERBS: Record<string, Verb> = {
-  commit,
-  add: (args, place, effects) => {
-    const { options, operands: words } = readOptions(args)
-    if (has(options, 'n', 'dry-run')) return
-    effects.added.push(...pathsOf(words, place))
-    const isAll = has(options, 'A', 'all', 'u', 'update') && words.length === 0
-    if (isAll && place.cwd !== undefined) effects.added.push(ROOT)
-  },
-  push: (args, { cwd }, effects) => {
-    const { options } = readOptions(args, { valued: 'o' })
-    if (cwd !== undefined && !has(options, 'n', 'dry-run')) effects.pushes.push(cwd)
-  },
-  mv: (args, place, effects) => {
-    if (!has(readOptions(args).options, 'n', 'dry-run')) addWrites(effects, place, operands(args))
-  },
-  rm: (args, place, effects) => {
-    const { options } = readOptions(args)
-    if (has(options, 'n', 'dry-run', 'cached')) return
-    const [plain, matching] = apart(operands(args))
-    addRemoved(effects, place, plain)
-    if (matching) discard(place, effects, 'known', { matching })
-  },
-  checkout: (args, place, effects) => {
-    const { options, afterDashes } = readOptions(args, { valued: 'bB' })
-    if (afterDashes) return take(afterDashes, place, effects)
-    // The first word may be a branch or a commit, for which git writes over nothing.
-    const words = has(options, 'b', 'B', 'orphan') ? [] : operands(args)
-    const paths = words.filter((word, i) => i > 0 || isPath(word, place))
-    if (paths.length > 0) take(paths, place, effects)
-    else if (has(options, 'f', 'force')) discard(place, effects, 'tracked')
-  },
-  'checkout-index': (args, place, effects) => {
-    const { options, operands: paths } = readOptions(args, { long: ['prefix', 'stage'] })
-    if (!has(options, 'f', 'force') || has(options, 'prefix')) return
-    if (has(options, 'a', 'all')) discard(place, effects, 'tracked')
-    else addWrites(effects, place, paths)
-  },
-  'read-tree': (args, place, effects) => {
-    const { options } = readOptions(args, { long: ['prefix', 'index-output'] })
-    if (has(options, 'u') && has(options, 'reset')) discard(place, effects, 'tracked')
-  },
-  restore: (args, place, effects) => {
-    const { options, operands: paths } = readOptions(args, { valued: 's', long: ['source'] })
-    const onlyIndex = has(options, 'staged', 'S') && !has(options, 'worktree', 'W')
-    if (!onlyIndex) take(paths, place, effects)
-  },
-  switch: (args, place, effects) => {
-    const { options } = readOptions(args, { valued: 'cC' })
-    if (has(options, 'f', 'force', 'discard-changes')) discard(place, effects, 'tracked')
-  },
-  reset: (args, place, effects) => {
-    if (has(readOptions(args).options, 'hard', 'merge')) discard(place, effects, 'tracked')
-  },
-  worktree: (args, place, effects) => {
-    const { options, operands: words } = readOptions(args)
-    const isForced = words[0]?.text === 'remove' && has(options, 'f', 'force')
-    if (isForced) addRemoved(effects, place, words.slice(1))
-  },
-  'merge-file': (args, place, effects) => {
-    const { options, operands: files } = readOptions(args, { valued: 'L' })
-    if (!has(options, 'p', 'stdout')) addWrites(effects, place, files.slice(0, 1))
-  },
-  clean,
-  init: (args, place, effects) => {
-    const { operands: paths } = readOptions(args, { valued: 'b', long: INIT_LONG })
-    addMade(place, effects, paths[0] ?? { text: '.', glob: false })
-  },
-  clone: (args, place, effects) => {
-    const { operands: paths } = readOptions(args, { valued: 'boujc', long: INIT_LONG })
-    const name = paths[0]?.text?.replace(/(?:\/|\.git|\/\.git)+$/, '').replace(/^.*[/:]/, '')
-    addMade(place, effects, paths[1] ?? { text: name, glob: false })
-  },
-  stash,
-  apply,
-  am: apply,
-}
+const MADE = 'template separate-git-dir initial-branch branch origin depth'
+const DRY = 'n dry-run'
 
 /** `git apply`, and `git am`, which commits what it applied. */
-function apply(args: Argument[], place: ShellPlace, effects: Effects, { input }: Invocation): void {
-  const { options, operands: files } = readOptions(args, {
-    valued: 'pC',
-    long: ['directory', 'exclude', 'include'],
-  })
-  if (place.cwd === undefined || has(options, 'check', 'stat', 'numstat', 'cached')) return
-  const below = valueOf(options, 'directory')
-  const dir = below === undefined ? place.cwd : (pathOf(place, below) ?? place.cwd)
-  const patch = { dir, strip: Number(valueOf(options, 'p') ?? 1), format: 'diff' as const }
-  if (files.length === 0) addPatch(effects, patch, input.file, input.text)
-  for (const { text } of files) {
-    if (text !== undefined) addPatch(effects, patch, pathOf(place, text), undefined)
-  }
+const APPLY: Program = {
+  ...{ unless: 'check stat numstat cached', valued: 'pC', long: 'directory exclude include' },
+  does: ({ options, operands: files, place, input }, effects) => {
+    if (place.cwd === undefined) return
+    const dir = pathOf(place, valueOf(options, 'directory') ?? '.') ?? place.cwd
+    const patch = { dir, strip: Number(valueOf(options, 'p') ?? 1), format: 'diff' as const }
+    if (files.length === 0) addPatch(effects, patch, input.file, input.text)
+    for (const { text } of files) addPatch(effects, patch, pathOf(place, text), undefined)
+  },
 }
 
-const INIT_LONG = ['template', 'separate-git-dir', 'initial-branch', 'branch', 'origin', 'depth']
+/** Verbs that change files, commit or push; all others are taken to do neither. */
+const VERBS: Record<string, Program> = {
+  commit: {
+    unless: 'dry-run short porcelain h',
+    valued: 'mFcCt',
+    long: 'message file author date template fixup squash reuse-message',
+    attached: 'uS',
+    does: ({ options, operands, place }, effects) => {
+      if (place.cwd === undefined) return
+      effects.commits.push({
+        dir: place.cwd,
+        all: has(options, 'a all'),
+        paths: pathsOf(operands, place),
+        added: [...effects.added],
+      })
+    },
+  },
+  add: {
+    unless: DRY,
+    does: ({ options, operands, place }, effects) => {
+      effects.added.push(...pathsOf(operands, place))
+      const isAll = has(options, 'A all u update') && operands.length === 0
+      if (isAll && place.cwd !== undefined) effects.added.push(ROOT)
+    },
+  },
+  push: {
+    ...{ unless: DRY, valued: 'o' },
+    does: ({ place }, effects) => {
+      if (place.cwd !== undefined) effects.pushes.push(place.cwd)
+    },
+  },
+  mv: { unless: DRY, writes: ALL },
+  rm: {
+    unless: `${DRY} cached`,
+    does: ({ operands, place }, effects) => {
+      const [plain, matching] = apart(operands)
+      addRemoved(effects, place, plain)
+      if (matching) discard(effects, place, 'known', { matching })
+    },
+  },
+  checkout: {
+    valued: 'bB',
+    does: ({ options, operands, afterDashes, place }, effects) => {
+      if (afterDashes) return take(afterDashes, place, effects)
+      // The first word may be a branch or a commit, for which git writes over nothing.
+      const words = has(options, 'b B orphan') ? [] : operands
+      const paths = words.filter((word, i) => i > 0 || isPath(word, place))
+      if (paths.length > 0) take(paths, place, effects)
+      else if (has(options, 'f force')) discard(effects, place, 'tracked')
+    },
+  },
+  'checkout-index': {
+    ...{ if: 'f force', unless: 'prefix', long: 'prefix stage' },
+    does: ({ options, operands, place }, effects) => {
+      if (has(options, 'a all')) discard(effects, place, 'tracked')
+      else addWrites(effects, place, operands)
+    },
+  },
+  'read-tree': {
+    ...{ if: 'u', long: 'prefix index-output' },
+    does: ({ options, place }, effects) => {
+      if (has(options, 'reset')) discard(effects, place, 'tracked')
+    },
+  },
+  restore: {
+    ...{ valued: 's', long: 'source' },
+    does: ({ options, operands, place }, effects) => {
+      const onlyIndex = has(options, 'staged S') && !has(options, 'worktree W')
+      if (!onlyIndex) take(operands, place, effects)
+    },
+  },
+  switch: { valued: 'cC', if: 'f force discard-changes', discards: 'tracked' },
+  reset: { if: 'hard merge', discards: 'tracked' },
+  worktree: {
+    if: 'f force',
+    does: ({ operands: [verb, ...paths], place }, effects) => {
+      if (verb?.text === 'remove') addRemoved(effects, place, paths)
+    },
+  },
+  'merge-file': { valued: 'L', unless: 'p stdout', writes: [0, 1] },
+  // Without a path all that is below goes; with `-x` also what git ignores, as our own state is.
+  clean: {
+    ...{ unless: DRY, valued: 'e', long: 'exclude' },
+    does: ({ options, operands, place }, effects) => {
+      const excluded = among(options, 'e exclude').map(({ value }) => value ?? '!')
+      const isTakenBack = has(options, 'X') || excluded.some((each) => each.startsWith('!'))
+      const ignored = has(options, 'x X') ? { but: isTakenBack ? [] : excluded } : undefined
+      const [plain, patterns] = apart(operands)
+      addRemoved(effects, place, plain)
+      const matching = patterns ?? (operands.length === 0 ? ['.'] : undefined)
+      if (matching) discard(effects, place, 'untracked', { matching, ignored })
+    },
+  },
+  init: {
+    ...{ valued: 'b', long: MADE },
+    does: ({ operands: [to], place }, effects) => addMade(effects, place, to ? to.text : '.'),
+  },
+  clone: {
+    ...{ valued: 'boujc', long: MADE },
+    does: ({ operands: [from, to], place }, effects) => {
+      const name = from?.text?.replace(/(?:\/|\.git|\/\.git)+$/, '').replace(/^.*[/:]/, '')
+      addMade(effects, place, to ? to.text : name)
+    },
+  },
+  // Puts every agent's changes away; `pop` and `apply` write over.
+  stash: {
+    ...{ valued: 'm', long: 'message' },
+    does: ({ options, operands, afterDashes, place }, effects) => {
+      const verb = operands[0]?.text
+      if (verb !== undefined && !/^(?:push|save)$/.test(verb) && !afterDashes) return
+      const paths = afterDashes ?? (verb === 'push' ? operands.slice(1) : [])
+      if (paths.length > 0) return take(paths, place, effects)
+      const what = has(options, 'u include-untracked a all') ? 'all' : 'tracked'
+      const ignored = has(options, 'a all') ? { but: [] } : undefined
+      discard(effects, place, what, { ignored })
+    },
+  },
+  apply: APPLY,
+  am: APPLY,
+}
 
 /** A checkout of its own, in another one perhaps. */
-function addMade(place: ShellPlace, effects: Effects, { text }: Argument): void {
-  const path = text === undefined ? undefined : pathOf(place, text)
+function addMade(effects: Effects, place: ShellPlace, text: string | undefined): void {
+  const path = pathOf(place, text)
   if (path !== undefined) addTouched(effects, place, [{ text: `${path}/.git`, glob: false }])
+}
+
+/** What git is told before its verb: where it stands, and aliases. */
+function beforeVerb(call: Invocation, effects: Effects) {
+  const { args } = call
+  const place = { ...call.place }
+  const aliases = new Map<string, string>()
+  let i = 0
+  for (; i < args.length; i += 1) {
+    const { text = '' } = args[i]!
+    if (!text.startsWith('-')) break
+    const [, flag = text, attached] = /^(--[^=]+)=(.*)$/s.exec(text) ?? []
+    const takes = /^(?:-C|-c|--(?:work-tree|git-dir|namespace|exec-path|config-env))$/.test(flag)
+    const value = attached ?? (takes ? args[(i += 1)]?.text : undefined)
+    if (flag === '-C' || flag === '--work-tree') place.cwd = pathOf(place, value)
+    if (flag !== '-c' || value === undefined) continue
+    const [, alias, meaning] = /^alias\.([^=]+)=(.*)$/s.exec(value) ?? []
+    if (alias !== undefined) aliases.set(alias, meaning!)
+    // A pager, an editor, a filter: all of them are commands.
+    else addGuessed(value, place, effects)
+  }
+  return { place, aliases, verb: args[i]?.text ?? '', args: args.slice(i + 1) }
+}
+
+export function runGit(call: Invocation, effects: Effects, runScript: RunScript): void {
+  const { place, aliases, verb, args } = beforeVerb(call, effects)
+  const alias = aliases.get(verb)
+  if (alias !== undefined) {
+    const words = args.map(({ text }) => quoted(text ?? '')).join(' ')
+    return runScript(`${meant(alias)} ${words}`, place)
+  }
+  const handed = handedOver(verb, args)
+  if (handed !== undefined) runScript(handed, place)
+  // `git diff --output a.ts`, and the like of `log` and `show`.
+  const own = { ...call, args, place }
+  applyProgram({ long: 'output', outputs: 'output' }, own, effects)
+  if (!Object.hasOwn(VERBS, verb)) return
+  applyProgram(VERBS[verb]!, own, effects)
+  // Which files those are, only the file tells.
+  const isListed = args.some(({ text }) => text?.startsWith('--pathspec-from-file'))
+  if (isListed && !/^(?:add|commit)$/.test(verb)) discard(effects, place, 'tracked')
 }
 
 /** Commands that git runs for us: `rebase --exec`, `submodule foreach`, `bisect run`. */
 function handedOver(verb: string, args: Argument[]): string | undefined {
   const texts = args.map(({ text }) => text ?? '')
-  if (verb === 'rebase') {
-    const { options } = readOptions(args, { valued: 'xsX', long: ['exec'] })
-    return valueOf(options, 'x', 'exec')
-  }
   const isRun = (verb === 'submodule' && texts[0] === 'foreach') || texts[0] === 'run'
-  return isRun && /^(?:submodule|bisect)$/.test(verb)
-    ? texts.slice(texts[1] === '--recursive' ? 2 : 1).join(' ')
-    : undefined
-}
-
-export function runGit(call: Invocation, effects: Effects, runScript: RunScript): void {
-  const place = { ...call.place }
-  const aliases = new Map<string, string>()
-  let i = 0
-  for (; i < call.args.length; i += 1) {
-    const { text } = call.args[i]!
-    if (text === '-C') {
-      const to = call.args[(i += 1)]?.text
-      place.cwd = to === undefined ? undefined : pathOf(place, to)
-    } else if (text === '--work-tree') {
-      place.cwd = pathOf(place, call.args[(i += 1)]?.text ?? '.')
-    } else if (text === '-c') {
-      const { text: set = '' } = call.args[(i += 1)] ?? {}
-      const [, alias, value] = /^alias\.([^=]+)=(.*)$/s.exec(set) ?? []
-      if (alias !== undefined) aliases.set(alias, value!)
-      // A pager, an editor, a filter: all of them are commands.
-      else addGuessed(set, place, effects)
-    } else if (text?.startsWith('--work-tree=')) place.cwd = pathOf(place, text.slice(12))
-    else if (VALUED.has(text ?? '')) i += 1
-    else if (!text?.startsWith('-')) break
+  if (isRun && /^(?:submodule|bisect)$/.test(verb)) {
+    return texts.slice(texts[1] === '--recursive' ? 2 : 1).join(' ')
   }
-  const verb = call.args[i]?.text ?? ''
-  const rest = call.args.slice(i + 1)
-  const alias = aliases.get(verb)
-  if (alias !== undefined) {
-    const words = rest.map(({ text: each }) => quoted(each ?? '')).join(' ')
-    return runScript(`${meant(alias)} ${words}`, place)
+  if (verb === 'rebase') {
+    return valueOf(readOptions(args, { valued: 'xsX', long: 'exec' }).options, 'x exec')
   }
-  const handed = verb === 'config' ? aliasSet(rest) : handedOver(verb, rest)
-  if (handed !== undefined) runScript(handed, place)
-  // `git diff --output a.ts`, and the like of `log` and `show`.
-  const { options } = readOptions(rest, { long: ['output'] })
-  const text = valueOf(options, 'output')
-  if (text !== undefined) addWrites(effects, place, [{ text, glob: false }])
-  if (!Object.hasOwn(VERBS, verb)) return
-  VERBS[verb]!(rest, place, effects, call)
-  // Which files those are, only the file tells.
-  const isListed = has(options, 'pathspec-from-file')
-  if (isListed && !/^(?:add|commit)$/.test(verb)) discard(place, effects, 'tracked')
-}
-
-/** What an alias stands for. */
-const meant = (alias: string) => (alias.startsWith('!') ? alias.slice(1) : `git ${alias}`)
-
-/** `git config alias.x …`: later only its name is said, so it counts when it is set. */
-function aliasSet(args: Argument[]): string | undefined {
-  const words = operands(args)
+  if (verb !== 'config') return undefined
+  // `git config alias.x …`: later only its name is said, so it counts when it is set.
+  const words = readOptions(args).operands
   const at = words.findIndex(({ text }) => text?.startsWith('alias.'))
   const text = at === -1 ? undefined : words[at + 1]?.text
   return text === undefined ? undefined : meant(text)
 }
+
+/** What an alias stands for. */
+const meant = (alias: string) => (alias.startsWith('!') ? alias.slice(1) : `git ${alias}`)
 
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
@@ -187,13 +226,11 @@ function isPath({ text, glob }: Argument, place: ShellPlace): boolean {
   return glob || /^\.{0,2}\/|^\.$/.test(text) || (path !== undefined && place.isThere(path))
 }
 
-const operands = (args: Argument[]) => readOptions(args).operands
-
 /**
  * Names of files, and, if there are any, all words as patterns: those of git (`:(glob)`, `:!`, and
  * `*` also in quotes) match in ways of their own, and one may take back what another says.
  */
-function apart(words: Argument[]): [plain: Argument[], patterns: string[] | undefined] {
+function apart(words: Argument[]): [plain: Argument[], patterns: Discard['matching']] {
   const isPattern = ({ text }: Argument) => /^(?:\.\/?$|:)|[*?[]/.test(text ?? '')
   if (!words.some(isPattern)) return [words, undefined]
   return [words.filter((each) => !isPattern(each)), words.flatMap(({ text }) => text ?? [])]
@@ -202,70 +239,9 @@ function apart(words: Argument[]): [plain: Argument[], patterns: string[] | unde
 /** What is taken from the index or a commit is written over. */
 function take(paths: Argument[], place: ShellPlace, effects: Effects): void {
   const [plain, matching] = apart(paths)
-  if (matching) discard(place, effects, 'tracked', { matching })
+  if (matching) discard(effects, place, 'tracked', { matching })
   addWrites(effects, place, plain)
 }
 
-function discard(
-  { cwd }: ShellPlace,
-  effects: Effects,
-  what: Discard['what'],
-  more: Pick<Discard, 'matching' | 'ignored'> = {},
-): void {
-  if (cwd !== undefined) effects.discards.push({ dir: cwd, what, ...more })
-}
-
-/** Without a path all that is below goes; with `-x` also what git ignores, as our own state is. */
-function clean(args: Argument[], place: ShellPlace, effects: Effects): void {
-  const read = readOptions(args, { valued: 'e', long: ['exclude'] })
-  const { options, operands: paths } = read
-  if (has(options, 'n', 'dry-run')) return
-  const excluded = options.flatMap(({ flag, value }) =>
-    flag === 'e' || flag === 'exclude' ? (value ?? '!') : [],
-  )
-  const isTakenBack = has(options, 'X') || excluded.some((each) => each.startsWith('!'))
-  const ignored = has(options, 'x', 'X') ? { but: isTakenBack ? [] : excluded } : undefined
-  const [plain, patterns] = apart(paths)
-  addRemoved(effects, place, plain)
-  const matching = patterns ?? (paths.length === 0 ? ['.'] : undefined)
-  if (matching) discard(place, effects, 'untracked', { matching, ignored })
-}
-
-function commit(args: Argument[], place: ShellPlace, effects: Effects): void {
-  const { options, operands: paths } = readOptions(args, {
-    valued: 'mFcCt',
-    long: ['message', 'file', 'author', 'date', 'template', 'fixup', 'squash', 'reuse-message'],
-    attached: 'uS',
-  })
-  if (place.cwd === undefined || has(options, 'dry-run', 'short', 'porcelain', 'h')) return
-  effects.commits.push({
-    dir: place.cwd,
-    all: has(options, 'a', 'all'),
-    paths: pathsOf(paths, place),
-    added: [...effects.added],
-  })
-}
-
-function pathsOf(args: readonly Argument[], place: ShellPlace): string[] {
-  return args.flatMap(({ text }) => {
-    if (text === ROOT) return [ROOT]
-    const path = text === undefined ? undefined : pathOf(place, text)
-    return path === undefined ? [] : [path]
-  })
-}
-
-/** `git stash` puts every agent's changes away; `pop` and `apply` write over. */
-function stash(args: Argument[], place: ShellPlace, effects: Effects): void {
-  const {
-    options,
-    operands: words,
-    afterDashes,
-  } = readOptions(args, { valued: 'm', long: ['message'] })
-  const verb = words[0]?.text
-  if (verb !== undefined && !/^(?:push|save)$/.test(verb) && !afterDashes) return
-  const paths = afterDashes ?? (verb === 'push' ? words.slice(1) : [])
-  if (paths.length > 0) return take(paths, place, effects)
-  const untracked = has(options, 'u', 'include-untracked', 'a', 'all')
-  const ignored = has(options, 'a', 'all') ? { but: [] } : undefined
-  discard(place, effects, untracked ? 'all' : 'tracked', { ignored })
-}
+const pathsOf = (args: readonly Argument[], place: ShellPlace): string[] =>
+  args.flatMap(({ text }) => (text === ROOT ? [ROOT] : (pathOf(place, text) ?? [])))

@@ -1,8 +1,5 @@
 import { resolve } from 'node:path'
-import type { Argument, Effects, Invocation, ShellPlace, Target } from './effects.ts'
-
-/** Adds what a command would write to `effects`. */
-export type Writer = (call: Invocation, effects: Effects) => void
+import type { Argument, Effects, ShellPlace, Target } from './effects.ts'
 
 export interface Option {
   /** Without dashes: `i`, `in-place`. */
@@ -11,34 +8,55 @@ export interface Option {
   value: string | undefined
 }
 
-interface Kinds {
+/** Which options a program has, as far as that tells words apart. */
+export interface Kinds {
   /** Short options that take a value. */
   valued?: string
   /** Long options that take the next word as their value when it is not attached. */
-  long?: readonly string[]
+  long?: string
   /** Short options that may have a value, always attached: `-i.bak`. */
   attached?: string
   /** Short options that may have a number, always attached: `-0777`; others may follow. */
   numbered?: string
 }
 
-/** Splits arguments as getopt does. After `--`, and after a lone `-`, there are no options. */
+export interface Read {
+  options: Option[]
+  operands: Argument[]
+  /** What stands behind `--`. */
+  afterDashes: Argument[] | undefined
+}
+
+/** `A=b`, as `env` takes it. */
+export const ASSIGNED = /^([A-Za-z_]\w*)=(.*)$/s
+
+/**
+ * Splits arguments as getopt does. After `--`, and after a lone `-`, there are no options; nor, of
+ * a program that runs the command in its words, behind the first `until` of them.
+ */
 export function readOptions(
   args: readonly Argument[],
-  { valued = '', long = [], attached = '', numbered = '' }: Kinds = {},
-): { options: Option[]; operands: Argument[]; afterDashes: Argument[] | undefined } {
+  { valued = '', long = '', attached = '', numbered = '' }: Kinds = {},
+  until = Infinity,
+): Read {
   const options: Option[] = []
   const operands: Argument[] = []
+  let words = 0
   for (let i = 0; i < args.length; i += 1) {
     const { text } = args[i]!
     if (text === '--') {
       const rest = args.slice(i + 1)
       return { options, operands: [...operands, ...rest], afterDashes: rest }
     }
-    if (text === undefined || text === '-' || !text.startsWith('-')) operands.push(args[i]!)
-    else if (text.startsWith('--')) {
+    if (text === undefined || text === '-' || !text.startsWith('-')) {
+      operands.push(args[i]!)
+      if (!ASSIGNED.test(text ?? '')) words += 1
+      if (words <= until) continue
+      return { options, operands: [...operands, ...args.slice(i + 1)], afterDashes: undefined }
+    }
+    if (text.startsWith('--')) {
       const [, flag, value] = /^--([^=]*)(?:=(.*))?$/s.exec(text)!
-      const takes = value === undefined && long.includes(flag!)
+      const takes = value === undefined && long.split(' ').includes(flag!)
       options.push({ flag: flag!, value: takes ? args[(i += 1)]?.text : value })
     } else i += readShort(text, args[i + 1], { valued, attached, numbered }, options)
   }
@@ -66,27 +84,31 @@ function readShort(
   return 0
 }
 
-export const has = (options: readonly Option[], ...flags: string[]) =>
-  options.some(({ flag }) => flags.includes(flag))
+/** Those of `options` that `flags` names, with blanks between them: `i in-place`. */
+export const among = (options: readonly Option[], flags: string) =>
+  options.filter(({ flag }) => flags.split(' ').includes(flag))
 
-export const valueOf = (options: readonly Option[], ...flags: string[]) =>
-  options.findLast(({ flag }) => flags.includes(flag))?.value
+export const has = (options: readonly Option[], flags: string) => among(options, flags).length > 0
+
+export const valueOf = (options: readonly Option[], flags: string) =>
+  among(options, flags).at(-1)?.value
 
 /** Undefined where the folder is unknown and the path is not a full one. */
-export const pathOf = ({ cwd }: ShellPlace, text: string) =>
-  text.startsWith('/') ? resolve(text) : cwd === undefined ? undefined : resolve(cwd, text)
+export const pathOf = ({ cwd }: ShellPlace, text: string | undefined) =>
+  text?.startsWith('/')
+    ? resolve(text)
+    : cwd === undefined || text === undefined
+      ? undefined
+      : resolve(cwd, text)
 
 /** The files that operands name. A folder counts with all that is in it. */
 export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[] {
   return args.flatMap(({ text, glob, maybe = [] }): Target[] => {
     if (text === undefined) {
       // Of a name that only a run would tell: the files that it may be.
-      const paths = maybe.map((each) => (each === '' ? undefined : pathOf(place, each)))
-      const isFile = (path: string | undefined) =>
-        path && place.isThere(path) && !place.isFolder(path)
-      return paths.flatMap((path): Target[] =>
-        isFile(path) ? [{ path: path!, kind: 'file' }] : [],
-      )
+      const paths = maybe.flatMap((each) => (each === '' ? [] : (pathOf(place, each) ?? [])))
+      const files = paths.filter((path) => place.isThere(path) && !place.isFolder(path))
+      return files.map((path) => ({ path, kind: 'file' }))
     }
     const path = text === '' ? undefined : pathOf(place, text)
     if (path === undefined) return []
@@ -96,6 +118,10 @@ export function targetsOf(place: ShellPlace, args: readonly Argument[]): Target[
 
 export const addWrites = (effects: Effects, place: ShellPlace, args: readonly Argument[]) =>
   void effects.writes.push(...targetsOf(place, args))
+
+/** A file that is written and named by a text; `-` is standard output. */
+export const addWritten = (effects: Effects, place: ShellPlace, text: string | undefined) =>
+  text !== '-' && addWrites(effects, place, [{ text, glob: false }])
 
 /** What is changed other than in its content; with all that is in it, where it is `deep`. */
 export function addTouched(
