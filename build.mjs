@@ -52,7 +52,6 @@ const BUNDLES = {
   runner_direct: 'src/daemon/runner/direct.ts',
   keeper: 'src/daemon/worktrees/main.ts',
   postgres: 'src/stores/postgres/driver.ts',
-  embedder: 'src/daemon/embedding/embedder.ts',
   hook: 'src/hooks/entry.ts',
   hook_direct: 'src/hooks/direct_store.ts',
   cli: 'src/doors/cli/entry.ts',
@@ -85,7 +84,7 @@ try {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
-    external: ['@photostructure/sqlite', 'pg-native', '@energetic-ai/*'],
+    external: ['@photostructure/sqlite', 'pg-native'],
     // Its main file cannot be bundled; this one can.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     banner: { js: `//${id}\n${OWN_URL}` },
@@ -99,12 +98,24 @@ try {
     plugins: [lean, apart],
     logLevel: 'warning',
   })
+  // The model's package is a module that only modules can import.
+  await build({
+    entryPoints: { embedder: 'src/daemon/embedding/embedder.ts' },
+    outdir: fresh,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'esm',
+    external: ['@lat.md/*'],
+    logLevel: 'warning',
+  })
   for (const path of sqlFiles()) {
     const name = basename(path)
     copyFileSync(path, `${fresh}/${name}`)
     renameSync(`${fresh}/${name}`, `${out}/${name}`)
   }
-  const parts = readdirSync(fresh).filter((name) => name.endsWith('.cjs') && name !== 'cli.cjs')
+  const parts = readdirSync(fresh).filter((name) => /\.[cm]js$/.test(name) && name !== 'cli.cjs')
   for (const name of ['hook.cjs', 'cli.cjs']) refuseLetters(`${fresh}/${name}`)
   for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {

@@ -122,7 +122,7 @@ async function putRate(store: Store, from: number): Promise<number> {
 async function measureBehind(folder: string, rounds: number) {
   const rates = { off: [] as number[], on: [] as number[] }
   const place = placeOf({ LEASEHOLD_DIR: folder }, folder)
-  const file = pathToFileURL(resolve('dist/embedder.cjs'))
+  const file = pathToFileURL(resolve('dist/embedder.mjs'))
   for (let round = 0; round <= rounds; round += 1) {
     for (const kind of ['off', 'on'] as const) {
       progress(`round ${round} of ${rounds}: puts with embedding ${kind}`)
@@ -144,7 +144,7 @@ async function measureBehind(folder: string, rounds: number) {
 
 /** How long the model takes over one query, in its worker thread. */
 async function measureModel(): Promise<Spread & { load_ms: number }> {
-  const model = new LocalProvider(undefined, pathToFileURL(resolve('dist/embedder.cjs')))
+  const model = new LocalProvider(undefined, pathToFileURL(resolve('dist/embedder.mjs')))
   const begun = performance.now()
   await model.embed(['load'])
   const load_ms = performance.now() - begun

@@ -8,8 +8,8 @@ import { openStore, placeOf } from '../../src/stores/open.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 
 test('a model that npm was told to leave out is missed in words, not in a stack', async () => {
-  const file = join(temporaryFolder(), 'embedder.cjs')
-  copyFileSync(new URL('../../dist/test/embedder.cjs', import.meta.url), file)
+  const file = join(temporaryFolder(), 'embedder.mjs')
+  copyFileSync(new URL('../../dist/test/embedder.mjs', import.meta.url), file)
   const model = new LocalProvider(undefined, pathToFileURL(file))
   await expect(model.embed(['a'])).rejects.toThrow(/^its packages were left out when npm/)
   await model.close()

@@ -6,7 +6,7 @@ export class FileModel extends LocalProvider {
   private readonly read = new Map<string, Float32Array>()
 
   constructor() {
-    super(undefined, new URL('../../dist/test/embedder.cjs', import.meta.url))
+    super(undefined, new URL('../../dist/test/embedder.mjs', import.meta.url))
   }
 
   override async embed(texts: string[], urgent?: boolean): Promise<Float32Array[]> {

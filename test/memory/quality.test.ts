@@ -31,6 +31,8 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
     { timeout: 180_000 },
     async () => {
       const notes = new Notes(kind)
+      // Read once for all stores, before anybody waits for them.
+      await model.embed(NOTES.map(({ content }) => content))
       await Promise.all(NOTES.map(({ key, content }) => notes.put(key, content)))
       await notes.keeper(async () => model.shared)
       await notes.settled()
@@ -44,8 +46,7 @@ describe.each(isLong ? STORES : ['sqlite' as const])('searching the held set on 
           expect(fused.recall_at_5).toBeGreaterThanOrEqual(alone.recall_at_5)
           expect(fused.mrr).toBeGreaterThanOrEqual(alone.mrr)
         }
-        // 0.840 before there was a floor: what it costs is at most a point.
-        expect(fused.recall_at_5).toBeGreaterThanOrEqual(part === 'held' ? 0.83 : 0.75)
+        expect(fused.recall_at_5).toBeGreaterThanOrEqual(part === 'held' ? 0.97 : 0.92)
         const asked = UNANSWERED.filter((each) => each.part === part)
         const answers = await Promise.all(asked.map(({ query }) => search('fused')(query)))
         const silent = answers.filter((keys) => keys.length === 0).length / asked.length
@@ -74,7 +75,7 @@ test('duplicates are told from notes that are only near', async () => {
   }
   const { precision, recall } = judge('held', similarity, model.alike)
   expect(precision).toBeGreaterThanOrEqual(0.9)
-  expect(recall).toBeGreaterThanOrEqual(0.6)
+  expect(recall).toBeGreaterThanOrEqual(0.9)
 })
 
 test('notes that state different things in the same words are no duplicates', async () => {

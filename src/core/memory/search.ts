@@ -57,7 +57,7 @@ export function isWanted(memory: Memory, narrow: Narrow, now: number): boolean {
 }
 
 /** What words weigh against meaning; chosen on the part of the held set that is for choosing. */
-const TEXT_WEIGHT = 0.5
+const TEXT_WEIGHT = 0.02
 
 /**
  * One list from two, by scores relative to the best of each list: those of words and of meaning are

