@@ -1,7 +1,7 @@
 import { getConflict, type Resolution, resolveConflict } from '../core/memory/resolve.ts'
 import { Refusal } from '../core/refusal.ts'
 import * as answers from './answers/memory.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
 import { showConflict, showConflictWhole } from './memory_show.ts'
@@ -22,7 +22,7 @@ export const list = onDatabase.read({
   },
   output: answers.conflicts,
   command: 'memory conflicts',
-  decide: (view, { id, scope, status, ...page }): Answer<typeof answers.conflicts> => {
+  decide: (view, { id, scope, status, ...page }): AnswerAs<typeof answers.conflicts> => {
     if (id !== undefined) {
       return { items: [showConflictWhole(view, getConflict(view, id))], next: null }
     }

@@ -18,13 +18,13 @@ import { userOf } from '../core/queue/share.ts'
 import { busyLease, holdingLease, liveLease } from '../core/locks/standing.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageIn, pageOf } from './page.ts'
 import { adminOperation, readOperation, writeOperation } from './operation.ts'
 
-export type ShownLease = Answer<typeof answers.lease>
-type Granted = Answer<typeof answers.granted>
+export type ShownLease = AnswerAs<typeof answers.lease>
+type Granted = AnswerAs<typeof answers.granted>
 
 export const acquire = writeOperation({
   name: 'lock.acquire',
@@ -150,7 +150,7 @@ export const release = writeOperation({
   output: answers.released,
   command: 'lock release names…',
   reads: (input) => namesIn(input).map(leaseOf),
-  decide: (view, input, caller): Answer<typeof answers.released> => {
+  decide: (view, input, caller): AnswerAs<typeof answers.released> => {
     refuseUnknown(view, input)
     const names = [...new Set(namesIn(input))]
     const { fence: said } = input
@@ -258,7 +258,7 @@ function behind(view: View, lease: Lease) {
   }
 }
 
-export type ShownStatus = Answer<typeof answers.lockStatus>
+export type ShownStatus = AnswerAs<typeof answers.lockStatus>
 
 export const listLocks = readOperation({
   name: 'lock.list',

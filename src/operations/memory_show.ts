@@ -6,7 +6,7 @@ import { draftOf } from '../core/memory/merge.ts'
 import { textOf } from '../core/memory/version.ts'
 import type { View } from '../core/view.ts'
 import type * as answers from './answers/memory.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import { textTools } from './text_merge.ts'
 
 /** When a note is forgotten, on the clock that people read. */
@@ -27,7 +27,7 @@ export function showWhole(view: View, row: MemoryVersion) {
   return { ...showVersion(view, row), content: textOf(view, row) }
 }
 
-export type ShownVersion = Answer<typeof answers.version>
+export type ShownVersion = AnswerAs<typeof answers.version>
 
 /**
  * Which version a note is shown by, and since when. The row of a note in conflict has the number
@@ -48,9 +48,9 @@ export function showItem(view: View, memory: Memory) {
   return { scope, key, version, author, confidence, tags, size, updated_at, expires_at, conflict }
 }
 
-export type ShownPut = Answer<typeof answers.put>
-export type ShownConflict = Answer<typeof answers.conflicts>['items'][number]
-export type ShownItem = Answer<typeof answers.memories>['items'][number]
+export type ShownPut = AnswerAs<typeof answers.put>
+export type ShownConflict = AnswerAs<typeof answers.conflicts>['items'][number]
+export type ShownItem = AnswerAs<typeof answers.memories>['items'][number]
 
 /** A note, whole: the first of its heads that has a text, and the siblings that disagree. */
 export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict[]) {
@@ -64,7 +64,7 @@ export function showMemory(view: View, memory: Memory, conflicts: MemoryConflict
   return { scope, key, ...showWhole(view, shown), siblings, conflicts: ids }
 }
 
-export type ShownMemory = Answer<typeof answers.memory>
+export type ShownMemory = AnswerAs<typeof answers.memory>
 
 /** A conflict as a list shows it. */
 export function showConflict(conflict: MemoryConflict) {

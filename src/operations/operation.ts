@@ -69,8 +69,8 @@ interface Declared<F extends Fields, Reply, Name extends OperationName, Found, S
    */
   lookup?(store: Store, input: Input<F>, caller: Caller): Promise<Found>
   /**
-   * Answers what `output` says, every field of it. `ticket_id` is given when the caller would wait in
-   * line rather than be refused, `found` is what `lookup` found.
+   * Answers what `output` says, every field of it. `ticket_id` is given when the caller would wait
+   * in line rather than be refused, `found` is what `lookup` found.
    */
   decide(
     view: View,

@@ -17,7 +17,7 @@ import {
 import { maxOf, shareOf } from '../core/queue/share.ts'
 import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import {
@@ -49,7 +49,7 @@ function showPlaced(view: View, task: Task) {
   return { task: showTask(view, task), position: positionOf(view, task) || null }
 }
 
-type ShownTask = Answer<typeof answers.task>
+type ShownTask = AnswerAs<typeof answers.task>
 
 /** A prompt may be megabytes, and is in the task already: replies are remembered without it. */
 const named = ({ id }: ShownTask) => ({ id }) as ShownTask

@@ -10,7 +10,7 @@ import { askHolders, type ToldPath } from '../core/paths/word.ts'
 import { sightOf } from '../core/sight.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/locks.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { pageIn } from './page.ts'
@@ -30,8 +30,8 @@ function showReservation(view: View, lease: Reservation) {
   }
 }
 
-export type GrantedPaths = Answer<typeof answers.reserved>
-export type ShownReservation = Answer<typeof answers.reservation>
+export type GrantedPaths = AnswerAs<typeof answers.reserved>
+export type ShownReservation = AnswerAs<typeof answers.reservation>
 
 interface Placed {
   project?: string | undefined
@@ -211,7 +211,7 @@ export const ask = writeOperation({
   },
 })
 
-export type ShownCheck = Answer<typeof answers.checkedPaths>['items'][number]
+export type ShownCheck = AnswerAs<typeof answers.checkedPaths>['items'][number]
 
 /** What a hook asks before an edit, and as a sign of life after it: one round trip. */
 export const touch = writeOperation({

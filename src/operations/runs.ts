@@ -3,7 +3,7 @@ import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
 import { lockOf } from '../core/locks/lease.ts'
 import type { View } from '../core/view.ts'
 import type { RunOutput } from '../machine/run_output.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
@@ -25,7 +25,7 @@ function showRun(view: View, run: Run) {
   }
 }
 
-export type ShownRun = Answer<typeof answers.shownRun>
+export type ShownRun = AnswerAs<typeof answers.shownRun>
 
 const taskOfRun = (id: string) => id.slice(0, id.lastIndexOf('.'))
 

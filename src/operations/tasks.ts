@@ -17,15 +17,15 @@ import { stillLive } from './locks.ts'
 import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
 import { firstOf, pageIn, whileFitting } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
-import type { Answer } from './answers/shape.ts'
+import type { AnswerAs } from './answers/shape.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
 import * as f from './fields.ts'
 
-type ShownTask = Answer<typeof tasksAnswers.task>
-export type ShownClaim = Answer<typeof tasksAnswers.claim>
+type ShownTask = AnswerAs<typeof tasksAnswers.task>
+export type ShownClaim = AnswerAs<typeof tasksAnswers.claim>
 /** Who asks for up to `max` is told of all; the first of them is where one alone would be. */
-type Claims = Answer<typeof tasksAnswers.claims>
+type Claims = AnswerAs<typeof tasksAnswers.claims>
 
 const NO_CLAIM: ShownClaim = { task: null, lease: null, run: null }
 
@@ -206,7 +206,7 @@ export const setStatus = writeOperation({
     view,
     { id, status, fence, ttl_seconds, process },
     caller,
-  ): Answer<typeof tasksAnswers.moved> => {
+  ): AnswerAs<typeof tasksAnswers.moved> => {
     const ask = { id, to: status, fence, ttl_ms: ttl_seconds * 1000, process }
     const moved = moveTask(view, ask, caller)
     const isUnproved = status === 'done' && moved.task.status === 'review'

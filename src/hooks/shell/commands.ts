@@ -114,8 +114,7 @@ function startAny(call: Invocation, effects: Effects, runScript: RunScript): voi
   const { args, place } = call
   // `-o file`, `--output=file`: so nearly every program is told what to write.
   for (const [i, { text = '' }] of args.entries()) {
-    const [flag, value] =
-      /^(?:-out$|-o|--out(?:put)?(?:-?[fF]ile)?(?:=|$))(.*)$/s.exec(text) ?? []
+    const [flag, value] = /^(?:-out$|-o|--out(?:put)?(?:-?[fF]ile)?(?:=|$))(.*)$/s.exec(text) ?? []
     if (flag !== undefined) addWritten(effects, place, value || args[i + 1]?.text)
   }
   // What we write ourselves where an agent says so.

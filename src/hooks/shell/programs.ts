@@ -165,5 +165,4 @@ const PROGRAMS = new Map(
 )
 
 /** What is known of a program; PowerShell does not care for the case of its commands. */
-export const programNamed = (name: string) =>
-  PROGRAMS.get(name) ?? PROGRAMS.get(name.toLowerCase())
+export const programNamed = (name: string) => PROGRAMS.get(name) ?? PROGRAMS.get(name.toLowerCase())

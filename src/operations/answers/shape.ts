@@ -31,7 +31,7 @@ const schemaOf = <S extends Shape>(of: S) =>
   (of instanceof z.ZodMiniType ? of : z.strictObject(of as never)) as Made<S>
 
 /** What an answer of this shape is. */
-export type Answer<S extends () => z.ZodMiniType> = z.output<ReturnType<S>>
+export type AnswerAs<S extends () => z.ZodMiniType> = z.output<ReturnType<S>>
 
 export const text = () => z.string()
 export const count = () => z.int().check(z.gte(0))
