@@ -134,7 +134,8 @@ export class Model {
       else if (task.status !== 'in_progress') Object.assign(task, begun(task))
       return 'ok'
     }
-    Object.assign(task, { status: to, version: task.version + 1 })
+    // Done is read-only: to say it again only gives back the lock.
+    if (task.status !== 'done') Object.assign(task, { status: to, version: task.version + 1 })
     if (held) held.live = false
     return 'ok'
   }
