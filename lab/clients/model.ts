@@ -96,6 +96,8 @@ export class ScriptedModel {
 
 /** What Codex says on a terminal to a model that answers before it is ready: ask again. */
 const NOT_READY = /^(?:No usable execution environment|unsupported call)/
+/** Somebody who is not ready after that many has not got what is asked for. */
+const MOST_EARLY = 50
 
 /** What the prompt of a run says whose work could not be landed: the model does something else. */
 const BACK = /What was done before came back/
@@ -109,6 +111,6 @@ function place(all: Said[]): { script: string | undefined; step: number; said: S
   const steps = said.flatMap(({ kind, id }) => (kind === 'call' ? (stepIn(id) ?? []) : []))
   const last = Math.max(-1, ...steps)
   const results = said.filter(({ kind, id }) => kind === 'result' && stepIn(id) === last)
-  const isEarly = NOT_READY.test(results.at(-1)?.text ?? '')
+  const isEarly = NOT_READY.test(results.at(-1)?.text ?? '') && results.length < MOST_EARLY
   return { script, step: isEarly ? last : last + 1, said }
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { AGENTS } from '../../src/agents/all.ts'
 import type { AgentKind } from '../../src/agents/kinds.ts'
 import { hookEvents } from '../../src/doors/cli/init/agents.ts'
 import { serverFor } from '../../src/doors/cli/init/servers.ts'
@@ -59,7 +60,7 @@ reserve the files that you will change, do the task, and set it to \`review\`.`,
   ),
   'plugins/gemini/gemini-extension.json': json({
     ...about,
-    mcpServers: { leasehold: serverFor(false) },
+    mcpServers: { leasehold: serverFor(false, AGENTS.gemini.setUp.tools) },
     contextFileName: 'GEMINI.md',
   }),
   'plugins/gemini/GEMINI.md': `${RULES}\n`,

@@ -20,6 +20,7 @@ export const gemini: AgentRecord = {
     },
     // Trusted, or every tool of ours waits for a person.
     servers: [{ path: '.gemini/settings.json', shape: 'trusted' }],
+    tools: 'core',
     reads: 'GEMINI.md',
     once:
       'trust the folder when gemini asks: in one that is not trusted, or with --skip-trust, it ' +

@@ -12,6 +12,7 @@ export const opencode: AgentRecord = {
     settings: { path: '.opencode/plugin/leasehold.js', shape: 'plugin', root: {} },
     asks: {},
     servers: [{ path: 'opencode.json', shape: 'mcp' }],
+    tools: 'core',
   },
   events: {
     'session.created': 'session_start',

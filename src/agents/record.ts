@@ -49,6 +49,8 @@ export interface SetUp {
   asks: Record<string, { matcher?: string; timeout?: number }>
   /** Where its MCP servers are named. */
   servers: { path: string; shape: ServerShape }[]
+  /** Its model is sent every tool with every request: it gets only those that most need. */
+  tools?: 'core'
   /** What it may use without asking a person, and where its settings say so. */
   allow?: AllowedTools
   /** What a person has to say once, on its own screen, so that what is here counts. */

@@ -62,7 +62,7 @@ function agentParts(checkout: InitCheckout, agent: AgentKind): InitPart[] {
   const { root, isDependency } = checkout
   const { name, setUp } = AGENTS[agent]
   const { settings, servers, allow, reads, skill, project = '' } = setUp
-  const server = serverFor(isDependency)
+  const server = serverFor(isDependency, setUp.tools)
   const serving = servers.map((each) => {
     const unasked = each.shape === 'toml' ? ', to be used unasked' : ''
     return serverPart(

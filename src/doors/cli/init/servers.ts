@@ -11,12 +11,18 @@ interface Server {
   args: string[]
 }
 
-const INSTALLED: Server = { command: 'leasehold', args: ['mcp'] }
-/** For a repository that depends on leasehold; what npx would have to fetch is not started. */
-const DEPENDENCY: Server = { command: 'npx', args: ['--no-install', 'leasehold', 'mcp'] }
+/**
+ * How any machine with this repository starts the server: no path of this one is in it. In one
+ * that depends on leasehold, what npx would have to fetch is not started.
+ */
+export function serverFor(isDependency: boolean, tools?: 'core'): Server {
+  const args = ['mcp', ...(tools ? ['--tools', tools] : [])]
+  if (!isDependency) return { command: 'leasehold', args }
+  return { command: 'npx', args: ['--no-install', 'leasehold', ...args] }
+}
 
-/** How any machine with this repository starts the server: no path of this one is in it. */
-export const serverFor = (isDependency: boolean) => (isDependency ? DEPENDENCY : INSTALLED)
+/** All that `init` ever wrote. */
+const WRITTEN = [false, true].flatMap((is) => [serverFor(is), serverFor(is, 'core')])
 
 function spelled({ command, args }: Server, shape: ServerShape): object {
   if (shape === 'mcp') return { type: 'local', command: [command, ...args] }
@@ -37,7 +43,7 @@ export function serverPart(
 function jsonServerPart(path: string, why: string, server: Server, shape: ServerShape): InitPart {
   const key = shape === 'trusted' ? 'mcpServers' : shape
   const isOurs = (there: unknown) =>
-    [INSTALLED, DEPENDENCY].some((each) => isDeepStrictEqual(there, spelled(each, shape)))
+    WRITTEN.some((each) => isDeepStrictEqual(there, spelled(each, shape)))
   return textPart({
     path,
     why,
