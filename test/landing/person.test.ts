@@ -88,7 +88,9 @@ test(
   async () => {
     const crew = new Crew({ together: 2 }, 0)
     const { repo, top } = crew.scene
-    repo.commit('Ignore', { '.gitignore': '.leasehold/\n*.log\n' })
+    const begun = { 'a.txt': '', 'mine.txt': '', 'theirs.txt': '' }
+    repo.commit('Ignore', { '.gitignore': '.leasehold/\n*.log\n', ...begun })
+    appendFileSync(join(top, 'mine.log'), '')
     repo.git('branch', 'theirs')
     const asked = await crew.work(BRANCHES)
     const person = new Person(top, SEED)

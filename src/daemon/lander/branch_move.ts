@@ -22,6 +22,12 @@ interface BranchMoveAsk {
   beside: string[]
 }
 
+/** What is in the way of a move, and the folders of git in which something changes when it goes. */
+export interface Obstacle {
+  obstacle: string
+  within: string[]
+}
+
 /** A git of somebody else that is between two steps of a switch is waited for so long. */
 const SWITCH_MS = 25
 const SWITCH_MS_MAX = 5_000
@@ -37,22 +43,28 @@ export class BranchMove {
   ) {}
 
   /** Answers what is in the way, that the branch is not `old` any more, or why git will not. */
-  async make(): Promise<'moved' | 'changed' | { obstacle: string } | { err: string }> {
+  async make(): Promise<'moved' | 'changed' | Obstacle | { err: string }> {
     const { target, why } = this.ask
     const all = await OpenCheckout.all(this.where)
     const places = all.filter(({ branch }) => branch === target)
     const rebased = all.find((each) => each.rebased === target)
-    if (rebased) return { obstacle: `a rebase of ${target} is under way in ${rebased.path}` }
+    const inTheWay = (obstacle: string, some = places) => ({
+      obstacle,
+      within: some.map(({ folder }) => folder),
+    })
+    if (rebased) {
+      return inTheWay(`a rebase of ${target} is under way in ${rebased.path}`, [rebased])
+    }
     // Without locking anything: it may be in the way for hours.
     const obstacle = await this.obstacle(places)
-    if (obstacle !== null) return { obstacle }
+    if (obstacle !== null) return inTheWay(obstacle)
     // Somebody may be about to switch to it: git takes no lock for what it switches to.
     const away = all.filter((each) => each.mayBeBusy && !this.isOurs(each))
     const locked = places.length > 0 ? places : away
     const { path: cwd, env } = places[0] ?? { path: this.where.top, env: {} }
     const locks = locked.map(({ lock }) => lock)
     const hold = await GitHold.open({ cwd, env, locks, why: `leasehold: ${why}` })
-    if (typeof hold === 'string') return { obstacle: `git is at work: ${hold}` }
+    if (typeof hold === 'string') return inTheWay(`git is at work: ${hold}`, locked)
     try {
       step('lander:locked')
       return await this.under(hold, places, locked)
@@ -79,7 +91,7 @@ export class BranchMove {
   private async under(hold: GitHold, places: OpenCheckout[], locked: OpenCheckout[]) {
     const { target, old, now, beside } = this.ask
     const obstacle = await this.obstacle(places, true)
-    if (obstacle !== null) return { obstacle }
+    if (obstacle !== null) return { obstacle, within: places.map(({ folder }) => folder) }
     if (!(await hold.prepare([...beside, `update refs/heads/${target} ${now} ${old}`]))) return hold
     step('lander:prepared')
     // From here on nobody switches away from it either: git has locked what is checked out.

@@ -27,9 +27,10 @@ import { allowedOf } from '../dispatch/launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
 import { step } from '../steps.ts'
+import { CheckoutChanges } from './checkout_changes.ts'
 import { type Checked, runCheck } from './check.ts'
 import { Verdicts } from './verdicts.ts'
-import { findSource, type LandedProject, type Source } from './source.ts'
+import { findSource, type LandedProject, type Landable, type Source } from './source.ts'
 import { Term } from './term.ts'
 import { TurnsByLine, Turns } from '../turns.ts'
 
@@ -40,13 +41,6 @@ export interface LanderOptions {
   folder: string
   env: NodeJS.ProcessEnv
   say: (sentence: string) => void
-}
-
-/** A landing whose commit is known; `top` is what the target would be with it. */
-interface Ready {
-  landing: Landing
-  commit: string
-  top?: string
 }
 
 /** What is in the way outside of the store is looked at again by itself, less and less often. */
@@ -74,6 +68,7 @@ export class Lander {
   private again_ms = AGAIN_MS
   private timer: NodeJS.Timeout | undefined
   private forget = () => {}
+  private readonly changes = new CheckoutChanges()
   private readonly verdicts = new Verdicts()
 
   constructor(
@@ -111,6 +106,7 @@ export class Lander {
     const late = setTimeout(() => this.unwanted.abort(), GRACE_MS)
     await this.lines.over()
     clearTimeout(late)
+    this.changes.close()
     await this.term?.end().catch(() => undefined)
     this.term = undefined
   }
@@ -124,10 +120,10 @@ export class Lander {
     this.working ??= this.work().finally(() => (this.working = undefined))
   }
 
-  private wakeLater(): void {
+  private wakeLater(in_ms = this.again_ms): void {
     clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.isActive && this.wake(), this.again_ms).unref()
-    this.again_ms = Math.min(this.again_ms * 2, AGAIN_MS_MAX)
+    this.timer = setTimeout(() => this.isActive && this.wake(), in_ms).unref()
+    this.again_ms = Math.min(in_ms * 2, AGAIN_MS_MAX)
   }
 
   private async work(): Promise<void> {
@@ -187,10 +183,9 @@ export class Lander {
     await this.write(() => undefined)
     const term = await this.tree.take(() => this.termNow())
     if (target !== null) await term.begin(target, land.remote)
-    const line = { project: name, target, host: this.host, fence: term.fence }
+    const line = { project: name, target, host: this.host, fence: term.fence, max: land.together }
     await this.settleFormer(land, term, line)
-    const ask = { ...line, max: land.together }
-    const taken = await this.write((view) => takeLandings(view, ask, this.role.caller))
+    const taken = await this.write((view) => takeLandings(view, line, this.role.caller))
     this.verdicts.forgetFailures()
     step('lander:taken')
     const blocked = await this.settle(project, term, await this.ready(project, taken))
@@ -225,9 +220,9 @@ export class Lander {
   }
 
   /** Those that have something to land; the others come back. */
-  private async ready(project: LandedProject, taken: Landing[]): Promise<Ready[]> {
+  private async ready(project: LandedProject, taken: Landing[]): Promise<Landable[]> {
     const { path: folder, land, hasWorktrees } = project
-    const ready: Ready[] = []
+    const ready: Landable[] = []
     for (const landing of taken) {
       const [worktree, wasRun] = await this.store.read((view) => {
         return [worktreeOf(view, landing), wasDispatched(view, landing)] as const
@@ -249,7 +244,7 @@ export class Lander {
     return this.write((view) => returnLanding(view, landing, end, this.role.caller))
   }
 
-  private async putBack(some: Ready[], reason: string | null = null): Promise<void> {
+  private async putBack(some: Landable[], reason: string | null = null): Promise<void> {
     await this.write((view) => some.forEach(({ landing }) => putBack(view, landing, reason)))
   }
 
@@ -258,7 +253,7 @@ export class Lander {
    * check fails, the halves are tried: what fails alone comes back. True when something outside of
    * the store is in the way.
    */
-  private async settle(project: LandedProject, term: Term, all: Ready[]): Promise<boolean> {
+  private async settle(project: LandedProject, term: Term, all: Landable[]): Promise<boolean> {
     const [first] = all
     if (!first) return false
     const { target } = first.landing
@@ -284,7 +279,7 @@ export class Lander {
     return true
   }
 
-  private async checkAlone(project: LandedProject, term: Term, one: Ready): Promise<boolean> {
+  private async checkAlone(project: LandedProject, term: Term, one: Landable): Promise<boolean> {
     const { landing, commit } = one
     const { failed, output } = await this.check(project, term, commit)
     if (!this.isActive) await this.putBack([one])
@@ -304,8 +299,8 @@ export class Lander {
    * One on top of the other. The first that conflicts comes back if nothing is under it but the
    * target; else it waits until what is under it has been settled, and those behind it with it.
    */
-  private async stack(project: LandedProject, term: Term, base: string, all: Ready[]) {
-    const stack: Ready[] = []
+  private async stack(project: LandedProject, term: Term, base: string, all: Landable[]) {
+    const stack: Landable[] = []
     let under = base
     for (const [i, one] of all.entries()) {
       const { landing, commit } = one
@@ -329,7 +324,7 @@ export class Lander {
     return stack
   }
 
-  private async put({ land }: LandedProject, term: Term, under: string, one: Ready) {
+  private async put({ land }: LandedProject, term: Term, under: string, one: Landable) {
     const key = `${land.method} ${one.commit} on ${under}`
     const known = this.verdicts.tops.get(key)
     if (known !== undefined) return { top: known }
@@ -358,7 +353,7 @@ export class Lander {
   }
 
   /** Moves the target to the top of a stack that passed. True when something is in the way. */
-  private async land(project: LandedProject, term: Term, base: string, stack: Ready[]) {
+  private async land(project: LandedProject, term: Term, base: string, stack: Landable[]) {
     const target = stack[0]!.landing.target!
     const { remote } = project.land
     const top = stack.at(-1)!.top!
@@ -371,12 +366,12 @@ export class Lander {
       return false
     }
     step('lander:proposed')
-    const landed = stack.map(({ commit }) => commit)
+    const move = { target, old: base, now: top, landed: stack.map(({ commit }) => commit) }
     const why = `land ${stack.map(({ landing }) => landing.task_id ?? landing.branch).join(', ')}`
     const moved =
       remote === null
-        ? await this.tree.take(() => term.move({ target, old: base, now: top, landed, why }))
-        : await term.push({ target, old: base, now: top, landed, remote })
+        ? await this.tree.take(() => term.move({ ...move, why }))
+        : await term.push({ ...move, remote })
     if (moved === 'changed' || moved === false) {
       // Somebody else has moved it: all of this is brought up to date once more.
       await this.putBack(stack)
@@ -384,6 +379,7 @@ export class Lander {
     }
     if (typeof moved === 'object') {
       await this.putBack(stack, moved.obstacle)
+      this.changes.once(moved.within, () => this.wakeLater(AGAIN_MS))
       return true
     }
     step('lander:moved')

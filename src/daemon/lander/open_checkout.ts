@@ -53,7 +53,8 @@ export class OpenCheckout {
 
   private constructor(
     readonly path: string,
-    private readonly folder: string,
+    /** Where git keeps what is of this checkout alone. */
+    readonly folder: string,
     /** What it has checked out; null for no branch. */
     readonly branch: string | null,
   ) {

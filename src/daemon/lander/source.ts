@@ -5,6 +5,13 @@ import type { LandConfig } from '../config/schema.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
 import { FAR, fetchBranch, flat } from './remote.ts'
 
+/** A landing whose commit is known; `top` is what the target would be with it. */
+export interface Landable {
+  landing: Landing
+  commit: string
+  top?: string
+}
+
 /** The commit that is to be landed, or why there is none. */
 export type Source = { commit: string } | { reason: string; paths?: string[] }
 

@@ -17,7 +17,7 @@ import {
   type Repository,
   tryGit,
 } from '../../machine/git.ts'
-import { BranchMove } from './branch_move.ts'
+import { BranchMove, type Obstacle } from './branch_move.ts'
 import { reachesState } from './reaches_state.ts'
 import { FAR, fetchBranch, flat, nameOf } from './remote.ts'
 
@@ -32,7 +32,7 @@ interface Move {
 }
 
 /** What became of a move: `changed`, when somebody else has moved the target. */
-export type Moved = 'moved' | 'changed' | { obstacle: string }
+export type Moved = 'moved' | 'changed' | Obstacle
 
 export type Stacked =
   | { top: string }
