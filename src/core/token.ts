@@ -18,7 +18,11 @@ export interface CreateToken {
 export function createToken(view: View, ask: CreateToken, caller: Caller): Token {
   if (ask.role === 'agent' && ask.agent === null) {
     throw new Refusal('invalid', 'A token of the role agent must name its agent', {
-      next: 'leasehold token create --role agent --agent builder-1',
+      next: {
+        says: 'For example',
+        operation: 'token.create',
+        input: { role: 'agent', for_agent: 'builder-1' },
+      },
     })
   }
   if (ask.role === 'admin' && ask.scope !== null) {
@@ -29,7 +33,7 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
   if (view.get('token', ask.hash)) {
     // Also a revoked one: making it again would bring it back.
     throw new Refusal('conflict', 'A token with this secret exists already', {
-      next: 'leasehold token create makes a new secret.',
+      next: { says: 'Make a new secret', operation: 'token.create' },
     })
   }
   const { ttl_ms, ...said } = ask
@@ -62,7 +66,9 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
     view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })
     return revoked
   }
-  throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+  throw new Refusal('not_found', `There is no token ${id}`, {
+    next: { says: 'See what there is', operation: 'token.list' },
+  })
 }
 
 /**

@@ -68,6 +68,10 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
   throw new Refusal('invalid', 'Say how to settle it: choose a side, or give a content', {
-    next: 'For example: leasehold memory resolve ID --choose theirs',
+    next: {
+      says: 'For example',
+      operation: 'conflict.resolve',
+      input: { id: 'ID', choose: 'theirs' },
+    },
   })
 }

@@ -114,6 +114,7 @@ export const role = field(s.role, 'What the token may do: viewer, agent or admin
 export const tokenAgent = field(
   () => s.or(s.nullable(s.plain(256)), null),
   'The agent that the token stands for.',
+  '--agent <id>',
 )
 export const tokenUsers = field(
   () => s.or(s.nullable(s.names()), null),

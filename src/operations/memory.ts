@@ -116,7 +116,7 @@ function versionAt(view: View, scope: string, key: string, version: number): Mem
     'not_found',
     `There is no version ${version} of ${word(key)} in ${word(scope)}`,
     {
-      next: 'See which there are: leasehold memory history KEY',
+      next: { says: 'See which there are', operation: 'memory.history', input: { key, scope } },
       details: { scope, key, version },
     },
   )

@@ -202,7 +202,7 @@ function refuseUnclear({ project, group, user, max, weight }: SetLimit): void {
           : undefined
   if (what === undefined) return
   throw new Refusal('invalid', what, {
-    next: 'For example: leasehold queue limit --project web --max 2',
+    next: { says: 'For example', operation: 'queue.limit', input: { project: 'web', max: 2 } },
   })
 }
 

@@ -194,7 +194,11 @@ const mark = (item: Label, { agent }: Caller) => ({ ...item, by_you: item.author
 
 function eitherOr(): Refusal {
   return new Refusal('invalid', 'Give either a task or a query', {
-    next: 'For example: leasehold memory context --task 42, or with a query: "how do we deploy"',
+    next: {
+      says: 'For example',
+      operation: 'memory.context',
+      input: { query: 'how do we deploy' },
+    },
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/caller.ts'
 import { Refusal } from '../core/refusal.ts'
 import { type ReachAsk, Unanswered } from './ask.ts'
-import { bearer, headerJson, PLAIN_WORDS } from './header_text.ts'
+import { bearer, headerJson } from './header_text.ts'
 import type { Daemon } from './server_file.ts'
 import { patienceFor, refuseStopped, stakeIn } from './silence.ts'
 
@@ -16,7 +16,6 @@ export function letterOf(
   const headers = {
     authorization: bearer(daemon.secret),
     'content-type': 'application/json',
-    [PLAIN_WORDS]: 'yes',
     'content-length': String(Buffer.byteLength(body)),
     ...(daemon.isOurs && { 'leasehold-caller': headerJson({ given, process, under, admin }) }),
   }

@@ -35,7 +35,11 @@ export function refuseLastStep(view: View, task: Task): void {
     'illegal_move',
     `Task ${task.id} is at the last step of landing onto ${target}`,
     {
-      next: `It is done in a moment, or waits again: leasehold land show ${id}`,
+      next: {
+        says: 'It is done in a moment, or waits again',
+        operation: 'land.get',
+        input: { id },
+      },
       details: { task_id: task.id, landing: id, target },
     },
   )
@@ -148,7 +152,7 @@ export function getLanding(view: View, id: string): Landing {
   const landing = view.get('landing', id)
   if (landing) return landing
   throw new Refusal('not_found', `There is no landing ${id}`, {
-    next: 'See what there is: leasehold land list',
+    next: { says: 'See what there is', operation: 'land.list' },
     details: { landing_id: id },
   })
 }

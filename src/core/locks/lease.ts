@@ -6,8 +6,9 @@ import { family } from './family.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { takeBack } from '../queue/resource.ts'
 import { LOST_MAX } from '../bounds.ts'
-import { argument, word } from '../quote.ts'
+import { word } from '../quote.ts'
 import { putTask } from '../tasks/ready.ts'
+import type { Action } from '../next.ts'
 import { Refusal } from '../refusal.ts'
 import type { GroupRef, PathTerms, ProcessRef } from '../rows.ts'
 import { closeRun, loseRun, outcomeOf } from '../tasks/run.ts'
@@ -246,8 +247,8 @@ export function checkFence(
 /** A claim keeps the user busy: its lock has no lease of its own, and goes back with the claim. */
 function heldByClaim(view: View, claim: Lease, caller: Caller): Refusal {
   const { message, details } = heldBy(view, claim, caller)
-  const next = 'It comes back when the task that keeps this user busy ends: leasehold queue status'
-  return new Refusal('held', message, { next, details })
+  const says = 'It comes back when the task that keeps this user busy ends'
+  return new Refusal('held', message, { next: { says, operation: 'queue.status' }, details })
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
@@ -275,17 +276,17 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
       : `Task must be locked by agent to update status: ${why}`
   return new Refusal('lease_expired', message, {
     next: isPathLock(name)
-      ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
-      : `Take it${last ? ' again' : ''}, which works if nobody else did: ${taking(name)}`,
+      ? { says: 'Reserve it again if it is free: see what is reserved', operation: 'reserve.list' }
+      : { says: `Take it${last ? ' again' : ''}, which works if nobody else did`, ...taking(name) },
     details: { name, reason, last_fence: last?.fence ?? null },
   })
 }
 
-function taking(name: string): string {
+function taking(name: string) {
   const id = taskOf(name)
   return id === undefined
-    ? `leasehold lock acquire ${argument(name)}`
-    : `leasehold task claim ${argument(id)}`
+    ? { operation: 'lock.acquire', input: { names: [name] } }
+    : { operation: 'task.claim', input: { id } }
 }
 
 /** `held`, with who holds it, since when, until when, and the process where it is known. */
@@ -297,7 +298,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   return new Refusal('held', `${what} by ${holding(view, lease)}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
-      : `Wait for it, or take other work. ${freeing(lease, caller)}`,
+      : ['Wait for it, or take other work.', freeing(lease, caller)],
     details: {
       name: lease.name,
       holder: lease.holder,
@@ -321,9 +322,10 @@ export function holding(view: View, lease: Lease): string {
  * Who can free what another holds, and how. An agent may not, and would try a command that it was
  * told: only a person who typed this without an agent's name reads it.
  */
-export function freeing({ name }: Lease, { given }: Pick<Caller, 'given'>): string {
-  if (given) return 'Only a person can free it: ask your user.'
-  return `An admin can free it: leasehold lock force-release ${argument(name)}`
+export function freeing({ name }: Lease, { given }: Pick<Caller, 'given'>): Action {
+  return given
+    ? { says: 'Only a person can free it: ask your user.' }
+    : { says: 'An admin can free it', operation: 'lock.force_release', input: { name } }
 }
 
 /** Whether the command started under this lease may still run. */

@@ -18,7 +18,7 @@ import { LINE_AGING_MS, POSITION_MAX } from '../bounds.ts'
 import * as line from './line.ts'
 import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicket } from './line.ts'
 import { planted } from '../planted.ts'
-import { argument, word } from '../quote.ts'
+import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { type GroupRef, keyOf } from '../rows.ts'
 import { isBusyUser, userOf } from '../queue/share.ts'
@@ -120,8 +120,9 @@ export function blockedBy(
 function busyBy(view: View, name: string, caller: Caller): Refusal {
   const busy = busyLease(view, name)
   if (busy) return heldBy(view, busy, caller)
+  const input = { user: userOf(name), max: 1 }
   return new Refusal('held', `${word(name)} cannot be taken: the limit of this user is 0`, {
-    next: 'An admin can change it: leasehold queue limit --user NAME --max 1',
+    next: { says: 'An admin can change it', operation: 'queue.limit', input },
     details: { name, holder: null, by_you: false },
   })
 }
@@ -181,11 +182,12 @@ function keepRun(view: View, lease: Lease): void {
 
 /** A free lock with a line belongs to its head. */
 function promisedTo(name: string, head: Ticket, waiters: number): Refusal {
+  const input = { names: [name], wait_seconds: 30 }
   return new Refusal(
     'held',
     `${word(name)} is free but promised to ${word(head.agent)}, who waited for it`,
     {
-      next: `Join the line: leasehold lock acquire ${argument(name)} --wait 30s`,
+      next: { says: 'Join the line', operation: 'lock.acquire', input },
       details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
     },
   )
@@ -368,7 +370,7 @@ export function forceRelease(
   if (lease && lease.reason === 'force_released') return lease
   if (!lease || !settleLease(view, ask.name)) {
     throw new Refusal('not_found', `Nobody holds ${word(ask.name)}`, {
-      next: 'leasehold lock list',
+      next: { says: 'See what there is', operation: 'lock.list' },
     })
   }
   if (!isRunning(view, lease)) {

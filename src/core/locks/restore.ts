@@ -44,7 +44,10 @@ export function refuseForgotten(view: View, kept: readonly Lease[]): void {
   const more = forgotten.length > 1 ? ` (and ${forgotten.length - 1} more)` : ''
   const what = `The command of ${word(first.name)}, held by ${word(first.holder)}, runs`
   throw new Refusal('held', `${what}, and the backup knows nothing of it${more}`, {
-    next: 'Wait for its end, or stop it (a task: leasehold queue cancel ID), and then restore.',
+    next: [
+      'Wait for its end and restore then.',
+      { says: 'To stop a task', operation: 'queue.cancel', input: { id: 'ID' } },
+    ],
     details: { locks: forgotten.slice(0, 20).map(({ name, fence }) => ({ name, fence })) },
   })
 }

@@ -105,7 +105,7 @@ export function getDuplicate(view: View, id: string): Duplicate {
   const found = view.get('duplicate', id)
   if (found) return found
   throw new Refusal('not_found', `There is no pair ${id}`, {
-    next: 'See which there are: leasehold memory duplicates',
+    next: { says: 'See what there is', operation: 'duplicate.list' },
     details: { id },
   })
 }
@@ -159,7 +159,7 @@ export function resolveDuplicate(
 function refuseDisputed({ scope, key, heads }: Memory): void {
   if (heads.length < 2) return
   throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
-    next: 'Resolve that first: leasehold memory conflicts',
+    next: { says: 'Resolve that first', operation: 'conflict.list' },
     details: { scope, key, heads },
   })
 }

@@ -163,8 +163,14 @@ export function getMemory(view: View, scope: string, key: string): Memory {
   const why = memory ? (memory.live ? ' any more: it has expired' : ' any more: deleted') : ''
   throw new Refusal('not_found', `There is no memory ${word(key)} in ${word(scope)}${why}`, {
     next: memory
-      ? 'See what it said: leasehold memory history KEY. Or put it anew.'
-      : 'See what there is: leasehold memory list. Write it: leasehold memory put KEY CONTENT',
+      ? [
+          { says: 'See what it said', operation: 'memory.history', input: { key, scope } },
+          'Or put it anew.',
+        ]
+      : [
+          { says: 'See what there is', operation: 'memory.list' },
+          { says: 'Write it', operation: 'memory.put', input: { key, scope, content: 'CONTENT' } },
+        ],
     details: { scope, key, version: memory?.version ?? null },
   })
 }
@@ -229,7 +235,10 @@ function unknownVersion(scope: string, key: string, version: number, memory: Mem
     'not_found',
     `${word(scope)} ${word(key)} has no version ${version}: ${newest}`,
     {
-      next: 'Read it first: leasehold memory get KEY. Leave based_on out for a new note.',
+      next: [
+        { says: 'Read it first', operation: 'memory.get', input: { key, scope } },
+        'Leave based_on out for a new note.',
+      ],
       details: { scope, key, version, newest: memory?.version ?? null },
     },
   )

@@ -16,7 +16,7 @@ export function getConflict(view: View, id: string): MemoryConflict {
   const conflict = view.get('memory_conflict', id)
   if (conflict) return conflict
   throw new Refusal('not_found', `There is no conflict ${id}`, {
-    next: 'See which there are: leasehold memory conflicts',
+    next: { says: 'See what there is', operation: 'conflict.list' },
   })
 }
 
@@ -79,7 +79,11 @@ function sideNamed(choose: 'ours' | 'theirs' | number, conflict: MemoryConflict)
 function closed({ id, status, closed_by, result, replaced_by }: MemoryConflict): Refusal {
   if (status === 'replaced') {
     return new Refusal('conflict', `A side of conflict ${id} was changed since, by ${closed_by}`, {
-      next: `Look at what it is about now: leasehold memory conflicts --id ${replaced_by}`,
+      next: {
+        says: 'Look at what it is about now',
+        operation: 'conflict.list',
+        input: { id: replaced_by },
+      },
       details: { id, status, replaced_by },
     })
   }

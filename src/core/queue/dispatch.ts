@@ -112,7 +112,7 @@ export function getRun(view: View, id: string): Run {
   const run = view.get('run', id)
   if (run) return run
   throw new Refusal('not_found', `There is no run ${id}`, {
-    next: 'See what there is: leasehold runs list',
+    next: { says: 'See what there is', operation: 'run.list' },
     details: { run_id: id },
   })
 }

@@ -136,7 +136,11 @@ function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void
   const revived = isGivenUp(status) && to !== 'todo' && to !== status
   if (revived) {
     throw new Refusal('illegal_move', `Task ${task.id} is ${status}: it can only go back to todo`, {
-      next: `leasehold task status ${task.id} todo`,
+      next: {
+        says: 'Put it back',
+        operation: 'task.status',
+        input: { id: task.id, status: 'todo' },
+      },
       details: { task_id: task.id, status, to },
     })
   }

@@ -19,7 +19,7 @@ export function getTask(view: View, id: string): Task {
   const task = view.get('task', id)
   if (task) return task
   throw new Refusal('not_found', `There is no task ${id}`, {
-    next: 'See what there is: leasehold task list',
+    next: { says: 'See what there is', operation: 'task.list' },
     details: { task_id: id },
   })
 }
@@ -37,7 +37,11 @@ export function createTask(
   const taken = view.get('task', id)
   if (taken) {
     throw new Refusal('conflict', `Task ${id} exists already: ${quoted(taken.title)}`, {
-      next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
+      next: {
+        says: 'Change it instead',
+        operation: 'task.update',
+        input: { id, version: taken.version },
+      },
       details: { task: showTask(view, taken) },
     })
   }
@@ -160,7 +164,11 @@ function versionConflict(view: View, task: Task, version: number): Refusal {
 /** `illegal_move`: done is final until an admin reopens it. */
 export function readOnly(task: Task): Refusal {
   return new Refusal('illegal_move', `Task ${task.id} is done, and done is read-only`, {
-    next: `An admin can reopen it: leasehold task status ${task.id} todo --force`,
+    next: {
+      says: 'An admin can reopen it',
+      operation: 'task.status',
+      input: { id: task.id, status: 'todo' },
+    },
     details: { task_id: task.id, status: task.status },
   })
 }

@@ -1,13 +1,19 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { quoted, word } from '../../core/quote.ts'
 import type { QueueStatus } from '../../core/queue/status.ts'
+import { byName, inWordsOf, type Say } from '../../core/next.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { asCommand } from '../../operations/command.ts'
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
-import type { AnswerOf, ByAnswer, RegisteredName } from '../../operations/registry.ts'
+import {
+  type AnswerOf,
+  type ByAnswer,
+  operationNamed,
+  type RegisteredName,
+} from '../../operations/registry.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
 import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
-import { inWordsOf, type Say, worded } from '../words.ts'
 import { spelled } from './tools.ts'
 import { TRUST, untrusted } from './untrusted.ts'
 
@@ -15,7 +21,8 @@ type Shape = Record<string, unknown>
 type ShownTask = AnswerOf<'task.get'>
 
 /** A result for a model: a few lines to read, and the same as data without what says nothing. */
-export function answerOf(operation: string, result: unknown): CallToolResult {
+export function answerOf(operation: string, answer: object): CallToolResult {
+  const result = inWordsOf(answer, byTool)
   const structuredContent = { ...TRUST, ...shortened(operation, result as Shape) }
   const words: ((result: never) => string) | undefined = WORDS[operation as RegisteredName]
   const text = words?.(result as never) ?? JSON.stringify(structuredContent)
@@ -25,18 +32,18 @@ export function answerOf(operation: string, result: unknown): CallToolResult {
 /** What happened, why, what to do next: as text and as data. Our own bugs are not described. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
-  const structuredContent = { ...TRUST, ...inWordsOf(refusal, byTool) }
-  const { code, message, next } = structuredContent.error
+  const { code, message, next, details } = refusal.inWords(byTool).error
+  const structuredContent = { ...TRUST, error: { code, message, next, details } }
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
   return { isError: true, content: [{ type: 'text', text }], structuredContent }
 }
 
-const byTool: Say = (operation, input) => {
-  if (operation.tool === undefined) return undefined
-  const given = Object.entries(input).map(([field, value]) => [spelled(field, operation), value])
-  return given.length === 0
-    ? operation.tool
-    : `${operation.tool} ${JSON.stringify(Object.fromEntries(given))}`
+/** What no tool does is a command for a person. */
+const byTool: Say = (call) => {
+  const operation = operationNamed.get(call.operation)
+  if (operation?.tool === undefined) return asCommand(call)
+  const given = Object.entries(call.input).map(([name, each]) => [spelled(name, operation), each])
+  return byName({ operation: operation.tool, input: Object.fromEntries(given) })
 }
 
 const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee'] as const
@@ -64,7 +71,8 @@ const SHORT: ByAnswer<Shape> = {
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
   'task.get': withoutEmpty,
-  'task.explain': (said) => ({ ...said, next: worded(said.next, byTool) }),
+  'task.explain': ({ actions: _, ...said }) => said,
+  'lock.explain': ({ actions: _, ...said }) => said,
   'queue.status': queueBrief,
   'stuck.get': (stuck) =>
     brief(stuck, { items: ['kind', 'severity', 'what', 'tasks', 'agents', 'about'] }),
@@ -166,13 +174,11 @@ const WORDS: ByAnswer<string> = {
 }
 
 function explained({ sentence, next }: AnswerOf<'task.explain'>): string {
-  return next === '' ? sentence : `${sentence}\nNext: ${worded(next, byTool)}`
+  return next === '' ? sentence : `${sentence}\nNext: ${next}`
 }
 
 function causeLines({ what, why, next }: AnswerOf<'stuck.get'>['items'][number]): string {
-  const rest = [why, next && `Next: ${worded(next, byTool)}`].filter(
-    (each) => each && each !== what,
-  )
+  const rest = [why, next && `Next: ${next}`].filter((each) => each && each !== what)
   return [what, ...rest].join('\n  ')
 }
 

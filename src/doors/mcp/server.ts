@@ -114,7 +114,7 @@ async function callTool(
 ): Promise<CallToolResult> {
   try {
     const { operation, input, agent } = tool.read(given)
-    const answer = answerOf(operation.name, await ask(operation, input, agent, signal))
+    const answer = answerOf(operation.name, (await ask(operation, input, agent, signal)) as object)
     const wrong = operation.effect === 'read' ? await damage() : undefined
     if (wrong !== undefined) answer.content.push({ type: 'text', text: warningOf(wrong) })
     return answer

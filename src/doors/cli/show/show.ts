@@ -2,7 +2,9 @@ import pc from 'picocolors'
 import type { ShownLease, ShownStatus } from '../../../operations/locks.ts'
 import type { AnswerOf, ByAnswer, RegisteredName } from '../../../operations/registry.ts'
 import type { SheetFact } from './table.ts'
+import { inWordsOf } from '../../../core/next.ts'
 import { argument } from '../../../core/quote.ts'
+import { asCommand } from '../../../operations/command.ts'
 import { harmless, printable, safeJson } from '../../unseen.ts'
 import type { Context } from '../context.ts'
 import { MEMORY_PRINTERS } from './memory.ts'
@@ -19,8 +21,9 @@ type ShownTask = AnswerOf<'task.get'>
 export function show<N extends RegisteredName>(
   { json }: { json: Context['json'] },
   operation: N,
-  result: AnswerOf<N>,
+  answer: AnswerOf<N>,
 ): void {
+  const result = inWordsOf(answer as object, asCommand)
   if (json) return print(safeJson(result))
   const printer: (shown: never) => string = PRINTERS[operation] ?? asData
   print(printer(printable(result) as never))
