@@ -54,7 +54,7 @@ describe('what a note says', () => {
       const lines = content.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/).map((line) => `| ${line}`)
       expect(told).toContain(`>\n${lines.join('\n')}\n</${mark}>`)
       expect(told.split(mark!)).toHaveLength(3)
-      expect(told).toMatch(/version 1 by mcp:.* at \d{4}-.*, confidence 0\.5/)
+      expect(told).toMatch(/version 1 by mcp:.*, \d{4}-.*, confidence 0\.5/)
       expect((await agent.ok('memory_get', { key })).content).toBe(content)
     }
     expect(await agent.text('memory_get', { key: 'reversed' })).toContain('\\u{202e} × 1')

@@ -15,7 +15,7 @@ import { serverIn } from '../../../reach/server_file.ts'
 import type { Store } from '../../../stores/writer/store.ts'
 import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
-import { span } from '../show/table.ts'
+import { span } from '../../reads/pen.ts'
 import { OUTPUT, runFolder } from '../../../machine/run_output.ts'
 import { io } from '../../io.ts'
 

@@ -18,7 +18,7 @@ import type { Enter } from './operations.ts'
 import type { Context } from '../context.ts'
 import { checkHooks, checkPrograms, type DoctorLook } from './doctor_programs.ts'
 import { print } from '../show/show.ts'
-import { disputeLine, isDisputed } from '../show/queue.ts'
+import { disputeLine, isDisputed } from '../../reads/queue.ts'
 import { io } from '../../io.ts'
 
 interface Finding extends DoctorLook {

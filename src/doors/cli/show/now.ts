@@ -1,7 +1,8 @@
 import pc from 'picocolors'
 import { agentKind } from '../../../core/caller.ts'
 import type { Now } from '../../../core/stats/now.ts'
-import { clock, span } from './table.ts'
+import { span } from '../../reads/pen.ts'
+import { clock } from './table.ts'
 import { clean, fit, widthOf } from './width.ts'
 
 interface Look {
