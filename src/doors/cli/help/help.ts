@@ -277,6 +277,10 @@ Examples:
   'queue.status': `
 Shows waiting tasks by user, slots in use, and who is busy with what, since when. A user is busy
 while one of their tasks runs; their other tasks wait. Why one waits: leasehold task explain ID`,
+  'queue.list': `
+Examples:
+  leasehold queue list --user alice               in the order in which they start
+  leasehold queue list --project web --limit 20`,
   'queue.cancel': `
 A waiting task is taken out of its queue. A running one is stopped: its agent gets TERM, then KILL,
 and the user is free when none of its processes is left. A running task can be cancelled by the
@@ -303,4 +307,12 @@ itself; this command does it now, also without a daemon. What still runs is stop
 its lock is free.`,
   'queue.release_user': `
 For a user who is stuck. Their running task is cancelled and stopped, then the next one may start.`,
+  'run.list': `
+Examples:
+  leasehold runs list --status running
+  leasehold runs list --task 42                   every attempt at it, the first one first`,
+  'run.get': `
+Examples:
+  leasehold runs show 42.1
+  leasehold runs logs 42.1                        what it printed`,
 }
