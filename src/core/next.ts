@@ -12,7 +12,7 @@ export type Next = string | Action | readonly (string | Action)[]
 
 /** As data, whichever way a rule has said it; an empty text is nothing to do. */
 export function actionsOf(next: Next): Action[] {
-  const all: readonly (string | Action)[] = next instanceof Array ? next : [next]
+  const all: readonly (string | Action)[] = Array.isArray(next) ? next : [next]
   return all.flatMap((each) => {
     if (typeof each === 'string') return each === '' ? [] : [{ says: each }]
     return [each]

@@ -256,7 +256,7 @@ function staleFence(name: string, fence: number, last: Lease | undefined, caller
     ? `the latest is ${last.fence}, of ${word(last.holder)}`
     : 'it was never granted, or so long ago that its lease is forgotten'
   return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
-    next: `Stop this work: it is no longer yours. To go on, take it again: ${taking(name)}`,
+    next: { says: 'Stop: this work is no longer yours. To go on, take it again', ...taking(name) },
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
     leaves: {
       type: 'write.fenced_off',

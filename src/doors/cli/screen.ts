@@ -5,6 +5,7 @@ const ESC = '\u001b['
 const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l`
 const LEAVE = `${ESC}?7h${ESC}?25h${ESC}?1049l`
 
+const CTRL_C = 3
 const SIGNALS = { SIGTERM: 15, SIGHUP: 1, SIGINT: 2 } as const
 
 /**
@@ -31,7 +32,7 @@ export class Screen {
     const over = new Promise<void>((resolve) => (quit = resolve))
     const isOver = over.then(() => true)
     const keys = (bytes: Buffer) =>
-      /[q\u0003]/.test(bytes.toString('latin1')) ? quit() : undefined
+      bytes.includes('q') || bytes.includes(CTRL_C) ? quit() : undefined
     const resized = () => this.forget()
     this.enter()
     stdin.setRawMode(true).on('data', keys).resume()

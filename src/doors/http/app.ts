@@ -276,7 +276,7 @@ function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   return c.json(refusal.inWords(byRequest), status)
 }
 
-const byRequest: Say = (call) => `POST /v1/${byName(call)}`
+const byRequest: Say = (asked) => `POST /v1/${byName(asked)}`
 
 function noRoute(c: Context): Refusal {
   return new Refusal('not_found', `There is no ${c.req.method} ${c.req.path}`, {

@@ -10,23 +10,23 @@ export type Fact = [name: string, value: string | number | null]
  */
 export interface Pen {
   /** What was done, as the first word of its line; `undid`, what somebody may not like. */
-  did(verb: string): string
-  undid(verb: string): string
-  good(text: string): string
-  warn(text: string): string
-  bad(text: string): string
-  strong(text: string | number): string
-  dim(text: string): string
-  time(at: string | null): string
+  did: (verb: string) => string
+  undid: (verb: string) => string
+  good: (text: string) => string
+  warn: (text: string) => string
+  bad: (text: string) => string
+  strong: (text: string | number) => string
+  dim: (text: string) => string
+  time: (at: string | null) => string
   /** A sentence of ours that may have times in it. */
-  sentence(text: string): string
+  sentence: (text: string) => string
   /** Somebody's own words: in the line, and below it. */
-  said(text: string): string
-  body(what: string, text: string): string
+  said: (text: string) => string
+  body: (what: string, text: string) => string
   call: Say
-  facts(facts: Fact[]): string[]
-  table(head: string[], rows: string[][]): string
-  more(next: string): string
+  facts: (facts: Fact[]) => string[]
+  table: (head: string[], rows: string[][]) => string
+  more: (next: string) => string
   /** An agent goes on from the answer: it reads whole what it has claimed. */
   isTool: boolean
 }

@@ -168,8 +168,16 @@ function queueFacts(queue: ShownTask['queue']): Fact[] {
   ]
 }
 
+/** What has become of it so far: an agent that is to work on it does without. */
+const history = (task: ShownTask, pen: Pen): Fact[] => [
+  ['attempts', task.attempts],
+  ...queueFacts(task.queue),
+  ['created', `${pen.time(task.created_at)} by ${task.created_by}`],
+  ['updated', pen.time(task.updated_at)],
+]
+
 /** A task, whole; for a tool's answer or a resource, too. */
-export function taskSheet(task: ShownTask, pen: Pen): string {
+function taskSheet(task: ShownTask, pen: Pen): string {
   const facts: Fact[] = [
     ['status', coloured(pen, task.status)],
     ['version', task.version],
@@ -183,10 +191,7 @@ export function taskSheet(task: ShownTask, pen: Pen): string {
     ['assigned to', task.assigned_to],
     ['assignee', task.assignee],
     ['lock until', pen.time(task.lock_until)],
-    ['attempts', task.attempts],
-    ...queueFacts(task.queue),
-    ['created', `${pen.time(task.created_at)} by ${task.created_by}`],
-    ['updated', pen.time(task.updated_at)],
+    ...(pen.isTool ? [] : history(task, pen)),
     ['metadata', Object.keys(task.metadata).length > 0 ? JSON.stringify(task.metadata) : null],
   ]
   const head = pen.strong(`${task.id}  ${task.title}`)

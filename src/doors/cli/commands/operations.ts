@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../../core/locks/lease.ts'
 import { REFUSALS } from '../../../core/refusal.ts'
+import { fieldOf } from '../../../operations/command.ts'
 import type { Operation } from '../../../operations/operation.ts'
 import {
   type ByAnswer,
@@ -74,7 +75,7 @@ function add(
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
-  const fields = positional.map((word) => word.replaceAll(/[[\]\u2026]/g, ''))
+  const fields = positional.map(fieldOf)
   for (const [i, word] of positional.entries()) {
     command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
   }

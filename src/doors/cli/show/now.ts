@@ -150,7 +150,7 @@ function runningPart(look: Look): Pick<Part, 'head' | 'rows'> {
     const times = [since(look, started_at), lasts(look, expires_at)]
     const whose = isNarrow ? [] : [user ?? '']
     const by = agentKind(agent ?? '', task_id)
-    return [task_id, by, ...whose, ...times, said]
+    return [task_id, by].concat(whose, times, said)
   })
   const { head, rows: lines } = partOf(look, columns, rows)
   return { head: `${head}  LAST OUTPUT`, rows: lines }
