@@ -39,6 +39,6 @@ export function nextText(actions: readonly Action[], say: Say = byName): string 
 /** An answer that says what to do next says it in the words of a door, as a refusal does. */
 export function inWordsOf<A extends object>(answer: A, say: Say): A {
   const { actions, next } = answer as { actions?: unknown; next?: unknown }
-  if (!Array.isArray(actions) || typeof next !== 'string') return answer
+  if (!Array.isArray(actions) || actions.length === 0 || typeof next !== 'string') return answer
   return { ...answer, next: nextText(actions as Action[], say) }
 }

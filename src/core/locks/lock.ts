@@ -317,7 +317,7 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
     : new Refusal('held', `${ticket.names.map(word).join(', ')} did not come free in time`)
   const where = position === POSITION_MAX ? `${position} or later` : String(position)
   return new Refusal('held', `${held.message}; gave up at position ${where} in the line`, {
-    next: held.next,
+    next: held.actions,
     details: { ...held.details, position },
   })
 }
