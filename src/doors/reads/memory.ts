@@ -93,11 +93,12 @@ function putLines(
     : `${name} says this already, in version ${version}`
   if (!conflict) return said
   const { id, status, strategy, why } = conflict
+  const reason = why ?? 'not merged'
   const other = `version ${conflict.with.version} of ${conflict.with.author}`
   if (status === 'merged') return `${said}: merged with ${other} (${strategy})`
   return [
     said,
-    `${pen.bad('conflict')} ${pen.strong(id)} with ${other}: both are kept (${why ?? 'not merged'})`,
+    `${pen.bad('conflict')} ${pen.strong(id)} with ${other}: both are kept (${reason})`,
     versionSheet(conflict.with, pen),
     pen.dim(`  ${settling(id, pen)}, or theirs`),
   ].join('\n')
@@ -125,7 +126,8 @@ function versionSheet(shown: ShownVersion, pen: Pen): string {
   ]
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
   const text = content === '' ? pen.dim('(empty)') : pen.body('memory', content ?? '')
-  return `${pen.dim(`  ${facts.filter(Boolean).join(', ')}`)}\n${content === null ? pen.dim(none) : text}`
+  const head = pen.dim(`  ${facts.filter(Boolean).join(', ')}`)
+  return `${head}\n${content === null ? pen.dim(none) : text}`
 }
 
 function diffLine(line: string, pen: Pen): string {

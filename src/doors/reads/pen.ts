@@ -2,7 +2,7 @@ import { type Action, actionsOf, nextText, type Say } from '../../core/next.ts'
 import type { AnswerOf, RegisteredName } from '../../operations/registry.ts'
 import type { Bytes } from '../../stores/port.ts'
 
-export type Fact = [name: string, value: string | number | null]
+export type SheetFact = [name: string, value: string | number | null]
 
 /**
  * With what a door writes an answer: a terminal in colour and columns, a tool briefly, and the
@@ -24,7 +24,7 @@ export interface Pen {
   said: (text: string) => string
   body: (what: string, text: string) => string
   call: Say
-  facts: (facts: Fact[]) => string[]
+  facts: (facts: SheetFact[]) => string[]
   table: (head: string[], rows: string[][]) => string
   more: (next: string) => string
   /** An agent goes on from the answer: it reads whole what it has claimed. */

@@ -1,7 +1,7 @@
 import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
 import type { ShownCheck, ShownReservation } from '../../operations/reservations.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { type Fact, pageTable, type Pen, type Readings, span } from './pen.ts'
+import { type SheetFact, pageTable, type Pen, type Readings, span } from './pen.ts'
 
 type ShownTask = AnswerOf<'task.get'>
 
@@ -156,7 +156,7 @@ function coloured(pen: Pen, status: string): string {
 }
 
 /** How an enqueued task is run, and what went wrong so far. */
-function queueFacts(queue: ShownTask['queue']): Fact[] {
+function queueFacts(queue: ShownTask['queue']): SheetFact[] {
   if (!queue) return []
   const { agent_command, time_limit_seconds, retries, failed, lost } = queue
   const wrong = [failed > 0 && `failed ${failed}`, lost > 0 && `lost ${lost}`].filter(Boolean)
@@ -169,7 +169,7 @@ function queueFacts(queue: ShownTask['queue']): Fact[] {
 }
 
 /** What has become of it so far: an agent that is to work on it does without. */
-const history = (task: ShownTask, pen: Pen): Fact[] => [
+const history = (task: ShownTask, pen: Pen): SheetFact[] => [
   ['attempts', task.attempts],
   ...queueFacts(task.queue),
   ['created', `${pen.time(task.created_at)} by ${task.created_by}`],
@@ -178,7 +178,7 @@ const history = (task: ShownTask, pen: Pen): Fact[] => [
 
 /** A task, whole; for a tool's answer or a resource, too. */
 function taskSheet(task: ShownTask, pen: Pen): string {
-  const facts: Fact[] = [
+  const facts: SheetFact[] = [
     ['status', coloured(pen, task.status)],
     ['version', task.version],
     ['priority', task.priority],
@@ -221,7 +221,8 @@ function claimed(claim: AnswerOf<'task.status'>, pen: Pen): string {
 
 function reserved(each: ShownReservation, pen: Pen): string {
   const how = pen.did(each.shared ? 'sharing' : 'reserved')
-  return `${how} ${each.path} for ${each.holder}, fence ${pen.strong(each.fence)}, ${untilOf(pen, each)}`
+  const fence = pen.strong(each.fence)
+  return `${how} ${each.path} for ${each.holder}, fence ${fence}, ${untilOf(pen, each)}`
 }
 
 function checked(each: ShownCheck, pen: Pen): string {

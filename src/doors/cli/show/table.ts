@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import { fit, widthOf } from './width.ts'
 import { io } from '../../io.ts'
-import type { Fact } from '../../reads/pen.ts'
+import type { SheetFact } from '../../reads/pen.ts'
 
 const GAP = 2
 /** A column is not made narrower than this. */
@@ -29,7 +29,7 @@ export function table(head: string[], rows: string[][]): string {
 export const moreOf = (next: string) => pc.dim(`more: --after ${next}`)
 
 /** What is known, one fact per line. */
-export const factLines = (facts: Fact[]) =>
+export const factLines = (facts: SheetFact[]) =>
   facts
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `  ${pc.dim(name.padEnd(11))} ${value}`)
