@@ -132,7 +132,7 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const handed = await other.ok('hand_off_lock', { name: 'git:web', to: 'ada' })
     expect(handed).toMatchObject({ holder: 'ada' })
     await other.refused('held', 'release_lock', { name: 'git:web' })
-    expect(await agent.text('heartbeat')).toMatch(/^Renewed git:web until /)
+    expect(await agent.text('heartbeat')).toBe('Renewed git:web')
     expect(await agent.ok('release_lock', { name: 'git:web' })).toMatchObject({ released: true })
     await agent.refused('lease_expired', 'release_lock', { name: 'git:web' })
     const two = await agent.ok('acquire_lock', { names: ['x', 'y'] })

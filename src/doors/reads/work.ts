@@ -51,9 +51,7 @@ export const WORK: Readings = {
       SINCE: ({ asked_at }) => pen.time(asked_at),
     }),
   'agent.heartbeat': ({ items }, pen) =>
-    items.length === 0
-      ? 'nothing to renew'
-      : listed(pen, 'renewed', items, (lease) => `${lease.name} ${untilOf(pen, lease)}`),
+    items.length === 0 ? 'nothing to renew' : listed(pen, 'renewed', items, ({ name }) => name),
   'agent.list': (page, pen) =>
     pageTable(pen, page, 'No agent has been here yet.', {
       AGENT: 'id',
