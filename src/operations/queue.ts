@@ -1,19 +1,12 @@
 import type { Task } from '../core/schema/task.ts'
 import { limitOf } from '../core/queue/limit.ts'
-import { memoryInForce } from '../core/memory/settings.ts'
 import { oneLine } from '../core/one_line.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'
-import {
-  limitKey,
-  pauseQueue,
-  queueSettings,
-  setLimit,
-  type SetLimit,
-} from '../core/queue/settings.ts'
+import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/queue/settings.ts'
 import { maxOf, shareOf } from '../core/queue/share.ts'
 import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
@@ -93,10 +86,7 @@ export const status = readOperation({
   input: {},
   output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => ({
-    ...wholeStatus(view),
-    settings: [...queueSettings(view), ...memoryInForce(view)],
-  }),
+  decide: wholeStatus,
 })
 
 export const list = readOperation({

@@ -1,10 +1,5 @@
 import type { MemorySettings, Strategy } from '../schema/memory.ts'
-import {
-  applyHostSettings,
-  isSaidAlready,
-  type SettingRows,
-  settingsInForce,
-} from '../queue/host_settings.ts'
+import { applyHostSettings, isSaidAlready, type SettingRows } from '../queue/host_settings.ts'
 import type { Settings } from '../queue/rows.ts'
 import type { View } from '../view.ts'
 
@@ -35,9 +30,6 @@ export function applyMemorySettings(view: View, source: string, settings: Settin
 /** Whether this host has named exactly these settings before. */
 export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
   isSaidAlready(view, { part: 'memory', source, settings })
-
-/** Settings of memory that some config.json names, and whose word each is. */
-export const memoryInForce = (view: View) => settingsInForce(view, 'memory', MEMORY_ROWS)
 
 /** How conflicts of a scope are merged: by its own name, by the longest `prefix*`, by `default`. */
 export function strategyOf(view: View, scope: string): Strategy {

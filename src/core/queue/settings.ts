@@ -1,15 +1,9 @@
 import type { Share } from '../schema/queue.ts'
 import type { Caller } from '../caller.ts'
-import {
-  applyHostSettings,
-  inheritSettings,
-  type SettingRows,
-  settingsInForce,
-} from './host_settings.ts'
+import { applyHostSettings, type SettingRows } from './host_settings.ts'
 import { LANDING_ROWS } from '../landing/rule.ts'
 import { LOCK_TIMEOUT_MS } from '../bounds.ts'
 import type { Settings } from './rows.ts'
-import { liveDispatchers } from './status.ts'
 import { groupLimit, limitOf, POOL, projectLimit, putLimit } from './limit.ts'
 import { busyUsers, putShare, queueOf, shareOf } from './share.ts'
 import type { View } from '../view.ts'
@@ -52,19 +46,7 @@ function limitIn(section: string, name: string): string {
 
 /** Makes the configuration true: at a dispatcher's start, and when the file has changed. */
 export function applySettings(view: View, source: string, settings: Settings): void {
-  const said = { part: 'queue', source, settings } as const
-  applyHostSettings(view, said, QUEUE_ROWS)
-  inheritSettings(view, said, isGone(view))
-}
-
-/** Settings of the queue that some config.json names, and whose word each is. */
-export const queueSettings = (view: View) =>
-  settingsInForce(view, 'queue', QUEUE_ROWS, isGone(view))
-
-/** Whether a host dispatches no more. */
-function isGone(view: View): (source: string) => boolean {
-  const live = new Set(liveDispatchers(view).map(({ host }) => host))
-  return (source) => !live.has(source)
+  applyHostSettings(view, { part: 'queue', source, settings }, QUEUE_ROWS)
 }
 
 /** The key of a limit by what it bounds. */

@@ -145,8 +145,6 @@ export const dispatcher = shape(
   }),
 )
 
-const setting = () => z.union([z.string(), z.number(), z.boolean(), z.null()])
-
 export const queueStatus = unnamed(() => ({
   paused: yes(),
   pending: z.strictObject({ high: count(), normal: count(), total: count(), by_user: counts() }),
@@ -180,12 +178,6 @@ export const queueStatus = unnamed(() => ({
     pending: count(),
     paused: yes(),
     fair_share: z.number(),
-  }),
-  settings: list({
-    setting: text(),
-    value: setting(),
-    set_by: strings(),
-    overruled: list(z.strictObject({ source: text(), value: setting() })),
   }),
   limits: list({
     project: orNull(text()),
