@@ -3,7 +3,7 @@ import { addedNote, getLanding, showLanding } from '../core/landing/ask.ts'
 import { cancelLanding, land } from '../core/landing/land.ts'
 import { LANDING_STATUSES } from '../core/landing/rows.ts'
 import { sightOf } from '../core/sight.ts'
-import * as answers from './answers/landings.ts'
+import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { field, LEASE_REFUSALS, onDatabase, readOperation, writeOperation } from './operation.ts'
 import { pageIn } from './page.ts'
@@ -47,7 +47,7 @@ export const add = onDatabase.write({
     ),
     fence: f.fence,
   },
-  output: answers.added,
+  output: answers.addedLanding,
   command: 'land add [id]',
   decide: (view, ask, caller) => {
     const landing = land(view, ask, caller)

@@ -2,7 +2,7 @@ import type { Memory, MemoryVersion } from '../core/schema/memory.ts'
 import type { Touched } from '../core/touched.ts'
 import { deleteMemory, getMemory, putMemory } from '../core/memory/memory.ts'
 import { openConflicts } from '../core/memory/conflict.ts'
-import { headsOf, versionOf } from '../core/memory/history.ts'
+import { versionOf } from '../core/memory/history.ts'
 import { pruneMemories } from '../core/memory/prune.ts'
 import { isExpired, memoryAt, textOf } from '../core/memory/version.ts'
 import { lockOf } from '../core/locks/lease.ts'
@@ -23,7 +23,7 @@ import {
 } from './memory_show.ts'
 import { LEASE_REFUSALS, onDatabase } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
-import { textTools, unifiedDiff } from './text_merge.ts'
+import { textTools } from './text_merge.ts'
 
 interface Named {
   scope: string
@@ -151,27 +151,6 @@ export const history = onDatabase.read({
     const memory = memoryAt(view, scope, key) ?? getMemory(view, scope, key)
     return pageIn(view, ['versions_of', memory.id], page, (row) => {
       return { ...showVersion(view, row), head: memory.heads.includes(row.version) }
-    })
-  },
-})
-
-export const diff = onDatabase.read({
-  name: 'memory.diff',
-  refuses: ['not_found', 'too_large', 'invalid'],
-  doc: 'What changed between two versions of a note, line by line.',
-  input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
-  output: answers.diff,
-  command: 'memory diff key',
-  decide: (view, { scope, key, ...asked }) => {
-    const newest = () => headsOf(view, getMemory(view, scope, key))[0]!
-    const to = asked.to === undefined ? newest() : versionAt(view, scope, key, asked.to)
-    const before = asked.from ?? to.parents[0]
-    const from = before === undefined ? undefined : versionAt(view, scope, key, before)
-    const texts = [from, to].map((row) => (row ? (textOf(view, row) ?? '') : ''))
-    const found = unifiedDiff(texts[0]!, texts[1]!)
-    if (found) return { scope, key, from: before ?? null, to: to.version, ...found }
-    throw new Refusal('too_large', 'These versions are too long to be compared line by line', {
-      next: 'Get both, each by its version, and compare them with a tool of your own.',
     })
   },
 })

@@ -92,12 +92,6 @@ export const version = field(
   'The version to show (default: the current one).',
   '--version <n>',
 )
-export const from = field(
-  s.someCount,
-  'The older version (default: the one that the newer is based on).',
-  '--from <n>',
-)
-export const to = field(s.someCount, 'The newer version (default: the current one).', '--to <n>')
 export const olderThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
   'Only notes that have not changed for this long.',

@@ -1,6 +1,6 @@
 import type { Task } from '../core/schema/task.ts'
 import { limitOf } from '../core/queue/limit.ts'
-import { oneLine } from '../core/one_line.ts'
+import { oneLine } from '../core/quote.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'

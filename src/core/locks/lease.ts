@@ -1,8 +1,7 @@
 import type { Task } from '../schema/task.ts'
 import type { Lease } from '../schema/lock.ts'
 import type { Ending, Held } from '../event.ts'
-import { admits, type Caller, sameProcess } from '../caller.ts'
-import { family } from './family.ts'
+import { admits, type Caller, sameProcess, subagents } from '../caller.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { takeBack } from '../queue/resource.ts'
 import { LOST_MAX } from '../bounds.ts'
@@ -143,7 +142,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
 function releaseRun(view: View, { name, terms }: Lease): void {
   const agent = terms?.token_hash && view.get('token', terms.token_hash)?.agent
   if (!agent || planted('R23')) return
-  for (const holder of [...family(view, agent)]) {
+  for (const holder of [...subagents(view, agent)]) {
     for (const lease of [...view.scan('leases_held_by', holder)]) {
       if (lease.name === name || lease.group !== null) continue
       endLease(view, lease, 'released', agent, 'its run has ended')

@@ -1,6 +1,6 @@
 import type { Task } from '../schema/task.ts'
 import { attempt } from '../attempt.ts'
-import { family } from '../locks/family.ts'
+import { subagents } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
 import type { Reason } from '../queue/explain.ts'
 import { word } from '../quote.ts'
@@ -91,7 +91,7 @@ function changesOf(view: View, task: Task): Changes {
 /** Globs that the agent of a running task has reserved, or one nested under it. */
 function* reservedBy(view: View, { status, assignee }: Task): Generator<string> {
   if (status !== 'in_progress' || assignee === null) return
-  for (const agent of family(view, assignee)) {
+  for (const agent of subagents(view, assignee)) {
     for (const { name, path } of view.scan('leases_held_by', agent)) {
       if (path && liveLease(view, name)) yield path.glob
     }

@@ -78,15 +78,6 @@ export const memories = page(() => ({
 
 export const history = page(() => ({ ...versionFields(), head: yes() }))
 
-export const diff = unnamed(() => ({
-  ...named(),
-  from: orNull(count()),
-  to: count(),
-  diff: text(),
-  added: count(),
-  removed: count(),
-}))
-
 export const pruned = unnamed(() => ({
   dry_run: yes(),
   items: list({
