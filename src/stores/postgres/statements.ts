@@ -1,7 +1,8 @@
 import { TABLES } from '../../core/schema/schema.ts'
 import { type Address, lockKey } from './address.ts'
-import { quoted } from '../sql.ts'
-import { EVENT_CODEC } from './codec.ts'
+import type { Sought } from '../port.ts'
+import { mentions, quoted } from '../sql.ts'
+import { EVENT_CODEC, POSTGRES } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { HEAD } from './writes.ts'
 
@@ -37,8 +38,12 @@ export function statementsFor(address: Address) {
       AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
       AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
-    events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
-      ORDER BY position LIMIT $2`,
+    events: (sought: Sought = []) => {
+      const is = sought.length > 0 && mentions(POSTGRES, sought, (i) => `$${i + 2}`)
+      const within = is ? `AND position <= $1::bigint + $2::bigint AND ${is}` : ''
+      return `SELECT ${events} FROM ${schema}.event WHERE position > $1 ${within}
+        ORDER BY position LIMIT $2`
+    },
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
     setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
     raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
