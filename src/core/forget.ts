@@ -140,8 +140,7 @@ function forgetTask(view: View, { id, status, depends_on, body_apart }: Task): n
   view.remove('lease', lockOf(id))
   view.remove('task', id)
   if (body_apart > 0) view.remove('task_text', id)
-  const data = { status }
-  view.record({ type: 'task.forgotten', agent: 'leasehold', lock: null, task: id, data })
+  view.record('task.forgotten', { agent: 'leasehold', task: id }, { status })
   return runs.length + depends_on.length + 2
 }
 

@@ -77,10 +77,10 @@ test.each([
     await verbs.take(odd, bob, { ttl_ms: 2_000 })
     machine.advance(3_000)
     await verbs.sweep()
-    const note = { type: 'memory.retried', agent: 'cy', lock: null, task: null } as const
     for (let i = 0; i < 12; i += 1) {
       await store.write((view) => {
-        for (let n = 0; n < 1_000; n += 1) view.record({ ...note, data: { tried: 7 } })
+        for (let n = 0; n < 1_000; n += 1)
+          view.record('memory.retried', { agent: 'cy' }, { tried: 7 })
       })
     }
     const typesFor = async (input: Record<string, unknown>) => {

@@ -79,13 +79,7 @@ export function addLanding(view: View, ask: AskToLand, caller: Caller): Landing 
   }
   view.put('landing', landing)
   const data = { landing: landing.id, target, branch: landing.branch }
-  view.record({
-    type: 'landing.asked',
-    agent: caller.agent,
-    lock: null,
-    task: landing.task_id,
-    data,
-  })
+  view.record('landing.asked', { agent: caller.agent, task: landing.task_id }, data)
   return landing
 }
 

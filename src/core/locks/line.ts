@@ -74,7 +74,7 @@ export function leaveLines(view: View, ticket: Ticket): void {
   const blocking = names.length > 1 ? names.find((name) => !isFree(view, name)) : undefined
   const held = queued ?? blocking ?? names[0] ?? null
   const data = { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }
-  view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
+  view.record('ticket.left', { agent: ticket.agent, lock: held }, data)
 }
 
 export function dropTicket(view: View, ticket: Ticket): void {
@@ -90,9 +90,9 @@ function dropPlaces(view: View, ticket: Ticket): void {
 export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
   dropPlaces(view, ticket)
   putTicket(view, { ...ticket, cycle, seen_ms: view.now })
-  const data = { ticket: ticket.id, cycle, waited_ms: view.now - ticket.asked_ms }
   const lock = ticket.names[0] ?? null
-  view.record({ type: 'ticket.broken', agent: ticket.agent, lock, task: null, data })
+  const data = { ticket: ticket.id, cycle, waited_ms: view.now - ticket.asked_ms }
+  view.record('ticket.broken', { agent: ticket.agent, lock }, data)
 }
 
 /** Keeps tickets whose waiters still wait. Returns the ids of those that are gone. */

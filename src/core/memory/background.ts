@@ -35,9 +35,8 @@ export function adoptProvider(
   checkDuty(view, duty)
   const begun = { since_at: view.at, cursor: '', cursor_ms: 0 }
   view.put('embedding', { key: 'embedding', provider: name, dimensions, ...begun })
-  const data = { provider: name, dimensions }
   const { agent } = duty.caller
-  view.record({ type: 'memory.provider_changed', agent, lock: null, task: null, data })
+  view.record('memory.provider_changed', { agent }, { provider: name, dimensions })
 }
 
 /** Notes that changed since the keeper came by, the longest ago first. */
@@ -118,9 +117,9 @@ export function failNote(view: View, id: string, error: string, duty: Duty): voi
 }
 
 function putAside(view: View, failed: NoteAttempt): void {
-  const data = { kind: 'embed', subject: failed.memory_id, error: failed.error ?? '' }
   view.put('note_attempt', { ...failed, state: 'dead' })
-  view.record({ type: 'background_job.dead', agent: '', lock: null, task: null, data })
+  const data = { kind: 'embed', subject: failed.memory_id, error: failed.error ?? '' }
+  view.record('background_job.dead', { agent: '' }, data)
 }
 
 /** Tries again what was put aside; the event wakes the process that does it. Returns how many. */
@@ -130,8 +129,7 @@ export function retryDead(view: View, limit: number, { agent }: Caller): number 
   for (const row of dead) {
     view.put('note_attempt', { ...row, state: 'waiting', attempts: 0, next_ms: view.now })
   }
-  const data = { tried: dead.length }
-  if (dead.length > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
+  if (dead.length > 0) view.record('memory.retried', { agent }, { tried: dead.length })
   return dead.length
 }
 

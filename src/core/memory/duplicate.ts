@@ -94,7 +94,7 @@ function putFound(view: View, found: Found, { agent }: Caller): void {
   })
   const { id, similarity, label } = found
   const data = { id, similarity: Math.round(similarity * 1000) / 1000, label }
-  view.record({ type: 'duplicate.found', agent, lock: null, task: null, data })
+  view.record('duplicate.found', { agent }, data)
 }
 
 export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] as const
@@ -151,8 +151,7 @@ export function resolveDuplicate(
   }
   view.put('duplicate', settled)
   const { agent } = caller
-  const data = { id, action }
-  view.record({ type: 'duplicate.resolved', agent, lock: null, task: null, data })
+  view.record('duplicate.resolved', { agent }, { id, action })
   return settled
 }
 

@@ -48,7 +48,7 @@ export function noticeWrites(view: View, ask: Concerned, caller: Caller): ToldPa
     const { lease, state } = verdict
     const { name: lock, holder, fence } = lease
     const data = { path, checkout: ask.checkout, holder, fence }
-    view.record({ type: 'hook.noticed', agent: caller.agent, lock, task: null, data })
+    view.record('hook.noticed', { agent: caller.agent, lock }, data)
     const told = state === 'held' && isKnown(view, lease, caller)
     if (told) leave(view, lease, { by: caller.agent, path, reason: null })
     return { path, verdict, told }
@@ -71,9 +71,9 @@ export function restorePaths(view: View, ask: Concerned, caller: Caller): ToldPa
   }
   return found.map(({ path, verdict }) => {
     const lease = verdict.state === 'free' ? undefined : verdict.lease
-    const data = { path, checkout: ask.checkout, holder: lease?.holder ?? null }
     const lock = lease?.name ?? null
-    view.record({ type: 'hook.restored', agent: caller.agent, lock, task: null, data })
+    const data = { path, checkout: ask.checkout, holder: lease?.holder ?? null }
+    view.record('hook.restored', { agent: caller.agent, lock }, data)
     const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
     if (told) leave(view, verdict.lease, { by: caller.agent, path, reason: null })
     return { path, verdict, told }
@@ -103,13 +103,8 @@ export interface Bypass {
  */
 export function recordBypass(view: View, ask: Bypass, caller: Caller): { recorded: true } {
   const { paths, reason, refusal } = ask
-  view.record({
-    type: 'hook.bypassed',
-    agent: caller.agent,
-    lock: null,
-    task: null,
-    // Whoever asks with an agent's token is not known to be a person.
-    data: { paths, reason, by_person: !caller.by_token, ...(refusal !== null && { refusal }) },
-  })
+  // Whoever asks with an agent's token is not known to be a person.
+  const said = { paths, reason, by_person: !caller.by_token }
+  view.record('hook.bypassed', caller, { ...said, ...(refusal !== null && { refusal }) })
   return { recorded: true }
 }

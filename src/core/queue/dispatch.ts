@@ -35,9 +35,9 @@ export function registerDispatcher(view: View, dispatcher: DispatcherRow): void 
   }
   const { slots_max, projects } = dispatcher
   const host = nameOfHost(dispatcher.host)
-  const data = { dispatcher: dispatcher.id, host, slots_max, projects }
   const type = 'dispatcher.registered'
-  view.record({ type, agent: dispatcher.id, lock: dispatcher.id, task: null, data })
+  const data = { dispatcher: dispatcher.id, host, slots_max, projects }
+  view.record(type, { agent: dispatcher.id, lock: dispatcher.id }, data)
 }
 
 export interface DispatchAsk {
@@ -153,9 +153,9 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
   const started = { ...run, begun_at: view.at, host: group.host, pid: group.pid }
   view.put('run', started)
   const launch_ms = view.now - lease.acquired_ms
-  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host, launch_ms }
   const { task_id: task } = run
-  view.record({ type: 'run.started', agent: caller.agent, lock: lease.name, task, data })
+  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host, launch_ms }
+  view.record('run.started', { agent: caller.agent, lock: lease.name, task }, data)
   return started
 }
 
@@ -231,7 +231,7 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
     ...(to === undefined && heldFor(view, lease)),
   }
   const { task_id } = run
-  view.record({ type: 'run.ended', agent: caller.agent, lock: lease.name, task: task_id, data })
+  view.record('run.ended', { agent: caller.agent, lock: lease.name, task: task_id }, data)
   return over
 }
 

@@ -66,9 +66,8 @@ export function pauseQueue(view: View, ask: Pause, caller: Caller): void {
   }
   if (user !== undefined) putShare(view, { ...shareOf(view, user), paused })
   if (project === undefined && user === undefined) view.put('queue', { ...queueOf(view), paused })
-  const data = { project: project ?? null, user: user ?? null }
   const type = paused ? 'queue.paused' : 'queue.resumed'
-  view.record({ type, agent: caller.agent, lock: null, task: null, data })
+  view.record(type, caller, { project: project ?? null, user: user ?? null })
 }
 
 export interface SetLimit {
@@ -93,8 +92,7 @@ export function setLimit(view: View, ask: SetLimit, caller: Caller): void {
   } else if (max !== undefined) {
     putLimit(view, { ...limitOf(view, keyFor(project, group)), max })
   }
-  const data = { project, group, user, max, weight }
-  view.record({ type: 'queue.limited', agent: caller.agent, lock: null, task: null, data })
+  view.record('queue.limited', caller, { project, group, user, max, weight })
 }
 
 function keyFor(project: string | undefined, group: string | undefined): string {

@@ -64,9 +64,9 @@ export function createTask(
   }
   putTask(view, undefined, { ...task, unmet: tieDependencies(view, task) })
   const { title, priority, project, user } = task
-  const data = { title, priority, project, ...(queue && { user }) }
   const type = queue ? 'task.enqueued' : 'task.created'
-  view.record({ type, agent: caller.agent, lock: null, task: id, data })
+  const data = { title, priority, project, ...(queue && { user }) }
+  view.record(type, { agent: caller.agent, task: id }, data)
   return getTask(view, id)
 }
 
@@ -125,7 +125,7 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   if (ask.fields.depends_on) edited.unmet = retie(view, task, edited)
   putTask(view, task, edited)
   const data = { fields: Object.keys(ask.fields), version: edited.version }
-  view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
+  view.record('task.edited', { agent: caller.agent, task: task.id }, data)
   return edited
 }
 
