@@ -2,7 +2,7 @@ import type { Token } from './schema/caller.ts'
 import type { Task } from './schema/task.ts'
 import type { Lease } from './schema/lock.ts'
 import type { Caller } from './caller.ts'
-import { Refusal } from './refusal.ts'
+import { missing, Refusal } from './refusal.ts'
 import type { TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
@@ -60,7 +60,7 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
     view.record('token.revoked', caller, { token: id })
     return revoked
   }
-  throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+  return missing(`token ${id}`, 'leasehold token list')
 }
 
 /**

@@ -15,13 +15,13 @@ import {
   tokensOf,
 } from '../core/memory/search.ts'
 import { sightOf } from '../core/sight.ts'
+import { firstOf } from '../core/first.ts'
 import type { View } from '../core/view.ts'
 import { writtenAs } from './memory_show.ts'
 import { findNotes, type FoundNotes, whereFor } from './search_find.ts'
 import { onDatabase } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import * as answers from './answers/memory.ts'
-import { firstOf } from './page.ts'
 import * as f from './search_fields.ts'
 
 /** Every answer says this of what is in it. */

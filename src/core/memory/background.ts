@@ -1,6 +1,7 @@
 import type { Embedding, NoteAttempt } from '../schema/search.ts'
 import type { Memory } from '../schema/memory.ts'
 import type { Caller } from '../caller.ts'
+import { first, firstOf } from '../first.ts'
 import { checkFence } from '../locks/lease.ts'
 import type { View } from '../view.ts'
 
@@ -124,8 +125,7 @@ function putAside(view: View, failed: NoteAttempt): void {
 
 /** Tries again what was put aside; the event wakes the process that does it. Returns how many. */
 export function retryDead(view: View, limit: number, { agent }: Caller): number {
-  const dead: NoteAttempt[] = []
-  for (const row of view.scan('note_attempts', 'dead')) if (dead.push(row) === limit) break
+  const dead = [...firstOf(view.scan('note_attempts', 'dead'), limit)]
   for (const row of dead) {
     view.put('note_attempt', { ...row, state: 'waiting', attempts: 0, next_ms: view.now })
   }
@@ -136,10 +136,8 @@ export function retryDead(view: View, limit: number, { agent }: Caller): number 
 /** When the next is due, by the store's clock; null when nothing waits. */
 export function nextDue(view: View): number | null {
   const now = view.get('embedding', 'embedding')
-  const due: number[] = []
-  for (const { next_ms } of view.scan('note_attempts', 'waiting')) if (due.push(next_ms)) break
-  for (const { updated_ms } of now ? notesBehind(view, now) : []) {
-    if (due.push(updated_ms + 1)) break
-  }
+  const again = first(view.scan('note_attempts', 'waiting'))
+  const behind = now && first(notesBehind(view, now))
+  const due = [...(again ? [again.next_ms] : []), ...(behind ? [behind.updated_ms + 1] : [])]
   return due.length === 0 ? null : Math.min(...due)
 }

@@ -18,7 +18,7 @@ import { setStatus } from '../tasks/move.ts'
 import { planted } from '../planted.ts'
 import { claimQueued } from './queue.ts'
 import { putTask } from '../tasks/ready.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import type { GroupRef, ProcessRef, RunStatus, Status } from '../rows.ts'
 import { nameOfHost } from './rows.ts'
 import { expiryOf } from '../locks/standing.ts'
@@ -108,14 +108,9 @@ export function slotsUsed(view: View, dispatcher: string): number {
 }
 
 /** The run, or `not_found`. */
-export function getRun(view: View, id: string): Run {
-  const run = view.get('run', id)
-  if (run) return run
-  throw new Refusal('not_found', `There is no run ${id}`, {
-    next: 'See what there is: leasehold runs list',
-    details: { run_id: id },
-  })
-}
+export const getRun = (view: View, id: string): Run =>
+  view.get('run', id) ??
+  missing(`run ${id}`, 'See what there is: leasehold runs list', { run_id: id })
 
 /** The lease of a run. A fence that is current, but of another run, says nothing about this one. */
 function checkRun(view: View, run: Run, fence: number, caller: Caller): Lease {

@@ -7,21 +7,16 @@ import { planted } from '../planted.ts'
 import { quoted } from '../quote.ts'
 import { beginningOf, bodyOf, keepBody } from './body.ts'
 import { putTask, rankOf } from './ready.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import { keyOf } from '../rows.ts'
 import { nextInQueue } from '../queue/share.ts'
 import { isFree, liveLease } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
 /** The task, or `not_found`. */
-export function getTask(view: View, id: string): Task {
-  const task = view.get('task', id)
-  if (task) return task
-  throw new Refusal('not_found', `There is no task ${id}`, {
-    next: 'See what there is: leasehold task list',
-    details: { task_id: id },
-  })
-}
+export const getTask = (view: View, id: string): Task =>
+  view.get('task', id) ??
+  missing(`task ${id}`, 'See what there is: leasehold task list', { task_id: id })
 
 /**
  * Adds a task. Refuses an id that is taken (`conflict`), unknown dependencies (`not_found`), and
