@@ -117,7 +117,7 @@ function folderOfServer(pid: number): string | undefined {
 }
 
 /** Whether this is what the server of `folder` has left for this login's own command line. */
-export const isOwnSecret = (folder: string, token: string) =>
+const isOwnSecret = (folder: string, token: string) =>
   attempt(() => readSecret(folder), undefined) === token
 
 /** A daemon that can be asked: where it is, and with what secret. */
