@@ -1,12 +1,10 @@
 import type { Duplicate } from '../core/schema/search.ts'
 import { resolveDuplicate, isThere } from '../core/memory/duplicate.ts'
-import { shownHead } from '../core/memory/history.ts'
-import { textOf } from '../core/memory/version.ts'
 import { excerptOf } from '../core/memory/search.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
-import { writtenAs } from './memory_show.ts'
+import { contentOf, writtenAs } from './memory_show.ts'
 import { onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
 import * as d from './search_fields.ts'
@@ -21,8 +19,7 @@ function showSide(view: View, id: string) {
   if (!memory) return null
   const { scope, key, author } = memory
   const { updated_at } = writtenAs(view, memory)
-  const shown = shownHead(view, memory)
-  const excerpt = excerptOf((shown && textOf(view, shown)) ?? '', [], EXCERPT_MAX)
+  const excerpt = excerptOf(contentOf(view, memory), [], EXCERPT_MAX)
   return { scope, key, author, updated_at, excerpt }
 }
 

@@ -21,7 +21,7 @@ import * as answers from './answers/locks.ts'
 import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageIn, pageOf } from './page.ts'
-import { adminOperation, readOperation, writeOperation } from './operation.ts'
+import { adminOperation, readOperation, toMs, writeOperation } from './operation.ts'
 
 export type ShownLease = AnswerAs<typeof answers.lease>
 type Granted = AnswerAs<typeof answers.granted>
@@ -129,8 +129,7 @@ export const renew = writeOperation({
   reads: (input) => namesIn(input).map(leaseOf),
   decide: (view, { fence, ttl_seconds, ...input }, caller) => {
     const name = lockIn(view, input)
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showLease(view, renewLock(view, { name, fence, ttl_ms }, caller))
+    return showLease(view, renewLock(view, { name, fence, ttl_ms: toMs(ttl_seconds) }, caller))
   },
   replay: liveAgain,
 })
@@ -198,8 +197,7 @@ export const handOffLock = writeOperation({
   command: 'lock handoff name',
   decide: (view, { fence, to, ttl_seconds, ...input }, caller) => {
     const name = lockIn(view, input)
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showLease(view, handOff(view, { name, fence, to, ttl_ms }, caller))
+    return showLease(view, handOff(view, { name, fence, to, ttl_ms: toMs(ttl_seconds) }, caller))
   },
   replay: liveAgain,
 })

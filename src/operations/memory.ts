@@ -21,7 +21,7 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { LEASE_REFUSALS, onDatabase } from './operation.ts'
+import { LEASE_REFUSALS, onDatabase, toMs } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
 import { textTools } from './text_merge.ts'
 
@@ -84,8 +84,8 @@ export const put = onDatabase.write({
   command: 'memory put key content',
   reads,
   decide: (view, { ttl_seconds, ...said }, caller) => {
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showPut(view, putMemory(view, { ...said, ttl_ms }, caller, textTools))
+    const ask = { ...said, ttl_ms: toMs(ttl_seconds) }
+    return showPut(view, putMemory(view, ask, caller, textTools))
   },
   keeps,
   replay,
@@ -191,8 +191,7 @@ export const prune = onDatabase.admin({
   output: answers.pruned,
   command: 'memory prune',
   decide: (view, { older_than_seconds, after, ...said }, caller) => {
-    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const ask = { ...said, older_than_ms }
+    const ask = { ...said, older_than_ms: toMs(older_than_seconds) }
     const { items, last } = pruneMemories(view, ask, caller, cursorIn(after))
     return { dry_run: said.dry_run, items, next: last && placeOf(last.index, last.memory) }
   },

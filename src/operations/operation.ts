@@ -145,6 +145,10 @@ export const onDatabase = {
   admin: declaring({ ...ADMIN, ...ON_DATABASE }, repeated),
 }
 
+/** Durations are seconds on the wire, and milliseconds in rules. */
+export const toMs = (seconds: number | undefined) =>
+  seconds === undefined ? undefined : seconds * 1000
+
 export function field<S extends z.ZodMiniType>(
   schema: () => S,
   doc: string,

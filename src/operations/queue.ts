@@ -18,6 +18,7 @@ import {
   onDatabase,
   type OperationName,
   readOperation,
+  toMs,
   writeOperation,
 } from './operation.ts'
 import { pageIn } from './page.ts'
@@ -216,8 +217,8 @@ export const cleanup = adminOperation({
   output: answers.cleanedRuns,
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
-    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const items = cleanUp(view, { older_than_ms, project }, caller).map((run) => {
+    const ask = { older_than_ms: toMs(older_than_seconds), project }
+    const items = cleanUp(view, ask, caller).map((run) => {
       const { status: task_status } = getTask(view, run.task_id)
       return Object.assign({ task_status }, run)
     })

@@ -56,9 +56,12 @@ export const list = readOperation({
       const shown = showRun(view, run)
       return user === undefined || shown.user === user ? shown : null
     }
-    return task_id === undefined
-      ? pageIn(view, ['runs_newest', ''], page, show)
-      : pageIn(view, ['runs_of', task_id], page, show)
+    return pageIn(
+      view,
+      task_id === undefined ? ['runs_newest', ''] : ['runs_of', task_id],
+      page,
+      show,
+    )
   },
 })
 

@@ -2,8 +2,6 @@ import type { NoteAttempt } from '../core/schema/search.ts'
 import type { Memory } from '../core/schema/memory.ts'
 import type { Caller } from '../core/caller.ts'
 import { getTask } from '../core/tasks/task.ts'
-import { shownHead } from '../core/memory/history.ts'
-import { textOf } from '../core/memory/version.ts'
 import { Refusal } from '../core/refusal.ts'
 import {
   excerptOf,
@@ -17,9 +15,9 @@ import {
 import { sightOf } from '../core/sight.ts'
 import { firstOf } from '../core/first.ts'
 import type { View } from '../core/view.ts'
-import { writtenAs } from './memory_show.ts'
+import { contentOf, writtenAs } from './memory_show.ts'
 import { findNotes, type FoundNotes, whereFor } from './search_find.ts'
-import { onDatabase } from './operation.ts'
+import { onDatabase, toMs } from './operation.ts'
 import { retryDead } from '../core/memory/background.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './search_fields.ts'
@@ -51,11 +49,6 @@ function about(view: View, { hits, near }: FoundNotes, terms: string[]): Hit[] {
 function isWorded(view: View, id: string, terms: string[]): boolean {
   const memory = view.get('memory', id)
   return memory !== undefined && hasTerms(`${memory.key} ${contentOf(view, memory)}`, terms)
-}
-
-function contentOf(view: View, memory: Memory): string {
-  const shown = shownHead(view, memory)
-  return (shown && textOf(view, shown)) ?? ''
 }
 
 const ageOf = (view: View, memory: Memory) => {
@@ -113,7 +106,6 @@ export const search = onDatabase.read({
   },
 })
 
-const toMs = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1000)
 const round = (score: number) => Math.round(score * 10_000) / 10_000
 
 /** What the labels of a note cost beside its content, and the least worth showing of one. */
