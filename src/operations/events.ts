@@ -100,6 +100,7 @@ export const list = readOperation({
 
 export const spans = readOperation({
   name: 'span.list',
+  internal: true,
   refuses: ['invalid'],
   doc: 'Who held or waited for which lock, from when to when, and how it ended; newest end first.',
   input: { lock: onlyLock, by: onlyBy, ...WINDOW },

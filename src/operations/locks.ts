@@ -317,6 +317,7 @@ export const explainLock = readOperation({
 /** For those who watch many locks: just the ones that something happened to. */
 export const peek = readOperation({
   name: 'lock.peek',
+  internal: true,
   doc: 'The given locks at a glance, if they are held.',
   input: { names: f.peekedLocks },
   output: answers.peekedLocks,

@@ -267,6 +267,7 @@ export const explain = readOperation({
 /** For boards: many tasks at once, or just those that something happened to. */
 export const peek = readOperation({
   name: 'task.peek',
+  internal: true,
   refuses: ['invalid'],
   doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
