@@ -33,7 +33,7 @@ interface Named {
 
 const reads = ({ scope, key, task_id }: Named): Need[] => [
   { table: 'memory', key: keyOf(scope, key) },
-  { table: 'memory_settings', key: 'memory' },
+  { index: 'host_settings_of', group: 'memory' },
   ...(task_id === undefined ? [] : [{ table: 'lease' as const, key: lockOf(task_id) }]),
 ]
 

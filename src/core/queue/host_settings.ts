@@ -6,9 +6,12 @@ import type { View } from '../view.ts'
 
 /** The key of a setting: where it stands in config.json. */
 export const settingKey = (...path: string[]) => keyOf(...path)
-const settingPath = (key: string) => key.split('\n')
+export const settingPath = (key: string) => key.split('\n')
 
-/** How a setting is read from the rows that rules read, and put there; undefined: its default. */
+/**
+ * Where rules have rows of their own for settings: how one is read from them, and put there;
+ * undefined: its default.
+ */
 export interface SettingRows {
   get(view: View, path: string[]): SettingValue
   put(view: View, path: string[], value: SettingValue | undefined): void
@@ -30,7 +33,7 @@ export function isSaidAlready(view: View, said: NewSettings): boolean {
  * What this file has of its own and names no more goes back to its default, unless a person has
  * changed it since. All else belongs to others, who may be on other hosts, and stays.
  */
-export function applyHostSettings(view: View, said: NewSettings, rows: SettingRows): void {
+export function applyHostSettings(view: View, said: NewSettings, rows?: SettingRows): void {
   const key = rowKey(said)
   const before: Settings = { ...view.get('host_settings', key)?.settings }
   for (const other of [...view.scan('host_settings_of', said.part)]) {
@@ -38,16 +41,20 @@ export function applyHostSettings(view: View, said: NewSettings, rows: SettingRo
     if (planted('S8')) Object.assign(before, other.settings)
     takeOver(view, other, said.settings)
   }
-  for (const [setting, value] of Object.entries(said.settings)) {
+  if (rows) putRows(view, before, said.settings, rows)
+  putOwn(view, { key, ...said, read_ms: view.now })
+}
+
+function putRows(view: View, before: Settings, now: Settings, rows: SettingRows): void {
+  for (const [setting, value] of Object.entries(now)) {
     const path = settingPath(setting)
     if (rows.get(view, path) !== value) rows.put(view, path, value)
   }
   for (const [setting, value] of Object.entries(before)) {
     const path = settingPath(setting)
-    if (Object.hasOwn(said.settings, setting) || rows.get(view, path) !== value) continue
+    if (Object.hasOwn(now, setting) || rows.get(view, path) !== value) continue
     rows.put(view, path, undefined)
   }
-  putOwn(view, { key, ...said, read_ms: view.now })
 }
 
 /** What another file names now is its own from here on. */
