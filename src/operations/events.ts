@@ -55,17 +55,13 @@ interface Wanted extends Window {
 }
 
 const WINDOW = {
-  since_seconds: field(
-    () => s.optional(s.seconds(1, 365 * 86_400)),
-    'How far back to look.',
-    '--since <duration>',
-  ),
+  since_seconds: field(() => s.optional(s.seconds(1, 365 * 86_400)), 'How far back to look.'),
   from: f.fromTime,
   to: f.toTime,
   limit: f.limit,
   after: f.after,
 }
-const onlyLock = field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>')
+const onlyLock = field(() => s.optional(s.plain(512)), 'Only events of this lock.')
 const onlyBy = field(
   () => s.optional(s.plain(256)),
   'Only events caused by this agent, or about what it held.',

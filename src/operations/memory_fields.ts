@@ -43,30 +43,16 @@ const tagName = () => visible(100, 200)
 export const scope = field(
   () => s.or(scopeName(), 'global'),
   'Scope of the note: global (the default), project:NAME, user:NAME or task:ID.',
-  '--scope <scope>',
 )
-export const scopeOptional = field(
-  () => s.optional(scopeName()),
-  'Only this scope.',
-  '--scope <scope>',
-)
+export const scopeOptional = field(() => s.optional(scopeName()), 'Only this scope.')
 export const key = field(() => visible(KEY_MAX, KEY_BYTES_MAX), 'What the note is about.')
 export const text = field(content, 'The note, up to 1 MB of text. "-" reads standard input.')
 export const basedOn = field(
   s.someCount,
   'The version you read. Without it, writing over different content is a conflict.',
-  '--based-on <n>',
 )
-export const deletedVersion = field(
-  s.someCount,
-  'The version you read (default: the current one).',
-  '--based-on <n>',
-)
-export const confidence = field(
-  () => s.optional(s.numberIn(0, 1)),
-  'How sure you are, 0 to 1.',
-  '--confidence <n>',
-)
+export const deletedVersion = field(s.someCount, 'The version you read (default: the current one).')
+export const confidence = field(() => s.optional(s.numberIn(0, 1)), 'How sure you are, 0 to 1.')
 export const tags = field(
   () =>
     s.optional(
@@ -75,39 +61,28 @@ export const tags = field(
   'Tags to find the note by (default: those of the version it is based on).',
   '--tag <tag...>',
 )
-export const tag = field(() => s.optional(tagName()), 'Only notes with this tag.', '--tag <tag>')
+export const tag = field(() => s.optional(tagName()), 'Only notes with this tag.')
 export const ttlSeconds = field(
   () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
   'Forget the note after this long (default: never).',
-  '--ttl <duration>',
 )
 export const taskId = field(
   s.someId,
   'The task that the note is written for; you must hold its lock.',
   '--task <id>',
 )
-export const fence = field(s.someCount, "The fence of that task's lease.", '--fence <n>')
-export const version = field(
-  s.someCount,
-  'The version to show (default: the current one).',
-  '--version <n>',
-)
+export const fence = field(s.someCount, "The fence of that task's lease.")
+export const version = field(s.someCount, 'The version to show (default: the current one).')
 export const olderThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
   'Only notes that have not changed for this long.',
-  '--older-than <duration>',
 )
-export const expired = field(s.flag, 'Only notes that have expired.', '--expired')
+export const expired = field(s.flag, 'Only notes that have expired.')
 export const belowConfidence = field(
   () => s.optional(s.numberIn(0, 1)),
   'Only notes with a lower confidence than this.',
-  '--below-confidence <n>',
 )
-export const history = field(
-  s.flag,
-  'Keep the notes, remove the texts of their old versions.',
-  '--history',
-)
+export const history = field(s.flag, 'Keep the notes, remove the texts of their old versions.')
 export const dryRun = field(
   () => s.or(s.yesOrNo(), true),
   'Only show what would be removed (default yes).',
@@ -117,7 +92,6 @@ export const conflictId = field(() => s.plain(64), 'Id of the conflict.')
 export const conflictIdOptional = field(
   () => s.optional(s.plain(64)),
   'Only this conflict, with both contents and a draft of a merge.',
-  '--id <id>',
 )
 export const conflictStatus = field(
   () =>
@@ -129,7 +103,6 @@ export const conflictStatus = field(
       'open',
     ),
   'Conflicts with this status: open (the default), merged, resolved or replaced.',
-  '--status <status>',
 )
 /** A number may come as text: the command line has no other way to say it. */
 export const choose = field(
@@ -145,15 +118,9 @@ export const choose = field(
         ),
     ),
   'Which side is right: ours (was there first), theirs (came later), or a version.',
-  '--choose <side>',
 )
-export const resolution = field(
-  () => s.optional(content()),
-  'A text that combines both.',
-  '--content <text>',
-)
+export const resolution = field(() => s.optional(content()), 'A text that combines both.')
 export const supersede = field(
   s.flag,
   'The content replaces both versions instead of combining them.',
-  '--supersede',
 )

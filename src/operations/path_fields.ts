@@ -17,52 +17,36 @@ export const touchedPaths = field(
   () => s.paths(0),
   'Paths that are about to be written; with none, only renew.',
 )
-export const project = field(
-  s.someName,
-  'The project that the paths belong to.',
-  '--project <name>',
-)
+export const project = field(s.someName, 'The project that the paths belong to.')
 export const checkout = field(
   () => s.optional(s.nullable(s.orNone(PLACE_MAX))),
   'The checkout that the paths are in (default: this one); empty: the whole project.',
-  '--checkout <place>',
 )
 export const onlyCheckout = field(
   () => s.optional(s.plain(PLACE_MAX)),
   'Only reservations in this checkout.',
-  '--checkout <place>',
 )
-export const onlyProject = field(
-  s.someName,
-  'Only reservations of this project.',
-  '--project <name>',
-)
+export const onlyProject = field(s.someName, 'Only reservations of this project.')
 export const repository = field(
   () => s.optional(s.nullable(s.plain(PLACE_MAX))),
   'The repository that checkouts share, for warnings across worktrees.',
+  null,
 )
 export const shared = field(
   s.flag,
   'Let others reserve the same paths, as long as they share them too.',
-  '--shared',
 )
 export const ttlSeconds = field(
   () => s.or(s.ttl(), RESERVATION_TTL_MS / 1000),
   'How long the reservation lasts unless it is renewed (default 15m).',
-  '--ttl <duration>',
 )
 export const why = field(
   () => s.optional(s.plain(500)),
   'The reason, shown to agents that are refused.',
-  '--reason <text>',
 )
 /** About 25 tokens: the holder pays for reading it. */
 const ASKED_MAX = 100
-export const asked = field(
-  () => s.plain(ASKED_MAX),
-  'Why you need them, for the holder to read.',
-  '--reason <text>',
-)
+export const asked = field(() => s.plain(ASKED_MAX), 'Why you need them, for the holder to read.')
 export const hears = field(
   s.flag,
   'The agent will read the answer: tell what others have left for it.',
@@ -71,11 +55,7 @@ export const mode = field(
   s.mode,
   'auto: reserve free paths; strict: refuse paths that you have not reserved; warn: only warn.',
 )
-export const nested = field(
-  s.flag,
-  'Without paths: also release those of your subagents.',
-  '--nested',
-)
+export const nested = field(s.flag, 'Without paths: also release those of your subagents.')
 export const keepSeconds = field(
   () => s.optional(s.ttl()),
   'How long you may be silent, if longer than the TTL: a long command is about to run.',

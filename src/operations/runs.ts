@@ -127,15 +127,10 @@ export const output = readOperation({
   doc: 'Output of a run, as far as this machine has it: the end, the beginning, or piece by piece.',
   input: {
     id: f.runId,
-    bytes: field(
-      () => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024),
-      'Maximum number of bytes.',
-      '--bytes <n>',
-    ),
+    bytes: field(() => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024), 'Maximum number of bytes.'),
     after: field(
       () => s.optional(s.outputPlace()),
       'Continue after the last piece: the `next` that it returned.',
-      '--after <next>',
     ),
     before: field(
       () => s.optional(s.outputPlace()),

@@ -19,35 +19,23 @@ export const queryOptional = field(
 )
 export const scope = m.scopeOptional
 export const tags = field(m.tags.schema, 'Only notes with all of these tags.', '--tag <tag...>')
-export const author = field(
-  () => s.optional(s.plain(256)),
-  'Only notes by this agent.',
-  '--author <agent>',
-)
+export const author = field(() => s.optional(s.plain(256)), 'Only notes by this agent.')
 export const minConfidence = field(
   () => s.optional(s.numberIn(0, 1)),
   'Only notes with at least this confidence.',
-  '--min-confidence <n>',
 )
 export const newerThan = field(
   () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
   'Only notes written within this time.',
-  '--newer-than <duration>',
 )
 export const mode = field(
   () => s.or(z.enum(MODES, `must be one of ${MODES.join(', ')}`), 'fused'),
   'How to search: text, meaning, or both (fused, the default).',
-  '--mode <mode>',
 )
-export const limit = field(
-  () => s.or(s.whole(1, 100), 10),
-  'Maximum number of notes (default 10).',
-  '--limit <n>',
-)
+export const limit = field(() => s.or(s.whole(1, 100), 10), 'Maximum number of notes (default 10).')
 export const pairsLimit = field(
   () => s.or(s.whole(1, 1000), 10),
   'Maximum number of pairs (default 10).',
-  '--limit <n>',
 )
 export const taskId = field(s.someId, 'The task that the notes are for.', '--task <id>')
 export const tokenBudget = field(
@@ -59,15 +47,9 @@ export const pairId = field(() => s.plain(64), 'Id of the pair.')
 export const pairStatus = field(
   () => s.or(z.enum(['open', 'resolved'], 'must be open or resolved'), 'open'),
   'Pairs with this status: open (the default) or resolved.',
-  '--status <status>',
 )
 export const action = field(
   () => z.enum(DUPLICATE_ACTIONS, `must be one of ${DUPLICATE_ACTIONS.join(', ')}`),
   'keep_both, delete_a, delete_b, or merge (content replaces a, b is deleted).',
-  '--action <action>',
 )
-export const mergedContent = field(
-  m.resolution.schema,
-  'For merge: a text that combines both.',
-  '--content <text>',
-)
+export const mergedContent = field(m.resolution.schema, 'For merge: a text that combines both.')

@@ -49,11 +49,7 @@ export const stuck = readOperation({
   name: 'stuck.get',
   doc: 'What is stuck and why, by root cause, with what can be done; and how the whole is.',
   input: {
-    limit: field(
-      () => s.or(s.whole(1, 200), 20),
-      'Maximum number of causes (default 20).',
-      '--limit <n>',
-    ),
+    limit: field(() => s.or(s.whole(1, 200), 20), 'Maximum number of causes (default 20).'),
   },
   output: answers.stuck,
   tool: 'stuck',
