@@ -21,9 +21,10 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { LEASE_REFUSALS, onDatabase, toMs } from './operation.ts'
+import { field, LEASE_REFUSALS, onDatabase, toMs } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
 import { textTools } from './text_merge.ts'
+import * as s from './schemas.ts'
 
 interface Named {
   scope: string
@@ -71,12 +72,18 @@ export const put = onDatabase.write({
   tool: 'memory_put',
   input: {
     key: m.key,
-    content: m.text,
+    content: field(m.content, 'The note, up to 1 MB of text. "-" reads standard input.'),
     scope: m.scope,
-    based_on: m.basedOn,
-    confidence: m.confidence,
+    based_on: field(
+      s.someCount,
+      'The version you read. Without it, writing over different content is a conflict.',
+    ),
+    confidence: field(() => s.optional(s.numberIn(0, 1)), 'How sure you are, 0 to 1.'),
     tags: m.tags,
-    ttl_seconds: m.ttlSeconds,
+    ttl_seconds: field(
+      () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
+      'Forget the note after this long (default: never).',
+    ),
     task_id: m.taskId,
     fence: m.fence,
   },
@@ -96,7 +103,11 @@ export const get = onDatabase.read({
   refuses: ['not_found', 'invalid'],
   doc: 'A shared note, with the versions that disagree with it.',
   tool: 'memory_get',
-  input: { key: m.key, scope: m.scope, version: m.version },
+  input: {
+    key: m.key,
+    scope: m.scope,
+    version: field(s.someCount, 'The version to show (default: the current one).'),
+  },
   output: answers.memory,
   command: 'memory get key',
   decide: (view, { scope, key, version }) => {
@@ -126,7 +137,11 @@ export const list = onDatabase.read({
   name: 'memory.list',
   refuses: ['invalid'],
   doc: 'Notes by scope and key, without their contents.',
-  input: { scope: m.scopeOptional, tag: m.tag, ...f.page },
+  input: {
+    scope: m.scopeOptional,
+    tag: field(() => s.optional(m.tagName()), 'Only notes with this tag.'),
+    ...f.page,
+  },
   output: answers.memories,
   command: 'memory list',
   decide: (view, { scope, tag, ...page }) => {
@@ -163,7 +178,7 @@ export const remove = onDatabase.write({
   input: {
     key: m.key,
     scope: m.scope,
-    based_on: m.deletedVersion,
+    based_on: field(s.someCount, 'The version you read (default: the current one).'),
     task_id: m.taskId,
     fence: m.fence,
   },
@@ -181,11 +196,21 @@ export const prune = onDatabase.admin({
   doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',
   input: {
     scope: m.scopeOptional,
-    older_than_seconds: m.olderThan,
-    expired: m.expired,
-    below_confidence: m.belowConfidence,
-    history: m.history,
-    dry_run: m.dryRun,
+    older_than_seconds: field(
+      () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
+      'Only notes that have not changed for this long.',
+    ),
+    expired: field(s.flag, 'Only notes that have expired.'),
+    below_confidence: field(
+      () => s.optional(s.numberIn(0, 1)),
+      'Only notes with a lower confidence than this.',
+    ),
+    history: field(s.flag, 'Keep the notes, remove the texts of their old versions.'),
+    dry_run: field(
+      () => s.or(s.yesOrNo(), true),
+      'Only show what would be removed (default yes).',
+      '--dry-run <yes|no>',
+    ),
     after: f.after,
   },
   output: answers.pruned,

@@ -15,6 +15,7 @@ import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import {
   adminOperation,
+  field,
   onDatabase,
   type OperationName,
   readOperation,
@@ -23,6 +24,7 @@ import {
 } from './operation.ts'
 import { pageIn } from './page.ts'
 import { chosen, newQueued, placeOfTask } from './task_fields.ts'
+import * as s from './schemas.ts'
 
 const TITLE_MAX = 200
 
@@ -140,7 +142,10 @@ const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: s
     name,
     refuses: ['invalid'],
     doc,
-    input: { project: f.pausedProject, user: f.pausedUser },
+    input: {
+      project: field(s.someName, 'Only this project.'),
+      user: field(s.someName, 'Only this user.'),
+    },
     output: answers.paused,
     command: name.replace('.', ' '),
     decide: (view, { project, user }, caller) => {
@@ -165,11 +170,18 @@ export const limit = onDatabase.admin({
   refuses: ['invalid'],
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
-    project: f.limitedProject,
-    group: f.limitedGroup,
-    user: f.limitedUser,
-    max: f.limitMax,
-    weight: f.weight,
+    project: field(s.someName, 'Set the limit of this project.'),
+    group: field(s.someName, 'Set the limit of this group.'),
+    user: field(s.someName, 'Set the limit or weight of this user.'),
+    max: field(
+      () => s.optional(s.nullable(s.whole(0, 1_000_000))),
+      'How many may run at once; null removes the limit.',
+      '--max <n|null>',
+    ),
+    weight: field(
+      () => s.optional(s.numberIn(0.001, 1000)),
+      "A user's share compared with other users (default 1).",
+    ),
   },
   output: answers.limited,
   command: 'queue limit',
@@ -213,7 +225,13 @@ function showLimit(view: View, { project, group, user }: SetLimit) {
 export const cleanup = adminOperation({
   name: 'queue.cleanup',
   doc: 'Settle stale runs: dead, overdue, or older than asked. Stop them, then free their locks.',
-  input: { older_than_seconds: f.olderThan, project: f.filterProject },
+  input: {
+    older_than_seconds: field(
+      () => s.optional(s.seconds(0, 365 * 86_400)),
+      'Also end runs that are older than this.',
+    ),
+    project: f.filterProject,
+  },
   output: answers.cleanedRuns,
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
@@ -230,7 +248,7 @@ export const release = adminOperation({
   name: 'queue.release_user',
   refuses: ['not_found'],
   doc: 'Free a user who is stuck: cancel the running task, so that the next one can start.',
-  input: { user: f.busyUser, task_id: f.onlyTask },
+  input: { user: field(s.name, 'The user.'), task_id: f.onlyTask },
   output: answers.releasedUser,
   command: 'queue release-user user',
   decide: (view, { user, task_id }, caller) => {
