@@ -1,12 +1,11 @@
 import type { Task } from '../core/schema/task.ts'
-import { limitOf } from '../core/queue/limit.ts'
 import { oneLine } from '../core/quote.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'
-import { limitKey, pauseQueue, setLimit, type SetLimit } from '../core/queue/settings.ts'
+import { boundOf, pauseQueue, setLimit, type SetLimit } from '../core/queue/settings.ts'
 import { maxOf, shareOf } from '../core/queue/share.ts'
 import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
@@ -216,9 +215,7 @@ function showLimit(view: View, { project, group, user }: SetLimit) {
     const share = shareOf(view, user)
     return { ...name, max: maxOf(view, share), used: share.running.length, weight: share.weight }
   }
-  const ofGroup = group === undefined ? limitKey.pool : limitKey.group(group)
-  const key = project === undefined ? ofGroup : limitKey.project(project)
-  const { max, used } = limitOf(view, key)
+  const { max, used } = boundOf(view, { project, group })
   return { ...name, max, used, weight: null }
 }
 

@@ -1,4 +1,4 @@
-import type { Share } from '../schema/queue.ts'
+import type { Limit, Share } from '../schema/queue.ts'
 import type { Caller } from '../caller.ts'
 import { applyHostSettings, type SettingRows } from './host_settings.ts'
 import { LANDING_ROWS } from '../landing/rule.ts'
@@ -49,9 +49,6 @@ export function applySettings(view: View, source: string, settings: Settings): v
   applyHostSettings(view, { part: 'queue', source, settings }, QUEUE_ROWS)
 }
 
-/** The key of a limit by what it bounds. */
-export const limitKey = { project: projectLimit, group: groupLimit, pool: POOL }
-
 export interface Pause {
   paused: boolean
   project?: string | undefined
@@ -90,12 +87,13 @@ export function setLimit(view: View, ask: SetLimit, caller: Caller): void {
       weight: weight ?? share.weight,
     })
   } else if (max !== undefined) {
-    putLimit(view, { ...limitOf(view, keyFor(project, group)), max })
+    putLimit(view, { ...boundOf(view, ask), max })
   }
   view.record('queue.limited', caller, { project, group, user, max, weight })
 }
 
-function keyFor(project: string | undefined, group: string | undefined): string {
-  if (project !== undefined) return projectLimit(project)
-  return group === undefined ? POOL : groupLimit(group)
+/** The limit of a project, of a group, or of the pool. */
+export function boundOf(view: View, { project, group }: SetLimit): Limit {
+  const key = group === undefined ? POOL : groupLimit(group)
+  return limitOf(view, project === undefined ? key : projectLimit(project))
 }
