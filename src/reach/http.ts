@@ -11,8 +11,8 @@ interface Sent {
   path: string
   headers: Record<string, string>
   signal?: AbortSignal | undefined
-  /** Connections that are kept open; without it, one of Node's own. */
-  connections?: Agent | undefined
+  /** Connections that are kept open; without it, one of Node's own; false: one for this alone. */
+  connections?: Agent | false | undefined
 }
 
 /**
@@ -52,7 +52,9 @@ export async function askBriefly(
   const signal = AbortSignal.timeout(patienceFor(ttl_ms))
   const path = `/v1/${operation.name}`
   try {
-    const request = requestTo(daemon, { method: 'POST', path, headers, signal })
+    // One that was kept open may have been closed at the other end meanwhile.
+    const sent = { method: 'POST', path, headers, signal, connections: false } as const
+    const request = requestTo(daemon, sent)
     const response = await responseTo(request, body)
     return answerOf(response.statusCode ?? 0, await textOf(response))
   } catch (error) {
@@ -70,7 +72,7 @@ export function requestTo(daemon: Daemon, sent: Sent): ClientRequest {
     method,
     headers,
     ...(signal && { signal }),
-    ...(connections && { agent: connections }),
+    ...(connections !== undefined && { agent: connections }),
   })
 }
 

@@ -64,14 +64,10 @@ export const put = shape('MemoryPut', 'The result of a put, and what it disagree
   ),
 }))
 
+/** Whether it is disputed is told, and not by which versions. */
+const INNER = ['id', 'heads', 'live', 'created_at', 'updated_ms', 'expires_ms'] as const
 export const memories = page(() => ({
-  ...named(),
-  version: count(),
-  author: text(),
-  confidence: orNull(z.number()),
-  tags: strings(),
-  size: count(),
-  updated_at: time(),
+  ...columnsOf(tables.memory, INNER, {}),
   expires_at: orNull(time()),
   conflict: yes(),
 }))
