@@ -92,3 +92,8 @@ export const isDecided = (error: unknown): error is Refusal =>
 /** Whether this is a "not now". One that says `lasting` ends only when somebody does something. */
 export const isMomentary = (error: unknown): error is Refusal =>
   error instanceof Refusal && REFUSALS[error.code].lasts === 'moment'
+
+/** Refuses with `not_found`; `next` says where to see what there is. */
+export function missing(what: string, next: string, details: Details = {}): never {
+  throw new Refusal('not_found', `There is no ${what}`, { next, details })
+}

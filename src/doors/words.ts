@@ -1,5 +1,5 @@
 import type { Refusal } from '../core/refusal.ts'
-import type { Operation } from '../operations/operation.ts'
+import { type Field, flagOf, type Operation } from '../operations/operation.ts'
 import { operations } from '../operations/registry.ts'
 
 /** How a door says that an operation is to be called; undefined where it cannot be. */
@@ -74,10 +74,11 @@ function inputOf({ command = '', input: fields }: Operation, words: string[]) {
   let taken = Math.min(2, partsOf(command).length)
   for (; taken < words.length; taken += 1) {
     const word = words[taken]!
-    const [name, field] = Object.entries(fields).find(([, { flag }]) => flagOf(flag) === word) ?? []
+    const isNamed = ([name, field]: [string, Field]) => flagOf(name, field)?.split(' ')[0] === word
+    const [name, field] = Object.entries(fields).find(isNamed) ?? []
     if (name !== undefined && field) {
-      const takesValue = field.flag!.includes('<')
-      input[name] = takesValue ? valueOf(words[++taken] ?? '', field.flag!) : true
+      const flag = flagOf(name, field)!
+      input[name] = flag.includes('<') ? valueOf(words[++taken] ?? '', flag) : true
     } else if (!word.startsWith('--') && names.length > 0) {
       const place = names.shift()!
       input[place] = place.endsWith('s') && place !== 'status' ? [word] : word
@@ -85,8 +86,6 @@ function inputOf({ command = '', input: fields }: Operation, words: string[]) {
   }
   return { input, taken }
 }
-
-const flagOf = (flag: string | undefined) => flag?.split(' ')[0]
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600 }
 

@@ -228,10 +228,6 @@ Invisible characters (control codes, text that runs backwards) are spelled out. 
   leasehold memory get build --json
 
 If versions disagree, all of them are shown. See: leasehold memory conflicts`,
-  'memory.diff': `
-Examples:
-  leasehold memory diff build                     what the newest version changed
-  leasehold memory diff build --from 1 --to 4`,
   'memory.delete': `
 The note disappears from lists and searches; leasehold memory history still shows it until it is
 pruned. To delete only if it is still what you read: --based-on VERSION.`,

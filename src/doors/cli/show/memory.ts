@@ -34,8 +34,6 @@ export const MEMORY_PRINTERS: ByAnswer<string> = {
       AT: ({ created_at }) => clock(created_at),
       BYTES: 'size',
     }),
-  'memory.diff': ({ from, to, diff, added, removed }) =>
-    [pc.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`), diffLines(diff)].join('\n'),
   'memory.prune': pruneLines,
   'conflict.list': (page) =>
     page.items[0]?.sides ? conflictSheet(page.items[0]) : conflictTable(page),
@@ -88,15 +86,6 @@ function versionSheet(shown: ShownVersion): string {
   const none = shown.kind === 'delete' ? '(deleted)' : '(its text was pruned)'
   const text = content === '' ? pc.dim('(empty)') : indented(content ?? '')
   return `${head}\n${content === null ? pc.dim(none) : text}`
-}
-
-function diffLines(diff: string): string {
-  const colour = (line: string) => {
-    if (line.startsWith('+')) return pc.green(line)
-    if (line.startsWith('-')) return pc.red(line)
-    return line.startsWith('@@') ? pc.cyan(line) : line
-  }
-  return diff.split('\n').map(colour).join('\n')
 }
 
 function pruneLines(page: AnswerOf<'memory.prune'>): string {

@@ -1,5 +1,4 @@
 import pc from 'picocolors'
-import type { SettingInForce } from '../../../core/queue/host_settings.ts'
 import { nameOfHost } from '../../../core/queue/rows.ts'
 import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
 import type { ShownRun } from '../../../operations/runs.ts'
@@ -136,15 +135,6 @@ const since = (at: string) => span(secondsBetween(at, Date.now()))
 const took = (run: ShownRun) =>
   span(secondsBetween(run.started_at, run.ended_at ? Date.parse(run.ended_at) : Date.now()))
 
-/** Two hosts say different things; one that a person overruled by hand is as it should be. */
-export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
-  set_by.length > 0 && overruled.length > 0
-
-export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
-  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
-  return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
-}
-
 const SHOWN = 20
 
 function counts(by: Record<string, number>): string {
@@ -179,9 +169,6 @@ function queueSheet(status: AnswerOf<'queue.status'>): string {
   for (const { host, pid, slots_used, slots_max, projects } of dispatchers) {
     const serves = projects.join(', ') || 'no project: see docs/config.md'
     lines.push(`  host      ${host} (PID: ${pid}) ${slots_used}/${slots_max}, serves ${serves}`)
-  }
-  for (const each of status.settings.filter(isDisputed)) {
-    lines.push(pc.yellow(`  disputed  ${disputeLine(each)}`))
   }
   if (user_locks.details.length === 0) return lines.join('\n')
   const busy = pageTable({ items: user_locks.details }, '', {

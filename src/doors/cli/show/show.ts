@@ -90,7 +90,7 @@ const PRINTERS: ByAnswer<string> = {
       SINCE: ({ asked_at }) => clock(asked_at),
     }),
   'event.list': (page) =>
-    pageTable(page, 'Nothing has happened.', {
+    pageTable(page, nothingFound(page), {
       AT: ({ at }) => clock(at),
       EVENT: 'type',
       AGENT: 'agent',
@@ -99,6 +99,12 @@ const PRINTERS: ByAnswer<string> = {
   'agent.heartbeat': ({ items }) =>
     items.length === 0 ? 'nothing to renew' : items.map((l) => `renewed ${l.name}`).join('\n'),
 }
+
+/** A search that was bounded says how far it has looked. */
+const nothingFound = ({ next, looked_to }: AnswerOf<'event.list'>) =>
+  next && looked_to
+    ? `Nothing back to ${clock(looked_to)}; there is more.`
+    : 'Nothing has happened.'
 
 function explained({ sentence, next }: { sentence: string; next: string }): string {
   return clocked(sentence) + (next && pc.dim(`\n  next: ${next}`))
