@@ -114,3 +114,9 @@ export const isDecided = (error: unknown): error is Refusal =>
 /** Whether this is a "not now". One that says `lasting` ends only when somebody does something. */
 export const isMomentary = (error: unknown): error is Refusal =>
   error instanceof Refusal && REFUSALS[error.code].lasts === 'moment'
+
+/** Refuses with `not_found`; `list` is the operation that tells what there is. */
+export function missing(what: string, list: string, details: Details = {}): never {
+  const next = { says: 'See what there is', operation: list }
+  throw new Refusal('not_found', `There is no ${what}`, { next, details })
+}

@@ -2,7 +2,7 @@ import type { Token } from './schema/caller.ts'
 import type { Task } from './schema/task.ts'
 import type { Lease } from './schema/lock.ts'
 import type { Caller } from './caller.ts'
-import { Refusal } from './refusal.ts'
+import { missing, Refusal } from './refusal.ts'
 import type { TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
@@ -44,8 +44,7 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
     expires_ms: ttl_ms === null ? null : view.now + ttl_ms,
   }
   view.put('token', token)
-  const data = { token: token.id, role: token.role, for: token.agent }
-  view.record({ type: 'token.created', agent: caller.agent, lock: null, task: null, data })
+  view.record('token.created', caller, { token: token.id, role: token.role, for: token.agent })
   return token
 }
 
@@ -62,13 +61,10 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
     const expires_ms = Math.min(token.expires_ms ?? view.now, view.now)
     const revoked = { ...token, revoked_at: view.at, expires_ms }
     view.put('token', revoked)
-    const data = { token: id }
-    view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })
+    view.record('token.revoked', caller, { token: id })
     return revoked
   }
-  throw new Refusal('not_found', `There is no token ${id}`, {
-    next: { says: 'See what there is', operation: 'token.list' },
-  })
+  return missing(`token ${id}`, 'token.list')
 }
 
 /**

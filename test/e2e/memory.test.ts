@@ -36,7 +36,7 @@ describe('what a note says', () => {
       expect(shown).toContain(`version 1 by eve`)
       expect(shown, key).not.toMatch(UNSAFE)
     }
-    for (const words of ['memory history screen', 'memory diff screen', 'memory list']) {
+    for (const words of ['memory history screen', 'memory list']) {
       expect((await place.cli(words.split(' '))).out, words).not.toMatch(UNSAFE)
     }
     expect((await place.ok(['memory', 'get', 'screen'])).content).toBe(HOSTILE.screen)
@@ -197,7 +197,7 @@ describe('the memory commands', () => {
     const place = sandbox()
     const env = { LEASEHOLD_STORE: `file:${place.path('files')}` }
     const asks = [
-      ...['memory list', 'memory get k', 'memory put k x', 'memory history k', 'memory diff k'],
+      ...['memory list', 'memory get k', 'memory put k x', 'memory history k'],
       ...['memory delete k', 'memory prune', 'memory conflicts', 'memory resolve x --choose ours'],
     ]
     for (const ask of asks) {

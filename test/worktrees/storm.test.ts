@@ -162,6 +162,7 @@ async function storm(sides: Side[], repo: GitRepo, enough: number) {
     await killAll(sides.map(({ all }) => all.daemon.running.pid))
     if (PARTS.has('restores')) restores[await restore(last, random)] += 1
   }
+  if (PARTS.has('person')) await eventually('the person is through', () => person.rest())
   const [runs, begun] = [await count(first, 'task.claimed'), await count(first, 'run.started')]
   const { hindered } = person
   return { kills, restores, hindered, tasks: first.tasks, runs, begun }

@@ -34,14 +34,19 @@ export class Person {
     if (then === 4) this.git('switch', '-q', 'main')
   }
 
+  /** Leaves nothing staged, which nobody could land under. False where git says no just now. */
+  rest(): boolean {
+    return this.git('switch', '-q', 'main') && this.git('add', '--all') && this.commit()
+  }
+
   private write(name: string): void {
     const word = `word-person-${(this.words += 1)}-end\n`
     appendFileSync(join(this.repo.top, name), word)
     appendFileSync(this.ledger, word)
   }
 
-  private commit(...flags: string[]): void {
-    this.git('commit', '-q', '--allow-empty', '-m', PERSON, ...flags)
+  private commit(...flags: string[]): boolean {
+    return this.git('commit', '-q', '--allow-empty', '-m', PERSON, ...flags)
   }
 
   private git(...args: string[]): boolean {

@@ -3,7 +3,7 @@ import type { Task } from '../schema/task.ts'
 import { ROLE_TTL_MS } from '../bounds.ts'
 import type { Caller } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import type { View } from '../view.ts'
 import { rankOfLanding } from './rows.ts'
 import { ruleFor } from './rule.ts'
@@ -83,13 +83,7 @@ export function addLanding(view: View, ask: AskToLand, caller: Caller): Landing 
   }
   view.put('landing', landing)
   const data = { landing: landing.id, target, branch: landing.branch }
-  view.record({
-    type: 'landing.asked',
-    agent: caller.agent,
-    lock: null,
-    task: landing.task_id,
-    data,
-  })
+  view.record('landing.asked', { agent: caller.agent, task: landing.task_id }, data)
   return landing
 }
 
@@ -148,14 +142,8 @@ export function proofNote(view: View, task: Task): string {
 }
 
 /** The landing, or `not_found`. */
-export function getLanding(view: View, id: string): Landing {
-  const landing = view.get('landing', id)
-  if (landing) return landing
-  throw new Refusal('not_found', `There is no landing ${id}`, {
-    next: { says: 'See what there is', operation: 'land.list' },
-    details: { landing_id: id },
-  })
-}
+export const getLanding = (view: View, id: string): Landing =>
+  view.get('landing', id) ?? missing(`landing ${id}`, 'land.list', { landing_id: id })
 
 /** A landing as doors show it, with its place in the line for its target. */
 export function showLanding(view: View, landing: Landing) {

@@ -94,8 +94,7 @@ export function cancelLanding(view: View, id: string, caller: Caller): Landing {
   const reason = 'taken out of the line'
   const cancelled: Landing = { ...landing, status: 'cancelled', reason, ended_at: view.at }
   view.put('landing', cancelled)
-  const data = { landing: id, reason }
   const { task_id: task } = landing
-  view.record({ type: 'landing.cancelled', agent: caller.agent, lock: null, task, data })
+  view.record('landing.cancelled', { agent: caller.agent, task }, { landing: id, reason })
   return cancelled
 }

@@ -1,8 +1,7 @@
 import type { Task } from '../schema/task.ts'
 import type { Lease } from '../schema/lock.ts'
 import type { Ending, Held } from '../event.ts'
-import { admits, type Caller, sameProcess } from '../caller.ts'
-import { family } from './family.ts'
+import { admits, type Caller, sameProcess, subagents } from '../caller.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { takeBack } from '../queue/resource.ts'
 import { LOST_MAX } from '../bounds.ts'
@@ -90,19 +89,14 @@ function countUser(view: View, lease: Lease): void {
  * closed.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
-  view.record({
-    type: `lease.${how}`,
-    agent,
-    lock: lease.name,
-    task: taskOf(lease.name) ?? null,
-    data: {
-      fence: lease.fence,
-      holder: lease.holder,
-      ...(reason && { reason }),
-      ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
-      ...heldFor(view, lease),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    holder: lease.holder,
+    ...(reason && { reason }),
+    ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
+    ...heldFor(view, lease),
+  }
+  view.record(`lease.${how}`, { agent, lock: lease.name, task: taskOf(lease.name) ?? null }, data)
   closeLease(view, lease, how)
   if (how === 'expired') noticeLoss(view, lease)
 }
@@ -144,7 +138,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
 function releaseRun(view: View, { name, terms }: Lease): void {
   const agent = terms?.token_hash && view.get('token', terms.token_hash)?.agent
   if (!agent || planted('R23')) return
-  for (const holder of [...family(view, agent)]) {
+  for (const holder of [...subagents(view, agent)]) {
     for (const lease of [...view.scan('leases_held_by', holder)]) {
       if (lease.name === name || lease.group !== null) continue
       endLease(view, lease, 'released', agent, 'its run has ended')
@@ -180,7 +174,7 @@ function returnTask(view: View, task: Task, how: Ending): void {
 /** L6: what keeps killing those who run it is put aside, for a person to look at. */
 function quarantine(view: View, task: Task): void {
   const data = { lost: LOST_MAX, run: task.run_id }
-  view.record({ type: 'task.quarantined', agent: 'leasehold', lock: null, task: task.id, data })
+  view.record('task.quarantined', { agent: 'leasehold', task: task.id }, data)
 }
 
 /** An agent is lost when the last lease it held expired. */
@@ -188,8 +182,7 @@ function noticeLoss(view: View, lease: Lease): void {
   for (const other of view.scan('leases_held_by', lease.holder)) {
     if (other.name !== lease.name) return
   }
-  const data = { lock: lease.name, fence: lease.fence }
-  view.record({ type: 'agent.lost', agent: lease.holder, lock: null, task: null, data })
+  view.record('agent.lost', { agent: lease.holder }, { lock: lease.name, fence: lease.fence })
 }
 
 /**

@@ -156,18 +156,13 @@ function takeLock(
 ): Lease {
   const lease = grantLease(view, name, caller, ask)
   keepRun(view, lease)
-  view.record({
-    type: 'lease.granted',
-    agent: caller.agent,
-    lock: name,
-    task: null,
-    data: {
-      fence: lease.fence,
-      ttl_seconds: lease.ttl_ms / 1000,
-      ...(waited && { ticket: waited.ticket.id }),
-      ...(waited?.last === name && { waited_ms: view.now - waited.ticket.asked_ms }),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...(waited && { ticket: waited.ticket.id }),
+    ...(waited?.last === name && { waited_ms: view.now - waited.ticket.asked_ms }),
+  }
+  view.record('lease.granted', { agent: caller.agent, lock: name }, data)
   breakCyclesThrough(view, lease)
   return lease
 }
@@ -221,13 +216,8 @@ function join(view: View, names: string[], ask: Joining, caller: Caller): Waitin
   const isFollowed = joinLines(view, ticket)
   const cycle = findCycle(view, ticket, isFollowed)
   if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
-  view.record({
-    type: 'ticket.joined',
-    agent: caller.agent,
-    lock: names[0] ?? null,
-    task: null,
-    data: { ticket: ticket.id, names, ...(names.length > 1 && { held: String(ask.held) }) },
-  })
+  const data = { ticket: ticket.id, names, ...(names.length > 1 && { held: String(ask.held) }) }
+  view.record('ticket.joined', { agent: caller.agent, lock: names[0] ?? null }, data)
   return { waiting: ticket.id }
 }
 
@@ -378,7 +368,7 @@ export function forceRelease(
     return lease
   }
   const data = { fence: lease.fence, holder: lease.holder, reason: ask.reason ?? '' }
-  view.record({ type: 'lease.revoked', agent: caller.agent, lock: ask.name, task: null, data })
+  view.record('lease.revoked', { agent: caller.agent, lock: ask.name }, data)
   return revokeLease(view, lease, 'force_released')
 }
 

@@ -185,9 +185,9 @@ function conflictOf(view: View, memory: Memory, { version }: MemoryVersion): Mem
 function tellPut(view: View, { memory, version }: Added, { agent }: Caller): void {
   const { scope, key } = memory
   const { parents, size, task_id } = version
-  const data = { scope, key, version: version.version, parents, size }
   const type = version.kind === 'delete' ? 'memory.deleted' : 'memory.put'
-  view.record({ type, agent, lock: null, task: task_id, data })
+  const data = { scope, key, version: version.version, parents, size }
+  view.record(type, { agent, task: task_id }, data)
 }
 
 /** Under a lease, or not at all: a fence proves nothing without the task it belongs to. */

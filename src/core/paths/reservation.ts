@@ -86,14 +86,9 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
   const name = freeName(view, glob, ask, asker)
   const lease = grantLease(view, name, asker, { ttl_ms, process: ask.process, path: terms })
   const { project, checkout } = terms
-  const data = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: terms.glob }
-  view.record({
-    type: 'lease.granted',
-    agent: asker.agent,
-    lock: name,
-    task: null,
-    data: { ...data, checkout, shared, ...(project && { project }) },
-  })
+  const granted = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: terms.glob }
+  const data = { ...granted, checkout, shared, ...(project && { project }) }
+  view.record('lease.granted', { agent: asker.agent, lock: name }, data)
   return lease as Reservation
 }
 

@@ -199,7 +199,7 @@ function isOld(view: View, lease: Lease, { older_than_ms }: CleanUp): boolean {
 function endLate(view: View, lease: Lease, caller: Caller): void {
   if (!isRunning(view, lease)) return endLease(view, lease, 'overdue', caller.agent)
   withoutWaiting(() => revokeLease(view, lease, 'overdue'))
-  const data = { fence: lease.fence, holder: lease.holder, reason: 'took too long' }
   const task = taskOf(lease.name) ?? null
-  view.record({ type: 'lease.revoked', agent: caller.agent, lock: lease.name, task, data })
+  const data = { fence: lease.fence, holder: lease.holder, reason: 'took too long' }
+  view.record('lease.revoked', { agent: caller.agent, lock: lease.name, task }, data)
 }

@@ -155,8 +155,8 @@ function recordEvent(
   { id, run_id: run, task_id: task, path, branch, salvage }: Worktree,
   { agent }: Caller,
 ): void {
-  const data = { worktree: id, run, path, branch, salvage: salvage?.commit ?? null }
   // A task may be forgotten before its worktree goes.
   const known = view.get('task', task) ? task : null
-  view.record({ type, agent, lock: null, task: known, data })
+  const data = { worktree: id, run, path, branch, salvage: salvage?.commit ?? null }
+  view.record(type, { agent, task: known }, data)
 }

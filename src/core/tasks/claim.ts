@@ -83,19 +83,14 @@ export function startTask(
   if (!from.includes(task.status) || task.unmet > 0) throw notClaimable(view, task)
   const lease = grantLease(view, lockOf(task.id), caller, ask)
   const claim = beginRun(view, getTask(view, task.id), lease)
-  view.record({
-    type: 'task.claimed',
-    agent: caller.agent,
-    lock: lease.name,
-    task: task.id,
-    data: {
-      fence: lease.fence,
-      run: claim.run.id,
-      ttl_seconds: lease.ttl_ms / 1000,
-      ...whoseRun(claim.lease),
-      ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    run: claim.run.id,
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...whoseRun(claim.lease),
+    ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
+  }
+  view.record('task.claimed', { agent: caller.agent, lock: lease.name, task: task.id }, data)
   breakCyclesThrough(view, claim.lease)
   return claim
 }

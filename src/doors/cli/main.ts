@@ -61,7 +61,8 @@ const OUTPUT = {
   writeErr: (text: string) => void io().stderr.write(text),
 }
 
-function program(enter: Enter, asked: string | undefined): Command {
+/** All commands; or, where a noun was `asked` for, those of that noun. */
+export function program(enter: Enter, asked: string | undefined): Command {
   const root = new Command('leasehold')
     .description(PROGRAM.about)
     // Only -V here: --version is a field of `task edit`; main answers it when it stands alone.

@@ -33,10 +33,6 @@ export const MEMORY: Readings = {
       AT: ({ created_at }) => pen.time(created_at),
       BYTES: 'size',
     }),
-  'memory.diff': ({ from, to, diff, added, removed }, pen) => {
-    const head = pen.dim(`${from ?? 'nothing'} → ${to}: +${added} -${removed}`)
-    return [head, ...diff.split('\n').map((line) => diffLine(line, pen))].join('\n')
-  },
   'memory.prune': pruneLines,
   'conflict.list': (page, pen) =>
     page.items[0]?.sides ? conflictSheet(page.items[0], pen) : conflictTable(page, pen),
@@ -128,12 +124,6 @@ function versionSheet(shown: ShownVersion, pen: Pen): string {
   const text = content === '' ? pen.dim('(empty)') : pen.body('memory', content ?? '')
   const head = pen.dim(`  ${facts.filter(Boolean).join(', ')}`)
   return `${head}\n${content === null ? pen.dim(none) : text}`
-}
-
-function diffLine(line: string, pen: Pen): string {
-  if (line.startsWith('+')) return pen.good(line)
-  if (line.startsWith('-')) return pen.bad(line)
-  return line.startsWith('@@') ? pen.dim(line) : line
 }
 
 function pruneLines(page: AnswerOf<'memory.prune'>, pen: Pen): string {

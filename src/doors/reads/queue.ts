@@ -1,4 +1,3 @@
-import type { SettingInForce } from '../../core/queue/host_settings.ts'
 import { nameOfHost } from '../../core/queue/rows.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
 import type { ShownRun } from '../../operations/runs.ts'
@@ -140,15 +139,6 @@ const short = (title: string) => (title.length > 40 ? `${title.slice(0, 39)}…`
 const took = (run: ShownRun) =>
   span(secondsBetween(run.started_at, run.ended_at ? Date.parse(run.ended_at) : Date.now()))
 
-/** Two hosts say different things; one that a person overruled by hand is as it should be. */
-export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
-  set_by.length > 0 && overruled.length > 0
-
-export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
-  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
-  return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
-}
-
 const SHOWN = 20
 
 function counts(by: Record<string, number>): string {
@@ -183,9 +173,6 @@ function queueSheet(status: AnswerOf<'queue.status'>, pen: Pen): string {
   for (const { host, pid, slots_used, slots_max, projects } of dispatchers) {
     const serves = projects.join(', ') || 'no project: see docs/config.md'
     lines.push(`  host      ${host} (PID: ${pid}) ${slots_used}/${slots_max}, serves ${serves}`)
-  }
-  for (const each of status.settings.filter(isDisputed)) {
-    lines.push(pen.warn(`  disputed  ${disputeLine(each)}`))
   }
   if (user_locks.details.length === 0) return lines.join('\n')
   const busy = pageTable(pen, { items: user_locks.details.slice(0, pen.isTool ? 10 : 1_000) }, '', {

@@ -19,6 +19,12 @@ const NO_TASK = {
   input: { title: 'Fix the login test' },
 }
 
+/** A search that was bounded says how far it has looked. */
+const nothingFound = ({ next, looked_to }: AnswerOf<'event.list'>, pen: Pen) =>
+  next && looked_to
+    ? `Nothing back to ${pen.time(looked_to)}; there is more.`
+    : 'Nothing has happened.'
+
 /** Locks, tasks and reservations. */
 export const WORK: Readings = {
   'lock.acquire': (got, pen) =>
@@ -61,7 +67,7 @@ export const WORK: Readings = {
       HOLDS: 'holds',
     }),
   'event.list': (page, pen) =>
-    pageTable(pen, page, 'Nothing has happened.', {
+    pageTable(pen, page, nothingFound(page, pen), {
       AT: ({ at }) => pen.time(at),
       EVENT: 'type',
       AGENT: 'agent',

@@ -97,8 +97,7 @@ export class PostgresSide implements Side {
   }
 
   async events(after: number, limit: number): Promise<Event[]> {
-    const { events } = this.statements
-    const found = await this.attempt(() => this.db.query(events, [after, limit]))
+    const found = await this.attempt(() => this.db.query(this.statements.events(), [after, limit]))
     return found.map((row) => EVENT_CODEC.decode(row))
   }
 

@@ -8,7 +8,15 @@ import { uniqueId } from '../../machine/digest.ts'
 import { Guesses } from '../writer/guesses.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import { Again, type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
+import {
+  Again,
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Head,
+  type Sought,
+} from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { EVENT_CODEC } from './codec.ts'
 import { PostgresCounter, type PostgresRead } from './counter.ts'
@@ -348,11 +356,12 @@ export class PostgresBackend implements Backend {
     return true
   }
 
-  events(after: number, limit: number): Promise<Event[]> {
-    const { events } = this.statements
+  events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
+    const events = this.statements.events(sought)
     return this.reading(
       async (db) => {
-        const rows = await db.query(events, [after, limit], nameOf(events))
+        const words = sought?.flat() ?? []
+        const rows = await db.query(events, [after, limit, ...words], nameOf(events))
         return rows.map((row) => EVENT_CODEC.decode(row))
       },
       () => [],

@@ -108,7 +108,7 @@ async function chainFaultIn(
   end: Place,
 ): Promise<string | undefined> {
   for (let at = start; ;) {
-    const rows = await db.query(statements.events, [at.position, EVENTS_PER_STEP])
+    const rows = await db.query(statements.events(), [at.position, EVENTS_PER_STEP])
     const events: Event[] = rows.map((row) => EVENT_CODEC.decode(row))
     const isLast = events.length < EVENTS_PER_STEP
     const last = events.at(-1)

@@ -24,6 +24,7 @@ export const POSTGRES: Dialect = {
     bytes: 'bytea',
   },
   char: 'chr',
+  finds: 'strpos',
   isTrue: (column) => column,
   asText: (column) => `${column}::text`,
 }

@@ -15,7 +15,14 @@ import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
 import { isRefusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import { type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
+import {
+  type Backend,
+  type Base,
+  type Commit,
+  CommitUnknown,
+  type Head,
+  type Sought,
+} from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { isProved } from './check.ts'
 import { Cache } from './cache.ts'
@@ -374,8 +381,8 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  async events(after: number, limit: number): Promise<Event[]> {
-    return (await this.looked((statements) => statements.events(after, limit))) ?? []
+  async events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
+    return (await this.looked((statements) => statements.events(after, limit, sought))) ?? []
   }
 
   close(): void {

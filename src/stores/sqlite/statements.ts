@@ -2,7 +2,8 @@ import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
 import { type AnyRow, type IndexName, KEYS, type TableName } from '../../core/schema/schema.ts'
 import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
-import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
+import type { Sought } from '../port.ts'
+import { byText, type Dialect, mentions, orderText, quoted, whereText } from '../sql.ts'
 import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
 
@@ -18,6 +19,7 @@ export const SQLITE: Dialect = {
     bytes: 'BLOB',
   },
   char: 'char',
+  finds: 'instr',
   isTrue: (column) => `${column} = 1`,
   asText: (column) => column,
 }
@@ -259,9 +261,13 @@ export class Statements {
     return Number(this.once(`count ${table}`, sql).get()?.['n'])
   }
 
-  events(after: number, limit: number): Event[] {
-    const rest = () => 'FROM event WHERE position > ? ORDER BY position LIMIT ?'
-    const rows = this.select('events', EVENT_CODEC.names, rest).all(after, limit)
+  events(after: number, limit: number, sought: Sought = []): Event[] {
+    const shape = sought.map((words) => words.length).join()
+    const statement = this.select(`events ${shape}`, EVENT_CODEC.names, () => {
+      const rest = shape && `AND position <= ?1 + ?2 AND ${mentions(SQLITE, sought, () => '?')}`
+      return `FROM event WHERE position > ?1 ${rest} ORDER BY position LIMIT ?2`
+    })
+    const rows = statement.all(after, limit, ...sought.flat())
     return (rows as unknown as unknown[][]).map((values) => EVENT_CODEC.decode(values))
   }
 }

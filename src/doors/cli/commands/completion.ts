@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { STATUSES } from '../../../core/rows.ts'
 import { inputSchema, type JsonSchema } from '../../../operations/json_schema.ts'
+import { flagOf } from '../../../operations/operation.ts'
 import { operations } from '../../../operations/registry.ts'
 import { io } from '../../io.ts'
 
@@ -74,7 +75,7 @@ function valuesByField(): Map<string, string[]> {
       // Of a task, other spellings are understood too.
       const values = field === 'status' && some.length === 0 ? [...STATUSES] : some
       found.set(`${path} ${field}`, values)
-      found.set(`${path} ${input[field]!.flag?.split(' ')[0] ?? `--${field}`}`, values)
+      found.set(`${path} ${flagOf(field, input[field]!)?.split(' ')[0] ?? `--${field}`}`, values)
     }
   }
   return found
