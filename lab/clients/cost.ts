@@ -39,13 +39,13 @@ async function read(
     // Without us nobody has our tools, and something else is asked instead.
     const mcp = isSetUp ? words.mcp : () => words.shell('true')
     const calls = [
-      mcp('claim_task', { id: 'roof' }),
+      mcp('claim_task', { task_id: 'roof' }),
       ...[words.read('a.txt'), words.edit('a.txt', 'two', 'A')],
       // Refused, and tried again by one who does not believe it.
       ...[words.read('b.txt'), words.edit('b.txt', 'two', 'A'), words.edit('b.txt', 'one', 'A')],
       ...[words.shell('ls'), words.edit('a.txt', 'one', 'A'), words.shell('git status --short')],
       ...[words.read('c.txt'), words.shell('git commit -qm Mend -- a.txt')],
-      mcp('update_task_status', { id: 'roof', status: 'done' }),
+      mcp('update_task_status', { task_id: 'roof', status: 'done' }),
     ]
     const out = await world.play(client, 'cost', [...stepsOf(calls), { text: 'Done.' }])
     const last = world.model.asked.findLast(({ step }) => step === calls.length)

@@ -125,7 +125,7 @@ trust_level = "trusted"
     `codex plugin marketplace add ${folder} && codex plugin add leasehold@leasehold`,
   words: () => ({
     read: (path) => ({ tool: 'exec_command', input: { cmd: `cat ${path}` } }),
-    edit: (path, from, to) => patch(`*** Update File: ${path}`, '@@', `-${from}`, `+${to}`),
+    edit: (path, from, to) => patch(`*** Update File: ${path}`, '@@', `-${from}`, ...plus(to)),
     write: (path, text) => patch(`*** Add File: ${path}`, ...plus(text)),
     remove: (path) => patch(`*** Delete File: ${path}`),
     move: (from, to) => patch(`*** Update File: ${from}`, `*** Move to: ${to}`, '@@', '-one', '+1'),

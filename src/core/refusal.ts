@@ -1,4 +1,5 @@
 import type { LeavingEvent } from './event.ts'
+import type { View } from './view.ts'
 
 /**
  * One table for every expected "no". Doors and loops read it; nobody else keeps a list of codes.
@@ -34,8 +35,8 @@ export type Details = Record<string, unknown>
 interface RefusalOptions {
   next?: string
   details?: Details
-  /** An event that is recorded although the refused ask changes nothing else. */
-  leaves?: LeavingEvent
+  /** An event that is recorded, or what is written, although the refused ask changes nothing else. */
+  leaves?: LeavingEvent | ((view: View) => void)
 }
 
 /** An expected, typed "no": what happened, why, what to do next. Thrown, caught once per door. */

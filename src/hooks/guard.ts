@@ -15,6 +15,7 @@ import { nestedNotice } from './nested.ts'
 import { beginCall, endCall, noticed } from './net.ts'
 import type { Effects } from './shell/effects.ts'
 import { type Named, namedTargets } from './targets.ts'
+import { giveBackCommitted } from './turn_end.ts'
 import { conflictText, denialOf, nameText, unknownText } from './wording.ts'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
@@ -39,7 +40,8 @@ export async function guardTool(
   const saved = await saveDiscarded(context, call, effects, named)
   if (saved.deny !== undefined) return letPast(context, saved.deny, saved.paths)
   const strange = await strangeChanges(context, call)
-  beginCall(context, call, touched.owned)
+  const committed = effects.commits.map(({ dir }) => dir)
+  beginCall(context, call, touched.owned, committed)
   const found = nestedNotice(
     context,
     effects,
@@ -71,7 +73,9 @@ export async function giveSign(
   call: HookCall,
   { writes }: Effects,
 ): Promise<Verdict> {
-  endCall(context, call)
+  const committed = endCall(context, call)
+  // What cannot be given back now is given back when the turn ends.
+  if (committed.length > 0) await giveBackCommitted(context, committed).catch(() => undefined)
   const touched = await touchAll(context, namedTargets(writes, context.around), call)
   if (touched.deny !== undefined) return touched
   // Of an edit that is told of afterwards only: its agent has the file now, as it is.

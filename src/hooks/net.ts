@@ -50,6 +50,8 @@ interface Marker {
   until_ms: number
   /** The files that the call may write; null: all that its agent holds. */
   files: string[] | null
+  /** Folders in which it commits. */
+  commits?: string[]
 }
 
 const markerOf = (agent: string, { tool_call = '' }: HookCall) =>
@@ -59,7 +61,12 @@ const isTheirs = ({ holder, pid }: Guarded, { caller }: HookContext) =>
   holder !== '' && (admits(holder, caller.agent) || (!caller.given && pid === caller.process?.pid))
 
 /** Before a call that nothing stands against: `owned` is what it will write, and has reserved. */
-export function beginCall(context: HookContext, call: HookCall, owned: Owned[]): void {
+export function beginCall(
+  context: HookContext,
+  call: HookCall,
+  owned: Owned[],
+  committed: string[],
+): void {
   const { folder } = context.around
   const known = new Map(guardedIn(folder).map((each) => [each.path, each]))
   for (const each of owned) {
@@ -77,14 +84,18 @@ export function beginCall(context: HookContext, call: HookCall, owned: Owned[]):
   // Of a protocol that does not tell calls apart, several may be under way.
   const [open] = readMarker(folder, name)
   const all = files && open?.files !== null ? [...files, ...(open?.files ?? [])] : null
-  const marker: Marker = { agent, until_ms, files: all }
+  const commits = [...committed, ...(open?.commits ?? [])]
+  const marker: Marker = { agent, until_ms, files: all, ...(commits.length > 0 && { commits }) }
   attempt(() => {
     writePrivate(guardFolder(folder), name, JSON.stringify(marker), { synced: false })
   }, undefined)
 }
 
-/** After a call: what it may have written is as its agent left it. */
-export function endCall(context: HookContext, call: HookCall): void {
+/**
+ * After a call: what it may have written is as its agent left it. Returns the folders in which it
+ * has committed.
+ */
+export function endCall(context: HookContext, call: HookCall): string[] {
   const { folder } = context.around
   const { agent } = context.caller
   const names = namesIn(folder)
@@ -101,6 +112,28 @@ export function endCall(context: HookContext, call: HookCall): void {
     if (sightOfFile(record.path) !== record.seen) keepGuarded(folder, record, Date.now())
   }
   for (const name of over) rmSync(join(guardFolder(folder), name), { force: true })
+  return markers.flatMap(({ commits = [] }) => commits)
+}
+
+/** What the caller has and has no call at. */
+export function guardedBy(context: HookContext): Guarded[] {
+  const { folder } = context.around
+  const names = namesIn(folder)
+  const markers = markersAmong(folder, names)
+  return guardedIn(folder, names).filter((record) => {
+    return isTheirs(record, context) && !isAtWork(record, markers)
+  })
+}
+
+const markersAmong = (folder: string, names: readonly string[]) =>
+  names.filter((name) => name.endsWith(MARKER)).flatMap((name) => readMarker(folder, name))
+
+/** Whether a call of its holder that may write it is under way. */
+function isAtWork({ holder, path }: Guarded, markers: readonly Marker[]): boolean {
+  const now = Date.now()
+  return markers.some(({ agent, until_ms, files }) => {
+    return until_ms >= now && admits(holder, agent) && (files?.includes(path) ?? true)
+  })
 }
 
 const readMarker = (folder: string, name: string): Marker[] =>
@@ -115,9 +148,7 @@ export async function noticed(context: HookContext): Promise<string[]> {
     (record) => record.holder !== '' && isChanged(folder, record),
   )
   if (changed.length === 0) return []
-  const markers = names
-    .filter((name) => name.endsWith(MARKER))
-    .flatMap((name) => readMarker(folder, name))
+  const markers = markersAmong(folder, names)
   const strange = changed.filter((record) => !isHolders(folder, record, markers))
   const said: string[] = []
   const places = new Map<string, Guarded[]>()
@@ -140,12 +171,7 @@ function isChanged(folder: string, record: Guarded): boolean {
 
 /** Whether its holder is at it, or was a moment ago: then the change is taken for the holder's. */
 function isHolders(folder: string, record: Guarded, markers: readonly Marker[]): boolean {
-  const now = Date.now()
-  const isOpen = markers.some(({ agent, until_ms, files }) => {
-    const isOver = until_ms < now || !admits(record.holder, agent)
-    return !isOver && (files?.includes(record.path) ?? true)
-  })
-  if (isOpen) return true
+  if (isAtWork(record, markers)) return true
   const changed_ms = statOf(record.path)?.ctimeMs ?? Infinity
   if (record.wrote_ms === 0 || changed_ms > record.wrote_ms + GRACE_MS) return false
   keepGuarded(folder, record, record.wrote_ms)

@@ -12,9 +12,10 @@ export const INSTEAD =
 /** Why an edit must not happen: what, why, what to do next. */
 export function denialOf(refusal: Refusal): string {
   if (refusal.code !== 'held') return `Leasehold: ${refusal.message}. Next: ${refusal.next}`
-  const { path } = refusal.details
+  const { path, circle, by_you } = refusal.details
   const look = typeof path === 'string' ? ` ${askingText(path)}` : ''
-  const next = refusal.details['by_you'] === true ? refusal.next : `${INSTEAD}${look}`
+  const isSaid = by_you === true || circle !== undefined
+  const next = isSaid ? refusal.next : `${INSTEAD}${look}`
   return `Leasehold: ${refusal.message}. Next: ${next}`
 }
 
