@@ -36,6 +36,8 @@ export interface Client {
   env: (world: Place) => Env
   /** Settings of its own that a person makes when they first use it. */
   prepare: (world: Place) => void | Promise<void>
+  /** Where it loads tools of MCP servers when they are wanted: what has to be set, and how. */
+  loading?: { env: Env; load: (tools: string[]) => Call }
   /** What a person does on its screen once, after `leasehold init`. */
   trust?: (world: Place, env: Env) => Promise<void>
   /** Arguments for one turn without a terminal, all permitted. */

@@ -24,12 +24,20 @@ const claude: Client = {
   env: (world) => ({
     ANTHROPIC_BASE_URL: urlOf(world),
     ANTHROPIC_API_KEY: KEY,
+    // As with Anthropic's own server, it would load tools when they are wanted.
+    ENABLE_TOOL_SEARCH: 'false',
     // Else it refuses to permit everything to root, which is who runs it in a container.
     IS_SANDBOX: '1',
-    ENABLE_TOOL_SEARCH: 'false',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_AUTOUPDATER: '1',
   }),
+  loading: {
+    env: { ENABLE_TOOL_SEARCH: 'true' },
+    load: (tools) => {
+      const names = tools.map((tool) => `mcp__leasehold__${tool}`)
+      return { tool: 'ToolSearch', input: { query: `select:${names.join(',')}`, max_results: 5 } }
+    },
+  },
   prepare: ({ home, repo }) => {
     const seen = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true }
     put(join(home, '.claude.json'), {

@@ -126,8 +126,9 @@ class Story {
     return asked
       .flatMap(({ script, step, at }) => {
         const act = this.#played.get(script)?.acts[step - 1]
-        const input = JSON.stringify(act?.call.input).slice(0, 300)
-        return act ? [`${at} ${script} ${input}: ${this.world.model.result(script, step - 1)}`] : []
+        if (!act) return []
+        const input = JSON.stringify(act.call.input).slice(0, 300)
+        return `${at} ${script} ${input}: ${this.world.model.result(script, step - 1)}`
       })
       .join('\n')
   }

@@ -71,7 +71,7 @@ function refusalText(verb: string, conflicts: Conflict[]): string {
   const what = verb === 'commit' ? 'this commit contains' : 'this push contains changes to'
   const next =
     verb === 'commit'
-      ? 'Unstage them (git restore --staged FILE…) and commit the rest, or wait till they are free.'
+      ? 'Commit only your own files (git commit -m MESSAGE -- FILE…), or wait till they are free.'
       : 'Wait until they are free, or agree with the holder.'
   return `${conflictText(what, conflicts)}\n  next: ${next} ${BYPASS}`
 }

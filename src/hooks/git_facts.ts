@@ -71,6 +71,12 @@ export function asCommitted(dir: string, names: string[]): string[] {
   return names.filter((name) => !other.has(name))
 }
 
+/** Files that these patterns mean, changed or not. */
+export const knownPaths = (dir: string, matching: string[]): string[] => [
+  ...askGit(dir, [...LISTED, '--', ...matching]),
+  ...untracked(dir, matching, true),
+]
+
 const LISTED = ['ls-files', '--full-name', '-z']
 
 function untracked(dir: string, paths: string[], ignored = false): string[] {

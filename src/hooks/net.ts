@@ -1,7 +1,10 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { admits, STRANGER } from '../core/caller.ts'
+import type { ProcessRef } from '../core/rows.ts'
+import { gitPlace, isInside } from '../machine/checkout.ts'
+import { processFact } from '../machine/process.ts'
 import { planted } from '../core/planted.ts'
 import { argument, listed, word } from '../core/quote.ts'
 import { sha256 } from '../machine/digest.ts'
@@ -52,6 +55,10 @@ interface Marker {
   files: string[] | null
   /** Folders in which it commits. */
   commits?: string[]
+  /** Folders in which it has git take back or throw away what is not committed. */
+  discards?: string[]
+  began_ms: number
+  process: ProcessRef | null
 }
 
 const markerOf = (agent: string, { tool_call = '' }: HookCall) =>
@@ -85,10 +92,78 @@ export function beginCall(
   const [open] = readMarker(folder, name)
   const all = files && open?.files !== null ? [...files, ...(open?.files ?? [])] : null
   const commits = [...committed, ...(open?.commits ?? [])]
-  const marker: Marker = { agent, until_ms, files: all, ...(commits.length > 0 && { commits }) }
+  putMarker(context, name, {
+    ...markerFor(context, until_ms, all),
+    ...(commits.length > 0 && { commits }),
+    ...(open?.discards && { discards: open.discards }),
+  })
+}
+
+const markerFor = (
+  { caller: { agent, process } }: HookContext,
+  until_ms: number,
+  files: Marker['files'],
+): Marker => ({ agent, until_ms, files, began_ms: Date.now(), process: process ?? null })
+
+function putMarker({ around: { folder } }: HookContext, name: string, marker: Marker): void {
   attempt(() => {
-    writePrivate(guardFolder(folder), name, JSON.stringify(marker), { synced: false })
+    const place = guardFolder(folder)
+    if (!existsSync(place)) mkdirSync(place, { mode: 0o700 })
+    writePrivate(place, name, JSON.stringify(marker), { synced: false })
   }, undefined)
+}
+
+/*
+ * What git takes back is looked at before it runs, and somebody may write in between. So who
+ * discards says so first and then looks at who is writing, and who writes says so first and then
+ * looks at who discards: one of the two sees the other.
+ */
+const DISCARD_MS = 10_000
+const WAIT_MS = 2_000
+const LOOK_MS = 50
+
+/** Before it is looked at what git would take back in `dirs`. */
+export function beginDiscard(context: HookContext, call: HookCall, dirs: string[]): void {
+  if (dirs.length === 0) return
+  const until_ms = Date.now() + (call.timeout_ms ?? CALL_MS) + MARGIN_MS
+  const marker = { ...markerFor(context, until_ms, null), discards: dirs.map(topOf) }
+  putMarker(context, markerOf(context.caller.agent, call), marker)
+}
+
+const topOf = (dir: string) => gitPlace(dir)?.top ?? dir
+
+/** The call does not take place. */
+export function dropMarker({ around, caller }: HookContext, call: HookCall): void {
+  rmSync(join(guardFolder(around.folder), markerOf(caller.agent, call)), { force: true })
+}
+
+/** What calls of others may be writing now, below `dir`, as they began before we looked. */
+export function writtenNow({ around, caller }: HookContext, dir: string): Guarded[] {
+  const names = namesIn(around.folder)
+  const markers = markersAmong(around.folder, names)
+  return guardedIn(around.folder, names).filter((record) => {
+    const isOthers = record.holder !== '' && !admits(record.holder, caller.agent)
+    return isOthers && isInside(topOf(dir), record.path) && isAtWork(record, markers)
+  })
+}
+
+/** Waits while another's command takes back what is about to be written; who it is, if it goes on. */
+export async function takenBackBy(
+  { around, caller }: HookContext,
+  owned: readonly Owned[],
+): Promise<string | undefined> {
+  const until_ms = Date.now() + WAIT_MS
+  for (;;) {
+    const names = namesIn(around.folder)
+    const open = markersAmong(around.folder, names).find((marker) => {
+      const { agent, began_ms, process, discards = [] } = marker
+      const isOver = Date.now() - began_ms > DISCARD_MS || admits(agent, caller.agent)
+      if (isOver || (process && processFact(process) === 'dead')) return false
+      return discards.some((top) => owned.some(({ path }) => isInside(top, path)))
+    })
+    if (!open || Date.now() > until_ms) return open?.agent
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
 }
 
 /**
