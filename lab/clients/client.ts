@@ -17,7 +17,11 @@ interface Words {
   edit: (path: string, from: string, to: string) => Call
   /** Writes a whole file, new or not. */
   write: (path: string, text: string) => Call
+  /** Where `write` makes new files only: what puts another in the place of one. */
+  replace?: (path: string, text: string) => Call[]
   shell: (command: string) => Call
+  /** Where permissions know a command by its first word only: ours is not permitted as a whole. */
+  isAskedForOurs?: boolean
   remove?: (path: string) => Call
   move?: (from: string, to: string) => Call
   mcp: (tool: string, input: object) => Call

@@ -272,7 +272,12 @@ const copilot: Client = {
       input: { path: join(repo, path), old_str, new_str },
     }),
     write: (path, file_text) => ({ tool: 'create', input: { path: join(repo, path), file_text } }),
+    replace: (path, file_text) => [
+      { tool: 'bash', input: { command: `git rm -qf ${path}`, description: 'scripted' } },
+      { tool: 'create', input: { path: join(repo, path), file_text } },
+    ],
     shell: (command) => ({ tool: 'bash', input: { command, description: 'scripted' } }),
+    isAskedForOurs: true,
     mcp: (tool, input) => ({ tool: `leasehold-${tool}`, input }),
     subagent: (script) => {
       const task = { name: 'sub', description: 'scripted', prompt: `[play ${script}] go` }

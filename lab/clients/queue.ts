@@ -69,10 +69,17 @@ async function tellOne(world: World, client: Client, tale: Tale, name: string): 
   const words = client.words({ repo: join(world.repo, tree), home: world.home, port: world.port })
   const texts = { plain: 'one\nB\nthree\n', red: 'one\nBROKEN\nthree\n' }
   const { step, gate } = held()
-  const write = (text: string) => [words.read(file), words.write(file, text)]
+  const write = (text: string) => [
+    words.read(file),
+    ...(words.replace?.(file, text) ?? [words.write(file, text)]),
+  ]
   const commit = words.shell(`git add ${file} && git commit -m 'Change ${file}'`)
-  const review = words.shell('leasehold task status $LEASEHOLD_TASK review')
-  const done = words.shell(`leasehold task status ${name} done`)
+  const says = (id: string, status: string) =>
+    words.isAskedForOurs
+      ? words.mcp('update_task_status', { task_id: name, status })
+      : words.shell(`leasehold task status ${id} ${status}`)
+  const review = says('$LEASEHOLD_TASK', 'review')
+  const done = says(name, 'done')
   const first = tale === 'red' ? texts.red : texts.plain
   const isHeld = tale === 'killed' || tale === 'lost' || tale === 'conflict'
   const begun = [...write(first), ...(tale === 'left' ? [] : [commit])]

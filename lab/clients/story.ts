@@ -189,7 +189,8 @@ export async function tellStory(
       const runs = some.map((client, i) => {
         const name = `${client.kind}${round}`
         const how = (prompt: string) => goesOn(client, sessions, prompt)
-        return { client, name, ...story.begin(client, name, how, i === unlucky ? 5 : undefined) }
+        const begun = story.begin(client, name, how, i === unlucky ? 5 : undefined)
+        return { client, name, running: begun.running, gate: begun.gate }
       })
       const { running, gate } = runs[unlucky]!
       await until('it comes to its gate', () => gate.isReached || running.isOver, TURN_MS)

@@ -104,7 +104,7 @@ async function staleFence({ env, asking, caller }: HookContext): Promise<string 
     : 'nobody holds it now'
   return (
     `Leasehold: your lease on ${word(under.lock)} (fence ${under.fence}) is over: ${now}\n` +
-    `  next: Keep your work aside (git stash, or a branch of your own), and claim it again.`
+    `  next: Leave your work as it is and claim it again; if another has it, tell your user.`
   )
 }
 

@@ -132,7 +132,7 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
       ? 'Another process or terminal with your agent id has it: release it there.'
       : circle
         ? lettingGo(circle, asker)
-        : `Work on other files, or ask again then: leasehold reserve list. ${asking(asked)} ` +
+        : `Work on other files, or ask again later: leasehold reserve list. ${asking(asked)} ` +
           freeing(lease, asker),
     ...(isTold && {
       leaves: (after: View) => markWanted(after, lease.name, asker.agent, asked),
