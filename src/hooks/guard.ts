@@ -45,7 +45,8 @@ export async function guardTool(
   const strange = await strangeChanges(context, call)
   const committed = effects.commits.map(({ dir }) => dir)
   beginCall(context, call, touched.owned, committed)
-  const by = touched.owned.length > 0 ? await takenBackBy(context, touched.owned) : undefined
+  const isSafe = mode === 'warn' || touched.owned.length === 0
+  const by = isSafe ? undefined : await takenBackBy(context, touched.owned)
   if (by !== undefined) return letPast(context, takenBackText(by), [call.cwd])
   const found = nestedNotice(
     context,

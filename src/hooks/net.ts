@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { admits, STRANGER } from '../core/caller.ts'
 import type { ProcessRef } from '../core/rows.ts'
-import { gitPlace, isInside } from '../machine/checkout.ts'
+import { gitPlace } from '../machine/checkout.ts'
 import { processFact } from '../machine/process.ts'
 import { planted } from '../core/planted.ts'
 import { argument, listed, word } from '../core/quote.ts'
@@ -137,13 +137,13 @@ export function dropMarker({ around, caller }: HookContext, call: HookCall): voi
   rmSync(join(guardFolder(around.folder), markerOf(caller.agent, call)), { force: true })
 }
 
-/** What calls of others may be writing now, below `dir`, as they began before we looked. */
+/** What calls of others may be writing now in the checkout of `dir`. */
 export function writtenNow({ around, caller }: HookContext, dir: string): Guarded[] {
   const names = namesIn(around.folder)
   const markers = markersAmong(around.folder, names)
   return guardedIn(around.folder, names).filter((record) => {
     const isOthers = record.holder !== '' && !admits(record.holder, caller.agent)
-    return isOthers && isInside(topOf(dir), record.path) && isAtWork(record, markers)
+    return isOthers && topOf(dirname(record.path)) === topOf(dir) && isAtWork(record, markers)
   })
 }
 
@@ -153,13 +153,14 @@ export async function takenBackBy(
   owned: readonly Owned[],
 ): Promise<string | undefined> {
   const until_ms = Date.now() + WAIT_MS
+  const tops = new Set(owned.map(({ path }) => topOf(dirname(path))))
   for (;;) {
     const names = namesIn(around.folder)
     const open = markersAmong(around.folder, names).find((marker) => {
       const { agent, began_ms, process, discards = [] } = marker
       const isOver = Date.now() - began_ms > DISCARD_MS || admits(agent, caller.agent)
       if (isOver || (process && processFact(process) === 'dead')) return false
-      return discards.some((top) => owned.some(({ path }) => isInside(top, path)))
+      return discards.some((top) => tops.has(top))
     })
     if (!open || Date.now() > until_ms) return open?.agent
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
