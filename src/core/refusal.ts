@@ -35,7 +35,7 @@ export type Details = Record<string, unknown>
 interface RefusalOptions {
   next?: string
   details?: Details
-  /** An event that is recorded, or what is written, although the refused ask changes nothing else. */
+  /** An event that is recorded, or what is written, although the ask changes nothing else. */
   leaves?: LeavingEvent | ((view: View) => void)
 }
 

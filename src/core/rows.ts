@@ -64,10 +64,10 @@ export interface PathTerms {
   /** What others have left for the holder to read. */
   waiting?: ForHolder[]
   /** Who was refused because of it, of late. */
-  wanted?: Wanted[]
+  wanted?: RefusedPath[]
 }
 
-export interface Wanted {
+export interface RefusedPath {
   by: string
   path: string
   at_ms: number

@@ -147,7 +147,7 @@ export function writtenNow({ around, caller }: HookContext, dir: string): Guarde
   })
 }
 
-/** Waits while another's command takes back what is about to be written; who it is, if it goes on. */
+/** Waits while another's command takes back what is about to be written. Who, if it goes on. */
 export async function takenBackBy(
   { around, caller }: HookContext,
   owned: readonly Owned[],

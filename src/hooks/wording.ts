@@ -6,9 +6,9 @@ const SHOWN_MAX = 5
 
 /** What a refused agent should do. It will look for a way round: say there is none. */
 export const INSTEAD =
-  'Work on other files and try again later, or tell your user: it is free when its holder commits ' +
-  'it, ends its turn or lets it go, or when nothing was heard of its holder until then. Do not ' +
-  'write it in another way: that is refused too.'
+  'Work on other files and try again later, or tell your user: it is free when its holder has ' +
+  'committed it, ends its turn or lets it go, or when nothing was heard of its holder until ' +
+  'then. Do not write it in another way: that is refused too.'
 
 /**
  * Why an edit must not happen: what, why, what to do next. All of it the first time, and a line to

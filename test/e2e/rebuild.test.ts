@@ -49,7 +49,7 @@ test('a checkout that has moved is built anew, in a git worktree too, but not by
   }
 })
 
-test('a package keeps the code that its first usual run compiled, and that of an update anew', () => {
+test('a package keeps the code that its first usual run compiled, of an update anew', () => {
   const folder = temporaryFolder()
   cpSync('bin', join(folder, 'bin'), { recursive: true })
   mkdirSync(join(folder, 'dist'))

@@ -23,7 +23,7 @@ import {
   type Reservation,
 } from './overlap.ts'
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
-import { circleOf, lastOf, markWanted, sentencesOf, type Step } from './circle.ts'
+import { circleOf, lastOf, markWanted, sentencesOf, type Want } from '../locks/circle.ts'
 import { argument, quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { PathTerms } from '../rows.ts'
@@ -154,12 +154,13 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   })
 }
 
-const inCircle = (circle: readonly Step[]) => sentencesOf(circle).join('; ')
+const inCircle = (circle: readonly Want[]) => sentencesOf(circle).join('; ')
 
 /** All who are in a circle read the same name: that of the one who is to let go. */
-function lettingGo(circle: readonly Step[], { agent }: Caller): string {
+function lettingGo(circle: readonly Want[], { agent }: Caller): string {
   const { holder, path } = lastOf(circle)
-  const what = word(path.glob)
+  const glob = path!.glob
+  const what = word(glob)
   if (!admits(holder, agent)) {
     return (
       `It is for ${word(holder)} to let go of ${what}, and it reads this too. Work on other ` +
@@ -167,8 +168,8 @@ function lettingGo(circle: readonly Step[], { agent }: Caller): string {
     )
   }
   return (
-    `It is for you to let go of ${what}, or nobody goes on: commit what you have in it, or put it ` +
-    `back as it was, then: leasehold reserve release ${argument(path.glob)}. Work on other files ` +
+    `It is for you to let go of ${what}, or nobody goes on: commit what you have in it, or put ` +
+    `it back as it was, then: leasehold reserve release ${argument(glob)}. Work on other files ` +
     'until the others are done.'
   )
 }

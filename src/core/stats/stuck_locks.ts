@@ -1,7 +1,6 @@
 import type { Lease, Ticket } from '../schema/lock.ts'
 import { type Caller, STRANGER } from '../caller.ts'
-import { circles, lastOf, sentencesOf } from '../paths/circle.ts'
-import { isReservation } from '../paths/overlap.ts'
+import { circles, lastOf, sentencesOf } from '../locks/circle.ts'
 import { busyWith } from '../queue/share.ts'
 import { taskOf } from '../locks/lease.ts'
 import { whoHolds } from '../tasks/explain.ts'
@@ -40,7 +39,7 @@ export function lockCauses(view: View): Cause[] {
 /** Agents that want each other's files, and try again and again. */
 export function circleCauses(view: View, caller: Caller): Cause[] {
   const { rows } = firstRows(view.scan('reservations', ''), TICKETS_MAX)
-  return circles(view, caller, rows.filter(isReservation)).map((circle) => {
+  return circles(view, caller, rows).map((circle) => {
     const agents = circle.map(({ agent }) => agent)
     const { name, holder, path } = lastOf(circle)
     return causeOf({
@@ -49,7 +48,9 @@ export function circleCauses(view: View, caller: Caller): Cause[] {
       severity: 'warn',
       what: `${listed(agents.map(word))} wait for each other's files`,
       why: sentencesOf(circle).join('; '),
-      next: `${word(holder)} is told to let go of ${word(path.glob)}; or free it: leasehold lock force-release ${argument(name)}`,
+      next:
+        `${word(holder)} is told to let go of ${word(path!.glob)}. Or free it: ` +
+        `leasehold lock force-release ${argument(name)}`,
       agents: agents.length,
       about: about('agent', agents),
       actions: [freeing(view, name)],

@@ -1,11 +1,10 @@
 import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller, parentsOf } from '../caller.ts'
 import { word } from '../quote.ts'
-import type { Wanted } from '../rows.ts'
-import { standing } from '../locks/standing.ts'
+import type { RefusedPath } from '../rows.ts'
+import { standing } from './standing.ts'
 import { isScoped } from '../token_scope.ts'
 import type { View } from '../view.ts'
-import { isReservation, type Reservation } from './overlap.ts'
 
 /*
  * Agents that want each other's files wait for them by trying again: nobody stands in a line, so
@@ -23,10 +22,10 @@ const WANTED_MAX = 8
 const AGENTS_MAX = 100
 
 /** One agent of a circle: it wants `path`, which the holder of `lease` has. */
-export interface Step {
+export interface Want {
   agent: string
   path: string
-  lease: Reservation
+  lease: Lease
 }
 
 /** Writes down that `agent` was refused `path` because of a reservation. */
@@ -41,16 +40,16 @@ export function markWanted(view: View, name: string, agent: string, path: string
   view.put('lease', { ...lease, path: { ...lease.path, wanted } })
 }
 
-const wantedOf = (view: View, { path }: Lease): Wanted[] =>
+const wantedOf = (view: View, { path }: Lease): RefusedPath[] =>
   path?.wanted?.filter(({ at_ms }) => Math.abs(view.now - at_ms) < TRIES_MS) ?? []
 
 /**
  * The circle that `first` closes: who wants what its agent has, who wants what that one has, back
  * to the holder of what it wants itself. An agent has what those above it have, too.
  */
-export function circleOf(view: View, first: Step): Step[] | undefined {
+export function circleOf(view: View, first: Want): Want[] | undefined {
   const seen = new Set([first.agent])
-  const ways: [agent: string, steps: Step[]][] = [[first.agent, []]]
+  const ways: [agent: string, steps: Want[]][] = [[first.agent, []]]
   for (const [agent, steps] of ways) {
     for (const step of wantedFrom(view, agent)) {
       if (seen.has(step.agent)) continue
@@ -63,29 +62,29 @@ export function circleOf(view: View, first: Step): Step[] | undefined {
   return undefined
 }
 
-function* wantedFrom(view: View, agent: string): Generator<Step> {
+function* wantedFrom(view: View, agent: string): Generator<Want> {
   for (const holder of [agent, ...parentsOf(agent)]) {
     for (const lease of view.scan('leases_held_by', holder)) {
-      if (!isReservation(lease) || standing(view, lease) !== 'live') continue
+      if (standing(view, lease) !== 'live') continue
       for (const { by, path } of wantedOf(view, lease)) yield { agent: by, path, lease }
     }
   }
 }
 
 /** Whoever came last to what it has has the least in it. */
-export const lastOf = (circle: readonly Step[]): Reservation =>
+export const lastOf = (circle: readonly Want[]): Lease =>
   circle.map(({ lease }) => lease).reduce((a, b) => (b.fence > a.fence ? b : a))
 
 /** One sentence for each: who waits for what, and who has it. */
-export const sentencesOf = (circle: readonly Step[]): string[] =>
+export const sentencesOf = (circle: readonly Want[]): string[] =>
   circle.map(({ agent, path, lease }) => {
     return `${word(agent)} waits for ${word(path)}, which ${word(lease.holder)} has`
   })
 
 /** All circles there are now. For a token that is bound there are none: they would name others. */
-export function circles(view: View, caller: Caller, leases: Iterable<Reservation>): Step[][] {
+export function circles(view: View, caller: Caller, leases: Iterable<Lease>): Want[][] {
   if (isScoped(caller)) return []
-  const found = new Map<string, Step[]>()
+  const found = new Map<string, Want[]>()
   for (const lease of leases) {
     if (standing(view, lease) !== 'live') continue
     for (const { by, path } of wantedOf(view, lease)) {
