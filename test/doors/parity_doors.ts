@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { Refusal } from '../../src/core/refusal.ts'
 import { connect } from '../../src/index.ts'
 import { call } from '../../src/operations/call.ts'
-import type { Operation } from '../../src/operations/operation.ts'
+import { flagOf, type Operation } from '../../src/operations/operation.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { sandbox } from '../support/inside.ts'
@@ -117,7 +117,8 @@ export function argvOf({ command, input: fields }: Operation, input: Json): stri
   const argv = verb === undefined ? [noun] : [noun, verb]
   for (const [name, value] of Object.entries(input)) {
     if (positional.includes(name) || value === undefined) continue
-    const flag = fields[name]?.flag
+    const of = fields[name]
+    const flag = of && flagOf(name, of)
     const isList = Array.isArray(value)
     if (!flag || name === 'process' || isList !== flag.includes('...')) return undefined
     const [word] = flag.split(' ')
