@@ -49,7 +49,7 @@ export async function askBriefly(
   { operation, input, caller, ttl_ms = stakeIn(input) }: ReachAsk,
 ): Promise<unknown> {
   const { body, headers } = letterOf(daemon, input, caller)
-  const signal = AbortSignal.timeout(patienceFor(ttl_ms))
+  const signal = AbortSignal.timeout(Math.ceil(patienceFor(ttl_ms)))
   const path = `/v1/${operation.name}`
   try {
     // One that was kept open may have been closed at the other end meanwhile.
