@@ -39,7 +39,7 @@ const CALLED_BY_NAME = new Map(
   Object.entries(CALLED).flatMap(([what, names]) => names.split(' ').map((name) => [name, what])),
 )
 
-/** `--ttl <duration>` of `ttl_seconds`, `--takeover`; undefined for what the CLI has no flag for. */
+/** `--ttl <duration>` of `ttl_seconds`, `--takeover`; undefined where the CLI has no flag. */
 export function flagOf(name: string, { flag, schema }: Field): string | undefined {
   if (flag !== undefined) return flag ?? undefined
   const words = `--${name.replace(/_seconds$/, '').replaceAll('_', '-')}`

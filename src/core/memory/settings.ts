@@ -12,7 +12,7 @@ export function applyMemorySettings(view: View, source: string, settings: Settin
 export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
   isSaidAlready(view, { part: 'memory', source, settings })
 
-/** By scope, as `memory.strategies` of config.json names it: `project:web`, `project:*`, `default`. */
+/** By scope, as `memory.strategies` of config.json says: `project:web`, `project:*`, `default`. */
 function strategiesIn(view: View): Record<string, Strategy> {
   // In older stores two may name a scope: the file that was read last counts.
   const rows = [...view.scan('host_settings_of', 'memory')].toSorted(
