@@ -23,6 +23,7 @@ export const create = adminOperation({
     for_agent: field(
       () => s.or(s.nullable(s.plain(256)), null),
       'The agent that the token stands for.',
+      '--agent <id>',
     ),
     users: field(
       () => s.or(s.nullable(s.names()), null),
