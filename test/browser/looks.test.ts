@@ -36,7 +36,7 @@ const VIEWS: Record<string, string> = {
   '#/work?as=board&q=W-205': 'W-205',
   '#/work?id=S-price': 'Proved by',
   '#/work?id=W-202': 'Story',
-  '#/who': 'working',
+  '#/who': 'shop:S-stock.1',
   '#/who?id=claude-1': 'Waits for',
   '#/who?path=src%2Flogin%2Fform.tsx': 'src/login/**',
   '#/who?tab=locks': 'deploy:production',
