@@ -120,6 +120,8 @@ function putMarker({ around: { folder } }: HookContext, name: string, marker: Ma
  */
 const DISCARD_MS = 10_000
 const WAIT_MS = 2_000
+/** Since the hook began, as in git_facts.ts. */
+const WAIT_UNTIL_MS = 3_500
 const LOOK_MS = 50
 
 /** Before it is looked at what git would take back in `dirs`. */
@@ -152,14 +154,14 @@ export async function takenBackBy(
   { around, caller }: HookContext,
   owned: readonly Owned[],
 ): Promise<string | undefined> {
-  const until_ms = Date.now() + WAIT_MS
+  const until_ms = Date.now() + Math.min(WAIT_MS, WAIT_UNTIL_MS - process.uptime() * 1000)
   const tops = new Set(owned.map(({ path }) => topOf(dirname(path))))
   for (;;) {
     const names = namesIn(around.folder)
     const open = markersAmong(around.folder, names).find((marker) => {
-      const { agent, began_ms, process, discards = [] } = marker
+      const { agent, began_ms, process: holder, discards = [] } = marker
       const isOver = Date.now() - began_ms > DISCARD_MS || admits(agent, caller.agent)
-      if (isOver || (process && processFact(process) === 'dead')) return false
+      if (isOver || (holder && processFact(holder) === 'dead')) return false
       return discards.some((top) => tops.has(top))
     })
     if (!open || Date.now() > until_ms) return open?.agent
