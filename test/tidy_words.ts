@@ -35,7 +35,7 @@ const MISNAMED: { words: RegExp; say: string; fine?: RegExp }[] = [
   { words: /\bexecutions?\b|\battempt id\b/, say: 'run' },
   { words: /\bmemory (?:entry|entries|slots?)\b/, say: 'memory' },
   { words: /\bexceptions?\b/, say: 'refusal', fine: /\b(?:errno|uncaught) exception\b/ },
-  { words: /\b(?:agent|coding) sessions?\b/, say: 'agent' },
+  { words: /\b(?:agent|coding) sessions?\b/, say: 'agent', fine: /\bcopilot agent session id\b/ },
 ]
 
 /** `ownerId`, `owner_id` and `OWNER_ID` are all read as `owner id`. */

@@ -70,7 +70,7 @@ export interface PathTerms {
 export interface RefusedPath {
   by: string
   path: string
-  at_ms: number
+  at: string
 }
 
 /** A word to a holder: why another asks for a path, or (null) that the path was changed. */

@@ -31,7 +31,7 @@ export function denialOf(refusal: Refusal, told: () => boolean): string {
   return `Leasehold: ${message}. Next: ${next}`
 }
 
-/** Operations of `reserve`, which a refused edit is told of: to load the table of all takes time. */
+/** Operations of `reserve`, which a refused edit is told of: all others take time to load. */
 const reserving: Say = ({ operation, input }) => {
   const paths = [input['paths']].flat().map(String).map(argument)
   return ['leasehold', ...operation.split('.'), ...paths].join(' ')

@@ -70,6 +70,7 @@ export const steady = (text: string) =>
     .replaceAll(/(lasted|longest|for|heard of for) \d+ (?:s|min)\b/g, '$1 N')
     .replaceAll(/(task|memory)-text-[0-9a-f]+/g, '$1-text')
     .replaceAll(/\d+ s ago/g, 'N s ago')
+    .replaceAll(/\b(?:\d+[hm] )?\d+[ms]\b/g, 'N s')
     .replaceAll(/"(last_seen_at|at)":"[^"]*"/g, '"$1":"NOW"')
 
 /** Every operation, about what `user` has. A new operation does not compile without its sample. */

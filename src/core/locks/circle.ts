@@ -34,14 +34,17 @@ export function markWanted(view: View, name: string, agent: string, path: string
   if (!lease?.path) return
   const known = wantedOf(view, lease)
   const last = known.find((each) => each.by === agent && each.path === path)
-  if (last && view.now - last.at_ms < AGAIN_MS) return
+  if (last && ageOf(view, last) < AGAIN_MS) return
   const others = known.filter((each) => each !== last)
-  const wanted = [...others, { by: agent, path, at_ms: view.now }].slice(-WANTED_MAX)
+  const wanted = [...others, { by: agent, path, at: view.at }].slice(-WANTED_MAX)
   view.put('lease', { ...lease, path: { ...lease.path, wanted } })
 }
 
 const wantedOf = (view: View, { path }: Lease): RefusedPath[] =>
-  path?.wanted?.filter(({ at_ms }) => Math.abs(view.now - at_ms) < TRIES_MS) ?? []
+  path?.wanted?.filter((each) => ageOf(view, each) < TRIES_MS) ?? []
+
+/** By the calendar: an instant of the store's clock within JSON is not brought over by a copy. */
+const ageOf = (view: View, { at }: RefusedPath) => Math.abs(Date.parse(view.at) - Date.parse(at))
 
 /**
  * The circle that `first` closes: who wants what its agent has, who wants what that one has, back
