@@ -117,12 +117,12 @@ function rowsOf(store: Store): Promise<string> {
 
 /**
  * Every file of the state folder by content, but the store’s own, what mallory’s run leaves, and
- * what hooks note of calls that are under way.
+ * what hooks note of calls that are under way and of what they told whom.
  */
 function filesOf(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()
   const isOurs = (name: string) =>
-    !/^(?:witness\.)?leasehold\.db|mallory|^guard\/.*\.call$/.test(name)
+    !/^(?:witness\.)?leasehold\.db|mallory|^guard\/.*\.call$|^seen\//.test(name)
   const files = names.filter((name) => isOurs(name) && statSync(join(folder, name)).isFile())
   return Object.fromEntries(
     files.map((name) => {
