@@ -9,8 +9,6 @@ import type { PostgresStatements } from './statements.ts'
 /** Words are found by an index that can only be read as a bitmap, which sessions have off. */
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_bitmapscan = on'
 
-const IDS_PER_STEP = 256
-
 /** Brings the index of words in step with notes that were written in this transaction. */
 export async function indexWords(
   db: Connection,
@@ -20,17 +18,6 @@ export async function indexWords(
   const ids = textArray(memory_ids)
   await db.query(statements.forgetWords, [ids])
   await db.query(statements.addWords, [ids])
-}
-
-/** The same for all notes, where they came in by another way. */
-export async function indexAllWords(db: Connection, statements: PostgresStatements): Promise<void> {
-  for (let after = ''; ;) {
-    const found = await db.query(statements.allWords, [after, IDS_PER_STEP])
-    const ids = found.map(([id]) => id!)
-    await indexWords(db, statements, ids)
-    if (ids.length < IDS_PER_STEP) return
-    after = ids.at(-1)!
-  }
 }
 
 /** Finds notes, on connections for reading. */

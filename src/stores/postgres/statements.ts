@@ -3,7 +3,7 @@ import { type Address, lockKey } from './address.ts'
 import { quoted } from '../sql.ts'
 import { EVENT_CODEC } from './codec.ts'
 import { readMark } from './pooled.ts'
-import { HEAD } from './writes.ts'
+import { HEAD } from '../writer/chain.ts'
 
 /** Tables whose rows are counted, in the order in which they are. */
 export const COUNTED = [...TABLES, 'event']
@@ -40,7 +40,6 @@ export function statementsFor(address: Address) {
     events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
       ORDER BY position LIMIT $2`,
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
-    setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
     raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
       commits = commits + 1`,
     counts: `SELECT ${COUNTED.map(
@@ -98,7 +97,6 @@ function searchingFor(schema: string) {
              FROM json_array_elements_text(m.heads) AS h
              JOIN ${schema}.memory_text AS t ON t.id = m.id || chr(10) || h), '')), 'C')
       FROM ${schema}.memory AS m WHERE m.live AND m.id = ANY ($1::text[])`,
-    allWords: `SELECT id FROM ${schema}.memory WHERE live AND id > $1 ORDER BY id LIMIT $2`,
     someNotes: `SELECT count(*) FROM (SELECT 1 FROM ${schema}.memory_words
       WHERE ($2::text IS NULL OR scope = $2::text) LIMIT $1::bigint) AS s`,
     hasWord: `SELECT word.n::text, found.id, found.rank::text

@@ -13,9 +13,18 @@ import type { Need } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
 import { isRefusal } from '../../core/refusal.ts'
-import { EMPTY_HEAD } from '../writer/chain.ts'
+import { EMPTY_HEAD, HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import { type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
+import {
+  type Base,
+  type Change,
+  type Commit,
+  CommitUnknown,
+  type Contents,
+  type CopyBackend,
+  type Head,
+} from '../port.ts'
+import { notesIn } from '../word_ranks.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { isProved } from './check.ts'
 import { Cache } from './cache.ts'
@@ -28,8 +37,8 @@ import { readHead, Snapshot } from './snapshot.ts'
 import type { RowChange, Statements } from './statements.ts'
 import { isSummed, type RowSums } from './sums.ts'
 
-const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
-  boot = ?, offset_ms = ?, last_ms = ?, sums = ? WHERE id = 1`
+const SET_HEAD = `UPDATE head SET ${HEAD.map((name) => `${name} = ?`).join(', ')}, sums = ?
+  WHERE id = 1`
 
 type Rows = Map<string, AnyRow | null>
 
@@ -38,7 +47,7 @@ type Rows = Map<string, AnyRow | null>
  * opened when first needed. Several processes may write: whoever has `BEGIN IMMEDIATE` decides on
  * what is committed then, because everything remembered is dropped when `data_version` has moved.
  */
-export class SqliteBackend implements Backend {
+export class SqliteBackend implements CopyBackend {
   readonly isDatabase = true
   readonly finder = new SqliteFinder((look) => this.looked(look))
   readonly counter = new SqliteCounter((look) => this.looked(look))
@@ -244,52 +253,63 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  commit({ changes, events, forgets, head }: Commit): 'done' {
-    const writer = this.connections.writer!
-    const { db, statements } = writer
-    try {
-      const sums = this.sums!
-      for (const table of TABLES) {
-        this.write(statements, table, changes[table], sums)
-      }
-      if (changes.memory) indexWords(statements, [...changes.memory.keys()])
-      statements.append(events)
-      if (forgets) statements.forgetEvents(forgets)
-      const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
-      statements
-        .sql(INSERT_HEAD)
-        .run(
-          epoch,
-          fences,
-          task_number,
-          position,
-          hash,
-          boot,
-          offset_ms,
-          last_ms,
-          sums.textFor(head),
-        )
-      // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
-      if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
-      this.connections.witness?.begin(head)
-    } catch (error) {
-      this.rollback()
-      // If what was remembered is at fault, the next try begins without it.
-      this.forget()
-      throw this.refusal(error)
+  contents(): Contents {
+    const { statements } = this
+    return {
+      rows: (...which) => this.guarded(() => statements.rows(...which)),
+      events: (...which) => this.guarded(() => statements.events(...which)),
+      start: () => this.guarded(() => statements.start()),
     }
+  }
+
+  apply(change: Partial<Change>): void {
+    this.step(() => this.writeAll(change))
+    // What is remembered was committed. So the next batch begins without what is read from here on.
+    this.cache.forget()
+    this.version = undefined
+  }
+
+  commit(commit: Commit): 'done' {
+    const writer = this.connections.writer!
+    const { changes, head } = commit
+    this.step(() => {
+      this.writeAll(commit)
+      const values = HEAD.map((name) => head[name])
+      writer.statements.sql(SET_HEAD).run(...values, this.sums!.textFor(head))
+      // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
+      if (!writer.db.isTransaction) throw new Error('SQLite dropped the transaction')
+      this.connections.witness?.begin(head)
+    })
     this.finish(writer, head)
     this.cache.keep(changes)
     this.head = head
     return 'done'
   }
 
-  private write(
-    statements: Statements,
-    table: TableName,
-    changes: Rows = new Map(),
-    sums: RowSums,
-  ): void {
+  /** A step of a transaction that was not asked to commit: nothing of it stays if it fails. */
+  private step(take: () => void): void {
+    try {
+      take()
+    } catch (error) {
+      this.rollback()
+      // If what was remembered is at fault, the next try begins without it.
+      this.forget()
+      throw this.refusal(error)
+    }
+  }
+
+  private writeAll({ changes = {}, events = [], forgets, begins }: Partial<Change>): void {
+    const { statements } = this
+    for (const table of TABLES) this.write(statements, table, changes[table])
+    const notes = notesIn(changes)
+    if (notes.length > 0) indexWords(statements, notes)
+    if (begins) statements.beginBehind(begins)
+    statements.append(events)
+    if (forgets) statements.forgetEvents(forgets)
+  }
+
+  private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
+    const sums = this.sums!
     // A rule may write a row that it did not read; what that was before has to be known.
     if (changes.size > 0 && isSummed(table)) this.load(table, [...changes.keys()])
     const known = this.cache.of(table)

@@ -26,7 +26,6 @@ const ADD_WORDS = `INSERT INTO memory_words (rowid, scope, key, tags, content)
     (SELECT group_concat(substr(content, 1, 65536), char(10)) FROM json_each(heads) AS h
        JOIN memory_text AS t ON t.id = memory.id || char(10) || h.value)
   FROM memory_row JOIN memory USING (id) WHERE id IN (SELECT value FROM json_each(?))`
-const LIVE = `SELECT id FROM memory WHERE live = 1 AND id > ? ORDER BY id LIMIT ?`
 
 const VECTORS = `SELECT v.id, m.scope, x.bytes FROM
   (SELECT id, scope, heads FROM memory WHERE live = 1 AND id > ?2 ORDER BY id LIMIT ?3) AS m
@@ -51,19 +50,6 @@ export function indexWords(statements: Statements, memory_ids: string[]): void {
   const ids = JSON.stringify(memory_ids)
   // What is written gets a new number, above all others: the newest are looked at first.
   for (const text of [FORGET_WORDS, FORGET_ROWS, ADD_ROWS, ADD_WORDS]) statements.sql(text).run(ids)
-}
-
-/** The same for all notes, where they came in by another way. */
-export function indexAllWords(statements: Statements): void {
-  for (let after = ''; ;) {
-    const found = statements.sql(LIVE).all(after, IDS_PER_STEP) as unknown as { id: string }[]
-    indexWords(
-      statements,
-      found.map(({ id }) => id),
-    )
-    if (found.length < IDS_PER_STEP) return
-    after = found.at(-1)!.id
-  }
 }
 
 /** A word is quoted, so nothing in it is syntax; `"` is no letter, but better twice than wrong. */

@@ -2,6 +2,7 @@ import type { Cursor } from '../../core/schema/indexes.ts'
 import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Base, Head } from '../port.ts'
+import { HEAD } from '../writer/chain.ts'
 import type { Statements } from './statements.ts'
 
 /** The committed rows as one reading transaction sees them. */
@@ -22,9 +23,7 @@ export class Snapshot implements Base {
 }
 
 export function readHead(statements: Statements): Head {
-  const text = `SELECT epoch, fences, task_number, position, hash, boot, offset_ms, last_ms
-    FROM head`
-  const head = statements.sql(text).get() as unknown as Head | undefined
+  const head = statements.sql(`SELECT ${HEAD.join(', ')} FROM head`).get() as Head | undefined
   if (!head) throw new Refusal('damaged', 'The store has lost its head row')
   return { ...head }
 }

@@ -2,6 +2,7 @@ import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
 import { type AnyRow, type IndexName, KEYS, type TableName } from '../../core/schema/schema.ts'
 import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
+import type { Contents } from '../port.ts'
 import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
 import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
@@ -45,7 +46,7 @@ function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void):
 }
 
 /** Prepared statements of one connection, made when first used. */
-export class Statements {
+export class Statements implements Contents {
   private readonly prepared = new Map<string, Statement>()
 
   constructor(private readonly db: Database) {}
@@ -128,6 +129,18 @@ export class Statements {
       JSON.stringify(groups),
       limit,
     )
+    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+  }
+
+  rows(table: TableName, after: string | undefined, limit: number): AnyRow[] {
+    const codec = CODECS[table]
+    const statement = this.select(`rows ${table} ${after === undefined}`, codec.names, () => {
+      const key = quoted(KEYS[table])
+      // A key may be empty: then the first row is not behind any.
+      const behind = after === undefined ? '>=' : '>'
+      return `FROM ${quoted(table)} WHERE ${key} ${behind} ? ORDER BY ${key} LIMIT ?`
+    })
+    const rows = statement.all(after ?? '', limit)
     return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
   }
 
@@ -240,6 +253,14 @@ export class Statements {
        AND EXISTS (SELECT 1 FROM event WHERE position = ?1 AND hash = ?2)`,
     ).run(position, hash).changes
     if (moved > 0) this.sql('DELETE FROM event WHERE position <= ?').run(position)
+  }
+
+  start(): EventPlace {
+    return { ...(this.sql('SELECT position, hash FROM checkpoint').get() as unknown as EventPlace) }
+  }
+
+  beginBehind({ position, hash }: EventPlace): void {
+    this.sql('UPDATE checkpoint SET position = ?, hash = ?').run(position, hash)
   }
 
   /** The newest row of a group that is not among the newest `keep`. */

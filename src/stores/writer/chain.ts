@@ -73,7 +73,7 @@ export function chainFault(
 }
 
 /** A store in which nothing has happened yet. */
-export const EMPTY_HEAD: Head = {
+export const EMPTY_HEAD = {
   epoch: 0,
   fences: 0,
   task_number: 0,
@@ -82,4 +82,7 @@ export const EMPTY_HEAD: Head = {
   boot: '',
   offset_ms: 0,
   last_ms: 0,
-}
+} satisfies Head
+
+/** What databases keep of a head. */
+export const HEAD = Object.keys(EMPTY_HEAD) as (keyof typeof EMPTY_HEAD)[]

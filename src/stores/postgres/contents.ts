@@ -1,0 +1,49 @@
+import { type AnyRow, KEYS, type TableName } from '../../core/schema/schema.ts'
+import type { Event } from '../../core/event.ts'
+import type { EventPlace } from '../../core/view.ts'
+import type { Contents } from '../port.ts'
+import { quoted } from '../sql.ts'
+import type { Address } from './address.ts'
+import { CODECS, EVENT_CODEC } from './codec.ts'
+import type { Connection, TextRow, Value } from './driver.ts'
+import { refusalFor } from './errors.ts'
+import { nameOf } from './loads.ts'
+import { statementsFor } from './statements.ts'
+
+/** All that a schema keeps, as a connection sees it. */
+export class PostgresContents implements Contents {
+  constructor(
+    private readonly db: Connection,
+    private readonly address: Address,
+  ) {}
+
+  private async query(text: string, values: Value[]): Promise<TextRow[]> {
+    try {
+      return await this.db.query(text, values, nameOf(text))
+    } catch (error) {
+      throw refusalFor(error, this.address.shown)
+    }
+  }
+
+  async rows(table: TableName, after: string | undefined, limit: number): Promise<AnyRow[]> {
+    const { names } = CODECS[table]
+    const key = quoted(KEYS[table])
+    const columns = names.map((name) => `${quoted(name)}::text`).join(', ')
+    // A key may be empty: then the first row is not behind any.
+    const behind = after === undefined ? '>=' : '>'
+    const text = `SELECT ${columns} FROM ${this.address.quoted}.${quoted(table)}
+      WHERE ${key} ${behind} $1 ORDER BY ${key} LIMIT $2`
+    const found = await this.query(text, [after ?? '', limit])
+    return found.map((row) => CODECS[table].decode(row))
+  }
+
+  async events(after: number, limit: number): Promise<Event[]> {
+    const found = await this.query(statementsFor(this.address).events, [after, limit])
+    return found.map((row) => EVENT_CODEC.decode(row))
+  }
+
+  async start(): Promise<EventPlace> {
+    const [row] = await this.query(statementsFor(this.address).checkpoint, [])
+    return { position: Number(row?.[0]), hash: row?.[1] ?? '' }
+  }
+}
