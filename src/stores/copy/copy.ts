@@ -1,17 +1,10 @@
 import { event } from '../../core/schema/event.ts'
-import {
-  type AnyRow,
-  KEYS,
-  type TableName,
-  TABLES,
-  IS_APART,
-  SCHEMA,
-} from '../../core/schema/schema.ts'
+import { type AnyRow, KEYS, type TableName, TABLES, SCHEMA } from '../../core/schema/schema.ts'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../core/event.ts'
 import type { EventPlace } from '../../core/view.ts'
-import { chainFault } from '../writer/chain.ts'
+import { follow, pagesOf } from '../invariants.ts'
 import { SideOfCopy } from './side.ts'
 import { type Course, courseOf, onCourse } from './time.ts'
 import { EVENTS_MAX } from '../file/document.ts'
@@ -23,11 +16,6 @@ import { addressOf } from '../postgres/address.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import { sha256 } from '../../machine/digest.ts'
 import * as refuse from './refusals.ts'
-
-/** Rows and events that are in memory at a time. */
-const CHUNK = 500
-/** Of long texts, fewer: each may be a megabyte. */
-const TEXTS_PER_CHUNK = 16
 
 type Part = TableName | 'event'
 
@@ -231,32 +219,14 @@ class Copying {
 
   private async copyEvents(start: EventPlace, end: EventPlace): Promise<Tally> {
     await this.to.apply({ begins: start })
-    const { tally, fault } = await this.follow(this.source, start, end, async (events, sum) => {
+    const tally = new Tally()
+    const fault = await follow(this.source, start, end, async (events) => {
+      tally.add('event', events)
       await this.to.apply({ events })
-      await this.progress('copied', 'event', sum)
+      await this.progress('copied', 'event', tally.rows)
     })
     if (fault !== undefined) throw refuse.brokenChain(this.from.shown, fault)
     return tally
-  }
-
-  private async follow(
-    contents: Contents,
-    start: EventPlace,
-    end: EventPlace,
-    use: (events: Event[], sum: number) => Promise<void> | void,
-  ): Promise<{ tally: Tally; fault: string | undefined }> {
-    const tally = new Tally()
-    for (let at = start; ;) {
-      const events = await contents.events(at.position, CHUNK)
-      const last = events.at(-1)
-      const isLast = events.length < CHUNK || !last
-      const fault = chainFault(events, at, isLast ? end : last)
-      if (fault !== undefined) return { tally, fault }
-      tally.add('event', events)
-      await use(events, tally.rows)
-      if (isLast) return { tally, fault }
-      at = last
-    }
   }
 
   /** Everything is read back, while it still can be taken back. */
@@ -272,23 +242,14 @@ class Copying {
       const fault = written.get(table)!.difference(tally)
       if (fault !== undefined) throw refuse.differs(to, `${table}: ${fault}`)
     }
-    const start = await there.start()
-    const { tally, fault } = await this.follow(there, start, head, (_, sum) =>
-      this.progress('checked', 'event', sum),
-    )
+    const tally = new Tally()
+    const fault = await follow(there, await there.start(), head, (events) => {
+      tally.add('event', events)
+      return this.progress('checked', 'event', tally.rows)
+    })
     if (fault !== undefined) throw refuse.differs(to, fault)
     const other = written.get('event')!.difference(tally)
     if (other !== undefined) throw refuse.differs(to, `events: ${other}`)
-  }
-}
-
-async function* pagesOf(contents: Contents, table: TableName) {
-  const size = IS_APART[table] ? TEXTS_PER_CHUNK : CHUNK
-  for (let after: string | undefined; ;) {
-    const rows = await contents.rows(table, after, size)
-    if (rows.length > 0) yield rows
-    if (rows.length < size) return
-    after = rows.at(-1)![KEYS[table] as keyof AnyRow]
   }
 }
 

@@ -154,6 +154,12 @@ export class Statements implements Contents {
     }
   }
 
+  *allEvents(): Generator<Event> {
+    const rest = () => 'FROM event ORDER BY position'
+    const statement = this.select('all events', EVENT_CODEC.names, rest)
+    for (const values of statement.iterate()) yield EVENT_CODEC.decode(values as never)
+  }
+
   isEmpty(table: TableName): boolean {
     const sql = () => `SELECT 1 FROM ${quoted(table)} LIMIT 1`
     return this.once(`any ${table}`, sql).get() === undefined
