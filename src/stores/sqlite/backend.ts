@@ -7,7 +7,6 @@ import {
   TABLES,
   type Tables,
 } from '../../core/schema/schema.ts'
-import { AHEAD, type Likely, nameFrom } from '../../core/ahead.ts'
 import { planted } from '../../core/planted.ts'
 import type { Need } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
@@ -57,8 +56,6 @@ export class SqliteBackend implements CopyBackend {
   private readonly cache = new Cache()
   private readonly mark: DamageMark
   private sums: RowSums | undefined
-  /** The first rows of groups that were read ahead, as they were committed before this batch. */
-  private readonly heads = new Map<IndexName, Map<string, AnyRow[]>>()
 
   constructor(private readonly options: SqliteOptions) {
     this.connections = new Connections(options)
@@ -140,7 +137,6 @@ export class SqliteBackend implements CopyBackend {
   private beginWith(writer: SqliteConnection): Head | false {
     const { statements } = writer
     const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
-    this.heads.clear()
     if (data_version !== this.version) this.forget()
     this.cache.trim()
     if (!this.head && !isCurrent(statements, this.options.path)) return false
@@ -208,49 +204,14 @@ export class SqliteBackend implements CopyBackend {
     limit: number,
   ): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
-    const { looked = 0, next } = AHEAD[index] ?? {}
-    const heads = after ? undefined : this.heads.get(index)?.get(group)
-    if (heads && (limit <= looked || heads.length < looked)) return heads.slice(0, limit)
     const rows = this.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
-    if (next) this.readAhead(next, rows)
     return rows
   }
 
   isDue(index: IndexName, group: string, until: number): boolean {
     const look = () => this.statements.first(index, group)
     return this.guarded(() => this.cache.isDue(index, group, until, look))
-  }
-
-  /** Loads together what asks are likely to read, one by one, after these rows. */
-  private readAhead(next: readonly Likely[], rows: AnyRow[]): void {
-    for (const likely of next) {
-      const names = rows.flatMap((row) => nameFrom(row, likely) ?? [])
-      if ('index' in likely) this.loadHeads(likely.index, names)
-      else {
-        this.load(likely.table, names)
-        const known = this.cache.of(likely.table)
-        if (likely.next)
-          this.readAhead(
-            likely.next,
-            names.flatMap((name) => known.get(name) ?? []),
-          )
-      }
-    }
-  }
-
-  /** Only where it is known how many are looked at: of other groups most are known to be empty. */
-  private loadHeads(index: IndexName, groups: string[]): void {
-    const looked = AHEAD[index]?.looked
-    if (looked === undefined) return
-    const heads = this.heads.get(index) ?? new Map<string, AnyRow[]>()
-    this.heads.set(index, heads)
-    const unknown = groups.filter((group) => !heads.has(group))
-    for (const group of unknown) heads.set(group, [])
-    const groupOf = INDEXES[index].group as (row: AnyRow) => string
-    for (const row of this.statements.firsts(index, unknown, looked)) {
-      heads.get(groupOf(row))!.push(row)
-    }
   }
 
   contents(): Contents {

@@ -113,25 +113,6 @@ export class Statements implements Contents {
     return row ? Number(row['first']) : Number.POSITIVE_INFINITY
   }
 
-  /** The first `limit` rows of many groups; one by one they take five times as long. */
-  firsts(index: IndexName, groups: string[], limit: number): AnyRow[] {
-    const { table } = INDEXES[index]
-    const codec = CODECS[table]
-    const rest = () => {
-      const [name, key] = [quoted(table), quoted(KEYS[table])]
-      const [where, by] = [whereText(SQLITE, index, 'each.value'), byText(index)]
-      return `FROM ${name} WHERE ${key} IN (SELECT first.${key} FROM json_each(?1) AS each
-        CROSS JOIN ${name} AS first WHERE first.${key} IN (SELECT ${key} FROM ${name}
-        WHERE ${where} ORDER BY ${by} LIMIT ?2))
-        ORDER BY ${by}`
-    }
-    const rows = this.select(`firsts ${index}`, codec.names, rest).all(
-      JSON.stringify(groups),
-      limit,
-    )
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
-  }
-
   rows(table: TableName, after: string | undefined, limit: number): AnyRow[] {
     const codec = CODECS[table]
     const statement = this.select(`rows ${table} ${after === undefined}`, codec.names, () => {
