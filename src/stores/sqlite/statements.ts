@@ -4,7 +4,7 @@ import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import type { Contents } from '../port.ts'
 import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
-import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
+import { type SqliteCodec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
 
 /** How SQLite says what the schema says. */
@@ -81,7 +81,7 @@ export class Statements implements Contents {
     const rest = () =>
       `FROM ${quoted(table)} WHERE ${quoted(KEYS[table])} IN (SELECT value FROM json_each(?))`
     const rows = this.select(`get many ${table}`, codec.names, rest).all(JSON.stringify(keys))
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
@@ -98,7 +98,7 @@ export class Statements implements Contents {
     const rows = after
       ? statement.all(group, after.order, after.key, limit)
       : statement.all(group, limit)
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
   /** The first time in a group of an index by time; infinite where it has no rows. */
@@ -122,7 +122,7 @@ export class Statements implements Contents {
       return `FROM ${quoted(table)} WHERE ${key} ${behind} ? ORDER BY ${key} LIMIT ?`
     })
     const rows = statement.all(after ?? '', limit)
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
   /** Every row of a table, one after the other, and whether what follows from it does. */
@@ -158,7 +158,12 @@ export class Statements implements Contents {
     this.insert('event', events, EVENT_CODEC, () => '')
   }
 
-  private insert<Row>(table: string, rows: Row[], codec: Codec<Row>, tail: () => string): void {
+  private insert<Row>(
+    table: string,
+    rows: Row[],
+    codec: SqliteCodec<Row>,
+    tail: () => string,
+  ): void {
     inChunks(rows, (size, chunk) => {
       const statement = this.once(`insert ${size} ${table}`, () => {
         const into = `${quoted(table)} (${codec.stored.map(quoted).join(', ')})`
@@ -204,8 +209,8 @@ export class Statements implements Contents {
       })
       const bound: SqliteValue[] = []
       for (const row of chunk) {
-        for (const i of columns) bound.push(codec.valueOf(row, i))
-        bound.push(codec.valueOf(row, key))
+        for (const i of columns) bound.push(codec.boundOf(row, i))
+        bound.push(codec.boundOf(row, key))
       }
       const written = statement.run(...bound).changes
       if (written !== size) throw new Unreadable(`rows of ${table} are not there any more`)
@@ -270,6 +275,6 @@ export class Statements implements Contents {
   events(after: number, limit: number): Event[] {
     const rest = () => 'FROM event WHERE position > ? ORDER BY position LIMIT ?'
     const rows = this.select('events', EVENT_CODEC.names, rest).all(after, limit)
-    return (rows as unknown as unknown[][]).map((values) => EVENT_CODEC.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => EVENT_CODEC.decode(values))
   }
 }
