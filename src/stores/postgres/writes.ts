@@ -1,13 +1,33 @@
-import { type AnyRow, KEYS, type TableName, TABLES } from '../../core/schema/schema.ts'
+import { type AnyRow, KEYS, SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
 import type { Commit } from '../port.ts'
 import { HEAD } from '../writer/chain.ts'
 import { quoted } from '../sql.ts'
-import { type PostgresCodec, CODECS, EVENT_CODEC, textArray } from './codec.ts'
+import { PostgresCodec, CODECS, EVENT_CODEC, textArray } from './codec.ts'
 import type { Connection, Value } from './driver.ts'
 import { sqlState, STATE } from './errors.ts'
-import { hotCodec, isHotChange } from './hot.ts'
 import type { Known } from './known.ts'
 import { nameOf } from './loads.ts'
+
+interface Hot {
+  codec: PostgresCodec<AnyRow>
+  rest: (keyof AnyRow)[]
+}
+
+/**
+ * The columns that claims change, and what follows from any. A row of which nothing else changed is
+ * updated in these alone: its texts need not be sent again. Fixed sets, not those that happened to
+ * change, so that there are few different statements and all are prepared.
+ */
+const HOT = new Map<TableName, Hot>()
+for (const table of TABLES) {
+  const { key, columns } = SCHEMA[table]
+  const hot = Object.entries(columns).filter(([, { flags }]) => flags.isHot)
+  if (hot.length === 0) continue
+  const its = { [key]: columns[key]!, ...Object.fromEntries(hot) }
+  const codec = new PostgresCodec<AnyRow>({ ...SCHEMA[table], columns: its })
+  const rest = Object.keys(columns).filter((each) => !Object.hasOwn(its, each))
+  HOT.set(table, { codec, rest: rest as (keyof AnyRow)[] })
+}
 
 interface Written extends Partial<Commit> {
   /** The number of the commit that it rests on. */
@@ -29,8 +49,8 @@ export async function write(
   const values: Value[] = []
   for (const table of TABLES) {
     const { rows, hot, gone } = sides(table, changes[table], known)
-    const codec = hotCodec(table)
-    if (codec && hot.length > 0) {
+    if (hot.length > 0) {
+      const { codec } = HOT.get(table)!
       parts.push(updateText(schema, table, codec, values.length + 1))
       codec.bind(hot, values as string[])
     }
@@ -93,10 +113,12 @@ function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map()
   const rows: AnyRow[] = []
   const hot: AnyRow[] = []
   const gone: string[] = []
+  const rest = HOT.get(table)?.rest
   for (const [key, row] of changed) {
     const before = known.committed(table, key)
     if (!row) gone.push(key)
-    else if (before && isHotChange(table, before, row)) hot.push(row)
+    // Rows never change in place: what is kept is shared.
+    else if (before && rest?.every((name) => before[name] === row[name])) hot.push(row)
     else rows.push(row)
   }
   return { rows, hot, gone }

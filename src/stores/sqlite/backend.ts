@@ -32,7 +32,6 @@ import { SqliteCounter } from './counter.ts'
 import { refusalFor } from './errors.ts'
 import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
-import { readHead, Snapshot } from './snapshot.ts'
 import type { RowChange, Statements } from './statements.ts'
 import { isSummed, type RowSums } from './sums.ts'
 
@@ -333,7 +332,7 @@ export class SqliteBackend implements CopyBackend {
         db.exec('BEGIN')
         try {
           isCurrent(statements, path)
-          return look(new Snapshot(statements), readHead(statements))
+          return look(statements, statements.head())
         } finally {
           db.exec('ROLLBACK')
           if (!opened) db.close()

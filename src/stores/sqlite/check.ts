@@ -9,7 +9,6 @@ import { type Database, openDatabase, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { makeTables, shapeOf } from './shape.ts'
-import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { strangeTables } from './sums.ts'
 
@@ -116,7 +115,7 @@ function inspect(db: Database, path: string, report: CheckReport): void {
   }
   problems.push(...strangeSchema(db, found))
   const statements = new Statements(db)
-  const head = readHead(statements)
+  const head = statements.head()
   const start = statements.start()
   report.head = head
   report.events = head.position - start.position

@@ -1,8 +1,16 @@
 import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
-import { type AnyRow, type IndexName, KEYS, type TableName } from '../../core/schema/schema.ts'
+import {
+  type AnyRow,
+  type IndexName,
+  KEYS,
+  type TableName,
+  type Tables,
+} from '../../core/schema/schema.ts'
 import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
-import type { Contents } from '../port.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Base, Contents, Head } from '../port.ts'
+import { HEAD } from '../writer/chain.ts'
 import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
 import { type SqliteCodec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
@@ -45,8 +53,11 @@ function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void):
   }
 }
 
-/** Prepared statements of one connection, made when first used. */
-export class Statements implements Contents {
+/**
+ * Prepared statements of one connection, made when first used; and the rows as it sees them, which
+ * is a snapshot as long as it reads in a transaction.
+ */
+export class Statements implements Base, Contents {
   private readonly prepared = new Map<string, Statement>()
 
   constructor(private readonly db: Database) {}
@@ -69,11 +80,11 @@ export class Statements implements Contents {
     return statement
   }
 
-  get(table: TableName, key: string): AnyRow | undefined {
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const codec = CODECS[table]
     const rest = () => `FROM ${quoted(table)} WHERE ${quoted(KEYS[table])} = ?`
     const values = this.select(`get ${table}`, codec.names, rest).get(key)
-    return values && codec.decode(values)
+    return values && (codec.decode(values) as Tables[T])
   }
 
   getMany(table: TableName, keys: string[]): AnyRow[] {
@@ -99,6 +110,10 @@ export class Statements implements Contents {
       ? statement.all(group, after.order, after.key, limit)
       : statement.all(group, limit)
     return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
+  }
+
+  isDue(index: IndexName, group: string, until: number): boolean {
+    return this.first(index, group) <= until
   }
 
   /** The first time in a group of an index by time; infinite where it has no rows. */
@@ -245,6 +260,12 @@ export class Statements implements Contents {
        AND EXISTS (SELECT 1 FROM event WHERE position = ?1 AND hash = ?2)`,
     ).run(position, hash).changes
     if (moved > 0) this.sql('DELETE FROM event WHERE position <= ?').run(position)
+  }
+
+  head(): Head {
+    const head = this.sql(`SELECT ${HEAD.join(', ')} FROM head`).get() as Head | undefined
+    if (!head) throw new Refusal('damaged', 'The store has lost its head row')
+    return { ...head }
   }
 
   start(): EventPlace {

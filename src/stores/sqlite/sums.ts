@@ -4,7 +4,6 @@ import type { Head } from '../port.ts'
 import { CHECKED } from '../invariants.ts'
 import { Unreadable } from './codec.ts'
 import type { Database } from './driver.ts'
-import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 
 /**
@@ -59,24 +58,16 @@ function numberOf(row: number, column: number, value: unknown): number {
   return hash ^ (hash >>> 13)
 }
 
-const rowHash = (table: TableName, row: AnyRow) =>
-  textHash(row[KEYS[table] as keyof AnyRow], 0x811c9dc5)
+/** What comes before a row that is new, or is left of one that goes. */
+const NOTHING = Object.fromEntries(
+  TABLES.map((table) => [table, Object.fromEntries(NAMES[table].map((name) => [name, null]))]),
+) as unknown as Record<TableName, AnyRow>
 
-function sumOf(table: TableName, row: AnyRow): number {
-  const seed = rowHash(table, row)
-  const names = NAMES[table]
-  const isTime = IS_TIME[table]
-  let sum = 0
-  for (let i = 0; i < names.length; i += 1) {
-    const value: unknown = row[names[i]!]
-    sum = (sum + numberOf(seed, i, isTime[i] ? value !== null : value)) | 0
-  }
-  return sum
-}
+const sumOf = (table: TableName, row: AnyRow) => stepOf(table, NOTHING[table], row)
 
 /** What a row adds more, or less, than it did before: of equal columns nothing is computed. */
 function stepOf(table: TableName, before: AnyRow, after: AnyRow): number {
-  const seed = rowHash(table, after)
+  const seed = textHash(after[KEYS[table] as keyof AnyRow], 0x811c9dc5)
   const names = NAMES[table]
   const isTime = IS_TIME[table]
   let step = 0
@@ -108,9 +99,8 @@ export class RowSums {
   change(table: TableName, before: AnyRow | null | undefined, after: AnyRow | null): void {
     if (!isSummed(table) || (!before && !after)) return
     const sum = (this.sums[table] ??= [0, 0])
-    if (before && after) sum[1] = (sum[1] + stepOf(table, before, after)) | 0
-    else if (after) sum[1] = (sum[1] + sumOf(table, after)) | 0
-    else sum[1] = (sum[1] - sumOf(table, before!)) | 0
+    const step = after ? stepOf(table, before ?? NOTHING[table], after) : -sumOf(table, before!)
+    sum[1] = (sum[1] + step) | 0
     if (!before) sum[0] += 1
     else if (!after) sum[0] -= 1
   }
@@ -184,7 +174,7 @@ export function sumHeadAnew(db: Database): void {
 }
 
 function keep(db: Database, statements: Statements, sums: Sums): void {
-  const text = new RowSums(sums).textFor(readHead(statements))
+  const text = new RowSums(sums).textFor(statements.head())
   db.prepare('UPDATE head SET sums = ?').run(text)
 }
 
@@ -192,7 +182,7 @@ function keep(db: Database, statements: Statements, sums: Sums): void {
 export function* strangeTables(statements: Statements, see: SeeRow): Generator<string> {
   const kept = keptSums(statements)
   if (!kept) yield 'what the rows add up to is not known any more'
-  else if (kept.head !== headSum(readHead(statements))) yield 'the head is not as it was written'
+  else if (kept.head !== headSum(statements.head())) yield 'the head is not as it was written'
   for (const table of new Set([...CHECKED, ...SUMMED])) {
     const { its, follows } = addUp(statements, table, see)
     const [rows, sum] = its
