@@ -12,7 +12,7 @@ import { FENCES_PER_EPOCH } from './writer/layer.ts'
 import type { Contents, Head } from './port.ts'
 
 /** Rows and events that are in memory at a time. */
-export const CHUNK = 500
+const CHUNK = 500
 /** Of long texts, fewer: each may be a megabyte. */
 const TEXTS_PER_CHUNK = 16
 /** Rows that are named; one that is wrong is seldom alone. */

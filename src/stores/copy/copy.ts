@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Event } from '../../core/event.ts'
 import type { EventPlace } from '../../core/view.ts'
 import { follow, pagesOf } from '../invariants.ts'
-import { SideOfCopy } from './side.ts'
+import { SideOfCopy, wholeRow } from './side.ts'
 import { type Course, courseOf, onCourse } from './time.ts'
 import { EVENTS_MAX } from '../file/document.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
@@ -66,7 +66,7 @@ export async function copyStore(
   const source = await SideOfCopy.begin(from)
   try {
     refuseMoved(source.head)
-    await refuse.refuseServed(source, from.path)
+    await refuse.refuseServed(source.contents(), source.now, from.path)
     const target = await openTarget(to)
     try {
       const course = courseOf(source, target)
@@ -198,7 +198,8 @@ class Copying {
     // A file store counts nothing: its whole document is written with every commit.
     if (table === 'stat' && !this.to.isDatabase) return tally
     for await (const page of pagesOf(this.source, table)) {
-      const rows = page.map((row) => onCourse(table, row, course))
+      const whole = this.from.isDatabase ? page : page.map((row) => wholeRow(table, row))
+      const rows = whole.map((row) => onCourse(table, row, course))
       if (!this.to.isDatabase) refuse.refuseInFile(table, rows, tally.rows)
       const keyed = rows.map((row) => [row[KEYS[table] as keyof AnyRow] as string, row] as const)
       await this.to.apply({ changes: { [table]: new Map(keyed) } })

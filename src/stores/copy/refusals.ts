@@ -2,7 +2,7 @@ import type { Lease } from '../../core/schema/lock.ts'
 import type { AnyRow, TableName } from '../../core/schema/schema.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { machine } from '../../machine/machine.ts'
-import type { SideOfCopy } from './side.ts'
+import type { Contents } from '../port.ts'
 import { TASKS_MAX } from '../file/errors.ts'
 
 /** Locks of our own begin so, and names are read in the order of their bytes. */
@@ -13,12 +13,12 @@ const ROLES_MAX = 1_000
  * Refuses (`held`) a source that a daemon or a dispatcher serves: it would go on there. One whose
  * process is proved dead, or whose time is up, is gone.
  */
-export async function refuseServed(from: SideOfCopy, shown: string): Promise<void> {
-  const rows = (await from.contents().rows('lease', ROLES, ROLES_MAX)) as Lease[]
+export async function refuseServed(contents: Contents, now: number, shown: string): Promise<void> {
+  const rows = (await contents.rows('lease', ROLES, ROLES_MAX)) as Lease[]
   const served = rows.find(({ name, ended_at, expires_ms, process }) => {
     if (!/^leasehold:(?:daemon|dispatcher)(?::|$)/.test(name)) return false
     const isDead = process !== null && machine.process(process) === 'dead'
-    return ended_at === null && expires_ms > from.now && !isDead
+    return ended_at === null && expires_ms > now && !isDead
   })
   if (!served) return
   const { process, holder } = served

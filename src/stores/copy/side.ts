@@ -50,14 +50,9 @@ export class SideOfCopy {
     }
   }
 
-  /** What the transaction sees now. Documents of file stores may be older than our columns. */
+  /** What the transaction sees now. */
   contents(): Contents {
-    const contents = this.backend.contents()
-    if (this.isDatabase) return contents
-    const rows: Contents['rows'] = async (table, ...which) => {
-      return (await contents.rows(table, ...which)).map((row) => wholeRow(table, row))
-    }
-    return { rows, events: contents.events, start: contents.start }
+    return this.backend.contents()
   }
 
   /** Whether somebody else has committed: no lock keeps others from publishing a file. */
@@ -97,7 +92,7 @@ export class SideOfCopy {
  * fields that are younger than they are, and may have some that no other store could keep: those
  * are refused (`invalid`), not dropped.
  */
-function wholeRow(table: TableName, found: AnyRow): AnyRow {
+export function wholeRow(table: TableName, found: AnyRow): AnyRow {
   const { columns, key } = SCHEMA[table]
   const fields = found as unknown as Record<string, unknown>
   const strange = Object.keys(fields).find((name) => !Object.hasOwn(columns, name))

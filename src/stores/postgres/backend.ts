@@ -1,5 +1,5 @@
 import type { Cursor } from '../../core/schema/indexes.ts'
-import type { AnyRow, Changes, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
+import type { AnyRow, IndexName, TableName, Tables } from '../../core/schema/schema.ts'
 import { planted } from '../../core/planted.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Need, NotLoaded } from '../../core/view.ts'
@@ -32,7 +32,7 @@ import { leaderBoardOf } from './leader_row.ts'
 import { Listening } from './listening.ts'
 import { load } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
-import { Pool, Sessions, SILENT_MS } from './session.ts'
+import { PATIENCE, Pool, Sessions, SILENT_MS } from './session.ts'
 import { indexWords, PostgresFinder } from './search.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
@@ -44,8 +44,6 @@ const LEVELS_AHEAD = 2
 const POLL_MS = 1_000
 /** How often in a row a transaction may be cut short before its asks are told. */
 const CUT_SHORT_MAX = 8
-/** A copy that was stopped must not hold up others for ever. */
-const PATIENCE = `SET LOCAL idle_in_transaction_session_timeout = '60s'`
 
 interface PostgresOptions {
   address: Address
@@ -208,13 +206,8 @@ export class PostgresBackend implements CopyBackend {
     this.known.forget()
     return this.step(async (db) => {
       await write(db, this.options.address.quoted, change, this.known)
-      await this.indexNotes(db, change.changes)
+      await indexWords(db, this.statements, change.changes)
     })
-  }
-
-  private async indexNotes(db: Connection, changes: Changes = {}): Promise<void> {
-    const notes = notesIn(changes)
-    if (notes.length > 0) await indexWords(db, this.statements, notes)
   }
 
   /** Written and committed in one round trip: a write that fails leaves nothing to commit. */
@@ -225,7 +218,8 @@ export class PostgresBackend implements CopyBackend {
     if (db.isLost) return this.giveUp(new Error('connection lost'))
     const writing = write(db, quoted, { ...commit, commits }, this.known)
     const isIndexed = notesIn(commit.changes).length > 0
-    const indexing = isIndexed && writing.then(() => this.indexNotes(db, commit.changes))
+    const indexing =
+      isIndexed && writing.then(() => indexWords(db, this.statements, commit.changes))
     // Words are taken from what was written, so notes are committed a round trip later.
     const finishing = indexing ? indexing.then(() => this.finish(db)) : this.finish(db)
     // It is asked for below, if at all.

@@ -1,6 +1,7 @@
+import type { Changes } from '../../core/schema/schema.ts'
 import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
-import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
+import { COMMON_SCORE, NOTES_MAX, notesIn, rankWords, type WordHits } from '../word_ranks.ts'
 import { textArray } from './codec.ts'
 import type { PostgresRead } from './counter.ts'
 import type { Connection } from './driver.ts'
@@ -13,9 +14,11 @@ const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable
 export async function indexWords(
   db: Connection,
   statements: PostgresStatements,
-  memory_ids: string[],
+  changes: Changes = {},
 ): Promise<void> {
-  const ids = textArray(memory_ids)
+  const notes = notesIn(changes)
+  if (notes.length === 0) return
+  const ids = textArray(notes)
   await db.query(statements.forgetWords, [ids])
   await db.query(statements.addWords, [ids])
 }

@@ -23,7 +23,6 @@ import {
   type CopyBackend,
   type Head,
 } from '../port.ts'
-import { notesIn } from '../word_ranks.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { isProved } from './check.ts'
 import { Cache } from './cache.ts'
@@ -188,7 +187,7 @@ export class SqliteBackend implements CopyBackend {
       if (this.isEmpty(table)) return undefined
       const row = this.statements.get(table, key)
       this.cache.of(table).set(key, row ?? null)
-      return row as Tables[T] | undefined
+      return row
     })
   }
 
@@ -261,8 +260,7 @@ export class SqliteBackend implements CopyBackend {
   private writeAll({ changes = {}, events = [], forgets, begins }: Partial<Change>): void {
     const { statements } = this
     for (const table of TABLES) this.write(statements, table, changes[table])
-    const notes = notesIn(changes)
-    if (notes.length > 0) indexWords(statements, notes)
+    indexWords(statements, changes)
     if (begins) statements.beginBehind(begins)
     statements.append(events)
     if (forgets) statements.forgetEvents(forgets)

@@ -1,6 +1,7 @@
+import type { Changes } from '../../core/schema/schema.ts'
 import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
-import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
+import { COMMON_SCORE, NOTES_MAX, notesIn, rankWords, type WordHits } from '../word_ranks.ts'
 import type { Look, Statements } from './statements.ts'
 
 const HAS_WORD = `SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?
@@ -46,8 +47,10 @@ const NONE: MemoryTally = { notes: 0, behind: 0, waiting: 0, dead: 0 }
 const IDS_PER_STEP = 256
 
 /** Brings the index of words in step with notes that were written in this transaction. */
-export function indexWords(statements: Statements, memory_ids: string[]): void {
-  const ids = JSON.stringify(memory_ids)
+export function indexWords(statements: Statements, changes: Changes): void {
+  const notes = notesIn(changes)
+  if (notes.length === 0) return
+  const ids = JSON.stringify(notes)
   // What is written gets a new number, above all others: the newest are looked at first.
   for (const text of [FORGET_WORDS, FORGET_ROWS, ADD_ROWS, ADD_WORDS]) statements.sql(text).run(ids)
 }
