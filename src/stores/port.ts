@@ -13,11 +13,6 @@ export interface Base {
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined
   /** At most `limit` rows of one group of an index, in order. */
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[]
-  /**
-   * Whether a row of a group of an index by time may have a time of `until` or before: false is
-   * certain. Left out where a scan tells as cheaply.
-   */
-  isDue?(index: IndexName, group: string, until: number): boolean
 }
 
 /** The one row that every commit changes. */

@@ -207,11 +207,6 @@ export class SqliteBackend implements CopyBackend {
     return rows
   }
 
-  isDue(index: IndexName, group: string, until: number): boolean {
-    const look = () => this.statements.first(index, group)
-    return this.guarded(() => this.cache.isDue(index, group, until, look))
-  }
-
   contents(): Contents {
     const { statements } = this
     return {

@@ -112,22 +112,6 @@ export class Statements implements Base, Contents {
     return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
-  isDue(index: IndexName, group: string, until: number): boolean {
-    return this.first(index, group) <= until
-  }
-
-  /** The first time in a group of an index by time; infinite where it has no rows. */
-  first(index: IndexName, group: string): number {
-    const { table, is } = INDEXES[index]
-    const statement = this.once(
-      `first ${index}`,
-      () => `SELECT ${orderText(is)} AS first FROM ${quoted(table)}
-        WHERE ${whereText(SQLITE, index, '?1')} ORDER BY first LIMIT 1`,
-    )
-    const row = statement.get(group)
-    return row ? Number(row['first']) : Number.POSITIVE_INFINITY
-  }
-
   rows(table: TableName, after: string | undefined, limit: number): AnyRow[] {
     const codec = CODECS[table]
     const statement = this.select(`rows ${table} ${after === undefined}`, codec.names, () => {
