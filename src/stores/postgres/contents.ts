@@ -1,13 +1,13 @@
-import { type AnyRow, KEYS, type TableName } from '../../core/schema/schema.ts'
+import type { AnyRow, TableName } from '../../core/schema/schema.ts'
 import type { Event } from '../../core/event.ts'
 import type { EventPlace } from '../../core/view.ts'
 import type { Contents } from '../port.ts'
-import { quoted } from '../sql.ts'
 import type { Address } from './address.ts'
 import { CODECS, EVENT_CODEC } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { nameOf } from './loads.ts'
+import { rowsText } from './scans.ts'
 import { statementsFor } from './statements.ts'
 
 /** All that a schema keeps, as a connection sees it. */
@@ -26,13 +26,7 @@ export class PostgresContents implements Contents {
   }
 
   async rows(table: TableName, after: string | undefined, limit: number): Promise<AnyRow[]> {
-    const { names } = CODECS[table]
-    const key = quoted(KEYS[table])
-    const columns = names.map((name) => `${quoted(name)}::text`).join(', ')
-    // A key may be empty: then the first row is not behind any.
-    const behind = after === undefined ? '>=' : '>'
-    const text = `SELECT ${columns} FROM ${this.address.quoted}.${quoted(table)}
-      WHERE ${key} ${behind} $1 ORDER BY ${key} LIMIT $2`
+    const text = rowsText(table, this.address.quoted, after === undefined)
     const found = await this.query(text, [after ?? '', limit])
     return found.map((row) => CODECS[table].decode(row))
   }

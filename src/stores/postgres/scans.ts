@@ -1,7 +1,7 @@
 import { type Cursor, INDEXES, kindOf } from '../../core/schema/indexes.ts'
-import { type IndexName, KEYS, SCHEMA } from '../../core/schema/schema.ts'
+import { type IndexName, KEYS, SCHEMA, type TableName } from '../../core/schema/schema.ts'
 import { byText, orderText, quoted, whereText } from '../sql.ts'
-import { POSTGRES, textArray } from './codec.ts'
+import { CODECS, POSTGRES, textArray } from './codec.ts'
 import type { Value } from './driver.ts'
 
 /** The first rows of the group `g`, behind a place where one is given. */
@@ -10,6 +10,14 @@ function scanText(index: IndexName, schema: string, behind: string, limit: strin
   const where = whereText(POSTGRES, index, 'g')
   return `SELECT * FROM ${schema}.${quoted(table)} WHERE ${where} ${behind}
     ORDER BY ${byText(index)} LIMIT ${limit}`
+}
+
+/** Up to `$2` rows of a table behind the key `$1`, or with it, since the first key may be empty. */
+export function rowsText(table: TableName, schema: string, withKey: boolean): string {
+  const key = quoted(KEYS[table])
+  const columns = CODECS[table].names.map((name) => `${quoted(name)}::text`).join(', ')
+  return `SELECT ${columns} FROM ${schema}.${quoted(table)}
+    WHERE ${key} ${withKey ? '>=' : '>'} $1 ORDER BY ${key} LIMIT $2`
 }
 
 /** The newest row of the group `$1` that is not among the newest `$2`. */

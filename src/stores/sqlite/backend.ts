@@ -12,7 +12,7 @@ import type { Need } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { type Damage, DamageMark, refuseMarked } from '../damage.ts'
 import { isRefusal } from '../../core/refusal.ts'
-import { EMPTY_HEAD, HEAD } from '../writer/chain.ts'
+import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
 import {
   type Base,
@@ -33,9 +33,6 @@ import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
 import type { RowChange, Statements } from './statements.ts'
 import { isSummed, type RowSums } from './sums.ts'
-
-const SET_HEAD = `UPDATE head SET ${HEAD.map((name) => `${name} = ?`).join(', ')}, sums = ?
-  WHERE id = 1`
 
 type Rows = Map<string, AnyRow | null>
 
@@ -228,8 +225,7 @@ export class SqliteBackend implements CopyBackend {
     const { changes, head } = commit
     this.step(() => {
       this.writeAll(commit)
-      const values = HEAD.map((name) => head[name])
-      writer.statements.sql(SET_HEAD).run(...values, this.sums!.textFor(head))
+      writer.statements.setHead(head, this.sums!.textFor(head))
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
       if (!writer.db.isTransaction) throw new Error('SQLite dropped the transaction')
       this.connections.witness?.begin(head)

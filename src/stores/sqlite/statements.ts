@@ -252,6 +252,11 @@ export class Statements implements Base, Contents {
     return { ...head }
   }
 
+  setHead(head: Head, sums: string): void {
+    const sql = () => `UPDATE head SET ${HEAD.map((name) => `${name} = ?`).join(', ')}, sums = ?`
+    this.once('set head', sql).run(...HEAD.map((name) => head[name]), sums)
+  }
+
   start(): EventPlace {
     return { ...(this.sql('SELECT position, hash FROM checkpoint').get() as unknown as EventPlace) }
   }
