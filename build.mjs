@@ -47,7 +47,6 @@ const BUNDLES = {
   init: 'src/doors/cli/init/main.ts',
   demo: 'src/doors/cli/demo/main.ts',
   demo_agent: 'src/doors/cli/demo/agent.ts',
-  demo_branch: 'src/doors/cli/demo/branch_agent.ts',
   runner: 'src/daemon/runner/main.ts',
   runner_direct: 'src/daemon/runner/direct.ts',
   keeper: 'src/daemon/worktrees/main.ts',
@@ -120,7 +119,6 @@ try {
   for (const name of [...parts, 'cli.cjs']) renameSync(`${fresh}/${name}`, `${out}/${name}`)
   if (!test) {
     await keepCode(fresh)
-    writeFileSync(`${out}/leasehold.1`, execFileSync(process.execPath, ['bin/leasehold', 'man']))
     await buildSdk(fresh)
     await buildWeb(fresh)
     const { BUILT_FROM, sources } = createRequire(import.meta.url)('./bin/first-use.js')

@@ -1,5 +1,5 @@
 /** What `leasehold` and `leasehold/client` export. */
-export type { Calls, How } from './client/calls.ts'
+export type { Calls, How } from './client/asker.ts'
 export type { AnswerOf as OutputOf, InputOf } from './operations/registry.ts'
 export type { Client, Filter } from './client/client.ts'
 export { connect, type ConnectOptions } from './client/connect.ts'

@@ -8,7 +8,6 @@ import {
 import type { Operation } from '../operations/operation.ts'
 import { newRequestId } from '../machine/digest.ts'
 import { ownProcess } from '../machine/process.ts'
-import type { How } from './calls.ts'
 import type { Fences } from './fences.ts'
 import { persist } from '../reach/patience.ts'
 import type { Transport } from './transport.ts'
@@ -68,4 +67,30 @@ const isWait = (input: Record<string, unknown>) => Number(input['wait_seconds'] 
 /** What is left of a wait. At least a little: none at all would mean not to join the line. */
 function secondsUntil(until_ms: number): number {
   return Math.max(0.001, (until_ms - performance.now()) / 1000)
+}
+
+/** How to ask, beside what is asked. */
+export interface How {
+  /** Gives up: a wait leaves its line. What was already done stays done. */
+  signal?: AbortSignal | undefined
+  /** Asks as this agent: one nested under the client's own, or any other for an admin. */
+  agent?: string | undefined
+  /** How long to go on trying while nobody answers. */
+  retry_seconds?: number | undefined
+}
+
+type NounOf<Name> = Name extends `${infer Noun}.${string}` ? Noun : never
+type VerbOf<Name, Noun extends string> = Name extends `${Noun}.${infer Verb}` ? Verb : never
+
+/** An operation's input as a caller may write it; all of it may be left out if every field may. */
+type Asked<Input> =
+  Record<string, never> extends Input ? [input?: Input, how?: How] : [input: Input, how?: How]
+
+type Call<N extends RegisteredName> = (...asked: Asked<InputOf<N>>) => Promise<AnswerOf<N>>
+
+/** `client.lock.acquire(…)` is the operation `lock.acquire`: every operation, and nothing else. */
+export type Calls = {
+  [Noun in NounOf<RegisteredName>]: {
+    [N in RegisteredName as VerbOf<N, Noun>]: Call<N>
+  }
 }

@@ -1,7 +1,6 @@
 import { operations } from '../operations/registry.ts'
 import type { ShownLease } from '../operations/locks.ts'
-import type { Asker } from './asker.ts'
-import type { Calls, How } from './calls.ts'
+import type { Asker, Calls, How } from './asker.ts'
 import { Fences } from './fences.ts'
 import {
   type Claimed,

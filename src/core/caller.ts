@@ -1,4 +1,5 @@
 import type { ProcessRef, TokenScope } from './rows.ts'
+import type { View } from './view.ts'
 
 /** What an ask adds to what its token keeps. */
 export type Spending = Partial<Record<'leases' | 'globs' | 'tasks_waiting', number>>
@@ -26,6 +27,15 @@ export interface Caller {
 /** What `holder` holds admits `agent`: the same id, or one nested under it. Siblings exclude. */
 export function admits(holder: string, agent: string): boolean {
   return agent === holder || agent.startsWith(`${holder}/`)
+}
+
+/** `agent`, and every agent nested under it that was seen here: an agent that holds was seen. */
+export function* subagents(view: View, agent: string): Generator<string> {
+  yield agent
+  for (const { id } of view.scan('agents', '', { order: `${agent}/`, key: '' })) {
+    if (!admits(agent, id)) return
+    yield id
+  }
 }
 
 /** Every dispatched run has an agent id of its own, `claude:42.1`: what it is called without. */

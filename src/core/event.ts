@@ -248,11 +248,15 @@ export type EventType = keyof EventData
 /** A change that happened, as it is remembered. Position and hash come just before COMMIT. */
 export type EventDraft = { [T in EventType]: Draft<T> }[EventType]
 
-interface Draft<T extends EventType> {
-  type: T
+/** By whom an event is, and of which lock or task, if it is of one. */
+export interface EventSubject {
   agent: string
-  lock: string | null
-  task: string | null
+  lock?: string | null
+  task?: string | null
+}
+
+interface Draft<T extends EventType> extends Required<EventSubject> {
+  type: T
   data: EventData[T]
 }
 

@@ -1,5 +1,5 @@
 import type { Vector } from './schema/search.ts'
-import type { Run, Task } from './schema/task.ts'
+import type { Task } from './schema/task.ts'
 import type { MemoryConflict } from './schema/memory.ts'
 import { type IndexName, KEYS, type TableName, type TableOf, type Tables } from './schema/schema.ts'
 import { type Cursor, cursorOf, INDEXES, isBefore } from './schema/indexes.ts'
@@ -10,6 +10,7 @@ import { notesBehind } from './memory/background.ts'
 import { forgetNote } from './memory/prune.ts'
 import { type Bound, DAY_MS, type Retention } from './retention.ts'
 import { rankOf } from './tasks/ready.ts'
+import { firstOf, isNone } from './first.ts'
 import { keyOf } from './rows.ts'
 
 /** Rows that one step looks at, or takes away: a few milliseconds in which others wait. */
@@ -115,11 +116,6 @@ const KINDS = {
 export type Forgettable = keyof typeof KINDS
 export const FORGETTABLE = Object.keys(KINDS) as Forgettable[]
 
-function isNone(rows: Iterable<unknown>): boolean {
-  for (const _ of rows) return false
-  return true
-}
-
 function mayForgetTask(view: View, task: Task, age_ms: number | null): boolean {
   const isOver = age_ms === null || isPast(view, task.updated_at, age_ms)
   const isTied = task.lock_fence !== null || task.run_id !== null
@@ -132,16 +128,14 @@ function mayForgetTask(view: View, task: Task, age_ms: number | null): boolean {
 
 /** One with very many runs loses these first, and goes in a later pass. */
 function forgetTask(view: View, { id, status, depends_on, body_apart }: Task): number {
-  const runs: Run[] = []
-  for (const run of view.scan('runs_of', id)) if (runs.push(run) === STEP_ROWS) break
+  const runs = [...firstOf(view.scan('runs_of', id), STEP_ROWS)]
   for (const run of runs) view.remove('run', run.id)
   if (runs.length === STEP_ROWS) return STEP_ROWS
   for (const other of depends_on) view.remove('dependency', keyOf(id, other))
   view.remove('lease', lockOf(id))
   view.remove('task', id)
   if (body_apart > 0) view.remove('task_text', id)
-  const data = { status }
-  view.record({ type: 'task.forgotten', agent: 'leasehold', lock: null, task: id, data })
+  view.record('task.forgotten', { agent: 'leasehold', task: id }, { status })
   return runs.length + depends_on.length + 2
 }
 
@@ -217,9 +211,7 @@ export function forgetInPassing(view: View, asks: number, retention?: Retention)
 /** Forgets what request ids did more than a day ago. */
 function forgetRequests(view: View, rows_max: number): void {
   const until = view.now - REQUEST_MEMORY_MS
-  const old: string[] = []
-  for (const { key } of view.due('requests_by_age', '', until)) {
-    if (old.push(key) === rows_max) break
+  for (const { key } of [...firstOf(view.due('requests_by_age', '', until), rows_max)]) {
+    view.remove('request', key)
   }
-  for (const key of old) view.remove('request', key)
 }

@@ -1,4 +1,5 @@
 import type { LeavingEvent } from './event.ts'
+import { type Action, actionsOf, byName, type Next, nextText, type Say } from './next.ts'
 
 /**
  * One table for every expected "no". Doors and loops read it; nobody else keeps a list of codes.
@@ -32,15 +33,24 @@ export type RefusalCode = keyof typeof REFUSALS
 export type Details = Record<string, unknown>
 
 interface RefusalOptions {
-  next?: string
+  next?: Next
   details?: Details
   /** An event that is recorded although the refused ask changes nothing else. */
   leaves?: LeavingEvent
 }
 
+/** A refusal on the wire. */
+export interface RefusalShape {
+  code: RefusalCode
+  message: string
+  next: string
+  details: Details
+  actions?: Action[]
+}
+
 /** An expected, typed "no": what happened, why, what to do next. Thrown, caught once per door. */
 export class Refusal extends Error {
-  readonly next: string
+  readonly actions: Action[]
   readonly details: Details
   readonly leaves: RefusalOptions['leaves']
 
@@ -51,9 +61,14 @@ export class Refusal extends Error {
   ) {
     super(message)
     this.name = 'Refusal'
-    this.next = options.next ?? ''
+    this.actions = actionsOf(options.next ?? '')
     this.details = options.details ?? {}
     this.leaves = options.leaves
+  }
+
+  /** What to do next, as text that no door has worded. */
+  get next(): string {
+    return nextText(this.actions)
   }
 
   /** By name, not by class: parts of the program are bundled apart, each with its own class. */
@@ -65,14 +80,21 @@ export class Refusal extends Error {
   static from(reply: unknown, status: number): Refusal {
     const { error } = Object(reply) as Partial<ReturnType<Refusal['toJSON']>>
     if (!error) return new Refusal('unavailable', `The server answered ${status}`)
-    const { code, message, ...options } = error
+    const { code, message, details, next, actions = next } = error
     // A newer server may know more of them.
-    return new Refusal(Object.hasOwn(REFUSALS, code) ? code : 'internal', message, options)
+    const known = Object.hasOwn(REFUSALS, code) ? code : 'internal'
+    return new Refusal(known, message, { next: actions, details })
   }
 
-  toJSON(): { error: { code: RefusalCode; message: string; next: string; details: Details } } {
-    const { code, message, next, details } = this
-    return { error: { code, message, next, details } }
+  toJSON(): { error: RefusalShape } {
+    return this.inWords(byName)
+  }
+
+  /** As a door tells it; where operations do what is next, they are told as data, too. */
+  inWords(say: Say): { error: RefusalShape } {
+    const { code, message, details, actions } = this
+    const shown = { code, message, next: nextText(actions, say), details }
+    return { error: actions.some(({ operation }) => operation) ? { ...shown, actions } : shown }
   }
 }
 
@@ -92,3 +114,9 @@ export const isDecided = (error: unknown): error is Refusal =>
 /** Whether this is a "not now". One that says `lasting` ends only when somebody does something. */
 export const isMomentary = (error: unknown): error is Refusal =>
   error instanceof Refusal && REFUSALS[error.code].lasts === 'moment'
+
+/** Refuses with `not_found`; `list` is the operation that tells what there is. */
+export function missing(what: string, list: string, details: Details = {}): never {
+  const next = { says: 'See what there is', operation: list }
+  throw new Refusal('not_found', `There is no ${what}`, { next, details })
+}

@@ -158,7 +158,6 @@ const SIGHTS: { [T in TableName]: Look<Tables[T]> } = {
   },
   memory_text: when(({ id }, view, caller) => notesSeen(view, notesOf(id), caller)),
   memory_conflict: when(({ scope }, view, caller) => notesSeen(view, scope, caller)),
-  memory_settings: never,
   stat: never,
   alert: never,
   note_attempt: never,

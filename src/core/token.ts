@@ -2,7 +2,7 @@ import type { Token } from './schema/caller.ts'
 import type { Task } from './schema/task.ts'
 import type { Lease } from './schema/lock.ts'
 import type { Caller } from './caller.ts'
-import { Refusal } from './refusal.ts'
+import { missing, Refusal } from './refusal.ts'
 import type { TokenScope } from './rows.ts'
 import type { View } from './view.ts'
 
@@ -18,7 +18,11 @@ export interface CreateToken {
 export function createToken(view: View, ask: CreateToken, caller: Caller): Token {
   if (ask.role === 'agent' && ask.agent === null) {
     throw new Refusal('invalid', 'A token of the role agent must name its agent', {
-      next: 'leasehold token create --role agent --agent builder-1',
+      next: {
+        says: 'For example',
+        operation: 'token.create',
+        input: { role: 'agent', for_agent: 'builder-1' },
+      },
     })
   }
   if (ask.role === 'admin' && ask.scope !== null) {
@@ -29,7 +33,7 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
   if (view.get('token', ask.hash)) {
     // Also a revoked one: making it again would bring it back.
     throw new Refusal('conflict', 'A token with this secret exists already', {
-      next: 'leasehold token create makes a new secret.',
+      next: { says: 'Make a new secret', operation: 'token.create' },
     })
   }
   const { ttl_ms, ...said } = ask
@@ -40,8 +44,7 @@ export function createToken(view: View, ask: CreateToken, caller: Caller): Token
     expires_ms: ttl_ms === null ? null : view.now + ttl_ms,
   }
   view.put('token', token)
-  const data = { token: token.id, role: token.role, for: token.agent }
-  view.record({ type: 'token.created', agent: caller.agent, lock: null, task: null, data })
+  view.record('token.created', caller, { token: token.id, role: token.role, for: token.agent })
   return token
 }
 
@@ -58,11 +61,10 @@ export function revokeToken(view: View, id: string, caller: Caller): Token {
     const expires_ms = Math.min(token.expires_ms ?? view.now, view.now)
     const revoked = { ...token, revoked_at: view.at, expires_ms }
     view.put('token', revoked)
-    const data = { token: id }
-    view.record({ type: 'token.revoked', agent: caller.agent, lock: null, task: null, data })
+    view.record('token.revoked', caller, { token: id })
     return revoked
   }
-  throw new Refusal('not_found', `There is no token ${id}`, { next: 'leasehold token list' })
+  return missing(`token ${id}`, 'token.list')
 }
 
 /**

@@ -144,7 +144,7 @@ function withoutHidden(view: View, refusal: Refusal, caller: Scoped): Refusal {
   if (details === refusal.details) return refusal
   const isWaiting = details['waits_for'] !== refusal.details['waits_for']
   const message = isWaiting ? 'It waits for tasks of others' : refusal.message
-  return new Refusal(refusal.code, message, { next: refusal.next, details })
+  return new Refusal(refusal.code, message, { next: refusal.actions, details })
 }
 
 /** A refusal as its caller may read it: one that may name a stranger says the same without. */

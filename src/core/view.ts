@@ -1,4 +1,4 @@
-import type { EventDraft } from './event.ts'
+import type { EventData, EventSubject, EventType } from './event.ts'
 import type { GroupRef, ProcessRef } from './rows.ts'
 import type { Cursor } from './schema/indexes.ts'
 import type { Lease } from './schema/lock.ts'
@@ -41,7 +41,7 @@ export interface View {
   group(ref: GroupRef): Fact
   /** Whether the leader of a group carries its mark; `dead` when it certainly does not. */
   leader(ref: GroupRef): Fact
-  record(event: EventDraft): void
+  record<T extends EventType>(type: T, about: EventSubject, data: EventData[T]): void
   /** Events up to this one are no longer kept; the chain of the others begins behind it. */
   forgetEvents(last: EventPlace): void
 }

@@ -1,4 +1,4 @@
-import { shortLine } from '../core/one_line.ts'
+import { shortLine } from '../core/quote.ts'
 import { newRequestId } from '../machine/digest.ts'
 import { carries } from '../machine/proc.ts'
 import { seat } from '../machine/process.ts'

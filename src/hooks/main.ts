@@ -21,7 +21,7 @@ import { readCall } from './read.ts'
 import { rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
 import { secretRead } from './secret.ts'
 import type { HookSettings } from './settings.ts'
-import { standing } from '../reach/standing.ts'
+import { standing } from '../reach/server_file.ts'
 import { folderIn } from '../stores/place.ts'
 import { unreachableText } from './wording.ts'
 

@@ -1,4 +1,5 @@
 import { argument, quoted, word } from '../core/quote.ts'
+import { nextText, type Say } from '../core/next.ts'
 import { isRefusal, type Refusal } from '../core/refusal.ts'
 import type { Conflict } from './context.ts'
 
@@ -11,12 +12,17 @@ export const INSTEAD =
 
 /** Why an edit must not happen: what, why, what to do next. */
 export function denialOf(refusal: Refusal): string {
-  if (refusal.code !== 'held') return `Leasehold: ${refusal.message}. Next: ${refusal.next}`
+  const { code, message, actions } = refusal
+  if (code !== 'held') return `Leasehold: ${message}. Next: ${nextText(actions, reserving)}`
   const { path } = refusal.details
   const look = typeof path === 'string' ? ` ${askingText(path)}` : ''
   const next = refusal.details['by_you'] === true ? refusal.next : `${INSTEAD}${look}`
   return `Leasehold: ${refusal.message}. Next: ${next}`
 }
+
+/** The one operation that a refused edit is told of: to load the table of all takes time. */
+const reserving: Say = ({ input }) =>
+  `leasehold reserve add ${[input['paths']].flat().map(String).map(argument).join(' ')}`
 
 const askingText = (path: string) =>
   `To see whether it is free: leasehold reserve check ${argument(path)}. ` +

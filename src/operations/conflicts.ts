@@ -1,3 +1,4 @@
+import * as z from 'zod/mini'
 import { getConflict, type Resolution, resolveConflict } from '../core/memory/resolve.ts'
 import { Refusal } from '../core/refusal.ts'
 import * as answers from './answers/memory.ts'
@@ -5,9 +6,10 @@ import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import * as m from './memory_fields.ts'
 import { showConflict, showConflictWhole } from './memory_show.ts'
-import { onDatabase } from './operation.ts'
+import { field, onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
 import { textTools } from './text_merge.ts'
+import * as s from './schemas.ts'
 
 export const list = onDatabase.read({
   name: 'conflict.list',
@@ -15,9 +17,22 @@ export const list = onDatabase.read({
   doc: 'Notes that disagree. With an id: both contents and a draft of a merge.',
   tool: 'conflicts_list',
   input: {
-    id: m.conflictIdOptional,
+    id: field(
+      () => s.optional(s.plain(64)),
+      'Only this conflict, with both contents and a draft of a merge.',
+    ),
     scope: m.scopeOptional,
-    status: m.conflictStatus,
+    status: field(
+      () =>
+        s.or(
+          z.enum(
+            ['open', 'merged', 'resolved', 'replaced'],
+            'must be open, merged, resolved or replaced',
+          ),
+          'open',
+        ),
+      'Conflicts with this status: open (the default), merged, resolved or replaced.',
+    ),
     ...f.page,
   },
   output: answers.conflicts,
@@ -39,10 +54,24 @@ export const resolve = onDatabase.write({
   doc: 'Settle a conflict: choose a side, or give a text that combines or replaces both.',
   tool: 'conflict_resolve',
   input: {
-    id: m.conflictId,
-    choose: m.choose,
+    id: field(() => s.plain(64), 'Id of the conflict.'),
+    /** A number may come as text: the command line has no other way to say it. */
+    choose: field(
+      () =>
+        s.optional(
+          z
+            .union([z.string(), z.int()], 'must be ours, theirs or a version')
+            .check(
+              z.refine(
+                (value) => /^(?:ours|theirs|[1-9]\d{0,14})$/.test(String(value)),
+                'must be ours, theirs or a version',
+              ),
+            ),
+        ),
+      'Which side is right: ours (was there first), theirs (came later), or a version.',
+    ),
     content: m.resolution,
-    supersede: m.supersede,
+    supersede: field(s.flag, 'The content replaces both versions instead of combining them.'),
   },
   output: answers.resolved,
   command: 'memory resolve id',
@@ -68,6 +97,10 @@ function resolutionOf({ choose, content, supersede }: Said): Resolution {
     return { choose: word === 'ours' || word === 'theirs' ? word : Number(word) }
   }
   throw new Refusal('invalid', 'Say how to settle it: choose a side, or give a content', {
-    next: 'For example: leasehold memory resolve ID --choose theirs',
+    next: {
+      says: 'For example',
+      operation: 'conflict.resolve',
+      input: { id: 'ID', choose: 'theirs' },
+    },
   })
 }

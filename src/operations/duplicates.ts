@@ -1,16 +1,16 @@
+import * as z from 'zod/mini'
 import type { Duplicate } from '../core/schema/search.ts'
-import { resolveDuplicate, isThere } from '../core/memory/duplicate.ts'
-import { shownHead } from '../core/memory/history.ts'
-import { textOf } from '../core/memory/version.ts'
+import { DUPLICATE_ACTIONS, isThere, resolveDuplicate } from '../core/memory/duplicate.ts'
 import { excerptOf } from '../core/memory/search.ts'
 import type { View } from '../core/view.ts'
 import * as answers from './answers/memory.ts'
 import * as f from './fields.ts'
-import { writtenAs } from './memory_show.ts'
-import { onDatabase } from './operation.ts'
+import { contentOf, writtenAs } from './memory_show.ts'
+import { field, onDatabase } from './operation.ts'
 import { pageIn } from './page.ts'
-import * as d from './search_fields.ts'
+import * as m from './memory_fields.ts'
 import { textTools } from './text_merge.ts'
+import * as s from './schemas.ts'
 
 /** An agent reads both sides of every pair: a page of pairs must not fill its context. */
 const EXCERPT_MAX = 160
@@ -21,8 +21,7 @@ function showSide(view: View, id: string) {
   if (!memory) return null
   const { scope, key, author } = memory
   const { updated_at } = writtenAs(view, memory)
-  const shown = shownHead(view, memory)
-  const excerpt = excerptOf((shown && textOf(view, shown)) ?? '', [], EXCERPT_MAX)
+  const excerpt = excerptOf(contentOf(view, memory), [], EXCERPT_MAX)
   return { scope, key, author, updated_at, excerpt }
 }
 
@@ -36,7 +35,15 @@ export const list = onDatabase.read({
   refuses: ['invalid'],
   doc: 'Pairs of notes that say nearly the same, the most similar first.',
   tool: 'duplicates_list',
-  input: { scope: d.scope, status: d.pairStatus, limit: d.pairsLimit, after: f.after },
+  input: {
+    scope: m.scopeOptional,
+    status: field(
+      () => s.or(z.enum(['open', 'resolved'], 'must be open or resolved'), 'open'),
+      'Pairs with this status: open (the default) or resolved.',
+    ),
+    limit: field(() => s.or(s.whole(1, 1000), 10), 'Maximum number of pairs (default 10).'),
+    after: f.after,
+  },
   output: answers.duplicates,
   command: 'memory duplicates',
   decide: (view, { scope, status, ...page }) =>
@@ -55,7 +62,14 @@ export const resolve = onDatabase.write({
   refuses: ['invalid', 'not_found', 'conflict', 'too_large'],
   doc: 'Settle a pair: keep both, delete one, or merge them.',
   tool: 'duplicate_resolve',
-  input: { id: d.pairId, action: d.action, content: d.mergedContent },
+  input: {
+    id: field(() => s.plain(64), 'Id of the pair.'),
+    action: field(
+      () => z.enum(DUPLICATE_ACTIONS, `must be one of ${DUPLICATE_ACTIONS.join(', ')}`),
+      'keep_both, delete_a, delete_b, or merge (content replaces a, b is deleted).',
+    ),
+    content: field(m.resolution.schema, 'For merge: a text that combines both.'),
+  },
   output: answers.duplicate,
   command: 'memory dedupe id',
   decide: (view, ask, caller) => {

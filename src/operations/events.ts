@@ -1,6 +1,8 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { Caller } from '../core/caller.ts'
-import { taskOf } from '../core/locks/lease.ts'
+import { lockOf, taskOf } from '../core/locks/lease.ts'
 import { userOf } from '../core/queue/share.ts'
+import { firstOf } from '../core/first.ts'
 import { Refusal } from '../core/refusal.ts'
 import { sizeOf } from '../core/text.ts'
 import { eventTold } from '../core/sight.ts'
@@ -8,17 +10,23 @@ import { isScoped } from '../core/token_scope.ts'
 import { type LockSpan, spanOf } from '../core/stats/span.ts'
 import type { View } from '../core/view.ts'
 import { type Event, factsOf, nounOf, type ShownEvent } from '../core/event.ts'
+import type { Sought } from '../stores/port.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/locks.ts'
 import { usedBy } from './budget.ts'
 import * as f from './fields.ts'
 import { field, readOperation } from './operation.ts'
-import { firstOf, PAGE_BYTES } from './page.ts'
+import { PAGE_BYTES } from './page.ts'
 import * as s from './schemas.ts'
 
+/** So many events are looked at in one step; others are answered between two steps. */
 const PAGE = 500
+/** The same where the store leaves out what is not about the subject. */
+const SOUGHT_PAGE = 20_000
 /** A call looks at this many events; `next` continues from there, even if few of them fit. */
 const WALK_MAX = 10_000
+/** As many as a store keeps, unless it is told otherwise: a subject's history is found whole. */
+const SOUGHT_MAX = 1_000_000
 /** Holds and waits that last: more than this are no picture any more. */
 const OPEN_MAX = 1_000
 /** Locks of our own programs are no work. */
@@ -47,17 +55,13 @@ interface Wanted extends Window {
 }
 
 const WINDOW = {
-  since_seconds: field(
-    () => s.optional(s.seconds(1, 365 * 86_400)),
-    'How far back to look.',
-    '--since <duration>',
-  ),
+  since_seconds: field(() => s.optional(s.seconds(1, 365 * 86_400)), 'How far back to look.'),
   from: f.fromTime,
   to: f.toTime,
   limit: f.limit,
   after: f.after,
 }
-const onlyLock = field(() => s.optional(s.plain(512)), 'Only events of this lock.', '--lock <name>')
+const onlyLock = field(() => s.optional(s.plain(512)), 'Only events of this lock.')
 const onlyBy = field(
   () => s.optional(s.plain(256)),
   'Only events caused by this agent, or about what it held.',
@@ -82,7 +86,7 @@ export const list = readOperation({
   output: answers.events,
   command: 'event list',
   lookup: (store, input, caller): Promise<EventsFound<ShownEvent>> =>
-    walkBack(store, input, caller, (event) => {
+    walkBack(store, input, caller, soughtIn(input), (event) => {
       if (!isWanted(event, input)) return undefined
       const { hash: _, ...shown } = event
       return shown
@@ -92,6 +96,7 @@ export const list = readOperation({
 
 export const spans = readOperation({
   name: 'span.list',
+  internal: true,
   refuses: ['invalid'],
   doc: 'Who held or waited for which lock, from when to when, and how it ended; newest end first.',
   input: { lock: onlyLock, by: onlyBy, ...WINDOW },
@@ -101,7 +106,8 @@ export const spans = readOperation({
     const walked_to = await newestTime(store, caller)
     // What has ended after `to` may have begun before it: the walk begins at the newest.
     const to = timeOf(input.to) ?? '~'
-    const walked = await walkBack(store, { ...input, to: undefined }, caller, (event) => {
+    const asked = { ...input, to: undefined }
+    const walked = await walkBack(store, asked, caller, soughtIn(input), (event) => {
       const span = spanOf(event)
       return span && span.from <= to && isOf(span, input) ? span : undefined
     })
@@ -149,11 +155,21 @@ function withWhose(view: View, span: LockSpan) {
   return { ...span, user: row?.user ?? userOf(lock) ?? null, project: row?.project ?? null }
 }
 
+/** What stands in every event that `isWanted` may want, for stores to leave out the rest. */
+function soughtIn({ type, lock, task_id, by }: Partial<Wanted>): Sought {
+  const named = (name: string) => [...new Set([`"${name}"`, JSON.stringify(name)])]
+  const types = type?.split(',').flatMap((each) => [`"${each}"`, `"${each}.`])
+  const task = task_id === undefined ? undefined : [...named(task_id), ...named(lockOf(task_id))]
+  const names = [lock, by].map((name) => (name === undefined ? undefined : named(name)))
+  return [types, task, ...names].filter((words) => words !== undefined)
+}
+
 /** Positions have no gaps, so the past is read page by page from its end. */
 async function walkBack<Item>(
   store: Store,
   wanted: Window,
   caller: Caller,
+  sought: Sought,
   pick: (event: Event) => Item | undefined,
 ): Promise<EventsFound<Item>> {
   const { position: newest } = await store.head()
@@ -165,9 +181,14 @@ async function walkBack<Item>(
   let looked_to: string | null = null
   let bytes = 0
   const none = { items, next: null, looked_to: null }
-  for (let walked = 0; end > 0 && walked < WALK_MAX; walked += PAGE) {
-    const begin = Math.max(0, end - PAGE)
-    const found = await store.events(begin, end - begin)
+  const [step, most] = sought.length > 0 ? [SOUGHT_PAGE, SOUGHT_MAX] : [PAGE, WALK_MAX]
+  for (let walked = 0; end > 0 && walked < most; walked += step) {
+    const begun_ms = performance.now()
+    const begin = Math.max(0, end - step)
+    const found = await store.events(begin, end - begin, sought)
+    const [first] = sought.length > 0 ? await store.events(begin, 1) : found
+    usedBy(caller)?.turn.spend(performance.now() - begun_ms)
+    if (sought.length > 0) await othersTurn()
     // After pruning, later events are found in place of those that are gone: shown already.
     const page = found.filter(({ position }) => position <= end)
     const seen = await eventsSeen(store, page, caller)
@@ -183,9 +204,9 @@ async function walkBack<Item>(
       items.push(item)
     }
     // What is missing at the beginning of a page was pruned, and all before it too.
-    if (page.length < end - begin || (page[0]?.at ?? '') < since) return none
+    if (first?.position !== begin + 1 || first.at < since) return none
     end = begin
-    looked_to = seen[0]?.at ?? looked_to
+    looked_to = (isScoped(caller) ? seen[0]?.at : first.at) ?? looked_to
   }
   return end > 0 ? { items, next: String(end + 1), looked_to } : none
 }

@@ -1,5 +1,4 @@
-import { recordBypass } from '../core/paths/bypass.ts'
-import { noticeWrites, restorePaths } from '../core/paths/word.ts'
+import { noticeWrites, recordBypass, restorePaths } from '../core/paths/word.ts'
 import * as answers from './answers/locks.ts'
 import { field, writeOperation } from './operation.ts'
 import * as f from './fields.ts'

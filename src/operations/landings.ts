@@ -3,7 +3,7 @@ import { addedNote, getLanding, showLanding } from '../core/landing/ask.ts'
 import { cancelLanding, land } from '../core/landing/land.ts'
 import { LANDING_STATUSES } from '../core/landing/rows.ts'
 import { sightOf } from '../core/sight.ts'
-import * as answers from './answers/landings.ts'
+import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import { field, LEASE_REFUSALS, onDatabase, readOperation, writeOperation } from './operation.ts'
 import { pageIn } from './page.ts'
@@ -24,30 +24,17 @@ export const add = onDatabase.write({
   tool: 'land_task',
   input: {
     id: field(s.name, 'The task, or the branch (default: LEASEHOLD_TASK).'),
-    onto: field(
-      s.someBranch,
-      "The branch to land onto (default: the project's).",
-      '--onto <branch>',
-    ),
-    branch: field(
-      s.someBranch,
-      "The task's branch (default: of its last run).",
-      '--branch <branch>',
-    ),
-    commit: field(
-      s.someCommit,
-      'Land this, and only if the branch still has it.',
-      '--commit <sha>',
-    ),
-    project: field(s.someName, 'The project of a branch that has no task.', '--project <name>'),
+    onto: field(s.someBranch, "The branch to land onto (default: the project's)."),
+    branch: field(s.someBranch, "The task's branch (default: of its last run)."),
+    commit: field(s.someCommit, 'Land this, and only if the branch still has it.'),
+    project: field(s.someName, 'The project of a branch that has no task.'),
     priority: field(
       () => s.optional(s.level()),
       "Priority in the line for its target, 0–9 (default: the task's).",
-      '--priority <n>',
     ),
     fence: f.fence,
   },
-  output: answers.added,
+  output: answers.addedLanding,
   command: 'land add [id]',
   decide: (view, ask, caller) => {
     const landing = land(view, ask, caller)
@@ -62,11 +49,7 @@ export const list = readOperation({
   input: {
     project: f.filterProject,
     task_id: f.onlyTask,
-    status: field(
-      s.someLandingStatus,
-      `Only these: ${LANDING_STATUSES.join(', ')}.`,
-      '--status <status>',
-    ),
+    status: field(s.someLandingStatus, `Only these: ${LANDING_STATUSES.join(', ')}.`),
     ...f.page,
   },
   output: answers.landings,

@@ -1,3 +1,4 @@
+import { PRIORITY_DEFAULT } from '../core/bounds.ts'
 import type { Cursor } from '../core/schema/indexes.ts'
 import type { Lease } from '../core/schema/lock.ts'
 import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/locks/lease.ts'
@@ -21,7 +22,8 @@ import * as answers from './answers/locks.ts'
 import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { cursorIn, pageIn, pageOf } from './page.ts'
-import { adminOperation, readOperation, writeOperation } from './operation.ts'
+import { adminOperation, field, readOperation, toMs, writeOperation } from './operation.ts'
+import * as s from './schemas.ts'
 
 export type ShownLease = AnswerAs<typeof answers.lease>
 type Granted = AnswerAs<typeof answers.granted>
@@ -34,12 +36,18 @@ export const acquire = writeOperation({
   doc: 'Take a lock until it is released or expires. Of many who ask at once, one gets it.',
   tool: 'acquire_lock',
   input: {
-    name: f.lockNameAlone,
-    names: f.lockNames,
+    name: field(() => s.optional(s.lockName()), 'The lock.', null),
+    names: field(() => s.optional(s.lockNames()), 'Several locks, all or nothing.'),
     task_id: f.lockedTask,
     ttl_seconds: f.ttlSeconds,
-    wait_seconds: f.waitSeconds,
-    priority: f.linePriority,
+    wait_seconds: field(
+      () => s.or(s.seconds(0, 24 * 3600), 0),
+      'If the lock is held, wait in line for up to this long.',
+    ),
+    priority: field(
+      () => s.or(s.level(), PRIORITY_DEFAULT),
+      'Priority in the line, 0–9 (default 5). Waiting time counts too, so nobody starves.',
+    ),
     takeover: f.takeover,
     process: f.holderProcess,
   },
@@ -129,8 +137,7 @@ export const renew = writeOperation({
   reads: (input) => namesIn(input).map(leaseOf),
   decide: (view, { fence, ttl_seconds, ...input }, caller) => {
     const name = lockIn(view, input)
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showLease(view, renewLock(view, { name, fence, ttl_ms }, caller))
+    return showLease(view, renewLock(view, { name, fence, ttl_ms: toMs(ttl_seconds) }, caller))
   },
   replay: liveAgain,
 })
@@ -143,7 +150,7 @@ export const release = writeOperation({
   tool: 'release_lock',
   input: {
     name: f.anyLockNameAlone,
-    names: f.releasedNames,
+    names: field(() => s.optional(s.someNames()), 'Several locks, all or nothing.'),
     task_id: f.lockedTask,
     fence: f.fence,
   },
@@ -172,7 +179,10 @@ export const forceReleaseLock = adminOperation({
   names_ours: true,
   refuses: ['forbidden', 'not_found'],
   doc: 'Free a lock that another agent holds; a command that we started under it is stopped first.',
-  input: { name: f.anyLockName, reason: f.reason },
+  input: {
+    name: f.anyLockName,
+    reason: field(() => s.optional(s.plain(500)), 'The reason, kept in the event log.'),
+  },
   output: answers.forceReleased,
   command: 'lock force-release name',
   decide: (view, input, caller) => {
@@ -191,15 +201,14 @@ export const handOffLock = writeOperation({
     name: f.anyLockNameAlone,
     task_id: f.lockedTask,
     fence: f.fence,
-    to: f.toAgent,
+    to: field(() => s.plain(256), 'The agent that gets the lock.', '--to <agent>'),
     ttl_seconds: f.ttlSecondsOptional,
   },
   output: answers.lease,
   command: 'lock handoff name',
   decide: (view, { fence, to, ttl_seconds, ...input }, caller) => {
     const name = lockIn(view, input)
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showLease(view, handOff(view, { name, fence, to, ttl_ms }, caller))
+    return showLease(view, handOff(view, { name, fence, to, ttl_ms: toMs(ttl_seconds) }, caller))
   },
   replay: liveAgain,
 })
@@ -211,7 +220,11 @@ export const nameGroupOfLock = adminOperation({
   touches: ({ name }) => [{ lock: name }],
   refuses: ['held', 'fence_stale', 'lease_expired', 'illegal_move'],
   doc: 'Tie a process group to a lease: the lock is free only when the group is gone.',
-  input: { name: f.lockName, fence: f.fence, group: f.group },
+  input: {
+    name: field(s.lockName, 'Name of the lock: task:42, git:web, or any other.'),
+    fence: f.fence,
+    group: f.group,
+  },
   output: answers.lease,
   decide: (view, { name, fence, group }, caller) =>
     showLease(view, nameGroup(view, { name, fence: fence ?? 0, group }, caller)),
@@ -319,8 +332,9 @@ export const explainLock = readOperation({
 /** For those who watch many locks: just the ones that something happened to. */
 export const peek = readOperation({
   name: 'lock.peek',
+  internal: true,
   doc: 'The given locks at a glance, if they are held.',
-  input: { names: f.peekedLocks },
+  input: { names: field(s.anyNames, 'Names of the locks.') },
   output: answers.peekedLocks,
   decide: (view, { names }) => {
     const items = names.flatMap((name) => {

@@ -2,7 +2,7 @@ import type { Memory, MemoryVersion } from '../core/schema/memory.ts'
 import type { Touched } from '../core/touched.ts'
 import { deleteMemory, getMemory, putMemory } from '../core/memory/memory.ts'
 import { openConflicts } from '../core/memory/conflict.ts'
-import { headsOf, versionOf } from '../core/memory/history.ts'
+import { versionOf } from '../core/memory/history.ts'
 import { pruneMemories } from '../core/memory/prune.ts'
 import { isExpired, memoryAt, textOf } from '../core/memory/version.ts'
 import { lockOf } from '../core/locks/lease.ts'
@@ -21,9 +21,10 @@ import {
   showVersion,
   showWhole,
 } from './memory_show.ts'
-import { LEASE_REFUSALS, onDatabase } from './operation.ts'
+import { field, LEASE_REFUSALS, onDatabase, toMs } from './operation.ts'
 import { cursorIn, pageIn, placeOf } from './page.ts'
-import { textTools, unifiedDiff } from './text_merge.ts'
+import { textTools } from './text_merge.ts'
+import * as s from './schemas.ts'
 
 interface Named {
   scope: string
@@ -33,7 +34,7 @@ interface Named {
 
 const reads = ({ scope, key, task_id }: Named): Need[] => [
   { table: 'memory', key: keyOf(scope, key) },
-  { table: 'memory_settings', key: 'memory' },
+  { index: 'host_settings_of', group: 'memory' },
   ...(task_id === undefined ? [] : [{ table: 'lease' as const, key: lockOf(task_id) }]),
 ]
 
@@ -71,12 +72,18 @@ export const put = onDatabase.write({
   tool: 'memory_put',
   input: {
     key: m.key,
-    content: m.text,
+    content: field(m.content, 'The note, up to 1 MB of text. "-" reads standard input.'),
     scope: m.scope,
-    based_on: m.basedOn,
-    confidence: m.confidence,
+    based_on: field(
+      s.someCount,
+      'The version you read. Without it, writing over different content is a conflict.',
+    ),
+    confidence: field(() => s.optional(s.numberIn(0, 1)), 'How sure you are, 0 to 1.'),
     tags: m.tags,
-    ttl_seconds: m.ttlSeconds,
+    ttl_seconds: field(
+      () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
+      'Forget the note after this long (default: never).',
+    ),
     task_id: m.taskId,
     fence: m.fence,
   },
@@ -84,8 +91,8 @@ export const put = onDatabase.write({
   command: 'memory put key content',
   reads,
   decide: (view, { ttl_seconds, ...said }, caller) => {
-    const ttl_ms = ttl_seconds === undefined ? undefined : ttl_seconds * 1000
-    return showPut(view, putMemory(view, { ...said, ttl_ms }, caller, textTools))
+    const ask = { ...said, ttl_ms: toMs(ttl_seconds) }
+    return showPut(view, putMemory(view, ask, caller, textTools))
   },
   keeps,
   replay,
@@ -96,7 +103,11 @@ export const get = onDatabase.read({
   refuses: ['not_found', 'invalid'],
   doc: 'A shared note, with the versions that disagree with it.',
   tool: 'memory_get',
-  input: { key: m.key, scope: m.scope, version: m.version },
+  input: {
+    key: m.key,
+    scope: m.scope,
+    version: field(s.someCount, 'The version to show (default: the current one).'),
+  },
   output: answers.memory,
   command: 'memory get key',
   decide: (view, { scope, key, version }) => {
@@ -116,7 +127,7 @@ function versionAt(view: View, scope: string, key: string, version: number): Mem
     'not_found',
     `There is no version ${version} of ${word(key)} in ${word(scope)}`,
     {
-      next: 'See which there are: leasehold memory history KEY',
+      next: { says: 'See which there are', operation: 'memory.history', input: { key, scope } },
       details: { scope, key, version },
     },
   )
@@ -126,7 +137,11 @@ export const list = onDatabase.read({
   name: 'memory.list',
   refuses: ['invalid'],
   doc: 'Notes by scope and key, without their contents.',
-  input: { scope: m.scopeOptional, tag: m.tag, ...f.page },
+  input: {
+    scope: m.scopeOptional,
+    tag: field(() => s.optional(m.tagName()), 'Only notes with this tag.'),
+    ...f.page,
+  },
   output: answers.memories,
   command: 'memory list',
   decide: (view, { scope, tag, ...page }) => {
@@ -155,27 +170,6 @@ export const history = onDatabase.read({
   },
 })
 
-export const diff = onDatabase.read({
-  name: 'memory.diff',
-  refuses: ['not_found', 'too_large', 'invalid'],
-  doc: 'What changed between two versions of a note, line by line.',
-  input: { key: m.key, scope: m.scope, from: m.from, to: m.to },
-  output: answers.diff,
-  command: 'memory diff key',
-  decide: (view, { scope, key, ...asked }) => {
-    const newest = () => headsOf(view, getMemory(view, scope, key))[0]!
-    const to = asked.to === undefined ? newest() : versionAt(view, scope, key, asked.to)
-    const before = asked.from ?? to.parents[0]
-    const from = before === undefined ? undefined : versionAt(view, scope, key, before)
-    const texts = [from, to].map((row) => (row ? (textOf(view, row) ?? '') : ''))
-    const found = unifiedDiff(texts[0]!, texts[1]!)
-    if (found) return { scope, key, from: before ?? null, to: to.version, ...found }
-    throw new Refusal('too_large', 'These versions are too long to be compared line by line', {
-      next: 'Get both, each by its version, and compare them with a tool of your own.',
-    })
-  },
-})
-
 export const remove = onDatabase.write({
   name: 'memory.delete',
   touches: written,
@@ -184,7 +178,7 @@ export const remove = onDatabase.write({
   input: {
     key: m.key,
     scope: m.scope,
-    based_on: m.deletedVersion,
+    based_on: field(s.someCount, 'The version you read (default: the current one).'),
     task_id: m.taskId,
     fence: m.fence,
   },
@@ -202,18 +196,27 @@ export const prune = onDatabase.admin({
   doc: 'Remove notes for good: deleted and expired ones, and those that match. Dry run by default.',
   input: {
     scope: m.scopeOptional,
-    older_than_seconds: m.olderThan,
-    expired: m.expired,
-    below_confidence: m.belowConfidence,
-    history: m.history,
-    dry_run: m.dryRun,
+    older_than_seconds: field(
+      () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
+      'Only notes that have not changed for this long.',
+    ),
+    expired: field(s.flag, 'Only notes that have expired.'),
+    below_confidence: field(
+      () => s.optional(s.numberIn(0, 1)),
+      'Only notes with a lower confidence than this.',
+    ),
+    history: field(s.flag, 'Keep the notes, remove the texts of their old versions.'),
+    dry_run: field(
+      () => s.or(s.yesOrNo(), true),
+      'Only show what would be removed (default yes).',
+      '--dry-run <yes|no>',
+    ),
     after: f.after,
   },
   output: answers.pruned,
   command: 'memory prune',
   decide: (view, { older_than_seconds, after, ...said }, caller) => {
-    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const ask = { ...said, older_than_ms }
+    const ask = { ...said, older_than_ms: toMs(older_than_seconds) }
     const { items, last } = pruneMemories(view, ask, caller, cursorIn(after))
     return { dry_run: said.dry_run, items, next: last && placeOf(last.index, last.memory) }
   },

@@ -29,7 +29,7 @@ const scopeName = () =>
     z.refine(isScope, 'must be global, project:NAME, user:NAME or task:ID'),
   )
 
-const content = () =>
+export const content = () =>
   s.text(NOTE_BYTES_MAX).check(
     z.refine(
       // The check before this one has refused too many characters already.
@@ -38,35 +38,14 @@ const content = () =>
     ),
   )
 
-const tagName = () => visible(100, 200)
+export const tagName = () => visible(100, 200)
 
 export const scope = field(
   () => s.or(scopeName(), 'global'),
   'Scope of the note: global (the default), project:NAME, user:NAME or task:ID.',
-  '--scope <scope>',
 )
-export const scopeOptional = field(
-  () => s.optional(scopeName()),
-  'Only this scope.',
-  '--scope <scope>',
-)
+export const scopeOptional = field(() => s.optional(scopeName()), 'Only this scope.')
 export const key = field(() => visible(KEY_MAX, KEY_BYTES_MAX), 'What the note is about.')
-export const text = field(content, 'The note, up to 1 MB of text. "-" reads standard input.')
-export const basedOn = field(
-  s.someCount,
-  'The version you read. Without it, writing over different content is a conflict.',
-  '--based-on <n>',
-)
-export const deletedVersion = field(
-  s.someCount,
-  'The version you read (default: the current one).',
-  '--based-on <n>',
-)
-export const confidence = field(
-  () => s.optional(s.numberIn(0, 1)),
-  'How sure you are, 0 to 1.',
-  '--confidence <n>',
-)
 export const tags = field(
   () =>
     s.optional(
@@ -75,91 +54,10 @@ export const tags = field(
   'Tags to find the note by (default: those of the version it is based on).',
   '--tag <tag...>',
 )
-export const tag = field(() => s.optional(tagName()), 'Only notes with this tag.', '--tag <tag>')
-export const ttlSeconds = field(
-  () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
-  'Forget the note after this long (default: never).',
-  '--ttl <duration>',
-)
 export const taskId = field(
   s.someId,
   'The task that the note is written for; you must hold its lock.',
   '--task <id>',
 )
-export const fence = field(s.someCount, "The fence of that task's lease.", '--fence <n>')
-export const version = field(
-  s.someCount,
-  'The version to show (default: the current one).',
-  '--version <n>',
-)
-export const from = field(
-  s.someCount,
-  'The older version (default: the one that the newer is based on).',
-  '--from <n>',
-)
-export const to = field(s.someCount, 'The newer version (default: the current one).', '--to <n>')
-export const olderThan = field(
-  () => s.optional(s.seconds(0, 100 * 365 * 86_400)),
-  'Only notes that have not changed for this long.',
-  '--older-than <duration>',
-)
-export const expired = field(s.flag, 'Only notes that have expired.', '--expired')
-export const belowConfidence = field(
-  () => s.optional(s.numberIn(0, 1)),
-  'Only notes with a lower confidence than this.',
-  '--below-confidence <n>',
-)
-export const history = field(
-  s.flag,
-  'Keep the notes, remove the texts of their old versions.',
-  '--history',
-)
-export const dryRun = field(
-  () => s.or(s.yesOrNo(), true),
-  'Only show what would be removed (default yes).',
-  '--dry-run <yes|no>',
-)
-export const conflictId = field(() => s.plain(64), 'Id of the conflict.')
-export const conflictIdOptional = field(
-  () => s.optional(s.plain(64)),
-  'Only this conflict, with both contents and a draft of a merge.',
-  '--id <id>',
-)
-export const conflictStatus = field(
-  () =>
-    s.or(
-      z.enum(
-        ['open', 'merged', 'resolved', 'replaced'],
-        'must be open, merged, resolved or replaced',
-      ),
-      'open',
-    ),
-  'Conflicts with this status: open (the default), merged, resolved or replaced.',
-  '--status <status>',
-)
-/** A number may come as text: the command line has no other way to say it. */
-export const choose = field(
-  () =>
-    s.optional(
-      z
-        .union([z.string(), z.int()], 'must be ours, theirs or a version')
-        .check(
-          z.refine(
-            (value) => /^(?:ours|theirs|[1-9]\d{0,14})$/.test(String(value)),
-            'must be ours, theirs or a version',
-          ),
-        ),
-    ),
-  'Which side is right: ours (was there first), theirs (came later), or a version.',
-  '--choose <side>',
-)
-export const resolution = field(
-  () => s.optional(content()),
-  'A text that combines both.',
-  '--content <text>',
-)
-export const supersede = field(
-  s.flag,
-  'The content replaces both versions instead of combining them.',
-  '--supersede',
-)
+export const fence = field(s.someCount, "The fence of that task's lease.")
+export const resolution = field(() => s.optional(content()), 'A text that combines both.')

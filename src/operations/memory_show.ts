@@ -39,6 +39,12 @@ export function writtenAs(view: View, memory: Memory) {
   return shown ? { version: shown.version, updated_at: shown.created_at } : { version, updated_at }
 }
 
+/** The text that a note is shown by; empty where it has none. */
+export function contentOf(view: View, memory: Memory): string {
+  const shown = shownHead(view, memory)
+  return (shown && textOf(view, shown)) ?? ''
+}
+
 /** A note as a list shows it. */
 export function showItem(view: View, memory: Memory) {
   const { scope, key, heads, author, confidence, tags, size } = memory

@@ -6,17 +6,46 @@ import { textFault } from '../core/text.ts'
 import type { Touches } from '../core/touched.ts'
 import type { Need, View } from '../core/view.ts'
 import type { Store } from '../stores/writer/store.ts'
-import { someName } from './schemas.ts'
+import { flag as yes, someName } from './schemas.ts'
 import { understood } from './spelling.ts'
 
 export type TokenRole = 'viewer' | 'agent' | 'admin'
 
-/** One field of an operation's input: its schema, what it means, and how the CLI spells it. */
+/** One field of an operation's input: its schema and what it means. */
 export interface Field<S extends z.ZodMiniType = z.ZodMiniType> {
   schema: () => S
   doc: string
-  /** `--ttl <duration>`; a field without one is positional, or not for people. */
-  flag?: string
+  /** How the CLI spells it, where that is not what `flagOf` makes of its name; null: not at all. */
+  flag?: string | null
+}
+
+/** What the help of the CLI calls values, where it is not the last word of their field's name. */
+const CALLED = {
+  agent: 'assigned_to author',
+  branch: 'onto',
+  json: 'metadata',
+  n:
+    'based_on below_confidence bytes confidence fence limit max min_confidence priority ra_score ' +
+    'retries version weight',
+  name: 'agent_command group lock project user',
+  next: 'after',
+  place: 'checkout',
+  sha: 'commit',
+  side: 'choose',
+  text: 'body content prompt reason title',
+  time: 'from to',
+}
+const CALLED_BY_NAME = new Map(
+  Object.entries(CALLED).flatMap(([what, names]) => names.split(' ').map((name) => [name, what])),
+)
+
+/** `--ttl <duration>` of `ttl_seconds`, `--takeover`; undefined for what the CLI has no flag for. */
+export function flagOf(name: string, { flag, schema }: Field): string | undefined {
+  if (flag !== undefined) return flag ?? undefined
+  const words = `--${name.replace(/_seconds$/, '').replaceAll('_', '-')}`
+  if (schema === yes) return words
+  const last = name.endsWith('_seconds') ? 'duration' : name.split('_').at(-1)!
+  return `${words} <${CALLED_BY_NAME.get(name) ?? last}>`
 }
 
 export type Fields = Record<string, Field>
@@ -128,7 +157,6 @@ const repeated = {
   request_id: field(
     someName,
     'Repeating a request with the same id, within 24 hours, has one effect and one answer.',
-    '--request-id <id>',
   ),
 }
 
@@ -145,10 +173,14 @@ export const onDatabase = {
   admin: declaring({ ...ADMIN, ...ON_DATABASE }, repeated),
 }
 
+/** Durations are seconds on the wire, and milliseconds in rules. */
+export const toMs = (seconds: number | undefined) =>
+  seconds === undefined ? undefined : seconds * 1000
+
 export function field<S extends z.ZodMiniType>(
   schema: () => S,
   doc: string,
-  flag?: string,
+  flag?: string | null,
 ): Field<S> {
   return flag === undefined ? { schema, doc } : { schema, doc, flag }
 }

@@ -117,15 +117,6 @@ export function whileFitting<Row, Shown>(rows: Iterable<Row>, show: (row: Row) =
   return items
 }
 
-/** No more of them than `limit`. */
-export function* firstOf<T>(rows: Iterable<T>, limit: number): Generator<T> {
-  let left = limit
-  for (const row of rows) {
-    if (left-- === 0) return
-    yield row
-  }
-}
-
 /** Where the page behind `row` begins: what `cursorIn` reads. */
 export function placeOf(index: IndexName, row: Tables[TableName]): string {
   return textOf(cursorOf(index, row))

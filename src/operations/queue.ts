@@ -1,19 +1,11 @@
 import type { Task } from '../core/schema/task.ts'
-import { limitOf } from '../core/queue/limit.ts'
-import { memoryInForce } from '../core/memory/settings.ts'
-import { oneLine } from '../core/one_line.ts'
+import { oneLine } from '../core/quote.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
 import { forgotten } from '../core/queue/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'
-import {
-  limitKey,
-  pauseQueue,
-  queueSettings,
-  setLimit,
-  type SetLimit,
-} from '../core/queue/settings.ts'
+import { boundOf, pauseQueue, setLimit, type SetLimit } from '../core/queue/settings.ts'
 import { maxOf, shareOf } from '../core/queue/share.ts'
 import { briefTask, getTask, showTask } from '../core/tasks/task.ts'
 import type { View } from '../core/view.ts'
@@ -22,13 +14,16 @@ import * as answers from './answers/tasks.ts'
 import * as f from './fields.ts'
 import {
   adminOperation,
+  field,
   onDatabase,
   type OperationName,
   readOperation,
+  toMs,
   writeOperation,
 } from './operation.ts'
 import { pageIn } from './page.ts'
 import { chosen, newQueued, placeOfTask } from './task_fields.ts'
+import * as s from './schemas.ts'
 
 const TITLE_MAX = 200
 
@@ -93,10 +88,7 @@ export const status = readOperation({
   input: {},
   output: answers.queueStatus,
   command: 'queue status',
-  decide: (view) => ({
-    ...wholeStatus(view),
-    settings: [...queueSettings(view), ...memoryInForce(view)],
-  }),
+  decide: wholeStatus,
 })
 
 export const list = readOperation({
@@ -149,7 +141,10 @@ const pausing = <const N extends OperationName>(name: N, paused: boolean, doc: s
     name,
     refuses: ['invalid'],
     doc,
-    input: { project: f.pausedProject, user: f.pausedUser },
+    input: {
+      project: field(s.someName, 'Only this project.'),
+      user: field(s.someName, 'Only this user.'),
+    },
     output: answers.paused,
     command: name.replace('.', ' '),
     decide: (view, { project, user }, caller) => {
@@ -174,11 +169,18 @@ export const limit = onDatabase.admin({
   refuses: ['invalid'],
   doc: 'Set a limit or a weight, until a config.json that names it is read. No name: the pool.',
   input: {
-    project: f.limitedProject,
-    group: f.limitedGroup,
-    user: f.limitedUser,
-    max: f.limitMax,
-    weight: f.weight,
+    project: field(s.someName, 'Set the limit of this project.'),
+    group: field(s.someName, 'Set the limit of this group.'),
+    user: field(s.someName, 'Set the limit or weight of this user.'),
+    max: field(
+      () => s.optional(s.nullable(s.whole(0, 1_000_000))),
+      'How many may run at once; null removes the limit.',
+      '--max <n|null>',
+    ),
+    weight: field(
+      () => s.optional(s.numberIn(0.001, 1000)),
+      "A user's share compared with other users (default 1).",
+    ),
   },
   output: answers.limited,
   command: 'queue limit',
@@ -202,7 +204,7 @@ function refuseUnclear({ project, group, user, max, weight }: SetLimit): void {
           : undefined
   if (what === undefined) return
   throw new Refusal('invalid', what, {
-    next: 'For example: leasehold queue limit --project web --max 2',
+    next: { says: 'For example', operation: 'queue.limit', input: { project: 'web', max: 2 } },
   })
 }
 
@@ -213,21 +215,25 @@ function showLimit(view: View, { project, group, user }: SetLimit) {
     const share = shareOf(view, user)
     return { ...name, max: maxOf(view, share), used: share.running.length, weight: share.weight }
   }
-  const ofGroup = group === undefined ? limitKey.pool : limitKey.group(group)
-  const key = project === undefined ? ofGroup : limitKey.project(project)
-  const { max, used } = limitOf(view, key)
+  const { max, used } = boundOf(view, { project, group })
   return { ...name, max, used, weight: null }
 }
 
 export const cleanup = adminOperation({
   name: 'queue.cleanup',
   doc: 'Settle stale runs: dead, overdue, or older than asked. Stop them, then free their locks.',
-  input: { older_than_seconds: f.olderThan, project: f.filterProject },
+  input: {
+    older_than_seconds: field(
+      () => s.optional(s.seconds(0, 365 * 86_400)),
+      'Also end runs that are older than this.',
+    ),
+    project: f.filterProject,
+  },
   output: answers.cleanedRuns,
   command: 'queue cleanup',
   decide: (view, { older_than_seconds, project }, caller) => {
-    const older_than_ms = older_than_seconds === undefined ? undefined : older_than_seconds * 1000
-    const items = cleanUp(view, { older_than_ms, project }, caller).map((run) => {
+    const ask = { older_than_ms: toMs(older_than_seconds), project }
+    const items = cleanUp(view, ask, caller).map((run) => {
       const { status: task_status } = getTask(view, run.task_id)
       return Object.assign({ task_status }, run)
     })
@@ -239,7 +245,7 @@ export const release = adminOperation({
   name: 'queue.release_user',
   refuses: ['not_found'],
   doc: 'Free a user who is stuck: cancel the running task, so that the next one can start.',
-  input: { user: f.busyUser, task_id: f.onlyTask },
+  input: { user: field(s.name, 'The user.'), task_id: f.onlyTask },
   output: answers.releasedUser,
   command: 'queue release-user user',
   decide: (view, { user, task_id }, caller) => {

@@ -73,7 +73,6 @@ export const registry = [
   memory.get,
   memory.list,
   memory.history,
-  memory.diff,
   memory.remove,
   memory.prune,
   conflicts.list,

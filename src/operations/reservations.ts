@@ -14,8 +14,9 @@ import type { AnswerAs } from './answers/shape.ts'
 import * as f from './fields.ts'
 import { stillLive } from './locks.ts'
 import { pageIn } from './page.ts'
-import { readOperation, writeOperation } from './operation.ts'
+import { field, readOperation, writeOperation } from './operation.ts'
 import * as p from './path_fields.ts'
+import * as s from './schemas.ts'
 
 /** A reservation as doors show it: a lease, and what it is of. */
 function showReservation(view: View, lease: Reservation) {
@@ -53,11 +54,11 @@ export const add = writeOperation({
   doc: 'Reserve paths, all or nothing: while you have them, no other agent can.',
   tool: 'reserve_paths',
   input: {
-    paths: p.globs,
+    paths: field(() => s.paths(1), 'Globs, relative to the checkout: src/**, docs/*.md.'),
     project: p.project,
     checkout: p.checkout,
     repository: p.repository,
-    shared: p.shared,
+    shared: field(s.flag, 'Let others reserve the same paths, as long as they share them too.'),
     ttl_seconds: p.ttlSeconds,
     reason: p.why,
     process: f.holderProcess,
@@ -88,11 +89,11 @@ export const release = writeOperation({
   doc: 'Release reserved paths; without paths, all of yours.',
   tool: 'release_paths',
   input: {
-    paths: p.globsOptional,
+    paths: field(() => s.optional(s.paths(1)), 'The globs to release (default: all of yours).'),
     project: p.project,
     checkout: p.checkout,
     fence: f.fence,
-    nested: p.nested,
+    nested: field(s.flag, 'Without paths: also release those of your subagents.'),
     process: f.holderProcess,
   },
   output: answers.unreserved,
@@ -121,7 +122,11 @@ export const list = readOperation({
   name: 'reserve.list',
   refuses: ['invalid'],
   doc: 'Paths that are reserved, by whom and until when.',
-  input: { project: p.onlyProject, checkout: p.onlyCheckout, ...f.page },
+  input: {
+    project: field(s.someName, 'Only reservations of this project.'),
+    checkout: field(() => s.optional(s.plain(p.PLACE_MAX)), 'Only reservations in this checkout.'),
+    ...f.page,
+  },
   output: answers.reservations,
   command: 'reserve list',
   decide: (view, { project, checkout, ...page }) => {
@@ -189,6 +194,9 @@ export function shownTold(view: View, told: readonly ToldPath[], caller: Caller)
   return { items, next: null }
 }
 
+/** About 25 tokens: the holder pays for reading it. */
+const ASKED_MAX = 100
+
 /** What a refused agent can do besides waiting. */
 export const ask = writeOperation({
   name: 'reserve.ask',
@@ -200,7 +208,7 @@ export const ask = writeOperation({
     paths: p.paths,
     project: p.project,
     checkout: p.checkout,
-    reason: p.asked,
+    reason: field(() => s.plain(ASKED_MAX), 'Why you need them, for the holder to read.'),
     process: f.holderProcess,
   },
   output: answers.toldPaths,
@@ -225,11 +233,17 @@ export const touch = writeOperation({
     project: p.project,
     checkout: p.checkout,
     repository: p.repository,
-    mode: p.mode,
+    mode: field(
+      s.mode,
+      'auto: reserve free paths; strict: refuse paths that you have not reserved; warn: only warn.',
+    ),
     ttl_seconds: p.ttlSeconds,
-    keep_seconds: p.keepSeconds,
+    keep_seconds: field(
+      () => s.optional(s.ttl()),
+      'How long you may be silent, if longer than the TTL: a long command is about to run.',
+    ),
     reason: p.why,
-    hears: p.hears,
+    hears: field(s.flag, 'The agent will read the answer: tell what others have left for it.'),
     process: f.holderProcess,
   },
   output: answers.touched,

@@ -1,5 +1,6 @@
 import type { Run } from '../core/schema/task.ts'
 import { finishRun, getRun, startRun } from '../core/queue/dispatch.ts'
+import { RUN_STATUSES } from '../core/rows.ts'
 import { lockOf } from '../core/locks/lease.ts'
 import type { View } from '../core/view.ts'
 import type { RunOutput } from '../machine/run_output.ts'
@@ -45,7 +46,10 @@ export const list = readOperation({
   input: {
     task_id: f.onlyTask,
     user: f.filterUser,
-    status: f.runStatus,
+    status: field(
+      () => s.optional(s.runStatus()),
+      `Only runs with this status: ${RUN_STATUSES.join(', ')}.`,
+    ),
     ...f.page,
   },
   output: answers.shownRuns,
@@ -56,9 +60,12 @@ export const list = readOperation({
       const shown = showRun(view, run)
       return user === undefined || shown.user === user ? shown : null
     }
-    return task_id === undefined
-      ? pageIn(view, ['runs_newest', ''], page, show)
-      : pageIn(view, ['runs_of', task_id], page, show)
+    return pageIn(
+      view,
+      task_id === undefined ? ['runs_newest', ''] : ['runs_of', task_id],
+      page,
+      show,
+    )
   },
 })
 
@@ -105,10 +112,22 @@ export const finish = writeOperation({
   input: {
     id: f.runId,
     fence: f.runFence,
-    exit_code: f.exitCode,
-    signal: f.signal,
-    reason: f.endReason,
-    lost: f.isLost,
+    exit_code: field(
+      () => s.or(s.nullable(s.whole(0, 255)), null),
+      'Exit code of the command; null if a signal ended it.',
+    ),
+    signal: field(
+      () => s.or(s.nullable(s.plain(20)), null),
+      'The signal that ended the command, if any.',
+    ),
+    reason: field(
+      () => s.or(s.nullable(s.plain(500)), null),
+      'Why the runner ended the command, or could not start it.',
+    ),
+    lost: field(
+      s.flag,
+      'The run was ended because its lease was lost: the task goes back to the queue.',
+    ),
   },
   output: answers.shownRun,
   reads: runAndLock,
@@ -124,15 +143,10 @@ export const output = readOperation({
   doc: 'Output of a run, as far as this machine has it: the end, the beginning, or piece by piece.',
   input: {
     id: f.runId,
-    bytes: field(
-      () => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024),
-      'Maximum number of bytes.',
-      '--bytes <n>',
-    ),
+    bytes: field(() => s.or(s.whole(1, OUTPUT_MAX), 64 * 1024), 'Maximum number of bytes.'),
     after: field(
       () => s.optional(s.outputPlace()),
       'Continue after the last piece: the `next` that it returned.',
-      '--after <next>',
     ),
     before: field(
       () => s.optional(s.outputPlace()),

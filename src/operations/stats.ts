@@ -16,7 +16,18 @@ export const get = onDatabase.read({
   touches: 'whole',
   refuses: ['invalid'],
   doc: 'Statistics over a period: contention, waits, holds, expiries, stale writes, fairness.',
-  input: { since_seconds: f.since, from: f.fromTime, to: f.toTime, limit: f.top },
+  input: {
+    since_seconds: field(
+      () => s.or(s.seconds(1, 60 * 86_400), 86_400),
+      'How far back to look (default 24h); up to 2h by the minute, beyond that by the hour.',
+    ),
+    from: f.fromTime,
+    to: f.toTime,
+    limit: field(
+      () => s.or(s.whole(1, 50), 10),
+      'Maximum number of locks, waits and users (default 10).',
+    ),
+  },
   output: answers.report,
   command: 'stats',
   lookup: (store) => store.counter.bytes(),
@@ -49,11 +60,7 @@ export const stuck = readOperation({
   name: 'stuck.get',
   doc: 'What is stuck and why, by root cause, with what can be done; and how the whole is.',
   input: {
-    limit: field(
-      () => s.or(s.whole(1, 200), 20),
-      'Maximum number of causes (default 20).',
-      '--limit <n>',
-    ),
+    limit: field(() => s.or(s.whole(1, 200), 20), 'Maximum number of causes (default 20).'),
   },
   output: answers.stuck,
   tool: 'stuck',

@@ -9,24 +9,19 @@ const BODY_MAX = 256 * 1024
 
 /** What a task says, as a person or agent may state it. */
 const said = {
-  title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.', '--title <text>'),
+  title: field(() => s.plain(TITLE_MAX), 'What the task is, in one line.'),
   body: field(
     () => s.text(BODY_MAX),
     'The prompt, or everything the agent needs to know. "-" reads standard input.',
-    '--body <text>',
   ),
-  project: field(s.nameOrNone, 'The codebase that the task belongs to.', '--project <name>'),
-  user: field(s.nameOrNone, 'The person the task runs for.', '--user <name>'),
-  priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up: high).', '--priority <n>'),
-  group: field(
-    s.nameOrNone,
-    'Once a task of a group has started, its others come next.',
-    '--group <name>',
-  ),
+  project: field(s.nameOrNone, 'The codebase that the task belongs to.'),
+  user: field(s.nameOrNone, 'The person the task runs for.'),
+  priority: field(s.level, 'How urgent, 0–9 (default 5; 7 and up: high).'),
+  group: field(s.nameOrNone, 'Once a task of a group has started, its others come next.'),
   labels: field(s.words, 'A label to find the task by (repeatable).', '--label <label...>'),
   depends_on: field(s.ids, 'A task that must be done first (repeatable).', '--depends-on <id...>'),
-  assigned_to: field(s.nameOrNone, 'Only this agent may claim the task.', '--assigned-to <agent>'),
-  metadata: field(s.object, 'Anything else, as a JSON object.', '--metadata <json>'),
+  assigned_to: field(s.nameOrNone, 'Only this agent may claim the task.'),
+  metadata: field(s.object, 'Anything else, as a JSON object.'),
   touches: field(
     s.touches,
     'A path or glob that the task will change: src/** (repeatable).',
@@ -65,19 +60,13 @@ export const newQueued = {
   prompt: field(
     () => s.text(PROMPT_MAX).check(minLength(1, 'must not be empty')),
     'What the agent should do. "-" reads standard input.',
-    '--prompt <text>',
   ),
-  project: field(s.name, 'The project whose agent is started.', '--project <name>'),
-  user: field(
-    s.name,
-    'The person the task runs for: their tasks run one at a time.',
-    '--user <name>',
-  ),
-  id: field(s.someId, 'An id of your own (default: the next number).', '--id <id>'),
+  project: field(s.name, 'The project whose agent is started.'),
+  user: field(s.name, 'The person the task runs for: their tasks run one at a time.'),
+  id: field(s.someId, 'An id of your own (default: the next number).'),
   title: field(
     () => s.optional(said.title.schema()),
     'A title of one line (default: the first line of the prompt).',
-    '--title <text>',
   ),
   priority: filled(said.priority, PRIORITY_DEFAULT),
   group: filled(said.group, null),
@@ -88,28 +77,21 @@ export const newQueued = {
   agent_command: field(
     () => s.optional(s.plain(100)),
     "Name of an agent in config.json (default: the project's agent).",
-    '--agent-command <name>',
   ),
   time_limit_seconds: field(
     () => s.optional(s.seconds(1, 7 * 86_400)),
     'Stop the run if it takes longer than this.',
-    '--time-limit <duration>',
   ),
   retries: field(
     () => s.or(s.whole(0, 100), 0),
     'How many times to retry after a failure (default 0).',
-    '--retries <n>',
   ),
 }
 
 /** Marks that some agents put on a task they create; they are kept in its metadata. */
 export const marks = {
-  ra_mode: field(
-    () => s.optional(s.plain(100)),
-    'Kept in metadata as ra_mode.',
-    '--ra-mode <mode>',
-  ),
-  ra_score: field(() => s.optional(s.number()), 'Kept in metadata as ra_score.', '--ra-score <n>'),
+  ra_mode: field(() => s.optional(s.plain(100)), 'Kept in metadata as ra_mode.'),
+  ra_score: field(() => s.optional(s.number()), 'Kept in metadata as ra_score.'),
 }
 
 /** In an edit, what is left out stays as it is. */

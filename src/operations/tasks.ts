@@ -7,20 +7,22 @@ import { foreseen } from '../core/paths/foreseen.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'
 import { moveTask } from '../core/tasks/move.ts'
 import { claimAny } from '../core/queue/queue.ts'
+import { firstOf } from '../core/first.ts'
 import { Refusal } from '../core/refusal.ts'
-import type { Status } from '../core/rows.ts'
+import { type Status, STATUSES } from '../core/rows.ts'
 import { liveLease } from '../core/locks/standing.ts'
 import { bodyOf } from '../core/tasks/body.ts'
 import { briefTask, createTask, editTask, getTask, listTask, showTask } from '../core/tasks/task.ts'
 import type { Need, View } from '../core/view.ts'
 import { stillLive } from './locks.ts'
-import { LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
-import { firstOf, pageIn, whileFitting } from './page.ts'
+import { field, LEASE_REFUSALS, readOperation, writeOperation } from './operation.ts'
+import { pageIn, whileFitting } from './page.ts'
 import { chosen, editedTask, marks, newTask, placeOfTask } from './task_fields.ts'
 import type { AnswerAs } from './answers/shape.ts'
 import * as locksAnswers from './answers/locks.ts'
 import * as tasksAnswers from './answers/tasks.ts'
 import * as f from './fields.ts'
+import * as s from './schemas.ts'
 
 type ShownTask = AnswerAs<typeof tasksAnswers.task>
 export type ShownClaim = AnswerAs<typeof tasksAnswers.claim>
@@ -70,7 +72,11 @@ export const create = writeOperation({
   refuses: ['conflict', 'not_found', 'too_large', 'forbidden'],
   doc: 'Add a task.',
   tool: 'create_task',
-  input: { id: f.taskIdOptional, ...newTask, ...marks },
+  input: {
+    id: field(s.someId, 'An id of your own (default: the next number).'),
+    ...newTask,
+    ...marks,
+  },
   output: tasksAnswers.task,
   command: 'task add title',
   reads: taskAndLock,
@@ -100,7 +106,7 @@ export const list = readOperation({
   tool: 'list_tasks',
   input: {
     status: f.statusOptional,
-    ready: f.onlyReady,
+    ready: field(s.flag, 'Only tasks that can be claimed now, in the order of claiming.'),
     project: f.filterProject,
     label: f.filterLabel,
     ...f.page,
@@ -132,14 +138,20 @@ export const claim = writeOperation({
   doc: 'Claim a task: its lock, in_progress and a new run in one step. No id: the next ready task.',
   tool: 'claim_task',
   input: {
-    id: f.taskIdToClaim,
-    max: f.claimsMax,
+    id: field(s.someId, 'The task (default: the next ready one).'),
+    max: field(
+      () => s.optional(s.whole(1, 100)),
+      'Claim up to this many of the next ready tasks at once; `claims` has them all.',
+    ),
     ttl_seconds: f.ttlSeconds,
     project: f.filterProject,
     label: f.filterLabel,
-    priority: f.filterPriority,
-    wait_seconds: f.waitForTask,
-    queued: f.queued,
+    priority: field(() => s.optional(s.level()), 'Only tasks with at least this priority.'),
+    wait_seconds: field(
+      () => s.or(s.seconds(0, 24 * 3600), 0),
+      'If no task is ready, wait up to this long for one, in order of arrival.',
+    ),
+    queued: field(s.flag, 'Also take enqueued tasks, which are normally left to dispatchers.'),
     takeover: f.takeover,
     process: f.holderProcess,
   },
@@ -193,7 +205,7 @@ export const setStatus = writeOperation({
   tool: 'update_task_status',
   input: {
     id: f.taskId,
-    status: f.status,
+    status: field(s.status, `One of ${STATUSES.join(', ')}.`),
     fence: f.fence,
     ttl_seconds: f.ttlSeconds,
     process: f.holderProcess,
@@ -237,7 +249,7 @@ export const edit = writeOperation({
   tool: 'update_task',
   input: {
     id: f.taskId,
-    version: f.version,
+    version: field(s.count, 'The version you read; refused if the task changed since.'),
     fence: f.fence,
     ...editedTask,
   },
@@ -266,13 +278,17 @@ export const explain = readOperation({
 /** For boards: many tasks at once, or just those that something happened to. */
 export const peek = readOperation({
   name: 'task.peek',
+  internal: true,
   refuses: ['invalid'],
   doc: 'Tasks at a glance, without bodies and metadata: those named, or all, oldest first.',
   input: {
-    ids: f.peekedTasks,
+    ids: field(() => s.optional(s.ids()), 'Only these tasks.'),
     status: f.statusOptional,
     project: f.filterProject,
-    text: f.filterText,
+    text: field(
+      s.someName,
+      'Only tasks with this in their id, title, project, user, agent or a label.',
+    ),
     ...f.page,
   },
   output: tasksAnswers.peekedTasks,

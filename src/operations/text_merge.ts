@@ -1,4 +1,4 @@
-import { diff3Merge, diffComm, diffIndices } from 'node-diff3'
+import { diff3Merge, diffComm } from 'node-diff3'
 import type { TextTools } from '../core/memory/merge.ts'
 import { sha256 } from '../machine/digest.ts'
 
@@ -82,56 +82,4 @@ function isTooLong(a: string[], b: string[]): boolean {
   let pairs = 0
   for (const line of b) pairs += counts.get(line) ?? 0
   return pairs * Math.min(a.length, b.length) > STEPS_MAX
-}
-
-const CONTEXT = 3
-
-/** The difference as `diff -u` shows it; undefined where the texts are too long to be compared. */
-export function unifiedDiff(
-  from: string,
-  to: string,
-): { diff: string; added: number; removed: number } | undefined {
-  const [a, b] = [linesOf(from), linesOf(to)]
-  const { head, rests } = trimmed([a, b])
-  if (isTooLong(rests[0]!, rests[1]!)) return undefined
-  const changes = diffIndices(rests[0]!, rests[1]!).map(({ buffer1, buffer2 }) => ({
-    a: { at: buffer1[0] + head.length, length: buffer1[1] },
-    b: { at: buffer2[0] + head.length, length: buffer2[1] },
-  }))
-  const hunks: (typeof changes)[] = []
-  for (const change of changes) {
-    const last = hunks.at(-1)?.at(-1)
-    if (last && change.a.at - (last.a.at + last.a.length) <= 2 * CONTEXT) hunks.at(-1)!.push(change)
-    else hunks.push([change])
-  }
-  const diff = hunks.map((hunk) => hunkText(a, b, hunk)).join('\n')
-  const sum = (side: 'a' | 'b') => changes.reduce((total, each) => total + each[side].length, 0)
-  return { diff, added: sum('b'), removed: sum('a') }
-}
-
-interface Change {
-  a: { at: number; length: number }
-  b: { at: number; length: number }
-}
-
-function hunkText(a: string[], b: string[], hunk: Change[]): string {
-  const first = hunk[0]!
-  const last = hunk.at(-1)!
-  const from = Math.max(0, first.a.at - CONTEXT)
-  const end = Math.min(a.length, last.a.at + last.a.length + CONTEXT)
-  const signed = (sign: string, lines: string[]) => lines.map((line) => sign + line)
-  let at = from
-  const parts = hunk.flatMap((change) => {
-    const same = signed(' ', a.slice(at, change.a.at))
-    at = change.a.at + change.a.length
-    const gone = signed('-', a.slice(change.a.at, at))
-    const came = signed('+', b.slice(change.b.at, change.b.at + change.b.length))
-    return [same, gone, came]
-  })
-  const lines = [...parts, signed(' ', a.slice(at, end))].flat()
-  const begin = first.b.at - (first.a.at - from)
-  const grown = hunk.reduce((sum, each) => sum + each.b.length - each.a.length, 0)
-  const place = (start: number, length: number) => `${length === 0 ? start : start + 1},${length}`
-  const size = end - from
-  return [`@@ -${place(from, size)} +${place(begin, size + grown)} @@`, ...lines].join('\n')
 }

@@ -4,8 +4,9 @@ import { createToken, revokeToken } from '../core/token.ts'
 import type { TokenScope } from '../core/rows.ts'
 import * as answers from './answers/locks.ts'
 import * as f from './fields.ts'
-import { adminOperation, readOperation } from './operation.ts'
+import { adminOperation, field, readOperation } from './operation.ts'
 import { pageIn } from './page.ts'
+import * as s from './schemas.ts'
 
 /** A token as it may be shown: never with its secret, and its hash is nobody's business. */
 function shown({ hash: _hash, expires_ms: _ms, ...token }: Token) {
@@ -19,12 +20,32 @@ export const create = adminOperation({
   input: {
     secret_hash: f.secretHash,
     role: f.role,
-    for_agent: f.tokenAgent,
-    users: f.tokenUsers,
-    projects: f.tokenProjects,
-    all_users: f.allUsers,
-    all_projects: f.allProjects,
-    ttl_seconds: f.tokenTtl,
+    for_agent: field(
+      () => s.or(s.nullable(s.plain(256)), null),
+      'The agent that the token stands for.',
+    ),
+    users: field(
+      () => s.or(s.nullable(s.names()), null),
+      'Bind the token to this user (repeatable).',
+      '--user <name...>',
+    ),
+    projects: field(
+      () => s.or(s.nullable(s.names()), null),
+      'Bind the token to this project (repeatable).',
+      '--project <name...>',
+    ),
+    all_users: field(
+      s.flag,
+      'Open to it what is only of users, of all: else that is shut for a token bound to projects.',
+    ),
+    all_projects: field(
+      s.flag,
+      'Open to it what is only of projects, of all: else that is shut for a token bound to users.',
+    ),
+    ttl_seconds: field(
+      () => s.optional(s.seconds(1, 10 * 365 * 86_400)),
+      'How long the token is valid (default: until it is revoked).',
+    ),
   },
   output: answers.token,
   decide: (view, { secret_hash, role, for_agent, ttl_seconds, ...said }, caller) => {
@@ -69,7 +90,7 @@ export const revoke = adminOperation({
   name: 'token.revoke',
   refuses: ['not_found'],
   doc: 'Revoke a token: it is refused from now on.',
-  input: { id: f.tokenId },
+  input: { id: field(() => s.plain(64), 'Id of the token, as shown by token list.') },
   output: answers.token,
   command: 'token revoke id',
   decide: (view, { id }, caller) => shown(revokeToken(view, id, caller)),

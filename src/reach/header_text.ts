@@ -17,6 +17,3 @@ export function headerJson(value: unknown): string {
 
 /** A secret that was read from a file or a variable may have a line end behind it. */
 export const bearer = (secret: string) => `Bearer ${headerText(secret.trim())}`
-
-/** Asks a server for what to do next as it is written, for people at a command line. */
-export const PLAIN_WORDS = 'leasehold-plain-words'

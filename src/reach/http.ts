@@ -1,16 +1,18 @@
+import type { Caller } from '../core/caller.ts'
+import { Refusal } from '../core/refusal.ts'
+import { bearer, headerJson } from './header_text.ts'
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { type ReachAsk, Unanswered } from './ask.ts'
 import type { Daemon } from './server_file.ts'
-import { httpFor, refuseStopped, watchSilence } from './silence.ts'
-import { answerOf, askBare, letterOf } from './wire.ts'
+import { httpFor, patienceFor, refuseStopped, stakeIn, watchSilence } from './silence.ts'
 
 interface Sent {
   method: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
   signal?: AbortSignal | undefined
-  /** Connections that are kept open; without it, one of Node's own. */
-  connections?: Agent | undefined
+  /** Connections that are kept open; without it, one of Node's own; false: one for this alone. */
+  connections?: Agent | false | undefined
 }
 
 /**
@@ -41,9 +43,24 @@ export async function askHttp(
   }
 }
 
-/** For programs that are gone in a moment: on a bare socket, unless that would show the secret. */
-export function askBriefly(daemon: Daemon, asked: ReachAsk): Promise<unknown> {
-  return daemon.url.startsWith('https:') ? askHttp(daemon, asked) : askBare(daemon, asked)
+/** For programs that are gone in a moment: they do not ask whether a silent daemon is at work. */
+export async function askBriefly(
+  daemon: Daemon,
+  { operation, input, caller, ttl_ms = stakeIn(input) }: ReachAsk,
+): Promise<unknown> {
+  const { body, headers } = letterOf(daemon, input, caller)
+  const signal = AbortSignal.timeout(patienceFor(ttl_ms))
+  const path = `/v1/${operation.name}`
+  try {
+    // One that was kept open may have been closed at the other end meanwhile.
+    const sent = { method: 'POST', path, headers, signal, connections: false } as const
+    const request = requestTo(daemon, sent)
+    const response = await responseTo(request, body)
+    return answerOf(response.statusCode ?? 0, await textOf(response))
+  } catch (error) {
+    const isLate = error instanceof Unanswered && signal.aborted
+    throw isLate ? new Unanswered('no answer in time') : error
+  }
 }
 
 /** Throws `Unanswered` when the daemon is stopped; it is sent by `responseTo`. */
@@ -55,7 +72,7 @@ export function requestTo(daemon: Daemon, sent: Sent): ClientRequest {
     method,
     headers,
     ...(signal && { signal }),
-    ...(connections && { agent: connections }),
+    ...(connections !== undefined && { agent: connections }),
   })
 }
 
@@ -74,5 +91,40 @@ export async function textOf(response: IncomingMessage): Promise<string> {
     return text
   } catch (error) {
     throw new Unanswered((error as Error).message)
+  }
+}
+
+/** The body and the headers that an ask consists of, whichever way it is sent. */
+function letterOf(
+  daemon: Daemon,
+  input: Record<string, unknown>,
+  { agent, given, process, under, admin }: Caller,
+): { body: string; headers: Record<string, string> } {
+  // Who a token stands for is for the server to say, unless a name was given.
+  const body = JSON.stringify(daemon.isOurs || given ? { ...input, agent } : input)
+  const headers = {
+    authorization: bearer(daemon.secret),
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...(daemon.isOurs && { 'leasehold-caller': headerJson({ given, process, under, admin }) }),
+  }
+  return { body, headers }
+}
+
+/** What a daemon answered, or the refusal that it was; `Unanswered` if it is not from us. */
+export function answerOf(status: number, text: string): unknown {
+  const reply = parse(text)
+  if (status === 200) return reply
+  const refusal = Refusal.from(reply, status)
+  // It has done nothing, and is about to be gone: the same as if nobody had answered.
+  if (refusal.details['stopping'] === true) throw new Unanswered(refusal.message)
+  throw refusal
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Unanswered('the server did not answer with JSON')
   }
 }

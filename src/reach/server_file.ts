@@ -1,3 +1,4 @@
+import { runVariables } from '../machine/detached.ts'
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
@@ -116,7 +117,7 @@ function folderOfServer(pid: number): string | undefined {
 }
 
 /** Whether this is what the server of `folder` has left for this login's own command line. */
-export const isOwnSecret = (folder: string, token: string) =>
+const isOwnSecret = (folder: string, token: string) =>
   attempt(() => readSecret(folder), undefined) === token
 
 /** A daemon that can be asked: where it is, and with what secret. */
@@ -152,4 +153,14 @@ export function findDaemon(env: NodeJS.ProcessEnv, folder: string): Daemon | und
   const secret = server && readSecret(folder)
   if (!server || secret === undefined) return undefined
   return { url: server.url, secret, isOurs: true, pid: server.pid }
+}
+
+/**
+ * The environment as those gave it who started us. A run has its token whatever a command of it
+ * leaves out; and the secret of this login's own command line makes nobody what they are not.
+ */
+export function standing(given: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
+  const { LEASEHOLD_TOKEN: token, ...env } = given
+  if (token && !isOwnSecret(folder, token)) return given
+  return { ...env, ...runVariables(folder) }
 }

@@ -78,6 +78,12 @@ export interface Contents {
 }
 
 /**
+ * What events are looked for: of each list, one must stand in an event, in its type or between the
+ * quotation marks of a name.
+ */
+export type Sought = readonly (readonly string[])[]
+
+/**
  * What a store must do. The writer calls begin, then reads, then commit or rollback, one batch at a
  * time; the rest is the same for every store.
  */
@@ -104,7 +110,11 @@ export interface Backend extends Base {
   rollback(): Promise<void> | void
   /** A snapshot for reading, beside any writer. */
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T
-  events(after: number, limit: number): Promise<Event[]> | Event[]
+  /**
+   * Of the `limit` positions behind `after`, oldest first. With `sought`, those that may be about
+   * it are enough; others may be among them.
+   */
+  events(after: number, limit: number, sought?: Sought): Promise<Event[]> | Event[]
   readonly counter: Counter
   /** Where processes of a shared store find the one that writes for all. */
   readonly leaders?: LeaderBoard | undefined

@@ -1,6 +1,7 @@
 import { indexOf, isNullable, kindOf } from '../core/schema/indexes.ts'
 import { type AnyTable, type IndexName, KEYS, SCHEMA } from '../core/schema/schema.ts'
 import type { RowCondition, IndexOf, Kind } from '../core/schema/table.ts'
+import type { Sought } from './port.ts'
 
 /** What a database says in its own words; all else about tables and indexes is said here. */
 export interface Dialect {
@@ -8,6 +9,8 @@ export interface Dialect {
   /** The function that makes a character of its number. */
   char: string
   isTrue: (column: string) => string
+  /** The function that tells where in a text another one stands. */
+  finds: string
   /** A number as part of a longer text. */
   asText: (column: string) => string
 }
@@ -92,4 +95,13 @@ function indexTexts(dialect: Dialect, name: string, table: AnyTable): string[] {
     const where = filter.length > 0 ? ` WHERE ${filter.join(' AND ')}` : ''
     return `CREATE INDEX ${index} ON ${quoted(name)} (${columns.join(', ')})${where}`
   })
+}
+
+/** Events that may be about what is sought, their words standing for `parameter` in turn. */
+export function mentions(dialect: Dialect, sought: Sought, parameter: (i: number) => string) {
+  const columns = ['type', 'agent', 'lock', 'task'].map((name) => `coalesce(${quoted(name)}, '')`)
+  const text = `'"' || ${columns.join(` || '" "' || `)} || '"' || ${dialect.asText('data')}`
+  let i = 0
+  const found = () => `${dialect.finds}(${text}, ${parameter((i += 1))}) > 0`
+  return sought.map((words) => `(${words.map(found).join(' OR ')})`).join(' AND ')
 }

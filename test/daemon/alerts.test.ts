@@ -106,7 +106,7 @@ test('a store that cannot be written is told, and when it can be again', async (
   await until('that is known here', async () => (await daemon.ok('alert.list')).items[0]?.told)
   expect((await daemon.ok('alert.list')).items).toEqual([expect.objectContaining(shown)])
   expect((await daemon.ok('now.get')).alerts).toEqual([expect.objectContaining(shown)])
-  expect((await place.cli(['top'])).out).toContain(hook.posted[0]!.notice.message)
+  expect((await place.cli(['status'])).out).toContain(hook.posted[0]!.notice.message)
   db.exec('ROLLBACK')
   await daemon.ok('lock.release', { name: 'a', agent: 'ada' })
   await until('it is over', () => hook.posted.length === 2)

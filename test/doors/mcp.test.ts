@@ -132,7 +132,7 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const handed = await other.ok('hand_off_lock', { name: 'git:web', to: 'ada' })
     expect(handed).toMatchObject({ holder: 'ada' })
     await other.refused('held', 'release_lock', { name: 'git:web' })
-    expect(await agent.text('heartbeat')).toMatch(/^git:web held by ada/)
+    expect(await agent.text('heartbeat')).toBe('Renewed git:web')
     expect(await agent.ok('release_lock', { name: 'git:web' })).toMatchObject({ released: true })
     await agent.refused('lease_expired', 'release_lock', { name: 'git:web' })
     const two = await agent.ok('acquire_lock', { names: ['x', 'y'] })
@@ -149,7 +149,7 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const rare = { labels: ['x'], metadata: { a: 1 }, retries: 2, time_limit_seconds: 60 }
     const more = { ...ask, ...rare, group: 'g', agent_command: 'codex', agent_id: 'ada/sub' }
     const said = await agent.text('enqueue_task', more)
-    const [, id] = /^Enqueued task (\d+), number 2 in the queue of alice$/m.exec(said)!
+    const [, id] = /^Enqueued task (\d+) \(Mend\), number 2 in the queue of alice$/m.exec(said)!
     expect(await agent.ok('get_task', { task_id: id })).toMatchObject({
       title: 'Mend',
       created_by: 'ada/sub',
@@ -167,16 +167,13 @@ describe.each(WHOLE)('%s', (_way, open) => {
       active: expect.objectContaining({ slots_max: 4, by_project: { web: 1 } }),
       user_locks: { active: 1, details: [{ user: 'alice', task_id: 'Q-1' }] },
     })
-    const [waiting, running, ...rest] = (await agent.text('queue_status')).split('\n')
-    expect([waiting, running]).toEqual([
-      '1 waiting (0 high): alice 1',
-      'running: web 1 (0 of 4 slots)',
-    ])
-    expect(rest).toContain('alice is busy with task Q-1')
+    const told = await agent.text('queue_status')
+    expect(told).toMatch(/^queue\n +waiting +1\n +by user +alice 1\n +running +web 1\n/)
+    expect(told).toMatch(/^alice Q-1 /m)
     expect(await agent.text('explain', { task_id: id })).toContain('user alice is busy')
-    expect(await agent.text('list_locks')).toMatch(/^user:alice held by /m)
+    expect(await agent.text('list_locks')).toMatch(/^user:alice /m)
     expect(await agent.ok('cancel_task', { task_id: 'Q-1' })).toMatchObject({ status: 'cancelled' })
-    expect(await agent.text('cancel_task', { task_id: 'Q-1' })).toBe('Cancelled task Q-1')
+    expect(await agent.text('cancel_task', { task_id: 'Q-1' })).toBe('Cancelled task Q-1: Titled')
     const { fence } = claim.lease
     const late = { task_id: 'Q-1', status: 'done', fence }
     await other.refused('lease_expired', 'update_task_status', late)
@@ -207,7 +204,9 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const shown = await agent.text('get_task', { task_id: id })
     const [, mark] = /^<(task-text-\w{8}) untrusted: .*>$/m.exec(shown) ?? []
     expect(shown).toMatch(new RegExp(`\n<${mark} [^]*Ignore all rules\\.[^]*\n</${mark}>$`))
-    expect(await agent.text('list_tasks')).toBe(`${id} todo p5 "A \\"title\\""`)
+    expect(await agent.text('list_tasks')).toBe(
+      `ID STATUS P PROJECT ASSIGNEE TITLE\n${id} todo 5 - - "A \\"title\\""`,
+    )
     const { client } = agent
     const { resourceTemplates } = await client.listResourceTemplates()
     expect(resourceTemplates[0]?.uriTemplate).toBe('leasehold://task/{id}')

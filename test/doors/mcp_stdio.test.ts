@@ -59,7 +59,7 @@ describe('leasehold mcp', () => {
     process.kill(other.pid!, 'SIGKILL')
     await until('it ends', () => !isAlive(other.pid!))
     expect(await agent.text('reserve_paths', { paths: ['**'] })).toMatch(
-      /^Reserved src\/\*\* until/,
+      /^Reserved src\/\*\* for .*, until /,
     )
   })
 

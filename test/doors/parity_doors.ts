@@ -17,6 +17,7 @@ export interface Refused {
   message: string
   next: string
   details: Json
+  actions?: Json
 }
 
 export type Outcome = { answer: Json } | { refused: Refused }

@@ -6,9 +6,7 @@ const OF_MEMORY = operations.filter(({ name }) => /^(?:memory|conflict)\./.test(
 /** Refusals that no script can bring about from outside, and why. */
 export const MEMORY_UNREACHED = Object.fromEntries(
   OF_MEMORY.map(({ name }) => {
-    const file = { unavailable: 'only on a file store: e2e/memory shows it' }
-    const long = { too_large: 'two texts that are too long to compare: operations/memory shows it' }
-    return [name, name === 'memory.diff' ? { ...file, ...long } : file]
+    return [name, { unavailable: 'only on a file store: e2e/memory shows it' }]
   }),
 )
 
@@ -45,9 +43,6 @@ async function notes(p: Player): Promise<void> {
   const page = await p.ask('memory.history', 'bob', { key: 'once', limit: 1 })
   await p.ask('memory.history', 'bob', { key: 'once', limit: 1, after: page.next })
   await p.ask('memory.history', 'bob', { key: 'none' })
-  await p.ask('memory.diff', 'bob', { key: 'once' })
-  await p.ask('memory.diff', 'bob', { key: 'once', from: 2, to: 1 })
-  await p.ask('memory.diff', 'bob', { key: 'none' })
   for (const scope of ['nowhere', 'task:\u200b']) {
     await p.ask('memory.put', 'ada', { key: 'k', content: 'x', scope })
   }

@@ -5,7 +5,14 @@ import { call } from '../../src/operations/call.ts'
 import * as events from '../../src/operations/events.ts'
 import { OutputLog } from '../../src/daemon/runner/output_log.ts'
 import { readOutput, runFolder, type WhichOutput } from '../../src/machine/run_output.ts'
-import { callerOf, MachineSim, openMemory, temporaryFolder, Verbs } from '../support/helpers.ts'
+import {
+  callerOf,
+  MachineSim,
+  openMemory,
+  openSqlite,
+  temporaryFolder,
+  Verbs,
+} from '../support/helpers.ts'
 
 const [ada, bob] = [callerOf('ada'), callerOf('bob')]
 
@@ -54,6 +61,44 @@ test('events are found by type, agent and time, also those that no page has load
   const { looked_to } = await call(store, events.list, { limit: 5 }, ada)
   expect(looked_to).not.toBeNull()
 })
+
+test.each([
+  ['memory', openMemory],
+  ['SQLite', openSqlite],
+])(
+  'of a lock, a task or an agent all is found at once, however much lies behind: %s',
+  async (_, open) => {
+    const machine = new MachineSim()
+    const store = open(temporaryFolder(), machine)
+    onTestFinished(() => store.close())
+    const verbs = new Verbs(store)
+    const odd = 'the "old" one/größer'
+    await verbs.add('rare', ada, { id: '7' })
+    await verbs.take(odd, bob, { ttl_ms: 2_000 })
+    machine.advance(3_000)
+    await verbs.sweep()
+    for (let i = 0; i < 12; i += 1) {
+      await store.write((view) => {
+        for (let n = 0; n < 1_000; n += 1)
+          view.record('memory.retried', { agent: 'cy' }, { tried: 7 })
+      })
+    }
+    const typesFor = async (input: Record<string, unknown>) => {
+      const { items, next } = await call(store, events.list, input, ada)
+      expect(next).toBeNull()
+      return items.map(({ type }) => type)
+    }
+    expect(await typesFor({ task_id: '7' })).toEqual(['task.created'])
+    expect(await typesFor({ lock: odd })).toEqual(['lease.expired', 'lease.granted'])
+    expect(await typesFor({ by: 'bob' })).toEqual(['agent.lost', 'lease.expired', 'lease.granted'])
+    expect(await typesFor({ type: 'task,lease.expired' })).toEqual([
+      'lease.expired',
+      'task.created',
+    ])
+    expect(await typesFor({ by: 'bob', type: 'lease.expired', lock: odd })).toHaveLength(1)
+    expect(await typesFor({ lock: 'never' })).toEqual([])
+  },
+)
 
 test('what ends while spans are read is found by who asks again from where they end', async () => {
   const { machine, store, verbs } = begin()

@@ -317,7 +317,7 @@ describe('a limit', () => {
       { project: 'web', group: 'g', max: 1 },
     ]) {
       const no = await expectRefusal(ask(queue.limit, input, boss), 'invalid')
-      expect(no.next).toContain('queue limit')
+      expect(no.actions).toMatchObject([{ operation: 'queue.limit' }])
     }
     await store.close()
   })

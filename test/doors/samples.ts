@@ -178,7 +178,6 @@ export function samplesFor({
     'memory.get': { key: memory.key },
     'memory.list': { limit: 5 },
     'memory.history': { key: memory.key },
-    'memory.diff': { key: memory.key, from: 1, to: 2 },
     'memory.delete': { key: memory.key, based_on: 1 },
     'memory.prune': { scope: 'project:none' },
     'memory.search': { query: 'learned' },

@@ -142,7 +142,6 @@ export function samplesOf(user: string): Record<Name, object> {
     'memory.get': note,
     'memory.list': { scope },
     'memory.history': note,
-    'memory.diff': { ...note, from: 1, to: 2 },
     'memory.delete': { ...note, based_on: 1 },
     'memory.prune': { scope },
     'memory.search': { query: `${user} one`, scope },

@@ -151,7 +151,6 @@ const TRIES = [
   // Notes.
   ['read a note', post('memory.get', notes)],
   ['read what a note was', post('memory.history', notes)],
-  ['compare a note', post('memory.diff', { ...notes, from: 1, to: 2 })],
   ['rewrite a note', post('memory.put', { ...notes, content: 'x', based_on: 1 })],
   ['write to everybody', post('memory.put', { key: 'x', content: 'x' })],
   ['write for a user', post('memory.put', { key: 'x', content: 'x', scope: 'user:bob' })],

@@ -55,7 +55,7 @@ async function expectWays(place: Sandbox): Promise<void> {
   const query = { query: 'redis shop' }
   const piped = await overStdio(place, { env: place.env })
   expect(await piped.ok('memory_search', query)).toMatchObject({ modes: ['text', 'meaning'] })
-  expect(await piped.text('memory_context', query)).toMatch(/\nLooked by words and meaning\.$/)
+  expect(await piped.text('memory_context', query)).toMatch(/\nlooked by text and meaning$/)
 
   const client = await clientOf({ embedded: true, dir: place.state, agent: 'ada' })
   const why = expect.stringMatching(/running server \(leasehold up\)/) as string
@@ -66,9 +66,7 @@ async function expectWays(place: Sandbox): Promise<void> {
 
   const off = await overStdio(place, { env: { ...place.env, LEASEHOLD_EMBEDDINGS: 'off' } })
   expect(await off.ok('memory_search', query)).toMatchObject({ modes: ['text'] })
-  expect(await off.text('memory_search', query)).toMatch(
-    /\nLooked by words only: embeddings are off$/,
-  )
+  expect(await off.text('memory_search', query)).toMatch(/\nlooked by text; embeddings are off$/)
 }
 
 test('the model in the package embeds without a network', async () => {

@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import { expect, test } from 'vitest'
+import { isForPeople } from '../../src/doors/cli/family.ts'
+import { program } from '../../src/doors/cli/main.ts'
 import { operations } from '../../src/operations/registry.ts'
 import { expectSilent, LEASEHOLD, repository } from '../hooks/agents.ts'
 import { daemonOn } from '../support/daemons.ts'
@@ -20,13 +23,18 @@ const GIVEN: Record<string, string> = {
   'config approve': '--yes',
 }
 
+const nobody = () => {
+  throw new Error('nothing is asked')
+}
+
+function forPeople(command: Command, path: string): string[] {
+  if (command.commands.length === 0) return isForPeople(command) ? [path] : []
+  return command.commands.flatMap((each) => forPeople(each, `${path} ${each.name()}`.trim()))
+}
+
 test('what only people may do is one list, and no agent does any of it', async () => {
   const { place, a } = repository()
-  const man = (await place.cli(['man'])).out.replaceAll('\\-', '-')
-  const people = man.split('.SS ').flatMap((section) => {
-    const [, name] = /^"leasehold ([a-z -]+?) ?(?:[[<].*)?"\n/.exec(section) ?? []
-    return name !== undefined && section.includes('For people: no agent may.') ? [name] : []
-  })
+  const people = forPeople(program(nobody, undefined), '').filter((name) => name !== 'help')
   expect(people.length).toBeGreaterThan(15)
   // An agent may start a server, and may not have its link.
   people.push('up --link')

@@ -56,7 +56,7 @@ test('why nothing happens is told by its root, in the words of explain', async (
   await during(all, 'limit full', async (full) => {
     // In a terminal, too.
     expect((await all.place.cli(['stuck'])).out).toContain(full.what)
-    expect((await all.place.cli(['top'])).out).toContain('STUCK')
+    expect((await all.place.cli(['status'])).out).toContain('STUCK')
   })
 
   await during(all, 'project unserved', async (unserved) => {

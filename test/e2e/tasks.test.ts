@@ -210,7 +210,6 @@ describe('db and doctor', () => {
           'programs',
           'hooks',
           'store',
-          'limits',
           'server',
           'memory',
           'alerts',

@@ -136,13 +136,7 @@ describe.each(SOME)('more behind notes on %s', (kind) => {
       await notes.store.write((view) => {
         const waiting = view.get('note_attempt', 'global\nbad')
         if (waiting?.state === 'waiting') view.put('note_attempt', { ...waiting, next_ms: 0 })
-        view.record({
-          type: 'memory.retried',
-          agent: '',
-          lock: null,
-          task: null,
-          data: { tried: 0 },
-        })
+        view.record('memory.retried', { agent: '' }, { tried: 0 })
       })
       await until(notes, (job) => job?.state === 'dead' || (job?.attempts ?? 0) > attempt)
     }

@@ -13,7 +13,7 @@ async function write(kind: (typeof KINDS)[number], folder: string): Promise<void
   const store = openStore(placeOf(env, folder))
   try {
     await store.write((view) => {
-      view.record({ type: 'store.pruned', agent: 'a', lock: null, task: null, data: {} })
+      view.record('store.pruned', { agent: 'a' }, {})
     })
   } finally {
     await store.close()

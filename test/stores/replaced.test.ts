@@ -157,7 +157,7 @@ describe('a database that is not the one that was opened', () => {
     const { path, verbs } = begin()
     await verbs.take('a', ada)
     const asked = verbs.store.write((view) => {
-      view.record({ type: 'store.pruned', agent: 'x', lock: null, task: null, data: {} })
+      view.record('store.pruned', { agent: 'x' }, {})
       remove(path)
     })
     const told = await expectRefusal(asked, 'unavailable')

@@ -73,15 +73,8 @@ describe.each<Kind>(['sqlite', 'file', 'postgres'])('on a %s store', (kind) => {
     const store = openStore(place)
     const data = { half: '\ud800', nul: 'a\0b', 'key\udfff': ['\udc00'], spelled: '\\ud800' }
     await store.write((view) => {
-      const who = { agent: 'ada', task: null, lock: 'l' }
-      view.record({ type: 'store.pruned', ...who, data: {} })
-      view.record({
-        type: 'store.pruned',
-        ...who,
-        agent: 'a\ud800',
-        lock: 'l\0x',
-        data: data as object,
-      })
+      view.record('store.pruned', { agent: 'ada', lock: 'l' }, {})
+      view.record('store.pruned', { agent: 'a\ud800', lock: 'l\0x' }, data as object)
     })
     const events = await store.events(0, 10)
     expect(events.at(-1)).toMatchObject({

@@ -1,5 +1,5 @@
 import type { Cursor } from '../../src/core/schema/indexes.ts'
-import type { MemorySettings, MemoryVersion } from '../../src/core/schema/memory.ts'
+import type { MemoryVersion, Strategy } from '../../src/core/schema/memory.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import {
   deleteMemory,
@@ -44,7 +44,7 @@ export class MemoryVerbs {
     return this.store.write((view) => pruneMemories(view, whole, caller, after))
   }
 
-  settings(said: Partial<Omit<MemorySettings, 'key'>>, host = 'sim'): Promise<void> {
+  settings(said: { strategies?: Record<string, Strategy> }, host = 'sim'): Promise<void> {
     const settings = memorySettingsOf({ memory: { strategies: {}, ...said } })
     return this.store.write((view) => applyMemorySettings(view, host, settings))
   }

@@ -1,3 +1,4 @@
+import type { Share } from '../../src/core/schema/queue.ts'
 import type { Run, TaskFields } from '../../src/core/schema/task.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import type { Claim } from '../../src/core/tasks/claim.ts'
@@ -13,6 +14,7 @@ import {
 import { settingKey } from '../../src/core/queue/host_settings.ts'
 import { acquireLocks } from '../../src/core/locks/lock.ts'
 import { claimQueued, enqueueTask, positionOf } from '../../src/core/queue/queue.ts'
+import { shareOf } from '../../src/core/queue/share.ts'
 import { queueStatus, wholeStatus } from '../../src/core/queue/status.ts'
 import type { Queued, Settings, SettingValue } from '../../src/core/queue/rows.ts'
 import { settleAfterRestore } from '../../src/core/locks/restore.ts'
@@ -28,7 +30,6 @@ import {
   applySettings,
   type Pause,
   pauseQueue,
-  queueSettings,
   type SetLimit,
   setLimit,
 } from '../../src/core/queue/settings.ts'
@@ -187,9 +188,20 @@ export class QueueVerbs extends Verbs {
     return this.store.write((view) => applySettings(view, host, settingsOf(settings)))
   }
 
-  /** What is in force of what any config.json names, and whose word it is. */
-  inForce() {
-    return this.store.read((view) => queueSettings(view))
+  /** Whose each setting is that some config.json names, as `setting: host`. */
+  settingsOwned(): Promise<string[]> {
+    return this.store.read((view) =>
+      [...view.scan('host_settings_of', 'queue')]
+        .flatMap(({ source, settings }) =>
+          Object.keys(settings).map((key) => `${key.split('\n').join('.')}: ${source}`),
+        )
+        .toSorted(),
+    )
+  }
+
+  /** What a user may have. */
+  share(user: string): Promise<Share> {
+    return this.store.read((view) => shareOf(view, user))
   }
 
   cleanUp(ask: CleanUp = {}): Promise<Run[]> {

@@ -3,7 +3,7 @@ import type { Task } from '../schema/task.ts'
 import { ROLE_TTL_MS } from '../bounds.ts'
 import type { Caller } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import type { View } from '../view.ts'
 import { rankOfLanding } from './rows.ts'
 import { ruleFor } from './rule.ts'
@@ -35,7 +35,11 @@ export function refuseLastStep(view: View, task: Task): void {
     'illegal_move',
     `Task ${task.id} is at the last step of landing onto ${target}`,
     {
-      next: `It is done in a moment, or waits again: leasehold land show ${id}`,
+      next: {
+        says: 'It is done in a moment, or waits again',
+        operation: 'land.get',
+        input: { id },
+      },
       details: { task_id: task.id, landing: id, target },
     },
   )
@@ -79,13 +83,7 @@ export function addLanding(view: View, ask: AskToLand, caller: Caller): Landing 
   }
   view.put('landing', landing)
   const data = { landing: landing.id, target, branch: landing.branch }
-  view.record({
-    type: 'landing.asked',
-    agent: caller.agent,
-    lock: null,
-    task: landing.task_id,
-    data,
-  })
+  view.record('landing.asked', { agent: caller.agent, task: landing.task_id }, data)
   return landing
 }
 
@@ -144,14 +142,8 @@ export function proofNote(view: View, task: Task): string {
 }
 
 /** The landing, or `not_found`. */
-export function getLanding(view: View, id: string): Landing {
-  const landing = view.get('landing', id)
-  if (landing) return landing
-  throw new Refusal('not_found', `There is no landing ${id}`, {
-    next: 'See what there is: leasehold land list',
-    details: { landing_id: id },
-  })
-}
+export const getLanding = (view: View, id: string): Landing =>
+  view.get('landing', id) ?? missing(`landing ${id}`, 'land.list', { landing_id: id })
 
 /** A landing as doors show it, with its place in the line for its target. */
 export function showLanding(view: View, landing: Landing) {

@@ -56,14 +56,22 @@ function ruleOf(
   const next = project
     ? 'Say in config.json how it is landed: see docs/landing.md'
     : isTask
-      ? 'Give it one: leasehold task edit ID --version N --project NAME'
-      : 'Name its project: leasehold land BRANCH --project NAME'
+      ? {
+          says: 'Give it one',
+          operation: 'task.update',
+          input: { id, version: 'N', project: 'NAME' },
+        }
+      : { says: 'Name its project', operation: 'land.add', input: { id, project: 'NAME' } }
   throw new Refusal('invalid', message, { next, details: { project: project ?? null } })
 }
 
 function notInReview({ id, status }: Task): Refusal {
   return new Refusal('illegal_move', `Task ${id} is ${status}: only what is in review is landed`, {
-    next: 'Land its branch itself: leasehold land BRANCH --project NAME',
+    next: {
+      says: 'Land its branch itself',
+      operation: 'land.add',
+      input: { id: 'BRANCH', project: 'NAME' },
+    },
     details: { task_id: id, status },
   })
 }
@@ -79,15 +87,14 @@ export function cancelLanding(view: View, id: string, caller: Caller): Landing {
   }
   if (landing.status !== 'waiting') {
     throw new Refusal('illegal_move', `Landing ${id} is ${landing.status}, and not waiting`, {
-      next: `See it: leasehold land show ${id}`,
+      next: { says: 'See it', operation: 'land.get', input: { id } },
       details: { landing_id: id, status: landing.status },
     })
   }
   const reason = 'taken out of the line'
   const cancelled: Landing = { ...landing, status: 'cancelled', reason, ended_at: view.at }
   view.put('landing', cancelled)
-  const data = { landing: id, reason }
   const { task_id: task } = landing
-  view.record({ type: 'landing.cancelled', agent: caller.agent, lock: null, task, data })
+  view.record('landing.cancelled', { agent: caller.agent, task }, { landing: id, reason })
   return cancelled
 }

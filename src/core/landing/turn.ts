@@ -4,7 +4,7 @@ import type { Task } from '../schema/task.ts'
 import type { Caller } from '../caller.ts'
 import { lockOf } from '../locks/lease.ts'
 import { isFree, liveLease } from '../locks/standing.ts'
-import { shortLine } from '../one_line.ts'
+import { shortLine } from '../quote.ts'
 import { failOnce, statusAfter } from '../queue/dispatch.ts'
 import { nameOfHost } from '../queue/rows.ts'
 import { setStatus } from '../tasks/move.ts'
@@ -184,16 +184,16 @@ function endLanding(
     ended_at: view.at,
   }
   view.put('landing', ended)
-  const about = { agent: caller.agent, lock: null, task: landing.task_id }
+  const about = { agent: caller.agent, task: landing.task_id }
   const said = { landing: landing.id, reason: reason ?? '' }
   const { target } = landing
   const fence = landing.fence ?? 0
   if (status === 'landed') {
     const data = { landing: landing.id, target, commit: commit ?? '', fence }
-    view.record({ type: 'landing.landed', ...about, data })
+    view.record('landing.landed', about, data)
   } else if (status === 'returned') {
-    view.record({ type: 'landing.returned', ...about, data: { ...said, paths } })
-  } else view.record({ type: 'landing.cancelled', ...about, data: said })
+    view.record('landing.returned', about, { ...said, paths })
+  } else view.record('landing.cancelled', about, said)
   return ended
 }
 

@@ -20,8 +20,7 @@ export function seeAgent(view: View, caller: Caller): void {
   }
   view.put('agent', agent)
   if (known) return
-  const data = { kind: agent.kind }
-  view.record({ type: 'agent.appeared', agent: agent.id, lock: null, task: null, data })
+  view.record('agent.appeared', { agent: agent.id }, { kind: agent.kind })
 }
 
 /** `cli:ada@laptop` is of the kind `cli`; an id that says nothing is an `agent`. */

@@ -34,8 +34,7 @@ export function callHeads(view: View, changes: Changes): void {
 function call(view: View, head: Ticket, lock: string): void {
   if (planted('L3')) return
   putTicket(view, { ...head, called_ms: view.now })
-  const data = { ticket: head.id }
-  view.record({ type: 'ticket.called', agent: head.agent, lock, task: null, data })
+  view.record('ticket.called', { agent: head.agent, lock }, { ticket: head.id })
 }
 
 /** The locks whose line may have another head now, or whose head may go ahead. */

@@ -3,6 +3,7 @@ import type { Lease, LinePlace, Ticket } from '../schema/lock.ts'
 import { CYCLE_STEPS_MAX } from '../bounds.ts'
 import { breakTicket, dropTicket, isGone } from './line.ts'
 import { word } from '../quote.ts'
+import { isNone } from '../first.ts'
 import { keyOf, processKey } from '../rows.ts'
 import { userOf } from '../queue/share.ts'
 import { busyLease, holdingLease, nodeOfLease, processOfNode } from './standing.ts'
@@ -90,7 +91,7 @@ const isBefore = (a: Pick<Ticket, 'rank' | 'id'>, b: Pick<Ticket, 'rank' | 'id'>
 /** Whether anybody stands behind `ticket` in a line. */
 function isFollowed(view: View, { names, rank, id }: Ticket): boolean {
   return names.some((name) => {
-    return !isEmpty(view.scan('line_of', name, { order: rank, key: keyOf(name, id) }))
+    return !isNone(view.scan('line_of', name, { order: rank, key: keyOf(name, id) }))
   })
 }
 
@@ -112,12 +113,7 @@ function isHolding(view: View, ticket: Ticket): boolean {
 /** Whether anybody waits for the lock of `lease`, or for that of the user whom it keeps busy. */
 function isWanted(view: View, { name, terms }: Lease): boolean {
   const users = terms?.limits.filter((key) => userOf(key) !== undefined) ?? []
-  return [name, ...users].some((lock) => !isEmpty(view.scan('line_of', lock)))
-}
-
-function isEmpty(rows: Iterable<unknown>): boolean {
-  for (const _ of rows) return false
-  return true
+  return [name, ...users].some((lock) => !isNone(view.scan('line_of', lock)))
 }
 
 /** What the process or agent at `node` holds. */

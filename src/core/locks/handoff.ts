@@ -42,19 +42,10 @@ export function handOff(view: View, ask: HandOff, caller: Caller): Lease {
       updated_at: view.at,
     })
   }
-  view.record({
-    type: 'lease.handed_off',
-    agent: caller.agent,
-    lock: ask.name,
-    task: task?.id ?? null,
-    data: {
-      fence: lease.fence,
-      from: old.holder,
-      from_fence: old.fence,
-      to: ask.to,
-      ...heldFor(view, old),
-    },
-  })
+  const { agent } = caller
+  const passed = { from: old.holder, from_fence: old.fence, to: ask.to }
+  const data = { fence: lease.fence, ...passed, ...heldFor(view, old) }
+  view.record('lease.handed_off', { agent, lock: ask.name, task: task?.id ?? null }, data)
   breakCyclesThrough(view, lease)
   return lease
 }

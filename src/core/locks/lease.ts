@@ -1,13 +1,13 @@
 import type { Task } from '../schema/task.ts'
 import type { Lease } from '../schema/lock.ts'
 import type { Ending, Held } from '../event.ts'
-import { admits, type Caller, sameProcess } from '../caller.ts'
-import { family } from './family.ts'
+import { admits, type Caller, sameProcess, subagents } from '../caller.ts'
 import { returnLimits, returnUser } from '../queue/limit.ts'
 import { takeBack } from '../queue/resource.ts'
 import { LOST_MAX } from '../bounds.ts'
-import { argument, word } from '../quote.ts'
+import { word } from '../quote.ts'
 import { putTask } from '../tasks/ready.ts'
+import type { Action } from '../next.ts'
 import { Refusal } from '../refusal.ts'
 import type { GroupRef, PathTerms, ProcessRef } from '../rows.ts'
 import { closeRun, loseRun, outcomeOf } from '../tasks/run.ts'
@@ -89,19 +89,14 @@ function countUser(view: View, lease: Lease): void {
  * closed.
  */
 export function endLease(view: View, lease: Lease, how: Ending, agent: string, reason = ''): void {
-  view.record({
-    type: `lease.${how}`,
-    agent,
-    lock: lease.name,
-    task: taskOf(lease.name) ?? null,
-    data: {
-      fence: lease.fence,
-      holder: lease.holder,
-      ...(reason && { reason }),
-      ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
-      ...heldFor(view, lease),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    holder: lease.holder,
+    ...(reason && { reason }),
+    ...(lease.path && { path: lease.path.glob, checkout: lease.path.checkout }),
+    ...heldFor(view, lease),
+  }
+  view.record(`lease.${how}`, { agent, lock: lease.name, task: taskOf(lease.name) ?? null }, data)
   closeLease(view, lease, how)
   if (how === 'expired') noticeLoss(view, lease)
 }
@@ -143,7 +138,7 @@ export function closeLease(view: View, lease: Lease, how: Ending): void {
 function releaseRun(view: View, { name, terms }: Lease): void {
   const agent = terms?.token_hash && view.get('token', terms.token_hash)?.agent
   if (!agent || planted('R23')) return
-  for (const holder of [...family(view, agent)]) {
+  for (const holder of [...subagents(view, agent)]) {
     for (const lease of [...view.scan('leases_held_by', holder)]) {
       if (lease.name === name || lease.group !== null) continue
       endLease(view, lease, 'released', agent, 'its run has ended')
@@ -179,7 +174,7 @@ function returnTask(view: View, task: Task, how: Ending): void {
 /** L6: what keeps killing those who run it is put aside, for a person to look at. */
 function quarantine(view: View, task: Task): void {
   const data = { lost: LOST_MAX, run: task.run_id }
-  view.record({ type: 'task.quarantined', agent: 'leasehold', lock: null, task: task.id, data })
+  view.record('task.quarantined', { agent: 'leasehold', task: task.id }, data)
 }
 
 /** An agent is lost when the last lease it held expired. */
@@ -187,8 +182,7 @@ function noticeLoss(view: View, lease: Lease): void {
   for (const other of view.scan('leases_held_by', lease.holder)) {
     if (other.name !== lease.name) return
   }
-  const data = { lock: lease.name, fence: lease.fence }
-  view.record({ type: 'agent.lost', agent: lease.holder, lock: null, task: null, data })
+  view.record('agent.lost', { agent: lease.holder }, { lock: lease.name, fence: lease.fence })
 }
 
 /**
@@ -246,8 +240,8 @@ export function checkFence(
 /** A claim keeps the user busy: its lock has no lease of its own, and goes back with the claim. */
 function heldByClaim(view: View, claim: Lease, caller: Caller): Refusal {
   const { message, details } = heldBy(view, claim, caller)
-  const next = 'It comes back when the task that keeps this user busy ends: leasehold queue status'
-  return new Refusal('held', message, { next, details })
+  const says = 'It comes back when the task that keeps this user busy ends'
+  return new Refusal('held', message, { next: { says, operation: 'queue.status' }, details })
 }
 
 function staleFence(name: string, fence: number, last: Lease | undefined, caller: Caller): Refusal {
@@ -255,7 +249,7 @@ function staleFence(name: string, fence: number, last: Lease | undefined, caller
     ? `the latest is ${last.fence}, of ${word(last.holder)}`
     : 'it was never granted, or so long ago that its lease is forgotten'
   return new Refusal('fence_stale', `Fence ${fence} of ${word(name)} is stale: ${current}`, {
-    next: `Stop this work: it is no longer yours. To go on, take it again: ${taking(name)}`,
+    next: { says: 'Stop: this work is no longer yours. To go on, take it again', ...taking(name) },
     details: { name, fence, current_fence: last?.fence ?? null, holder: last?.holder ?? null },
     leaves: {
       type: 'write.fenced_off',
@@ -275,17 +269,17 @@ export function expiredLease(name: string, last: Lease | undefined): Refusal {
       : `Task must be locked by agent to update status: ${why}`
   return new Refusal('lease_expired', message, {
     next: isPathLock(name)
-      ? 'See what is reserved (leasehold reserve list), and reserve it again if it is free.'
-      : `Take it${last ? ' again' : ''}, which works if nobody else did: ${taking(name)}`,
+      ? { says: 'Reserve it again if it is free: see what is reserved', operation: 'reserve.list' }
+      : { says: `Take it${last ? ' again' : ''}, which works if nobody else did`, ...taking(name) },
     details: { name, reason, last_fence: last?.fence ?? null },
   })
 }
 
-function taking(name: string): string {
+function taking(name: string) {
   const id = taskOf(name)
   return id === undefined
-    ? `leasehold lock acquire ${argument(name)}`
-    : `leasehold task claim ${argument(id)}`
+    ? { operation: 'lock.acquire', input: { names: [name] } }
+    : { operation: 'task.claim', input: { id } }
 }
 
 /** `held`, with who holds it, since when, until when, and the process where it is known. */
@@ -297,7 +291,7 @@ export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
   return new Refusal('held', `${what} by ${holding(view, lease)}`, {
     next: by_you
       ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
-      : `Wait for it, or take other work. ${freeing(lease, caller)}`,
+      : ['Wait for it, or take other work.', freeing(lease, caller)],
     details: {
       name: lease.name,
       holder: lease.holder,
@@ -321,9 +315,10 @@ export function holding(view: View, lease: Lease): string {
  * Who can free what another holds, and how. An agent may not, and would try a command that it was
  * told: only a person who typed this without an agent's name reads it.
  */
-export function freeing({ name }: Lease, { given }: Pick<Caller, 'given'>): string {
-  if (given) return 'Only a person can free it: ask your user.'
-  return `An admin can free it: leasehold lock force-release ${argument(name)}`
+export function freeing({ name }: Lease, { given }: Pick<Caller, 'given'>): Action {
+  return given
+    ? { says: 'Only a person can free it: ask your user.' }
+    : { says: 'An admin can free it', operation: 'lock.force_release', input: { name } }
 }
 
 /** Whether the command started under this lease may still run. */

@@ -1,5 +1,6 @@
 import type { Ticket } from '../schema/lock.ts'
 import { CALL_MS, POSITION_MAX, TICKET_MS } from '../bounds.ts'
+import { first, firstOf } from '../first.ts'
 import { keyOf } from '../rows.ts'
 import { isFree } from './standing.ts'
 import type { View } from '../view.ts'
@@ -74,7 +75,7 @@ export function leaveLines(view: View, ticket: Ticket): void {
   const blocking = names.length > 1 ? names.find((name) => !isFree(view, name)) : undefined
   const held = queued ?? blocking ?? names[0] ?? null
   const data = { ticket: ticket.id, waited_ms: view.now - ticket.asked_ms }
-  view.record({ type: 'ticket.left', agent: ticket.agent, lock: held, task: null, data })
+  view.record('ticket.left', { agent: ticket.agent, lock: held }, data)
 }
 
 export function dropTicket(view: View, ticket: Ticket): void {
@@ -90,9 +91,9 @@ function dropPlaces(view: View, ticket: Ticket): void {
 export function breakTicket(view: View, ticket: Ticket, cycle: string[]): void {
   dropPlaces(view, ticket)
   putTicket(view, { ...ticket, cycle, seen_ms: view.now })
-  const data = { ticket: ticket.id, cycle, waited_ms: view.now - ticket.asked_ms }
   const lock = ticket.names[0] ?? null
-  view.record({ type: 'ticket.broken', agent: ticket.agent, lock, task: null, data })
+  const data = { ticket: ticket.id, cycle, waited_ms: view.now - ticket.asked_ms }
+  view.record('ticket.broken', { agent: ticket.agent, lock }, data)
 }
 
 /** Keeps tickets whose waiters still wait. Returns the ids of those that are gone. */
@@ -144,21 +145,13 @@ export function* lineOf(
 }
 
 /** The first of those who wait for `name`, as many as are shown. */
-export function firstInLine(view: View, name: string): Ticket[] {
-  const shown: Ticket[] = []
-  for (const ticket of lineOf(view, name)) if (shown.push(ticket) === POSITION_MAX) break
-  return shown
-}
+export const firstInLine = (view: View, name: string): Ticket[] => [
+  ...firstOf(lineOf(view, name), POSITION_MAX),
+]
 
 /** The ticket that heads the line for `name`, if there is one. */
-export function headOf(
-  view: View,
-  name: string,
-  left?: (ticket: Ticket) => void,
-): Ticket | undefined {
-  for (const ticket of lineOf(view, name, left)) return ticket
-  return undefined
-}
+export const headOf = (view: View, name: string, left?: (ticket: Ticket) => void) =>
+  first(lineOf(view, name, left))
 
 /**
  * 1 for the head; 0 when the ticket is not in the line. Counts no further than `POSITION_MAX`: to
@@ -179,11 +172,8 @@ export function isTurnOf(view: View, ticket: Ticket): boolean {
 }
 
 /** How many wait for `name`, as far as is counted. */
-export function waitersIn(view: View, name: string): number {
-  let count = 0
-  for (const _ of view.scan('line_of', name)) if (++count === POSITION_MAX) break
-  return count
-}
+export const waitersIn = (view: View, name: string): number =>
+  [...firstOf(view.scan('line_of', name), POSITION_MAX)].length
 
 /** Of several locks that were waited for, the one that kept the waiter to the end. */
 export function freedLast(view: View, names: string[]): string | undefined {

@@ -18,7 +18,7 @@ import { LINE_AGING_MS, POSITION_MAX } from '../bounds.ts'
 import * as line from './line.ts'
 import { dropTicket, headOf, isGone, joinLines, leaveLines, positionOf, putTicket } from './line.ts'
 import { planted } from '../planted.ts'
-import { argument, word } from '../quote.ts'
+import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { type GroupRef, keyOf } from '../rows.ts'
 import { isBusyUser, userOf } from '../queue/share.ts'
@@ -120,8 +120,9 @@ export function blockedBy(
 function busyBy(view: View, name: string, caller: Caller): Refusal {
   const busy = busyLease(view, name)
   if (busy) return heldBy(view, busy, caller)
+  const input = { user: userOf(name), max: 1 }
   return new Refusal('held', `${word(name)} cannot be taken: the limit of this user is 0`, {
-    next: 'An admin can change it: leasehold queue limit --user NAME --max 1',
+    next: { says: 'An admin can change it', operation: 'queue.limit', input },
     details: { name, holder: null, by_you: false },
   })
 }
@@ -155,18 +156,13 @@ function takeLock(
 ): Lease {
   const lease = grantLease(view, name, caller, ask)
   keepRun(view, lease)
-  view.record({
-    type: 'lease.granted',
-    agent: caller.agent,
-    lock: name,
-    task: null,
-    data: {
-      fence: lease.fence,
-      ttl_seconds: lease.ttl_ms / 1000,
-      ...(waited && { ticket: waited.ticket.id }),
-      ...(waited?.last === name && { waited_ms: view.now - waited.ticket.asked_ms }),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...(waited && { ticket: waited.ticket.id }),
+    ...(waited?.last === name && { waited_ms: view.now - waited.ticket.asked_ms }),
+  }
+  view.record('lease.granted', { agent: caller.agent, lock: name }, data)
   breakCyclesThrough(view, lease)
   return lease
 }
@@ -181,11 +177,12 @@ function keepRun(view: View, lease: Lease): void {
 
 /** A free lock with a line belongs to its head. */
 function promisedTo(name: string, head: Ticket, waiters: number): Refusal {
+  const input = { names: [name], wait_seconds: 30 }
   return new Refusal(
     'held',
     `${word(name)} is free but promised to ${word(head.agent)}, who waited for it`,
     {
-      next: `Join the line: leasehold lock acquire ${argument(name)} --wait 30s`,
+      next: { says: 'Join the line', operation: 'lock.acquire', input },
       details: { name, holder: null, next_holder: head.agent, waiters, by_you: false },
     },
   )
@@ -219,13 +216,8 @@ function join(view: View, names: string[], ask: Joining, caller: Caller): Waitin
   const isFollowed = joinLines(view, ticket)
   const cycle = findCycle(view, ticket, isFollowed)
   if (cycle) throw deadlocked(cycle.sentences, { lock: names[0]!, by: caller.agent })
-  view.record({
-    type: 'ticket.joined',
-    agent: caller.agent,
-    lock: names[0] ?? null,
-    task: null,
-    data: { ticket: ticket.id, names, ...(names.length > 1 && { held: String(ask.held) }) },
-  })
+  const data = { ticket: ticket.id, names, ...(names.length > 1 && { held: String(ask.held) }) }
+  view.record('ticket.joined', { agent: caller.agent, lock: names[0] ?? null }, data)
   return { waiting: ticket.id }
 }
 
@@ -315,7 +307,7 @@ export function giveUp(view: View, ticket_id: string, caller: Caller): Refusal {
     : new Refusal('held', `${ticket.names.map(word).join(', ')} did not come free in time`)
   const where = position === POSITION_MAX ? `${position} or later` : String(position)
   return new Refusal('held', `${held.message}; gave up at position ${where} in the line`, {
-    next: held.next,
+    next: held.actions,
     details: { ...held.details, position },
   })
 }
@@ -368,7 +360,7 @@ export function forceRelease(
   if (lease && lease.reason === 'force_released') return lease
   if (!lease || !settleLease(view, ask.name)) {
     throw new Refusal('not_found', `Nobody holds ${word(ask.name)}`, {
-      next: 'leasehold lock list',
+      next: { says: 'See what there is', operation: 'lock.list' },
     })
   }
   if (!isRunning(view, lease)) {
@@ -376,7 +368,7 @@ export function forceRelease(
     return lease
   }
   const data = { fence: lease.fence, holder: lease.holder, reason: ask.reason ?? '' }
-  view.record({ type: 'lease.revoked', agent: caller.agent, lock: ask.name, task: null, data })
+  view.record('lease.revoked', { agent: caller.agent, lock: ask.name }, data)
   return revokeLease(view, lease, 'force_released')
 }
 

@@ -26,8 +26,7 @@ export function settleAfterRestore(view: View, epoch: number): Lease[] {
     if (names.has(lease.name)) giveFullTtl(view, lease)
     else endLease(view, lease, 'force_released', 'leasehold', 'the store was restored')
   }
-  const data = { epoch }
-  view.record({ type: 'store.restored', agent: 'leasehold', lock: null, task: null, data })
+  view.record('store.restored', { agent: 'leasehold' }, { epoch })
   return atWork
 }
 
@@ -44,7 +43,10 @@ export function refuseForgotten(view: View, kept: readonly Lease[]): void {
   const more = forgotten.length > 1 ? ` (and ${forgotten.length - 1} more)` : ''
   const what = `The command of ${word(first.name)}, held by ${word(first.holder)}, runs`
   throw new Refusal('held', `${what}, and the backup knows nothing of it${more}`, {
-    next: 'Wait for its end, or stop it (a task: leasehold queue cancel ID), and then restore.',
+    next: [
+      'Wait for its end and restore then.',
+      { says: 'To stop a task', operation: 'queue.cancel', input: { id: 'ID' } },
+    ],
     details: { locks: forgotten.slice(0, 20).map(({ name, fence }) => ({ name, fence })) },
   })
 }
@@ -91,7 +93,7 @@ function extendAfter(view: View, lease: Lease, after: 'boot' | 'absence'): void 
   const { name, fence, holder, ttl_ms } = lease
   giveFullTtl(view, lease)
   const data = { fence, ttl_seconds: ttl_ms / 1000, after }
-  view.record({ type: 'lease.extended', agent: holder, lock: name, task: null, data })
+  view.record('lease.extended', { agent: holder, lock: name }, data)
 }
 
 const giveFullTtl = (view: View, lease: Lease) =>

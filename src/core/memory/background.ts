@@ -1,6 +1,7 @@
 import type { Embedding, NoteAttempt } from '../schema/search.ts'
 import type { Memory } from '../schema/memory.ts'
 import type { Caller } from '../caller.ts'
+import { first, firstOf } from '../first.ts'
 import { checkFence } from '../locks/lease.ts'
 import type { View } from '../view.ts'
 
@@ -35,9 +36,8 @@ export function adoptProvider(
   checkDuty(view, duty)
   const begun = { since_at: view.at, cursor: '', cursor_ms: 0 }
   view.put('embedding', { key: 'embedding', provider: name, dimensions, ...begun })
-  const data = { provider: name, dimensions }
   const { agent } = duty.caller
-  view.record({ type: 'memory.provider_changed', agent, lock: null, task: null, data })
+  view.record('memory.provider_changed', { agent }, { provider: name, dimensions })
 }
 
 /** Notes that changed since the keeper came by, the longest ago first. */
@@ -118,30 +118,26 @@ export function failNote(view: View, id: string, error: string, duty: Duty): voi
 }
 
 function putAside(view: View, failed: NoteAttempt): void {
-  const data = { kind: 'embed', subject: failed.memory_id, error: failed.error ?? '' }
   view.put('note_attempt', { ...failed, state: 'dead' })
-  view.record({ type: 'background_job.dead', agent: '', lock: null, task: null, data })
+  const data = { kind: 'embed', subject: failed.memory_id, error: failed.error ?? '' }
+  view.record('background_job.dead', { agent: '' }, data)
 }
 
 /** Tries again what was put aside; the event wakes the process that does it. Returns how many. */
 export function retryDead(view: View, limit: number, { agent }: Caller): number {
-  const dead: NoteAttempt[] = []
-  for (const row of view.scan('note_attempts', 'dead')) if (dead.push(row) === limit) break
+  const dead = [...firstOf(view.scan('note_attempts', 'dead'), limit)]
   for (const row of dead) {
     view.put('note_attempt', { ...row, state: 'waiting', attempts: 0, next_ms: view.now })
   }
-  const data = { tried: dead.length }
-  if (dead.length > 0) view.record({ type: 'memory.retried', agent, lock: null, task: null, data })
+  if (dead.length > 0) view.record('memory.retried', { agent }, { tried: dead.length })
   return dead.length
 }
 
 /** When the next is due, by the store's clock; null when nothing waits. */
 export function nextDue(view: View): number | null {
   const now = view.get('embedding', 'embedding')
-  const due: number[] = []
-  for (const { next_ms } of view.scan('note_attempts', 'waiting')) if (due.push(next_ms)) break
-  for (const { updated_ms } of now ? notesBehind(view, now) : []) {
-    if (due.push(updated_ms + 1)) break
-  }
+  const again = first(view.scan('note_attempts', 'waiting'))
+  const behind = now && first(notesBehind(view, now))
+  const due = [...(again ? [again.next_ms] : []), ...(behind ? [behind.updated_ms + 1] : [])]
   return due.length === 0 ? null : Math.min(...due)
 }

@@ -193,8 +193,7 @@ function openConflict(
   tools: TextTools,
 ): MemoryConflict {
   const conflict = put(view, memory, about, caller, tools, { why: about.why })
-  const data = disagreement(conflict)
-  view.record({ type: 'memory.conflicted', agent: caller.agent, lock: null, task: null, data })
+  view.record('memory.conflicted', caller, disagreement(conflict))
   return conflict
 }
 
@@ -206,8 +205,7 @@ function tell(
   { agent }: Caller,
   how: { version: number; strategy: string },
 ): void {
-  const data = { ...disagreement(conflict), ...how }
-  view.record({ type, agent, lock: null, task: null, data })
+  view.record(type, { agent }, { ...disagreement(conflict), ...how })
 }
 
 const disagreement = ({ id, scope, key, ours, theirs }: MemoryConflict) => ({

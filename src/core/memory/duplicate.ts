@@ -7,7 +7,7 @@ import { deleteMemory, putMemory } from './memory.ts'
 import type { TextTools } from './merge.ts'
 import { isExpired } from './version.ts'
 import { word } from '../quote.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 
@@ -94,21 +94,15 @@ function putFound(view: View, found: Found, { agent }: Caller): void {
   })
   const { id, similarity, label } = found
   const data = { id, similarity: Math.round(similarity * 1000) / 1000, label }
-  view.record({ type: 'duplicate.found', agent, lock: null, task: null, data })
+  view.record('duplicate.found', { agent }, data)
 }
 
 export const DUPLICATE_ACTIONS = ['keep_both', 'delete_a', 'delete_b', 'merge'] as const
 export type DuplicateAction = (typeof DUPLICATE_ACTIONS)[number]
 
 /** A pair by its id, or `not_found`. */
-export function getDuplicate(view: View, id: string): Duplicate {
-  const found = view.get('duplicate', id)
-  if (found) return found
-  throw new Refusal('not_found', `There is no pair ${id}`, {
-    next: 'See which there are: leasehold memory duplicates',
-    details: { id },
-  })
-}
+export const getDuplicate = (view: View, id: string): Duplicate =>
+  view.get('duplicate', id) ?? missing(`pair ${id}`, 'duplicate.list', { id })
 
 /**
  * Settles a pair: both stay, one is deleted, or `content` takes the place of the first and the
@@ -151,15 +145,14 @@ export function resolveDuplicate(
   }
   view.put('duplicate', settled)
   const { agent } = caller
-  const data = { id, action }
-  view.record({ type: 'duplicate.resolved', agent, lock: null, task: null, data })
+  view.record('duplicate.resolved', { agent }, { id, action })
   return settled
 }
 
 function refuseDisputed({ scope, key, heads }: Memory): void {
   if (heads.length < 2) return
   throw new Refusal('conflict', `${word(scope)} ${word(key)} has versions that disagree`, {
-    next: 'Resolve that first: leasehold memory conflicts',
+    next: { says: 'Resolve that first', operation: 'conflict.list' },
     details: { scope, key, heads },
   })
 }

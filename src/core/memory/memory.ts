@@ -163,8 +163,14 @@ export function getMemory(view: View, scope: string, key: string): Memory {
   const why = memory ? (memory.live ? ' any more: it has expired' : ' any more: deleted') : ''
   throw new Refusal('not_found', `There is no memory ${word(key)} in ${word(scope)}${why}`, {
     next: memory
-      ? 'See what it said: leasehold memory history KEY. Or put it anew.'
-      : 'See what there is: leasehold memory list. Write it: leasehold memory put KEY CONTENT',
+      ? [
+          { says: 'See what it said', operation: 'memory.history', input: { key, scope } },
+          'Or put it anew.',
+        ]
+      : [
+          { says: 'See what there is', operation: 'memory.list' },
+          { says: 'Write it', operation: 'memory.put', input: { key, scope, content: 'CONTENT' } },
+        ],
     details: { scope, key, version: memory?.version ?? null },
   })
 }
@@ -179,9 +185,9 @@ function conflictOf(view: View, memory: Memory, { version }: MemoryVersion): Mem
 function tellPut(view: View, { memory, version }: Added, { agent }: Caller): void {
   const { scope, key } = memory
   const { parents, size, task_id } = version
-  const data = { scope, key, version: version.version, parents, size }
   const type = version.kind === 'delete' ? 'memory.deleted' : 'memory.put'
-  view.record({ type, agent, lock: null, task: task_id, data })
+  const data = { scope, key, version: version.version, parents, size }
+  view.record(type, { agent, task: task_id }, data)
 }
 
 /** Under a lease, or not at all: a fence proves nothing without the task it belongs to. */
@@ -229,7 +235,10 @@ function unknownVersion(scope: string, key: string, version: number, memory: Mem
     'not_found',
     `${word(scope)} ${word(key)} has no version ${version}: ${newest}`,
     {
-      next: 'Read it first: leasehold memory get KEY. Leave based_on out for a new note.',
+      next: [
+        { says: 'Read it first', operation: 'memory.get', input: { key, scope } },
+        'Leave based_on out for a new note.',
+      ],
       details: { scope, key, version, newest: memory?.version ?? null },
     },
   )

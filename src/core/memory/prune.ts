@@ -151,5 +151,5 @@ function tell(view: View, items: Pruned[], { agent }: Pick<Caller, 'agent'>): vo
       .slice(0, 100)
       .map(({ scope, key, version, why }) => ({ scope, key, version, why })),
   }
-  view.record({ type: 'memory.pruned', agent, lock: null, task: null, data })
+  view.record('memory.pruned', { agent }, data)
 }

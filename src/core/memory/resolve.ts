@@ -3,7 +3,7 @@ import type { Caller } from '../caller.ts'
 import { realign, sideOf } from './conflict.ts'
 import type { TextTools } from './merge.ts'
 import { type Added, addVersion, memoryAt } from './version.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import type { View } from '../view.ts'
 
 /** How a conflict ends: with one of its sides, a text made of both, or one that replaces both. */
@@ -12,13 +12,8 @@ export type Resolution =
   | { content: string; supersede: boolean }
 
 /** The conflict, or `not_found`. */
-export function getConflict(view: View, id: string): MemoryConflict {
-  const conflict = view.get('memory_conflict', id)
-  if (conflict) return conflict
-  throw new Refusal('not_found', `There is no conflict ${id}`, {
-    next: 'See which there are: leasehold memory conflicts',
-  })
-}
+export const getConflict = (view: View, id: string): MemoryConflict =>
+  view.get('memory_conflict', id) ?? missing(`conflict ${id}`, 'conflict.list')
 
 /**
  * Ends a conflict with a new version that names both sides as its parents.
@@ -79,7 +74,11 @@ function sideNamed(choose: 'ours' | 'theirs' | number, conflict: MemoryConflict)
 function closed({ id, status, closed_by, result, replaced_by }: MemoryConflict): Refusal {
   if (status === 'replaced') {
     return new Refusal('conflict', `A side of conflict ${id} was changed since, by ${closed_by}`, {
-      next: `Look at what it is about now: leasehold memory conflicts --id ${replaced_by}`,
+      next: {
+        says: 'Look at what it is about now',
+        operation: 'conflict.list',
+        input: { id: replaced_by },
+      },
       details: { id, status, replaced_by },
     })
   }

@@ -1,47 +1,30 @@
-import type { MemorySettings, Strategy } from '../schema/memory.ts'
-import {
-  applyHostSettings,
-  isSaidAlready,
-  type SettingRows,
-  settingsInForce,
-} from '../queue/host_settings.ts'
+import type { Strategy } from '../schema/memory.ts'
+import { applyHostSettings, isSaidAlready, settingPath } from '../queue/host_settings.ts'
 import type { Settings } from '../queue/rows.ts'
 import type { View } from '../view.ts'
 
-const DEFAULTS: MemorySettings = { key: 'memory', strategies: {} }
-
-function memorySettings(view: View): MemorySettings {
-  return view.get('memory_settings', 'memory') ?? DEFAULTS
-}
-
-/** Settings of memory, by their path in config.json: `memory.strategies.SCOPE`. */
-const MEMORY_ROWS: SettingRows = {
-  get(view, [, , scope = '']) {
-    const { strategies } = memorySettings(view)
-    return Object.hasOwn(strategies, scope) ? strategies[scope]! : null
-  },
-  put(view, [, , scope = ''], value) {
-    const { [scope]: _, ...others } = memorySettings(view).strategies
-    const strategies = value === undefined ? others : { ...others, [scope]: value as Strategy }
-    view.put('memory_settings', { key: 'memory', strategies })
-  },
-}
-
 /** Makes the configuration true for all who use the store. */
 export function applyMemorySettings(view: View, source: string, settings: Settings): void {
-  applyHostSettings(view, { part: 'memory', source, settings }, MEMORY_ROWS)
+  applyHostSettings(view, { part: 'memory', source, settings })
 }
 
 /** Whether this host has named exactly these settings before. */
 export const hasMemorySettings = (view: View, source: string, settings: Settings) =>
   isSaidAlready(view, { part: 'memory', source, settings })
 
-/** Settings of memory that some config.json names, and whose word each is. */
-export const memoryInForce = (view: View) => settingsInForce(view, 'memory', MEMORY_ROWS)
+/** By scope, as `memory.strategies` of config.json names it: `project:web`, `project:*`, `default`. */
+function strategiesIn(view: View): Record<string, Strategy> {
+  // In older stores two may name a scope: the file that was read last counts.
+  const rows = [...view.scan('host_settings_of', 'memory')].toSorted(
+    (a, b) => a.read_ms - b.read_ms,
+  )
+  const said = rows.flatMap(({ settings }) => Object.entries(settings))
+  return Object.fromEntries(said.map(([key, value]) => [settingPath(key)[2], value as Strategy]))
+}
 
 /** How conflicts of a scope are merged: by its own name, by the longest `prefix*`, by `default`. */
 export function strategyOf(view: View, scope: string): Strategy {
-  const { strategies } = memorySettings(view)
+  const strategies = strategiesIn(view)
   const fits = Object.keys(strategies).filter((each) =>
     each.endsWith('*') ? scope.startsWith(each.slice(0, -1)) : each === scope,
   )

@@ -1,8 +1,9 @@
 import type { Task } from '../schema/task.ts'
 import { attempt } from '../attempt.ts'
-import { family } from '../locks/family.ts'
+import { subagents } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
 import type { Reason } from '../queue/explain.ts'
+import { firstOf } from '../first.ts'
 import { word } from '../quote.ts'
 import type { Status } from '../rows.ts'
 import type { View } from '../view.ts'
@@ -57,14 +58,8 @@ export function foreseen(view: View, id: string): Reason[] {
 
 function others(view: View, project: string | null): Task[] {
   return OPEN.flatMap((status) => {
-    const found: Task[] = []
-    let looked = 0
-    for (const task of view.scan('tasks_with_status', status)) {
-      if (task.project === project) found.push(task)
-      looked += 1
-      if (looked === OTHERS_MAX) break
-    }
-    return found
+    const looked = [...firstOf(view.scan('tasks_with_status', status), OTHERS_MAX)]
+    return looked.filter((task) => task.project === project)
   })
 }
 
@@ -91,7 +86,7 @@ function changesOf(view: View, task: Task): Changes {
 /** Globs that the agent of a running task has reserved, or one nested under it. */
 function* reservedBy(view: View, { status, assignee }: Task): Generator<string> {
   if (status !== 'in_progress' || assignee === null) return
-  for (const agent of family(view, assignee)) {
+  for (const agent of subagents(view, assignee)) {
     for (const { name, path } of view.scan('leases_held_by', agent)) {
       if (path && liveLease(view, name)) yield path.glob
     }

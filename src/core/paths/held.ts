@@ -1,6 +1,5 @@
 import type { Cursor } from '../schema/indexes.ts'
-import { admits } from '../caller.ts'
-import { family } from '../locks/family.ts'
+import { admits, subagents } from '../caller.ts'
 import { isPattern } from './glob_syntax.ts'
 import type { View } from '../view.ts'
 
@@ -15,7 +14,7 @@ export interface HeldCounts {
 /** Leases of `agent` and of those nested under it, and how many of them are of patterns. */
 export function leasesHeld(view: View, agent: string): Pick<HeldCounts, 'leases' | 'globs'> {
   const held = { leases: 0, globs: 0 }
-  for (const each of family(view, agent)) {
+  for (const each of subagents(view, agent)) {
     for (const { path } of view.scan('leases_held_by', each)) {
       held.leases += 1
       if (path && isPattern(path.glob)) held.globs += 1

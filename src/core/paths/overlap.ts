@@ -2,7 +2,7 @@ import type { Lease } from '../schema/lock.ts'
 import { admits, type Caller, sameProcess } from '../caller.ts'
 import { type Glob, globSteps, overlaps, parseGlob, type Steps } from './glob.ts'
 import { settleLease } from '../locks/lease.ts'
-import { collide, familyOf, scopeOf, type Where } from './path_terms.ts'
+import { collide, repositoryId, scopeOf, type Where } from './path_terms.ts'
 import { planted } from '../planted.ts'
 import { keyOf, type PathTerms } from '../rows.ts'
 import type { View } from '../view.ts'
@@ -58,8 +58,8 @@ export function* overlappingBeside(
 ): Generator<Reservation> {
   const { checkout, repository } = where
   if (checkout === null || repository === null) return
-  const family = familyOf(repository)
-  for (const found of candidates(view, 'reservations_beside', family, glob, looked)) {
+  const group = repositoryId(repository)
+  for (const found of candidates(view, 'reservations_beside', group, glob, looked)) {
     const { path } = found
     const isBeside = path.repository === repository && path.checkout !== checkout
     if (!isBeside || collide(path, where) || !meets(found, glob, looked.steps)) continue

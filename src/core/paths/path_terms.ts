@@ -28,7 +28,7 @@ export function termsOf(
     glob: glob.text,
     ...how,
     scope: scopeOf(where),
-    family: repository === null ? null : familyOf(repository),
+    family: repository === null ? null : repositoryId(repository),
     base: glob.base,
   }
 }
@@ -38,7 +38,7 @@ export function scopeOf({ project, checkout }: Where): string {
   return shortened(asciiOf(checkout === null ? `project:${project}` : `at:${checkout}`), KEY_MAX)
 }
 
-export const familyOf = (repository: string) => shortened(asciiOf(repository), KEY_MAX)
+export const repositoryId = (repository: string) => shortened(asciiOf(repository), KEY_MAX)
 
 /** Whether two can collide: both in one checkout, or one of them of the whole project. */
 export function collide(a: Where, b: Where): boolean {

@@ -23,7 +23,7 @@ import {
   type Reservation,
 } from './overlap.ts'
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
-import { argument, quoted, word } from '../quote.ts'
+import { quoted, word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import type { PathTerms } from '../rows.ts'
 import { sightOf } from '../sight.ts'
@@ -86,14 +86,9 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
   const name = freeName(view, glob, ask, asker)
   const lease = grantLease(view, name, asker, { ttl_ms, process: ask.process, path: terms })
   const { project, checkout } = terms
-  const data = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: terms.glob }
-  view.record({
-    type: 'lease.granted',
-    agent: asker.agent,
-    lock: name,
-    task: null,
-    data: { ...data, checkout, shared, ...(project && { project }) },
-  })
+  const granted = { fence: lease.fence, ttl_seconds: ttl_ms / 1000, path: terms.glob }
+  const data = { ...granted, checkout, shared, ...(project && { project }) }
+  view.record('lease.granted', { agent: asker.agent, lock: name }, data)
   return lease as Reservation
 }
 
@@ -128,8 +123,11 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   return new Refusal('held', `${what} by ${holding(view, lease)}${why}`, {
     next: by_you
       ? 'Another process or terminal with your agent id has it: release it there.'
-      : `Work on other files, or ask again then: leasehold reserve list. ${asking(asked)} ` +
-        freeing(lease, asker),
+      : [
+          { says: 'Work on other files, or ask again then', operation: 'reserve.list' },
+          asking(asked),
+          freeing(lease, asker),
+        ],
     details: {
       path: asked,
       name: lease.name,
@@ -146,8 +144,11 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   })
 }
 
-const asking = (path: string) =>
-  `To ask its holder for it: leasehold reserve ask ${argument(path)} --reason WHY.`
+const asking = (path: string) => ({
+  says: 'To ask its holder for it',
+  operation: 'reserve.ask',
+  input: { paths: [path], reason: 'WHY' },
+})
 
 function worktreeWarnings(
   view: View,

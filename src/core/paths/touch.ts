@@ -15,7 +15,7 @@ import {
   type Reservation,
 } from './overlap.ts'
 import type { Where } from './path_terms.ts'
-import { argument, word } from '../quote.ts'
+import { word } from '../quote.ts'
 import { Refusal } from '../refusal.ts'
 import { heldPath, ownOf, reservePaths } from './reservation.ts'
 import { sayWaiting, takeWaiting } from './waiting.ts'
@@ -130,7 +130,7 @@ function isTouched(view: View, path: string, ask: Touch, asker: Caller): boolean
 
 function notReserved(path: string): Refusal {
   return new Refusal('lease_expired', `${word(path)} is not reserved by you`, {
-    next: `Reserve it first: leasehold reserve add ${argument(path)}`,
+    next: { says: 'Reserve it first', operation: 'reserve.add', input: { paths: [path] } },
     details: { path, holder: null },
   })
 }

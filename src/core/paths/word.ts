@@ -31,11 +31,7 @@ export function askHolders(
   ask: Concerned & { reason: string },
   caller: Caller,
 ): ToldPath[] {
-  return judged(view, ask, caller).map(({ path, verdict }) => {
-    const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
-    if (told) leave(view, verdict.lease, { by: caller.agent, path, reason: ask.reason })
-    return { path, verdict, told }
-  })
+  return judged(view, ask, caller).map((each) => tellHolder(view, each, ask.reason, caller))
 }
 
 /**
@@ -43,15 +39,14 @@ export function askHolders(
  * `hook.noticed` for what another holds, or the caller itself, and leaves word for the holder.
  */
 export function noticeWrites(view: View, ask: Concerned, caller: Caller): ToldPath[] {
-  return judged(view, ask, caller).map(({ path, verdict }) => {
-    if (verdict.state === 'free') return { path, verdict, told: false }
-    const { lease, state } = verdict
-    const { name: lock, holder, fence } = lease
-    const data = { path, checkout: ask.checkout, holder, fence }
-    view.record({ type: 'hook.noticed', agent: caller.agent, lock, task: null, data })
-    const told = state === 'held' && isKnown(view, lease, caller)
-    if (told) leave(view, lease, { by: caller.agent, path, reason: null })
-    return { path, verdict, told }
+  return judged(view, ask, caller).map((each) => {
+    const { path, verdict } = each
+    if (verdict.state !== 'free') {
+      const { name: lock, holder, fence } = verdict.lease
+      const data = { path, checkout: ask.checkout, holder, fence }
+      view.record('hook.noticed', { agent: caller.agent, lock }, data)
+    }
+    return tellHolder(view, each, null, caller)
   })
 }
 
@@ -69,18 +64,26 @@ export function restorePaths(view: View, ask: Concerned, caller: Caller): ToldPa
       'That agent can put it back: leasehold reserve guard PATH --restore. A person can: --force'
     throw new Refusal('held', message, { next: next.replace('PATH', argument(path)), details })
   }
-  return found.map(({ path, verdict }) => {
+  return found.map((each) => {
+    const { path, verdict } = each
     const lease = verdict.state === 'free' ? undefined : verdict.lease
     const data = { path, checkout: ask.checkout, holder: lease?.holder ?? null }
-    const lock = lease?.name ?? null
-    view.record({ type: 'hook.restored', agent: caller.agent, lock, task: null, data })
-    const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
-    if (told) leave(view, verdict.lease, { by: caller.agent, path, reason: null })
-    return { path, verdict, told }
+    view.record('hook.restored', { agent: caller.agent, lock: lease?.name ?? null }, data)
+    return tellHolder(view, each, null, caller)
   })
 }
 
-function judged(view: View, ask: Concerned, caller: Caller) {
+type Judged = Omit<ToldPath, 'told'>
+
+/** Leaves word for the holder of a path, if another has it whom the caller may know of. */
+function tellHolder(view: View, each: Judged, reason: string | null, caller: Caller): ToldPath {
+  const { path, verdict } = each
+  const told = verdict.state === 'held' && isKnown(view, verdict.lease, caller)
+  if (told) leave(view, verdict.lease, { by: caller.agent, path, reason })
+  return { ...each, told }
+}
+
+function judged(view: View, ask: Concerned, caller: Caller): Judged[] {
   const asker = { ...askerOf(caller, ask.process), given: true }
   const looked = nothingLooked()
   // Decided before anything is written: what was looked at holds for all of them.
@@ -89,3 +92,22 @@ function judged(view: View, ask: Concerned, caller: Caller) {
 
 const isKnown = (view: View, { name }: Reservation, caller: Caller) =>
   (sightOf(view, caller, true).get('lease', name)?.holder ?? STRANGER) !== STRANGER
+
+export interface Bypass {
+  paths: string[]
+  reason: string
+  /** What would have been said without it; null where there was nothing to say. */
+  refusal: string | null
+}
+
+/**
+ * Records `hook.bypassed`, and whether a person said so. Nothing is refused: the edit happens
+ * either way, and must be found.
+ */
+export function recordBypass(view: View, ask: Bypass, caller: Caller): { recorded: true } {
+  const { paths, reason, refusal } = ask
+  // Whoever asks with an agent's token is not known to be a person.
+  const said = { paths, reason, by_person: !caller.by_token }
+  view.record('hook.bypassed', caller, { ...said, ...(refusal !== null && { refusal }) })
+  return { recorded: true }
+}

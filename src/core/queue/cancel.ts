@@ -39,7 +39,7 @@ export function cancelTask(view: View, { id, fence }: Cancel, caller: Caller): T
     // Decided again after its command was stopped: the task is cancelled already.
     if (task.status === 'cancelled') return task
     throw new Refusal('illegal_move', `Task ${id} is ${task.status}: there is nothing to cancel`, {
-      next: `See it: leasehold task show ${id}`,
+      next: { says: 'See it', operation: 'task.get', input: { id } },
       details: { task_id: id, status: task.status },
     })
   }
@@ -82,7 +82,11 @@ export function retryTask(view: View, id: string, caller: Caller): Task {
   const task = getTask(view, id)
   if (!task.queue) {
     throw new Refusal('illegal_move', `Task ${id} was never enqueued`, {
-      next: `Put it back for agents to claim: leasehold task status ${id} todo`,
+      next: {
+        says: 'Put it back for agents to claim',
+        operation: 'task.status',
+        input: { id, status: 'todo' },
+      },
       details: { task_id: id },
     })
   }
@@ -111,7 +115,7 @@ export function releaseUser(
   if (found.length === 0) {
     const what = ask.task_id === undefined ? 'nothing' : `no task ${ask.task_id}`
     throw new Refusal('not_found', `User ${word(ask.user)} has ${what} running`, {
-      next: 'See who is busy: leasehold queue status',
+      next: { says: 'See who is busy', operation: 'queue.status' },
       details: { user: ask.user, running },
     })
   }
@@ -195,7 +199,7 @@ function isOld(view: View, lease: Lease, { older_than_ms }: CleanUp): boolean {
 function endLate(view: View, lease: Lease, caller: Caller): void {
   if (!isRunning(view, lease)) return endLease(view, lease, 'overdue', caller.agent)
   withoutWaiting(() => revokeLease(view, lease, 'overdue'))
-  const data = { fence: lease.fence, holder: lease.holder, reason: 'took too long' }
   const task = taskOf(lease.name) ?? null
-  view.record({ type: 'lease.revoked', agent: caller.agent, lock: lease.name, task, data })
+  const data = { fence: lease.fence, holder: lease.holder, reason: 'took too long' }
+  view.record('lease.revoked', { agent: caller.agent, lock: lease.name, task }, data)
 }

@@ -18,7 +18,7 @@ import { setStatus } from '../tasks/move.ts'
 import { planted } from '../planted.ts'
 import { claimQueued } from './queue.ts'
 import { putTask } from '../tasks/ready.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import type { GroupRef, ProcessRef, RunStatus, Status } from '../rows.ts'
 import { nameOfHost } from './rows.ts'
 import { expiryOf } from '../locks/standing.ts'
@@ -35,9 +35,9 @@ export function registerDispatcher(view: View, dispatcher: DispatcherRow): void 
   }
   const { slots_max, projects } = dispatcher
   const host = nameOfHost(dispatcher.host)
-  const data = { dispatcher: dispatcher.id, host, slots_max, projects }
   const type = 'dispatcher.registered'
-  view.record({ type, agent: dispatcher.id, lock: dispatcher.id, task: null, data })
+  const data = { dispatcher: dispatcher.id, host, slots_max, projects }
+  view.record(type, { agent: dispatcher.id, lock: dispatcher.id }, data)
 }
 
 export interface DispatchAsk {
@@ -108,14 +108,8 @@ export function slotsUsed(view: View, dispatcher: string): number {
 }
 
 /** The run, or `not_found`. */
-export function getRun(view: View, id: string): Run {
-  const run = view.get('run', id)
-  if (run) return run
-  throw new Refusal('not_found', `There is no run ${id}`, {
-    next: 'See what there is: leasehold runs list',
-    details: { run_id: id },
-  })
-}
+export const getRun = (view: View, id: string): Run =>
+  view.get('run', id) ?? missing(`run ${id}`, 'run.list', { run_id: id })
 
 /** The lease of a run. A fence that is current, but of another run, says nothing about this one. */
 function checkRun(view: View, run: Run, fence: number, caller: Caller): Lease {
@@ -153,9 +147,9 @@ export function startRun(view: View, ask: StartRun, caller: Caller): Run {
   const started = { ...run, begun_at: view.at, host: group.host, pid: group.pid }
   view.put('run', started)
   const launch_ms = view.now - lease.acquired_ms
-  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host, launch_ms }
   const { task_id: task } = run
-  view.record({ type: 'run.started', agent: caller.agent, lock: lease.name, task, data })
+  const data = { run: run.id, fence: ask.fence, pid: group.pid, host: group.host, launch_ms }
+  view.record('run.started', { agent: caller.agent, lock: lease.name, task }, data)
   return started
 }
 
@@ -231,7 +225,7 @@ export function finishRun(view: View, ask: FinishRun, caller: Caller): Run {
     ...(to === undefined && heldFor(view, lease)),
   }
   const { task_id } = run
-  view.record({ type: 'run.ended', agent: caller.agent, lock: lease.name, task: task_id, data })
+  view.record('run.ended', { agent: caller.agent, lock: lease.name, task: task_id }, data)
   return over
 }
 

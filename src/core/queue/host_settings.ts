@@ -1,14 +1,17 @@
 import type { HostSettings } from '../schema/queue.ts'
 import { planted } from '../planted.ts'
-import { nameOfHost, type Settings, type SettingValue } from './rows.ts'
+import type { Settings, SettingValue } from './rows.ts'
 import { keyOf } from '../rows.ts'
 import type { View } from '../view.ts'
 
 /** The key of a setting: where it stands in config.json. */
 export const settingKey = (...path: string[]) => keyOf(...path)
-const settingPath = (key: string) => key.split('\n')
+export const settingPath = (key: string) => key.split('\n')
 
-/** How a setting is read from the rows that rules read, and put there; undefined: its default. */
+/**
+ * Where rules have rows of their own for settings: how one is read from them, and put there;
+ * undefined: its default.
+ */
 export interface SettingRows {
   get(view: View, path: string[]): SettingValue
   put(view: View, path: string[], value: SettingValue | undefined): void
@@ -18,92 +21,50 @@ export type NewSettings = Pick<HostSettings, 'part' | 'source' | 'settings'>
 
 const rowKey = ({ part, source }: Pick<HostSettings, 'part' | 'source'>) => keyOf(part, source)
 
-/** Whether this file has said the same before. */
+/** Whether this file has said the same before, and no other has spoken of any of it since. */
 export function isSaidAlready(view: View, said: NewSettings): boolean {
-  const before = view.get('host_settings', rowKey(said))?.settings
-  const [old, now] = [Object.entries(before ?? {}), Object.entries(said.settings)]
-  const isSame = old.every(([key, value]) => said.settings[key] === value)
-  return before !== undefined && old.length === now.length && isSame
+  const before = view.get('host_settings', rowKey(said))?.settings ?? {}
+  const [old, now] = [Object.entries(before), Object.keys(said.settings)]
+  return old.length === now.length && old.every(([key, value]) => said.settings[key] === value)
 }
 
 /**
- * Makes true what a host's config.json names, and takes back what it named before, is still in
- * force and is named no more: then another host's word counts, or the default. All else belongs
- * to others, who may be on other hosts, and stays.
+ * Makes true what a config.json names: a setting belongs to the file that was the last to name it.
+ * What this file has of its own and names no more goes back to its default, unless a person has
+ * changed it since. All else belongs to others, who may be on other hosts, and stays.
  */
-export function applyHostSettings(view: View, said: NewSettings, rows: SettingRows): void {
+export function applyHostSettings(view: View, said: NewSettings, rows?: SettingRows): void {
   const key = rowKey(said)
-  const before = view.get('host_settings', key)?.settings ?? {}
-  const others = byAge(view, said.part).filter((each) => each.key !== key)
-  for (const [setting, value] of Object.entries(said.settings)) {
+  const before: Settings = { ...view.get('host_settings', key)?.settings }
+  for (const other of [...view.scan('host_settings_of', said.part)]) {
+    if (other.key === key) continue
+    if (planted('S8')) Object.assign(before, other.settings)
+    takeOver(view, other, said.settings)
+  }
+  if (rows) putRows(view, before, said.settings, rows)
+  putOwn(view, { key, ...said, read_ms: view.now })
+}
+
+function putRows(view: View, before: Settings, now: Settings, rows: SettingRows): void {
+  for (const [setting, value] of Object.entries(now)) {
     const path = settingPath(setting)
     if (rows.get(view, path) !== value) rows.put(view, path, value)
   }
-  const dropped = planted('S8') ? Object.assign({}, ...others.map(settingsOf), before) : before
-  for (const [setting, value] of Object.entries(dropped as Settings)) {
+  for (const [setting, value] of Object.entries(before)) {
     const path = settingPath(setting)
-    if (Object.hasOwn(said.settings, setting) || rows.get(view, path) !== value) continue
-    const other = others.findLast(({ settings }) => Object.hasOwn(settings, setting))
-    rows.put(view, path, planted('S8') ? undefined : other?.settings[setting])
-  }
-  view.put('host_settings', { key, ...said, read_ms: view.now })
-}
-
-const settingsOf = ({ settings }: HostSettings) => settings
-
-/** The one whose file was read last comes last. */
-function byAge(view: View, part: HostSettings['part']): HostSettings[] {
-  return [...view.scan('host_settings_of', part)].toSorted((a, b) => a.read_ms - b.read_ms)
-}
-
-/**
- * Forgets what a host said that is gone, if another one names all of it: hosts with a new name at
- * every start would leave a row each. What it set is in force as before.
- */
-export function inheritSettings(
-  view: View,
-  { part, source, settings }: NewSettings,
-  isGone: (source: string) => boolean,
-): void {
-  for (const each of byAge(view, part)) {
-    const isNamed = Object.keys(each.settings).every((key) => Object.hasOwn(settings, key))
-    if (each.source !== source && isNamed && isGone(each.source)) {
-      view.remove('host_settings', each.key)
-    }
+    if (Object.hasOwn(now, setting) || rows.get(view, path) !== value) continue
+    rows.put(view, path, undefined)
   }
 }
 
-/**
- * Every setting that some config.json names: what is in force, who says so, and who, as long as
- * it is there, says something else.
- */
-export function settingsInForce(
-  view: View,
-  part: HostSettings['part'],
-  rows: SettingRows,
-  isGone: (source: string) => boolean = () => false,
-) {
-  const said = byAge(view, part)
-  const keys = new Set(said.flatMap(({ settings }) => Object.keys(settings)))
-  return [...keys].toSorted().map((key) => {
-    const path = settingPath(key)
-    const value = rows.get(view, path)
-    const named = said.filter(({ settings }) => Object.hasOwn(settings, key))
-    const [agree, differ] = [
-      named.filter(({ settings }) => settings[key] === value),
-      named.filter(({ settings, source }) => settings[key] !== value && !isGone(source)),
-    ]
-    return {
-      setting: path.join('.'),
-      value,
-      /** None: a person set it since, by `queue limit`. */
-      set_by: agree.map(({ source }) => nameOfHost(source)),
-      overruled: differ.map(({ source, settings }) => ({
-        source: nameOfHost(source),
-        value: settings[key] as SettingValue,
-      })),
-    }
-  })
+/** What another file names now is its own from here on. */
+function takeOver(view: View, other: HostSettings, named: Settings): void {
+  const kept = Object.entries(other.settings).filter(([setting]) => !Object.hasOwn(named, setting))
+  putOwn(view, { ...other, settings: Object.fromEntries(kept) })
 }
 
-export type SettingInForce = ReturnType<typeof settingsInForce>[number]
+/** Hosts with a new name at every start would leave a row each: one without settings goes. */
+function putOwn(view: View, own: HostSettings): void {
+  if (Object.keys(own.settings).length > 0) view.put('host_settings', own)
+  else view.remove('host_settings', own.key)
+}

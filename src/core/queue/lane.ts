@@ -1,6 +1,7 @@
 import type { Lane, Parking, Share } from '../schema/queue.ts'
 import type { Task } from '../schema/task.ts'
 import { putLimit, limitOf } from './limit.ts'
+import { first } from '../first.ts'
 import { keyOf } from '../rows.ts'
 import { putShare, shareOf } from './share.ts'
 import type { View } from '../view.ts'
@@ -170,9 +171,4 @@ function firstParked(view: View, limit: string, turn: Parking['turn']): Lane | u
     if (vt > parking.vt) view.put('parking', { ...parking, vt })
     else return first(view.scan('lanes_parked_at', parking.key))
   }
-}
-
-function first<Row>(rows: Iterable<Row>): Row | undefined {
-  for (const row of rows) return row
-  return undefined
 }

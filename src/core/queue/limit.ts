@@ -202,7 +202,11 @@ function limitFull(view: View, task: Task, key: string): Refusal {
         ? whyFull(limit)
         : whyBusy(view, user, busy)
   return new Refusal('held', `Task ${task.id} has to wait: ${why}`, {
-    next: `Take other work, or see: leasehold task explain ${task.id}`,
+    next: {
+      says: 'Take other work, or see why',
+      operation: 'task.explain',
+      input: { id: task.id },
+    },
     details: {
       name: key,
       task_id: task.id,

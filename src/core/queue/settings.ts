@@ -1,15 +1,9 @@
-import type { Share } from '../schema/queue.ts'
+import type { Limit, Share } from '../schema/queue.ts'
 import type { Caller } from '../caller.ts'
-import {
-  applyHostSettings,
-  inheritSettings,
-  type SettingRows,
-  settingsInForce,
-} from './host_settings.ts'
+import { applyHostSettings, type SettingRows } from './host_settings.ts'
 import { LANDING_ROWS } from '../landing/rule.ts'
 import { LOCK_TIMEOUT_MS } from '../bounds.ts'
 import type { Settings } from './rows.ts'
-import { liveDispatchers } from './status.ts'
 import { groupLimit, limitOf, POOL, projectLimit, putLimit } from './limit.ts'
 import { busyUsers, putShare, queueOf, shareOf } from './share.ts'
 import type { View } from '../view.ts'
@@ -52,23 +46,8 @@ function limitIn(section: string, name: string): string {
 
 /** Makes the configuration true: at a dispatcher's start, and when the file has changed. */
 export function applySettings(view: View, source: string, settings: Settings): void {
-  const said = { part: 'queue', source, settings } as const
-  applyHostSettings(view, said, QUEUE_ROWS)
-  inheritSettings(view, said, isGone(view))
+  applyHostSettings(view, { part: 'queue', source, settings }, QUEUE_ROWS)
 }
-
-/** Settings of the queue that some config.json names, and whose word each is. */
-export const queueSettings = (view: View) =>
-  settingsInForce(view, 'queue', QUEUE_ROWS, isGone(view))
-
-/** Whether a host dispatches no more. */
-function isGone(view: View): (source: string) => boolean {
-  const live = new Set(liveDispatchers(view).map(({ host }) => host))
-  return (source) => !live.has(source)
-}
-
-/** The key of a limit by what it bounds. */
-export const limitKey = { project: projectLimit, group: groupLimit, pool: POOL }
 
 export interface Pause {
   paused: boolean
@@ -84,9 +63,8 @@ export function pauseQueue(view: View, ask: Pause, caller: Caller): void {
   }
   if (user !== undefined) putShare(view, { ...shareOf(view, user), paused })
   if (project === undefined && user === undefined) view.put('queue', { ...queueOf(view), paused })
-  const data = { project: project ?? null, user: user ?? null }
   const type = paused ? 'queue.paused' : 'queue.resumed'
-  view.record({ type, agent: caller.agent, lock: null, task: null, data })
+  view.record(type, caller, { project: project ?? null, user: user ?? null })
 }
 
 export interface SetLimit {
@@ -109,13 +87,13 @@ export function setLimit(view: View, ask: SetLimit, caller: Caller): void {
       weight: weight ?? share.weight,
     })
   } else if (max !== undefined) {
-    putLimit(view, { ...limitOf(view, keyFor(project, group)), max })
+    putLimit(view, { ...boundOf(view, ask), max })
   }
-  const data = { project, group, user, max, weight }
-  view.record({ type: 'queue.limited', agent: caller.agent, lock: null, task: null, data })
+  view.record('queue.limited', caller, { project, group, user, max, weight })
 }
 
-function keyFor(project: string | undefined, group: string | undefined): string {
-  if (project !== undefined) return projectLimit(project)
-  return group === undefined ? POOL : groupLimit(group)
+/** The limit of a project, of a group, or of the pool. */
+export function boundOf(view: View, { project, group }: SetLimit): Limit {
+  const key = group === undefined ? POOL : groupLimit(group)
+  return limitOf(view, project === undefined ? key : projectLimit(project))
 }

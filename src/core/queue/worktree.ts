@@ -87,7 +87,7 @@ export function getWorktree(view: View, id: string): Worktree {
 /** `not_found`, for an id that no worktree has. */
 export function noWorktree(id: string): Refusal {
   return new Refusal('not_found', `There is no worktree ${word(id)}`, {
-    next: 'See what there is: leasehold worktree list',
+    next: { says: 'See what there is', operation: 'worktree.list' },
     details: { id },
   })
 }
@@ -140,7 +140,11 @@ export function recordWorktree(view: View, ask: RecordWorktree, caller: Caller):
 /** `held`: it is a run's own until that run is over. */
 export function inUseBy({ id, run_id, task_id }: Worktree): Refusal {
   return new Refusal('held', `Worktree ${id} is in use by run ${run_id}`, {
-    next: `Wait for its end, or cancel it: leasehold queue cancel ${task_id}`,
+    next: {
+      says: 'Wait for its end, or cancel it',
+      operation: 'queue.cancel',
+      input: { id: task_id },
+    },
     details: { id, run_id, task_id },
   })
 }
@@ -151,8 +155,8 @@ function recordEvent(
   { id, run_id: run, task_id: task, path, branch, salvage }: Worktree,
   { agent }: Caller,
 ): void {
-  const data = { worktree: id, run, path, branch, salvage: salvage?.commit ?? null }
   // A task may be forgotten before its worktree goes.
   const known = view.get('task', task) ? task : null
-  view.record({ type, agent, lock: null, task: known, data })
+  const data = { worktree: id, run, path, branch, salvage: salvage?.commit ?? null }
+  view.record(type, { agent, task: known }, data)
 }

@@ -137,14 +137,3 @@ export const memory_conflict = table({
   },
 })
 export type MemoryConflict = RowOf<typeof memory_conflict>
-
-/** The configuration of memory, as all who use the store see it; there is one row. */
-export const memory_settings = table({
-  key: 'key',
-  columns: {
-    key: text<'memory'>(),
-    /** By scope: `project:web`, `project:*`, `*`. The longest that fits counts. */
-    strategies: json<Record<string, Strategy>>(),
-  },
-})
-export type MemorySettings = RowOf<typeof memory_settings>

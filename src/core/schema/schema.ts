@@ -1,7 +1,7 @@
 import { request, token } from './caller.ts'
 import { landing, landing_rule } from './landing.ts'
 import { agent, lease, place, ticket } from './lock.ts'
-import { memory, memory_conflict, memory_settings, memory_text, memory_version } from './memory.ts'
+import { memory, memory_conflict, memory_text, memory_version } from './memory.ts'
 import { dispatcher, host_settings, lane, limit, parking, queue, resource, share } from './queue.ts'
 import { duplicate, embedding, note_attempt, vector } from './search.ts'
 import { alert, stat } from './stats.ts'
@@ -40,7 +40,6 @@ const ALL = {
   memory_version,
   memory_text,
   memory_conflict,
-  memory_settings,
   stat,
   alert,
   note_attempt,

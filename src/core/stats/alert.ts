@@ -135,8 +135,7 @@ export function raiseAlert(view: View, condition: Condition, tells: boolean): vo
   if ([...view.scan('alerts', '')].length >= ALERTS_MAX) return
   const alert = { key, rule, subject, message, since_at: view.at, quiet_ms, ended_at: null }
   view.put('alert', { ...alert, told: !tells, told_end: false, delivery: {} })
-  const data = { id: key, rule, subject, message }
-  view.record({ type: 'alert.raised', agent: 'leasehold', lock: null, task: null, data })
+  view.record('alert.raised', { agent: 'leasehold' }, { id: key, rule, subject, message })
 }
 
 /** A condition is over; its row goes when that was told. */
@@ -146,8 +145,7 @@ export function clearAlert(view: View, key: string, tells: boolean): void {
   if (tells) view.put('alert', { ...known, ended_at: view.at })
   else view.remove('alert', key)
   const { rule, subject } = known
-  const data = { id: key, rule, subject }
-  view.record({ type: 'alert.cleared', agent: 'leasehold', lock: null, task: null, data })
+  view.record('alert.cleared', { agent: 'leasehold' }, { id: key, rule, subject })
 }
 
 interface Telling {

@@ -176,7 +176,7 @@ function causeFor(view: View, heap: Heap, queues: Queues, caller: Caller): Cause
   const task = head && view.get('task', head.task)
   const said = task && explainTask(view, task.id, caller.agent)
   const at_least = queues.at_least
-  const words = { why: said?.sentence ?? '', next: said?.next ?? '' }
+  const words = { why: said?.sentence ?? '', next: said?.actions[0]?.says ?? '' }
   const since = task?.updated_at ?? null
   const common = { id: `${kind}:${key}`, kind, tasks, at_least, since, ...words }
   const rest = WORDS[kind]!(view, heap, queues, many(tasks, 'task', 'wait', at_least))

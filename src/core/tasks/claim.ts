@@ -54,7 +54,7 @@ export function claimTask(view: View, id: string, ask: ClaimAsk, caller: Caller)
 export function refuseAssigned(task: Task, caller: Caller): void {
   if (task.assigned_to === null || admits(task.assigned_to, caller.agent)) return
   throw new Refusal('forbidden', `Task ${task.id} is assigned to ${word(task.assigned_to)}`, {
-    next: 'Take another: leasehold task claim',
+    next: { says: 'Take another', operation: 'task.claim' },
     details: { task_id: task.id, assigned_to: task.assigned_to },
   })
 }
@@ -63,7 +63,11 @@ export function refuseAssigned(task: Task, caller: Caller): void {
 export function refuseQueued(task: Task): void {
   if (!task.queue || task.status !== 'todo') return
   throw new Refusal('forbidden', `Task ${task.id} is enqueued: a dispatcher starts it in turn`, {
-    next: `To take it yourself: leasehold task claim ${task.id} --queued`,
+    next: {
+      says: 'To take it yourself',
+      operation: 'task.claim',
+      input: { id: task.id, queued: true },
+    },
     details: { task_id: task.id, queued: true },
   })
 }
@@ -79,19 +83,14 @@ export function startTask(
   if (!from.includes(task.status) || task.unmet > 0) throw notClaimable(view, task)
   const lease = grantLease(view, lockOf(task.id), caller, ask)
   const claim = beginRun(view, getTask(view, task.id), lease)
-  view.record({
-    type: 'task.claimed',
-    agent: caller.agent,
-    lock: lease.name,
-    task: task.id,
-    data: {
-      fence: lease.fence,
-      run: claim.run.id,
-      ttl_seconds: lease.ttl_ms / 1000,
-      ...whoseRun(claim.lease),
-      ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
-    },
-  })
+  const data = {
+    fence: lease.fence,
+    run: claim.run.id,
+    ttl_seconds: lease.ttl_ms / 1000,
+    ...whoseRun(claim.lease),
+    ...(task.queue && task.attempts === 0 && { queued_ms: queuedFor(view, task) }),
+  }
+  view.record('task.claimed', { agent: caller.agent, lock: lease.name, task: task.id }, data)
   breakCyclesThrough(view, claim.lease)
   return claim
 }
@@ -129,7 +128,11 @@ export function notClaimable(view: View, task: Task): Refusal {
     next:
       task.unmet > 0
         ? 'Finish what it waits for first, or claim another task.'
-        : `Only a task in todo can be claimed: leasehold task explain ${task.id}`,
+        : {
+            says: 'Only a task in todo can be claimed',
+            operation: 'task.explain',
+            input: { id: task.id },
+          },
     details: { task_id: task.id, status: task.status, waits_for: waits },
   })
 }

@@ -5,7 +5,8 @@ import { waitBeforeBegin } from '../queue/worktree.ts'
 import { lockOf, timesOf } from '../locks/lease.ts'
 import { lineOf } from '../locks/line.ts'
 import { LOST_MAX } from '../bounds.ts'
-import { argument, quoted, word } from '../quote.ts'
+import { quoted, word } from '../quote.ts'
+import { actionsOf, type Next, nextText } from '../next.ts'
 import { Refusal } from '../refusal.ts'
 import { busyLease, holdingLease, liveLease } from '../locks/standing.ts'
 import { openLandingOf, returnedLast, showLanding } from '../landing/ask.ts'
@@ -22,27 +23,36 @@ export function explainTask(view: View, id: string, agent: string, foreseen: Rea
   if (reasons.length === 0) reasons.push(readiness(task))
   const all = [...reasons, ...foreseen]
   const sentence = `Task ${id} ${all.map((r) => r.sentence).join('; and ')}.`
-  return { sentence, reasons: all, next: adviceOn(task, reasons[0]!) }
+  return { sentence, reasons: all, ...said(adviceOn(task, reasons[0]!)) }
 }
 
-function adviceOn({ id, status, queue }: Task, { code, details }: Reason): string {
+/** What can be done, as data and as text that no door has worded. */
+function said(next: Next) {
+  const actions = actionsOf(next)
+  return { next: nextText(actions), actions }
+}
+
+function adviceOn({ id, status, queue }: Task, { code, details }: Reason): Next {
+  const moving = (says: string, to: string) => {
+    return { says, operation: 'task.status', input: { id, status: to } }
+  }
   switch (code) {
     case 'landing':
-      return `See it: leasehold land show ${String(details['landing'])}`
+      return { says: 'See it', operation: 'land.get', input: { id: details['landing'] } }
     case 'ended':
-      if (status === 'review') return `Accept it: leasehold task status ${id} done`
+      if (status === 'review') return moving('Accept it', 'done')
       if (status === 'done') return ''
       return queue
-        ? `When the cause is mended: leasehold queue retry ${id}`
-        : `To have it done after all: leasehold task status ${id} todo`
+        ? { says: 'When the cause is mended', operation: 'queue.retry', input: { id } }
+        : moving('To have it done after all', 'todo')
     case 'paused':
-      return 'Let it go on: leasehold queue resume'
+      return { says: 'Let it go on', operation: 'queue.resume' }
     case 'no_dispatcher':
       return 'Start one: leasehold up'
     case 'unserved':
       return 'Name the project in config.json, then: leasehold config approve'
     case 'ready':
-      return queue ? '' : `Take it: leasehold task claim ${id}`
+      return queue ? '' : { says: 'Take it', operation: 'task.claim', input: { id } }
     default:
       return ''
   }
@@ -156,7 +166,7 @@ export function explainWaiter(view: View, name: string, agent: string) {
   const lease = holdingLease(view, name) ?? busyLease(view, name)
   if (position === 0) {
     throw new Refusal('not_found', `${word(agent)} does not wait for ${word(name)}`, {
-      next: `See who does: leasehold lock status ${argument(name)}`,
+      next: { says: 'See who does', operation: 'lock.status', input: { name } },
       details: { name, agent, waiters: line.length },
     })
   }
@@ -166,5 +176,5 @@ export function explainWaiter(view: View, name: string, agent: string) {
   const sentence = `${word(agent)} is ${place}; ${whoHolds(view, name)}${also}`
   const details = { position, waiters: line.length, holder: lease?.holder ?? null }
   const reason: Reason = { code: 'waiting', sentence, details }
-  return { sentence: `${sentence}.`, reasons: [reason], next: '' }
+  return { sentence: `${sentence}.`, reasons: [reason], ...said('') }
 }

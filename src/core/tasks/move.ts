@@ -126,7 +126,7 @@ function keepClaim(view: View, task: Task, lease: Lease, caller: Caller): Moved 
   if (!lease.terms) refuseQueued(task)
   const claim = beginRun(view, task, lease)
   const data = { fence: lease.fence, run: claim.run.id }
-  view.record({ type: 'task.claimed', agent: caller.agent, lock: lease.name, task: task.id, data })
+  view.record('task.claimed', { agent: caller.agent, lock: lease.name, task: task.id }, data)
   return claim
 }
 
@@ -136,7 +136,11 @@ function refuseIllegal(view: View, task: Task, to: Status, caller: Caller): void
   const revived = isGivenUp(status) && to !== 'todo' && to !== status
   if (revived) {
     throw new Refusal('illegal_move', `Task ${task.id} is ${status}: it can only go back to todo`, {
-      next: `leasehold task status ${task.id} todo`,
+      next: {
+        says: 'Put it back',
+        operation: 'task.status',
+        input: { id: task.id, status: 'todo' },
+      },
       details: { task_id: task.id, status, to },
     })
   }
@@ -193,18 +197,14 @@ function writeStatus(
   })
   if (to === 'done' && task.status !== 'done') tellDependents(view, task, -1)
   if (task.status === 'done' && to !== 'done') tellDependents(view, task, 1)
-  view.record({
-    type: 'task.moved',
-    agent: caller.agent,
-    lock: held?.lease.name ?? null,
-    task: task.id,
-    data: {
-      from: task.status,
-      to,
-      version: moved.version,
-      ...(held && { fence: held.lease.fence, released: held.releases }),
-      ...(held?.releases && heldFor(view, held.lease)),
-    },
-  })
+  const data = {
+    from: task.status,
+    to,
+    version: moved.version,
+    ...(held && { fence: held.lease.fence, released: held.releases }),
+    ...(held?.releases && heldFor(view, held.lease)),
+  }
+  const { agent } = caller
+  view.record('task.moved', { agent, lock: held?.lease.name ?? null, task: task.id }, data)
   return moved
 }

@@ -2,6 +2,7 @@ import type { Ready, Task } from '../schema/task.ts'
 import { isLaneScope, joinLane, laneScope, leaveLane } from '../queue/lane.ts'
 import { refuseLastStep } from '../landing/ask.ts'
 import { PRIORITY_HIGH, TASK_AGING_MS } from '../bounds.ts'
+import { first } from '../first.ts'
 import { keyOf, readyKey } from '../rows.ts'
 import { putShare, shareOf } from '../queue/share.ts'
 import type { View } from '../view.ts'
@@ -99,10 +100,7 @@ export function inFront(row: Ready): Ready | undefined {
   return { ...front, key: readyKey(front) }
 }
 
-function headOf(view: View, scope: string): Ready | undefined {
-  for (const row of view.scan('ready_in', scope)) return row
-  return undefined
-}
+const headOf = (view: View, scope: string) => first(view.scan('ready_in', scope))
 
 /** Keeps true who stands for a user in the scope before the user's own list. */
 function moveHead(view: View, behind_scope: string, before: Ready | undefined): void {

@@ -1,28 +1,21 @@
 import type { Queued } from '../queue/rows.ts'
 import type { Dependency, Task, TaskFields } from '../schema/task.ts'
 import { admits, type Caller } from '../caller.ts'
-import { keepProof } from '../landing/proof.ts'
-import { mustProve } from '../landing/rule.ts'
+import { keepProof, mustProve } from '../landing/rule.ts'
 import { checkFence, lockOf, timesOf } from '../locks/lease.ts'
 import { planted } from '../planted.ts'
 import { quoted } from '../quote.ts'
 import { beginningOf, bodyOf, keepBody } from './body.ts'
 import { putTask, rankOf } from './ready.ts'
-import { Refusal } from '../refusal.ts'
+import { missing, Refusal } from '../refusal.ts'
 import { keyOf } from '../rows.ts'
 import { nextInQueue } from '../queue/share.ts'
 import { isFree, liveLease } from '../locks/standing.ts'
 import type { View } from '../view.ts'
 
 /** The task, or `not_found`. */
-export function getTask(view: View, id: string): Task {
-  const task = view.get('task', id)
-  if (task) return task
-  throw new Refusal('not_found', `There is no task ${id}`, {
-    next: 'See what there is: leasehold task list',
-    details: { task_id: id },
-  })
-}
+export const getTask = (view: View, id: string): Task =>
+  view.get('task', id) ?? missing(`task ${id}`, 'task.list', { task_id: id })
 
 /**
  * Adds a task. Refuses an id that is taken (`conflict`), unknown dependencies (`not_found`), and
@@ -37,7 +30,11 @@ export function createTask(
   const taken = view.get('task', id)
   if (taken) {
     throw new Refusal('conflict', `Task ${id} exists already: ${quoted(taken.title)}`, {
-      next: `Change it instead: leasehold task edit ${id} --version ${taken.version}`,
+      next: {
+        says: 'Change it instead',
+        operation: 'task.update',
+        input: { id, version: taken.version },
+      },
       details: { task: showTask(view, taken) },
     })
   }
@@ -65,9 +62,9 @@ export function createTask(
   }
   putTask(view, undefined, { ...task, unmet: tieDependencies(view, task) })
   const { title, priority, project, user } = task
-  const data = { title, priority, project, ...(queue && { user }) }
   const type = queue ? 'task.enqueued' : 'task.created'
-  view.record({ type, agent: caller.agent, lock: null, task: id, data })
+  const data = { title, priority, project, ...(queue && { user }) }
+  view.record(type, { agent: caller.agent, task: id }, data)
   return getTask(view, id)
 }
 
@@ -126,7 +123,7 @@ export function editTask(view: View, ask: EditTask, caller: Caller): Task {
   if (ask.fields.depends_on) edited.unmet = retie(view, task, edited)
   putTask(view, task, edited)
   const data = { fields: Object.keys(ask.fields), version: edited.version }
-  view.record({ type: 'task.edited', agent: caller.agent, lock: null, task: task.id, data })
+  view.record('task.edited', { agent: caller.agent, task: task.id }, data)
   return edited
 }
 
@@ -160,7 +157,11 @@ function versionConflict(view: View, task: Task, version: number): Refusal {
 /** `illegal_move`: done is final until an admin reopens it. */
 export function readOnly(task: Task): Refusal {
   return new Refusal('illegal_move', `Task ${task.id} is done, and done is read-only`, {
-    next: `An admin can reopen it: leasehold task status ${task.id} todo --force`,
+    next: {
+      says: 'An admin can reopen it',
+      operation: 'task.status',
+      input: { id: task.id, status: 'todo' },
+    },
     details: { task_id: task.id, status: task.status },
   })
 }

@@ -11,7 +11,7 @@ import {
   finishRun,
   registerDispatcher,
 } from '../../core/queue/dispatch.ts'
-import { shortLine } from '../../core/one_line.ts'
+import { shortLine } from '../../core/quote.ts'
 import { applyMemorySettings } from '../../core/memory/settings.ts'
 import { offerResources } from '../../core/queue/resource.ts'
 import { applySettings } from '../../core/queue/settings.ts'

@@ -35,8 +35,8 @@ export class TrustWatch {
     if (trust === 'untrusted') this.say(`in ${folder}: ${UNTRUSTED}. ${TRUST_NEXT}`)
     await this.store.write((view) => {
       if (trust === 'trusted' && !view.get('alert', untrustedKey(folder))) return
-      const what = { agent: 'leasehold', lock: null, task: null, data: { folder } }
-      view.record({ type: trust === 'trusted' ? 'hook.trusted' : 'hook.untrusted', ...what })
+      const type = trust === 'trusted' ? 'hook.trusted' : 'hook.untrusted'
+      view.record(type, { agent: 'leasehold' }, { folder })
     })
   }
 }

@@ -63,9 +63,8 @@ export async function embedNotes(desk: Desk, ids: string[]): Promise<string[]> {
     checkDuty(view, duty())
     for (const row of rows) view.put('vector', row)
     if (rows.length > 0) countAnew(view, ids)
-    const data = { provider: provider.name, ids }
     const { agent } = duty().caller
-    view.record({ type: 'memory.embedded', agent, lock: null, task: null, data })
+    view.record('memory.embedded', { agent }, { provider: provider.name, ids })
   })
   step('embed:written')
   return ids

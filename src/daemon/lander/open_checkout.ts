@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import { shortLine } from '../../core/one_line.ts'
+import { shortLine } from '../../core/quote.ts'
 import {
   copyIndex,
   FILES_MS,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { planted } from '../../core/planted.ts'
-import { shortLine } from '../../core/one_line.ts'
+import { shortLine } from '../../core/quote.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { sha256 } from '../../machine/digest.ts'
 import {

@@ -5,7 +5,7 @@ import { ownProcess } from '../../machine/process.ts'
 import { type ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { Reach } from '../../reach/reach.ts'
 import { type Daemon, findDaemon } from '../../reach/server_file.ts'
-import { askBare } from '../../reach/wire.ts'
+import { askBriefly } from '../../reach/http.ts'
 import { folderIn } from '../../stores/place.ts'
 
 const PAUSE_MS = 50
@@ -81,7 +81,7 @@ export class RunAsking {
 
 /** What broke in a daemon need not break here: the store is asked. */
 function askSound(daemon: Daemon, asked: ReachAsk): Promise<unknown> {
-  return askBare(daemon, asked).catch((error: Error) => {
+  return askBriefly(daemon, asked).catch((error: Error) => {
     throw isRefusal(error, 'internal') ? new Unanswered(error.message) : error
   })
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import { shortLine } from '../../core/one_line.ts'
+import { shortLine } from '../../core/quote.ts'
 import type { Worktree } from '../../core/schema/worktree.ts'
 import { commitOf, FILES_MS, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
 import { gitAt } from './tree.ts'

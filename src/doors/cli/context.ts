@@ -12,8 +12,7 @@ import { host, ownProcess } from '../../machine/process.ts'
 import type { ReachAsk, Unanswered } from '../../reach/ask.ts'
 import { askHttp } from '../../reach/http.ts'
 import { nobodyAnswers, Reach } from '../../reach/reach.ts'
-import { findDaemon } from '../../reach/server_file.ts'
-import { standing } from '../../reach/standing.ts'
+import { findDaemon, standing } from '../../reach/server_file.ts'
 import {
   type CallSource,
   type Family,

@@ -51,7 +51,7 @@ export function refuseAdmin(family: Family, what: string): void {
  * for people, a new one too. Of `reserve guard` and `db backup` a part is: they look themselves.
  */
 const FOR_AGENTS: ReadonlySet<string> = new Set(
-  `run, mcp, hook, doctor, top, demo, completion, man, init, serve, up,
+  `run, mcp, hook, doctor, status, demo, completion, init, serve, up,
   runs logs, reserve guard, worktree diff, worktree salvage, memory sync, db check, db backup,
   db migrate`.split(/,\s+/),
 )

@@ -17,9 +17,8 @@ interface Asked {
 export function withHints(error: unknown, asked: Asked): unknown {
   if (!(error instanceof Refusal)) return error
   const { code, message, details } = error
-  const said = 'issues' in details ? '' : error.next
-  const hints = [said, ...hintsFor(error, asked)].filter((each) => each !== '')
-  return new Refusal(code, message, { next: hints.join('\n        '), details })
+  const said = 'issues' in details ? [] : error.actions
+  return new Refusal(code, message, { next: [...said, ...hintsFor(error, asked)], details })
 }
 
 function* hintsFor({ code, details }: Refusal, asked: Asked): Generator<string> {

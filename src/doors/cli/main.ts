@@ -1,8 +1,11 @@
 import { Command, CommanderError } from 'commander'
 import { hintOf } from '../../core/hint.ts'
+import { nextText } from '../../core/next.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
+import { asCommand } from '../../operations/command.ts'
 import { safeJson, visible } from '../unseen.ts'
 import { addOperations, type Enter } from './commands/operations.ts'
+import { ABOUT_ALL, addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { type Context, contextOf, type GlobalOptions } from './context.ts'
 import { isForPeople, refuseAgents } from './family.ts'
@@ -17,11 +20,10 @@ import { addHook } from './commands/hook.ts'
 import { addInit } from './commands/init.ts'
 import { addMcp } from './commands/mcp.ts'
 import { addMemorySync } from './commands/memory_sync.ts'
-import { ABOUT_ALL, addPages } from './commands/pages.ts'
 import { addRun } from './commands/run.ts'
 import { addServing } from './commands/serving.ts'
+import { addStatus } from './commands/status.ts'
 import { addTokens } from './commands/tokens.ts'
-import { addTop } from './commands/top.ts'
 import { addWorktrees } from './commands/worktree.ts'
 import { clocked } from './show/table.ts'
 import { saidNow } from './renamed.ts'
@@ -59,7 +61,8 @@ const OUTPUT = {
   writeErr: (text: string) => void io().stderr.write(text),
 }
 
-function program(enter: Enter, asked: string | undefined): Command {
+/** All commands; or, where a noun was `asked` for, those of that noun. */
+export function program(enter: Enter, asked: string | undefined): Command {
   const root = new Command('leasehold')
     .description(PROGRAM.about)
     // Only -V here: --version is a field of `task edit`; main answers it when it stands alone.
@@ -109,9 +112,9 @@ function program(enter: Enter, asked: string | undefined): Command {
   addMemorySync(groups('memory'), enter)
   addInit(root)
   addDemo(root)
-  addTop(root, enter)
+  addStatus(root, enter)
   addWorktrees(groups('worktree'), enter)
-  addPages(root)
+  addCompletion(root)
   for (const command of root.commands) refuseExcess(command)
   arrange(root)
   return root
@@ -152,9 +155,11 @@ function misspelt(error: CommanderError, root: Command | undefined, argv: string
 function fail(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : REFUSALS.invalid.exit
   const refusal = outOfSandbox(error instanceof Refusal ? error : internal(error))
+  const { message, actions } = refusal
+  const next = actions.map((each) => nextText([each], asCommand)).join('\n        ')
   const text = json
-    ? safeJson(refusal)
-    : visible(`error: ${clocked(refusal.message)}${refusal.next && `\n  next: ${refusal.next}`}`)
+    ? safeJson(refusal.inWords(asCommand))
+    : visible(`error: ${clocked(message)}${next && `\n  next: ${next}`}`)
   io().stderr.write(`${text}\n`)
   return REFUSALS[refusal.code].exit
 }

@@ -9,11 +9,13 @@ interface Renamed {
 /** Understood for one more release; a flag stands behind the command that had it. */
 const RENAMED: Renamed[] = [
   { from: 'dashboard', to: 'up --link' },
+  { from: 'top', to: 'status --watch' },
   { from: 'init --agent', to: 'init --client' },
   { from: 'event list --by', to: 'event list --by-agent' },
 ]
 
 const GONE: Record<string, string> = {
+  man: 'Every command has it: leasehold task --help',
   service: 'A systemd unit does it: docs/install.md has one.',
 }
 

@@ -2,6 +2,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Socket } from 'node:net'
 import { type Context, Hono } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { byName, inWordsOf, type Say } from '../../core/next.ts'
 import { Refusal, REFUSALS } from '../../core/refusal.ts'
 import { isScoped } from '../../core/token_scope.ts'
 import { wholeOnly } from '../../core/touched.ts'
@@ -33,8 +34,6 @@ import { openApi, referencePage } from './openapi.ts'
 import { addSessions } from './session.ts'
 import { UnderWay } from './under_way.ts'
 import { addWeb } from './web.ts'
-import { PLAIN_WORDS } from '../../reach/header_text.ts'
-import { inWordsOf, type Say, worded } from '../words.ts'
 
 export interface Doors {
   store: Store
@@ -139,7 +138,7 @@ async function answerBearer(
   const ask = (signal?: AbortSignal) => call(doors.store, operation, input, caller, signal)
   // Only a wait can be given up; a signal costs something, and most asks do not wait.
   if (!input['wait_seconds']) {
-    const answer = explainedBy(operation, c, (await ask()) as object)
+    const answer = inWordsOf((await ask()) as object, byRequest)
     const isRead = operation.effect === 'read'
     if (isRead) warnOfDamage(c, doors.store)
     return await used.answer(answer, isRead)
@@ -273,25 +272,11 @@ function answerRefusal(c: Context, { store }: Doors, error: unknown): Response {
   noteRefusal(store, refusal, c.req.path, c.get('agent') as string | undefined)
   const after = refusal.details['retry_after_seconds']
   if (typeof after === 'number') c.header('retry-after', String(after))
-  return c.json(
-    isOurs(c) ? refusal.toJSON() : inWordsOf(refusal, byRequest),
-    REFUSALS[refusal.code].http as ContentfulStatusCode,
-  )
+  const status = REFUSALS[refusal.code].http as ContentfulStatusCode
+  return c.json(refusal.inWords(byRequest), status)
 }
 
-/** An explanation says what to do, as a refusal does. */
-function explainedBy({ name }: Operation, c: Context, answer: object): object {
-  if (name !== 'task.explain' || isOurs(c)) return answer
-  return { ...answer, next: worded((answer as { next: string }).next, byRequest) }
-}
-
-/** Our own programs word it themselves, for those who use them. */
-const isOurs = (c: Context) => c.req.header(PLAIN_WORDS) !== undefined
-
-const byRequest: Say = ({ name }, input) => {
-  const body = Object.keys(input).length > 0 ? ` ${JSON.stringify(input)}` : ''
-  return `POST /v1/${name}${body}`
-}
+const byRequest: Say = (asked) => `POST /v1/${byName(asked)}`
 
 function noRoute(c: Context): Refusal {
   return new Refusal('not_found', `There is no ${c.req.method} ${c.req.path}`, {

@@ -72,6 +72,18 @@ const refusalSchema = {
         message: { type: 'string' },
         next: { type: 'string' },
         details: { type: 'object' },
+        actions: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['says'],
+            properties: {
+              says: { type: 'string' },
+              operation: { type: 'string' },
+              input: { type: 'object' },
+            },
+          },
+        },
       },
     },
   },

@@ -1,42 +1,100 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { quoted, word } from '../../core/quote.ts'
 import type { QueueStatus } from '../../core/queue/status.ts'
+import { byName, inWordsOf, type Say } from '../../core/next.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { ShownLease, ShownStatus } from '../../operations/locks.ts'
-import type { AnswerOf, ByAnswer, RegisteredName } from '../../operations/registry.ts'
+import { asCommand } from '../../operations/command.ts'
+import { type ByAnswer, operationNamed, type RegisteredName } from '../../operations/registry.ts'
 import type { ShownClaim } from '../../operations/tasks.ts'
 import { broken } from '../broken.ts'
-import { MEMORY_SHORT, MEMORY_WORDS, SEARCH_SHORT, SEARCH_WORDS } from './memory_answers.ts'
-import { inWordsOf, type Say, worded } from '../words.ts'
+import { readingOf } from '../reads/all.ts'
+import type { Pen } from '../reads/pen.ts'
+import { unseenIn } from '../unseen.ts'
+import { MEMORY_SHORT } from './memory_answers.ts'
 import { spelled } from './tools.ts'
 import { TRUST, untrusted } from './untrusted.ts'
 
 type Shape = Record<string, unknown>
-type ShownTask = AnswerOf<'task.get'>
 
 /** A result for a model: a few lines to read, and the same as data without what says nothing. */
-export function answerOf(operation: string, result: unknown): CallToolResult {
-  const structuredContent = { ...TRUST, ...shortened(operation, result as Shape) }
-  const words: ((result: never) => string) | undefined = WORDS[operation as RegisteredName]
-  const text = words?.(result as never) ?? JSON.stringify(structuredContent)
+export function answerOf(operation: string, answer: object): CallToolResult {
+  const structuredContent = {
+    ...TRUST,
+    ...shortened(operation, inWordsOf(answer, byTool) as Shape),
+  }
+  const text = wordsOf(operation, answer) ?? JSON.stringify(structuredContent)
   return { content: [{ type: 'text', text }], structuredContent }
 }
+
+/** What a model reads of an answer; undefined where it reads the data. */
+export const wordsOf = (operation: string, answer: object): string | undefined =>
+  readingOf(operation, guarded(inWordsOf(answer, byTool)), PEN)
 
 /** What happened, why, what to do next: as text and as data. Our own bugs are not described. */
 export function refusalAnswer(error: unknown): CallToolResult {
   const refusal = error instanceof Refusal ? error : broken(error)
-  const structuredContent = { ...TRUST, ...inWordsOf(refusal, byTool) }
-  const { code, message, next } = structuredContent.error
+  const { code, message, next, details } = refusal.inWords(byTool).error
+  const structuredContent = { ...TRUST, error: { code, message, next, details } }
   const text = `Refused (${code}): ${message}${next && `\nNext: ${next}`}`
   return { isError: true, content: [{ type: 'text', text }], structuredContent }
 }
 
-const byTool: Say = (operation, input) => {
-  if (operation.tool === undefined) return undefined
-  const given = Object.entries(input).map(([field, value]) => [spelled(field, operation), value])
-  return given.length === 0
-    ? operation.tool
-    : `${operation.tool} ${JSON.stringify(Object.fromEntries(given))}`
+/** What no tool does is a command for a person. */
+const byTool: Say = (call) => {
+  const operation = operationNamed.get(call.operation)
+  if (operation?.tool === undefined) return asCommand(call)
+  const given = Object.entries(call.input).map(([name, each]) => [spelled(name, operation), each])
+  return byName({ operation: operation.tool, input: Object.fromEntries(given) })
+}
+
+/** Sentences of ours: what they say of others is in quotes already. */
+const OURS = new Set(['sentence', 'next', 'what', 'why', 'note', 'warnings', 'message'])
+/** Texts that a pen puts between marks, or in quotes, as a whole. */
+const THEIRS = new Set(['body', 'content', 'excerpt', 'draft'])
+
+/**
+ * Every other text of an answer as a model may read it between words of ours: bare where it cannot
+ * be taken for a sentence, else in quotes and on one line.
+ */
+function guarded(value: unknown, name = ''): unknown {
+  if (OURS.has(name) || THEIRS.has(name)) return value
+  if (typeof value === 'string') return word(value)
+  if (Array.isArray(value)) return value.map((each) => guarded(each))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [word(key), guarded(each, key)]),
+  )
+}
+
+const plain = (text: string | number) => String(text)
+const begun = (verb: string) => verb[0]!.toUpperCase() + verb.slice(1)
+
+/** Brief and plain: every character is paid for by the conversation. */
+const PEN: Pen = {
+  did: begun,
+  undid: begun,
+  good: plain,
+  warn: plain,
+  bad: plain,
+  strong: plain,
+  dim: plain,
+  time: (at) => at ?? '',
+  sentence: plain,
+  said: quoted,
+  body: (what, text) => {
+    const unseen = unseenIn(text)
+    const warning = unseen ? `(contains invisible characters: ${unseen})\n` : ''
+    return warning + untrusted(what, [text])
+  },
+  call: byTool,
+  facts: (facts) => {
+    const told = facts.filter(([, value]) => value !== null && value !== '')
+    return [told.map(([name, value]) => `${name} ${value}`).join(', ')]
+  },
+  table: (head, rows) =>
+    [head, ...rows].map((row) => row.map((cell) => cell || '-').join(' ')).join('\n'),
+  more: (next) => `more: after=${next}`,
+  isTool: true,
 }
 
 const TASK_ITEM = ['id', 'title', 'status', 'priority', 'project', 'assignee'] as const
@@ -47,7 +105,6 @@ const RUN_BRIEF = ['id', 'status'] as const
 /** What a tool shows of each answer; the rest is shown when that one thing is asked for. */
 const SHORT: ByAnswer<Shape> = {
   ...MEMORY_SHORT,
-  ...SEARCH_SHORT,
   'task.list': (list) => brief(list, { items: TASK_ITEM }),
   'lock.list': (list) => brief(list, { items: LEASE_ITEM }),
   'agent.heartbeat': (list) => brief(list, { items: LEASE_ITEM }),
@@ -64,7 +121,8 @@ const SHORT: ByAnswer<Shape> = {
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
   'task.get': withoutEmpty,
-  'task.explain': (said) => ({ ...said, next: worded(said.next, byTool) }),
+  'task.explain': ({ actions: _, ...said }) => said,
+  'lock.explain': ({ actions: _, ...said }) => said,
   'queue.status': queueBrief,
   'stuck.get': (stuck) =>
     brief(stuck, { items: ['kind', 'severity', 'what', 'tasks', 'agents', 'about'] }),
@@ -110,89 +168,6 @@ function isEmpty(value: unknown): boolean {
   return value === null || Object.keys(value).length === 0
 }
 
-const WORDS: ByAnswer<string> = {
-  ...MEMORY_WORDS,
-  ...SEARCH_WORDS,
-  'lock.acquire': (got) =>
-    ('items' in got ? got.items : [got]).map((lease) => `Acquired ${leaseLine(lease)}`).join('\n'),
-  'lock.renew': (lease) => `Renewed ${leaseLine(lease)}`,
-  'lock.release': (was) =>
-    ('items' in was ? was.items : [was]).map(({ name }) => `Released ${word(name)}`).join('\n'),
-  'lock.hand_off': (lease) => `Handed to ${word(lease.holder)}: ${leaseLine(lease)}`,
-  'lock.status': lockStatus,
-  'lock.list': ({ items, next }) => lines(items.map(leaseItem), 'No lock is held.', next),
-  'lock.explain': explained,
-  'task.create': (task) => `Added task ${task.id}`,
-  'task.get': taskSheet,
-  'task.list': ({ items, next }) => lines(items.map(taskItem), 'No such tasks.', next),
-  'task.claim': ({ claims, ...one }) => (claims?.length ? claims : [one]).map(claimed).join('\n\n'),
-  'task.status': moved,
-  'task.update': (task) => `Changed task ${task.id}, now version ${task.version}`,
-  'task.explain': explained,
-  'stuck.get': ({ items, more }) =>
-    lines(
-      [...items.map(causeLines), ...(more > 0 ? [`and ${more} more`] : [])],
-      'Nothing is stuck.',
-      null,
-    ),
-  'queue.add': ({ task, position, warnings }) =>
-    [
-      `Enqueued task ${task.id}, number ${position} in the queue of ${word(task.user ?? '')}`,
-      ...warnings.map((each) => `Warning: ${each}`),
-    ].join('\n'),
-  'land.add': ({ note }) => note,
-  'queue.cancel': (task) => `Cancelled task ${task.id}`,
-  'queue.status': queueLines,
-  'reserve.add': ({ items, warnings }) =>
-    [
-      ...items.map(({ path, expires_at }) => `Reserved ${word(path)} until ${expires_at}`),
-      ...warnings.map((each) => `Warning: ${each}`),
-    ].join('\n'),
-  'reserve.ask': ({ items }) =>
-    items
-      .map((each) => {
-        const { path, state, told } = each
-        if (told && state !== 'free') return `Asked ${word(each.holder)} for ${word(path)}`
-        return `${word(path)} is ${state}: nobody was asked`
-      })
-      .join('\n'),
-  'reserve.release': ({ items }) =>
-    lines(
-      items.map(({ path }) => `Released ${word(path ?? '')}`),
-      'Nothing was reserved.',
-      null,
-    ),
-  'agent.heartbeat': ({ items }) => lines(items.map(leaseItem), 'Nothing to renew.', null),
-}
-
-function explained({ sentence, next }: AnswerOf<'task.explain'>): string {
-  return next === '' ? sentence : `${sentence}\nNext: ${worded(next, byTool)}`
-}
-
-function causeLines({ what, why, next }: AnswerOf<'stuck.get'>['items'][number]): string {
-  const rest = [why, next && `Next: ${worded(next, byTool)}`].filter(
-    (each) => each && each !== what,
-  )
-  return [what, ...rest].join('\n  ')
-}
-
-const lines = (items: string[], none: string, next: string | null) =>
-  [...(items.length > 0 ? items : [none]), ...(next ? [`more: after=${next}`] : [])].join('\n')
-
-const leaseLine = ({ name, fence, expires_at }: ShownLease) =>
-  `${word(name)}, fence ${fence}, until ${expires_at}`
-
-const leaseItem = ({ name, holder, fence, expires_in_seconds }: ShownLease) =>
-  `${word(name)} held by ${word(holder)}, fence ${fence}, ${expires_in_seconds}s left`
-
-function lockStatus(status: ShownStatus): string {
-  const waiters = status.waiters.length > 0 ? `; ${status.waiters.length} waiting` : ''
-  if (!status.is_locked) return `${word(status.name)} is free${waiters}`
-  const { name, lock_holder, fence, lock_expires_at } = status
-  const held = `${word(name)} is held by ${word(lock_holder ?? '')}`
-  return `${held}, fence ${fence}, until ${lock_expires_at}${waiters}`
-}
-
 /** How many users are named; the rest is in the totals. */
 const USERS_SHOWN = 10
 
@@ -211,77 +186,4 @@ function queueBrief({ paused, pending, active, user_locks }: QueueStatus): Shape
       details: details.map(({ user, task_id }) => ({ user, task_id })),
     },
   }
-}
-
-function queueLines({ paused, pending, active, user_locks, dispatchers }: QueueStatus): string {
-  const of = (by: Record<string, number>) => {
-    const users = Object.entries(by).slice(0, USERS_SHOWN)
-    const more = Object.keys(by).length > USERS_SHOWN ? ', …' : ''
-    return users.length > 0
-      ? `: ${users.map(([user, n]) => `${word(user)} ${n}`).join(', ')}${more}`
-      : ''
-  }
-  const slots = `${active.slots_used} of ${active.slots_max} slots`
-  const busy = user_locks.details.slice(0, USERS_SHOWN).map(({ user, task_id }) => {
-    const what = task_id === null ? 'a lock taken by hand' : `task ${task_id}`
-    return `${word(user)} is busy with ${what}`
-  })
-  return [
-    `${pending.total} waiting (${pending.high} high)${of(pending.by_user)}`,
-    `running${of(active.by_project) || ': nothing'} (${slots})`,
-    ...(dispatchers.length === 0 ? ['No dispatcher runs.'] : []),
-    ...(paused ? ['The queue is paused.'] : []),
-    ...busy,
-  ].join('\n')
-}
-
-const TITLE_SHOWN = 60
-
-/** Titles stand in quotation marks: whatever they say is no line of ours. */
-function taskItem({ id, status, priority, project, assignee, title }: ShownTask): string {
-  const short = title.length > TITLE_SHOWN ? `${title.slice(0, TITLE_SHOWN - 1)}…` : title
-  const whose = [project && word(project), assignee && `@${word(assignee)}`]
-  const facts = [id, status, `p${priority}`, ...whose]
-  return `${facts.filter(Boolean).join(' ')} ${quoted(short)}`
-}
-
-function claimed({ task, lease }: ShownClaim): string {
-  if (!task || !lease) return 'Nothing is ready to be claimed. See list_tasks, or explain a task.'
-  return `Claimed ${leaseLine(lease)}; to keep it longer: renew_lock\n${taskSheet(task)}`
-}
-
-function moved({ task, lease, note }: AnswerOf<'task.status'>): string {
-  if (note !== undefined) return note
-  const now = `Task ${task?.id} is now ${task?.status}`
-  return lease ? `${now}: ${leaseLine(lease)}` : now
-}
-
-const FACTS = [
-  'project',
-  'user',
-  'group',
-  'labels',
-  'depends_on',
-  'touches',
-  'assignee',
-  'lock_until',
-] as const
-
-/** A task, whole, for a tool's answer or a resource. */
-export function taskSheet(task: ShownTask): string {
-  const facts = FACTS.filter((name) => !isEmpty(task[name])).map((name) => {
-    const value = task[name]
-    return `${name} ${[value]
-      .flat()
-      .map((each) => word(String(each)))
-      .join(',')}`
-  })
-  const { id, status, version, priority, title, body, metadata } = task
-  const head = [`Task ${id}: ${status}`, `version ${version}`, `priority ${priority}`, ...facts]
-  const more = isEmpty(metadata) ? [] : [`metadata: ${JSON.stringify(metadata)}`]
-  return `${head.join(', ')}\n${untrusted('task', [`title: ${title}`, body, ...more])}`
-}
-
-export function taskLines(items: ShownTask[]): string {
-  return lines(items.map(taskItem), 'No task is ready.', null)
 }

@@ -10,7 +10,7 @@ import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { type AnswerOf, registered, type RegisteredName } from '../../operations/registry.ts'
-import { answerOf, refusalAnswer, taskLines, taskSheet } from './answers.ts'
+import { answerOf, refusalAnswer, wordsOf } from './answers.ts'
 import type { Arguments } from '../../operations/spelling.ts'
 import { INSTRUCTIONS, PROMPT, RULES } from './rules.ts'
 import { type Tool, toolsIn } from './tools.ts'
@@ -114,7 +114,7 @@ async function callTool(
 ): Promise<CallToolResult> {
   try {
     const { operation, input, agent } = tool.read(given)
-    const answer = answerOf(operation.name, await ask(operation, input, agent, signal))
+    const answer = answerOf(operation.name, (await ask(operation, input, agent, signal)) as object)
     const wrong = operation.effect === 'read' ? await damage() : undefined
     if (wrong !== undefined) answer.content.push({ type: 'text', text: warningOf(wrong) })
     return answer
@@ -133,15 +133,16 @@ async function readResource(
 ): Promise<ReadResourceResult> {
   const read = async <N extends RegisteredName>(name: N, input: Arguments) =>
     (await ask(registered(name), input, undefined, signal)) as AnswerOf<N>
-  const shown = (text: string) => ({ contents: [{ uri, mimeType: 'text/plain', text }] })
+  const shown = <N extends RegisteredName>(name: N, answer: AnswerOf<N> & object) => ({
+    contents: [{ uri, mimeType: 'text/plain', text: wordsOf(name, answer)! }],
+  })
   try {
     if (uri === READY) {
-      const { items } = await read('task.list', { ready: true })
-      return shown(taskLines(items))
+      return shown('task.list', await read('task.list', { ready: true }))
     }
     const id = TASK.exec(uri)?.[1]
     if (id === undefined) throw new ResourceNotFoundError(uri)
-    return shown(taskSheet(await read('task.get', { id: decoded(id) })))
+    return shown('task.get', await read('task.get', { id: decoded(id) }))
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (error.code === 'not_found' || error.code === 'invalid') throw new ResourceNotFoundError(uri)

@@ -83,6 +83,7 @@ export const explanation = shape('Explanation', 'Why a task or a waiter has to w
   sentence: text(),
   reasons: list({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
   next: text(),
+  actions: list({ says: text(), operation: maybe(text()), input: maybe(details()) }),
 }))
 
 export const reservation = shape('Reservation', 'A lease on paths of a project.', () => ({

@@ -64,28 +64,15 @@ export const put = shape('MemoryPut', 'The result of a put, and what it disagree
   ),
 }))
 
+/** Whether it is disputed is told, and not by which versions. */
+const INNER = ['id', 'heads', 'live', 'created_at', 'updated_ms', 'expires_ms'] as const
 export const memories = page(() => ({
-  ...named(),
-  version: count(),
-  author: text(),
-  confidence: orNull(z.number()),
-  tags: strings(),
-  size: count(),
-  updated_at: time(),
+  ...columnsOf(tables.memory, INNER, {}),
   expires_at: orNull(time()),
   conflict: yes(),
 }))
 
 export const history = page(() => ({ ...versionFields(), head: yes() }))
-
-export const diff = unnamed(() => ({
-  ...named(),
-  from: orNull(count()),
-  to: count(),
-  diff: text(),
-  added: count(),
-  removed: count(),
-}))
 
 export const pruned = unnamed(() => ({
   dry_run: yes(),

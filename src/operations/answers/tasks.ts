@@ -1,5 +1,7 @@
 import * as z from 'zod/mini'
 import { RUN_STATUSES, STATUSES } from '../../core/rows.ts'
+import { LANDING_STATUSES } from '../../core/landing/rows.ts'
+import * as branches from '../../core/schema/landing.ts'
 import * as tables from '../../core/schema/task.ts'
 import { lease } from './locks.ts'
 import {
@@ -145,8 +147,6 @@ export const dispatcher = shape(
   }),
 )
 
-const setting = () => z.union([z.string(), z.number(), z.boolean(), z.null()])
-
 export const queueStatus = unnamed(() => ({
   paused: yes(),
   pending: z.strictObject({ high: count(), normal: count(), total: count(), by_user: counts() }),
@@ -181,12 +181,6 @@ export const queueStatus = unnamed(() => ({
     paused: yes(),
     fair_share: z.number(),
   }),
-  settings: list({
-    setting: text(),
-    value: setting(),
-    set_by: strings(),
-    overruled: list(z.strictObject({ source: text(), value: setting() })),
-  }),
   limits: list({
     project: orNull(text()),
     group: orNull(text()),
@@ -195,3 +189,21 @@ export const queueStatus = unnamed(() => ({
     paused: yes(),
   }),
 }))
+
+const listedLandingFields = () => ({
+  ...columnsOf(branches.landing, ['seq', 'rank', 'output'], { status: z.enum(LANDING_STATUSES) }),
+  position: orNull(count()),
+})
+const landingFields = () => ({ ...listedLandingFields(), output: orNull(text()) })
+
+export const landing = shape('Landing', 'A branch on its way to a target.', landingFields)
+export const addedLanding = shape('AddedLanding', 'A landing, and what happens to it now.', () => ({
+  ...landingFields(),
+  note: text(),
+}))
+const listedLanding = shape(
+  'ListedLanding',
+  'A landing, without what its check said.',
+  listedLandingFields,
+)
+export const landings = page(listedLanding)

@@ -83,7 +83,7 @@ function shaped(found: Record<string, unknown>): State {
 }
 
 /** Tables that 0.1.0 had, always empty in a file. */
-const GONE = ['memory_usage', 'background_job']
+const GONE = ['memory_usage', 'memory_settings', 'background_job']
 
 /** What tasks of an older program do not have; nor have they what may be null. */
 const COLUMNS = Object.entries(SCHEMA.task.columns)

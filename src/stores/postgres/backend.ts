@@ -8,7 +8,6 @@ import { uniqueId } from '../../machine/digest.ts'
 import { Guesses } from '../writer/guesses.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import { notesIn } from '../word_ranks.ts'
 import {
   Again,
   type Base,
@@ -19,6 +18,7 @@ import {
   type CopyBackend,
   type Head,
   type LeaderBoard,
+  type Sought,
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
 import { PostgresContents } from './contents.ts'
@@ -217,7 +217,7 @@ export class PostgresBackend implements CopyBackend {
     const db = this.writer!
     if (db.isLost) return this.giveUp(new Error('connection lost'))
     const writing = write(db, quoted, { ...commit, commits }, this.known)
-    const isIndexed = notesIn(commit.changes).length > 0
+    const isIndexed = commit.changes.memory ?? commit.changes.memory_text
     const indexing =
       isIndexed && writing.then(() => indexWords(db, this.statements, commit.changes))
     // Words are taken from what was written, so notes are committed a round trip later.
@@ -376,9 +376,9 @@ export class PostgresBackend implements CopyBackend {
     return true
   }
 
-  events(after: number, limit: number): Promise<Event[]> {
+  events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
     return this.reading(
-      (db) => new PostgresContents(db, this.options.address).events(after, limit),
+      (db) => new PostgresContents(db, this.options.address).events(after, limit, sought),
       () => [],
     )
   }

@@ -17,6 +17,7 @@ export const POSTGRES: Dialect = {
     bytes: 'bytea',
   },
   char: 'chr',
+  finds: 'strpos',
   isTrue: (column) => column,
   asText: (column) => `${column}::text`,
 }

@@ -1,7 +1,7 @@
 import type { AnyRow, TableName } from '../../core/schema/schema.ts'
 import type { Event } from '../../core/event.ts'
 import type { EventPlace } from '../../core/view.ts'
-import type { Contents } from '../port.ts'
+import type { Contents, Sought } from '../port.ts'
 import type { Address } from './address.ts'
 import { CODECS, EVENT_CODEC } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
@@ -31,8 +31,9 @@ export class PostgresContents implements Contents {
     return found.map((row) => CODECS[table].decode(row))
   }
 
-  async events(after: number, limit: number): Promise<Event[]> {
-    const found = await this.query(statementsFor(this.address).events, [after, limit])
+  async events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
+    const text = statementsFor(this.address).events(sought)
+    const found = await this.query(text, [after, limit, ...(sought?.flat() ?? [])])
     return found.map((row) => EVENT_CODEC.decode(row))
   }
 

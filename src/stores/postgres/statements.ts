@@ -1,12 +1,22 @@
 import { TABLES } from '../../core/schema/schema.ts'
 import { type Address, lockKey } from './address.ts'
-import { quoted } from '../sql.ts'
-import { EVENT_CODEC } from './codec.ts'
+import type { Sought } from '../port.ts'
+import { mentions, quoted } from '../sql.ts'
+import { EVENT_CODEC, POSTGRES } from './codec.ts'
 import { readMark } from './pooled.ts'
 import { HEAD } from '../writer/chain.ts'
 
 /** Tables whose rows are counted, in the order in which they are. */
 export const COUNTED = [...TABLES, 'event']
+
+const eventsFor =
+  (schema: string) =>
+  (sought: Sought = []) => {
+    const is = sought.length > 0 && mentions(POSTGRES, sought, (i) => `$${i + 2}`)
+    const within = is ? `AND position <= $1::bigint + $2::bigint AND ${is}` : ''
+    return `SELECT ${EVENT_CODEC.names.map(quoted).join(', ')} FROM ${schema}.event
+      WHERE position > $1 ${within} ORDER BY position LIMIT $2`
+  }
 
 /**
  * Statements of the PostgreSQL store that do not depend on what is asked. Text is put together from
@@ -26,7 +36,6 @@ export function statementsFor(address: Address) {
     current_setting('synchronous_commit'), ${readMark},
     (SELECT max(number)::text FROM ${schema}.migration)
     FROM ${schema}.head`
-  const events = EVENT_CODEC.names.map(quoted).join(', ')
   return {
     lock: lock('write'),
     beginWriting: `${lock('write')}; ${head}`,
@@ -37,8 +46,7 @@ export function statementsFor(address: Address) {
       AND classid = ('${lockKey(address.schema, 'write')}'::bigint >> 32 & 4294967295)::oid
       AND objid = ('${lockKey(address.schema, 'write')}'::bigint & 4294967295)::oid`,
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
-    events: `SELECT ${events} FROM ${schema}.event WHERE position > $1
-      ORDER BY position LIMIT $2`,
+    events: eventsFor(schema),
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
     raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
       commits = commits + 1`,

@@ -76,7 +76,7 @@ CREATE INDEX versions_saying ON memory_version (hash, id) WHERE kept = 1;
 -- What memory does without: quotas, labels by a chat model, and a row for every job behind a note.
 -- Notes are read in the order of their changes, behind a cursor: src/core/memory/background.ts.
 DROP TABLE memory_usage;
-ALTER TABLE memory_settings DROP COLUMN quotas;
+DROP TABLE memory_settings;
 UPDATE duplicate SET label = NULL WHERE label <> 'contradicts';
 
 CREATE TABLE note_attempt (

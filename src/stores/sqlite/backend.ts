@@ -22,6 +22,7 @@ import {
   type Contents,
   type CopyBackend,
   type Head,
+  type Sought,
 } from '../port.ts'
 import { beginPatiently, patiently } from './busy.ts'
 import { isProved } from './check.ts'
@@ -343,8 +344,8 @@ export class SqliteBackend implements CopyBackend {
     }
   }
 
-  async events(after: number, limit: number): Promise<Event[]> {
-    return (await this.looked((statements) => statements.events(after, limit))) ?? []
+  async events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
+    return (await this.looked((statements) => statements.events(after, limit, sought))) ?? []
   }
 
   close(): void {

@@ -9,9 +9,9 @@ import {
 import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Base, Contents, Head } from '../port.ts'
+import type { Base, Contents, Head, Sought } from '../port.ts'
 import { HEAD } from '../writer/chain.ts'
-import { byText, type Dialect, orderText, quoted, whereText } from '../sql.ts'
+import { byText, type Dialect, mentions, orderText, quoted, whereText } from '../sql.ts'
 import { type SqliteCodec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
 
@@ -27,6 +27,7 @@ export const SQLITE: Dialect = {
     bytes: 'BLOB',
   },
   char: 'char',
+  finds: 'instr',
   isTrue: (column) => `${column} = 1`,
   asText: (column) => column,
 }
@@ -282,9 +283,13 @@ export class Statements implements Base, Contents {
     return Number(this.once(`count ${table}`, sql).get()?.['n'])
   }
 
-  events(after: number, limit: number): Event[] {
-    const rest = () => 'FROM event WHERE position > ? ORDER BY position LIMIT ?'
-    const rows = this.select('events', EVENT_CODEC.names, rest).all(after, limit)
+  events(after: number, limit: number, sought: Sought = []): Event[] {
+    const shape = sought.map((words) => words.length).join()
+    const statement = this.select(`events ${shape}`, EVENT_CODEC.names, () => {
+      const rest = shape && `AND position <= ?1 + ?2 AND ${mentions(SQLITE, sought, () => '?')}`
+      return `FROM event WHERE position > ?1 ${rest} ORDER BY position LIMIT ?2`
+    })
+    const rows = statement.all(after, limit, ...sought.flat())
     return (rows as unknown as SqliteValue[][]).map((values) => EVENT_CODEC.decode(values))
   }
 }

@@ -12,7 +12,7 @@ import {
 import type { GroupRef, ProcessRef } from '../../core/rows.ts'
 import type { EventPlace, Fact, View } from '../../core/view.ts'
 import { AHEAD } from '../../core/ahead.ts'
-import type { EventDraft } from '../../core/event.ts'
+import type { EventData, EventDraft, EventSubject, EventType } from '../../core/event.ts'
 import { type Instant, instantOf } from './clock.ts'
 import { ChangedRows, INDEXES_OF, Page, placeBehind } from './page.ts'
 import type { Base, Head } from '../port.ts'
@@ -249,8 +249,12 @@ export class Layer implements View {
     return this.batch.fact('leader', ref)
   }
 
-  record(event: EventDraft): void {
-    this.drafts.push(event)
+  record<T extends EventType>(
+    type: T,
+    { agent, lock = null, task = null }: EventSubject,
+    data: EventData[T],
+  ): void {
+    this.drafts.push({ type, agent, lock, task, data } as EventDraft)
   }
 
   forgetEvents(last: EventPlace): void {

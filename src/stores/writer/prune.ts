@@ -93,6 +93,6 @@ async function tell(store: Store, forgotten: Forgotten): Promise<void> {
   const { events: _, requests: _requests, vectors: _vectors, ...data } = forgotten
   if (Object.keys(data).length === 0) return
   await store.write((view) => {
-    view.record({ type: 'store.pruned', agent: 'leasehold', lock: null, task: null, data })
+    view.record('store.pruned', { agent: 'leasehold' }, data)
   })
 }

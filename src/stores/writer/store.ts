@@ -36,6 +36,7 @@ import {
   type Leader,
   type Meaning,
   NotBegun,
+  type Sought,
 } from '../port.ts'
 import type { Machine } from '../../machine/machine.ts'
 import { Rounds } from './rounds.ts'
@@ -125,8 +126,9 @@ export class Store {
     }
   }
 
-  events(after: number, limit: number): Promise<Event[]> | Event[] {
-    return this.backend.events(after, limit)
+  /** See `Backend.events`. */
+  events(after: number, limit: number, sought?: Sought): Promise<Event[]> | Event[] {
+    return this.backend.events(after, limit, sought)
   }
 
   /** See `Backend.stamp`. */

@@ -94,17 +94,22 @@ export function exerciseQueueSettings(begin: Begin): void {
       await verbs.settings(limits(['project:api', 1]), 'h2')
       await verbs.settings({}, 'h2')
       await verbs.settings(ann({ weight: 5 }), 'h2')
-      const inForce = await verbs.inForce()
-      expect(inForce.map(({ setting, value, set_by }) => [setting, value, ...set_by])).toEqual([
-        ['groups.g.limit', 3, 'h1'],
-        ['per_user_serialization.enabled', false, 'h1'],
-        ['per_user_serialization.lock_timeout_seconds', 60, 'h1'],
-        ['pool.limit', 8, 'h1'],
-        ['projects.web.limit', 2, 'h1'],
-        ['users.ann.limit', 3, 'h1'],
-        ['users.ann.weight', 5, 'h2'],
+      expect(await verbs.settingsOwned()).toEqual([
+        'groups.g.limit: h1',
+        'per_user_serialization.enabled: h1',
+        'per_user_serialization.lock_timeout_seconds: h1',
+        'pool.limit: h1',
+        'projects.web.limit: h1',
+        'users.ann.limit: h1',
+        'users.ann.weight: h2',
       ])
-      expect(inForce.at(-1)?.overruled).toEqual([{ source: 'h1', value: 2 }])
+      const { limits: found, pool } = await verbs.whole()
+      expect(found).toMatchObject([
+        { group: 'g', max: 3 },
+        { project: 'web', max: 2 },
+      ])
+      expect(pool.max).toBe(8)
+      expect(await verbs.share('ann')).toMatchObject({ weight: 5, max: 3 })
     })
 
     test('hold for tasks that either starts', async (scene) => {
@@ -117,23 +122,20 @@ export function exerciseQueueSettings(begin: Begin): void {
       expect([...(await scene.drain('h2')), ...(await scene.drain('h1'))]).toEqual(['t0', 't1'])
     })
 
-    test('are taken back by the one who named them, to what the other says', async ({ verbs }) => {
-      const max = async () => (await verbs.inForce()).map(({ value }) => value)
+    test('belong to the one who named them last, and are taken back by it', async ({ verbs }) => {
+      const max = async () => (await verbs.whole()).limits.map((each) => each.max)
       await verbs.register('h1')
       await verbs.register('h2')
       await verbs.settings(limits(['project:web', 2]), 'h1')
       await verbs.settings(limits(['project:web', 3]), 'h2')
-      expect(await max()).toEqual([3])
-      await verbs.settings({}, 'h2')
-      expect(await max()).toEqual([2])
-      await verbs.settings(limits(['project:web', 3]), 'h2')
       await verbs.settings({}, 'h1')
-      expect(await max(), 'not its own word').toEqual([3])
-      await verbs.limit({ project: 'web', max: 7 })
-      expect(await verbs.inForce()).toMatchObject([{ value: 7, set_by: [] }])
+      expect(await max(), 'not its own any more').toEqual([3])
       await verbs.settings({}, 'h2')
-      const { limits: left } = await verbs.whole()
-      expect(left, 'what a person set').toMatchObject([{ project: 'web', max: 7 }])
+      expect(await max()).toEqual([])
+      await verbs.settings(limits(['project:web', 3]), 'h2')
+      await verbs.limit({ project: 'web', max: 7 })
+      await verbs.settings({}, 'h2')
+      expect(await max(), 'what a person set').toEqual([7])
     })
 
     test('outlast a host that has gone, until another names them', async (scene) => {
@@ -143,14 +145,11 @@ export function exerciseQueueSettings(begin: Begin): void {
       await verbs.settings(limits(['project:web', 2]), 'h1')
       machine.advance(2_000)
       await verbs.settings({}, 'h2')
-      expect(await verbs.inForce()).toMatchObject([{ value: 2, set_by: ['h1'] }])
+      expect((await verbs.whole()).limits).toMatchObject([{ project: 'web', max: 2 }])
       await verbs.settings(limits(['project:web', 4], ['pool', 9]), 'h2')
-      expect(await verbs.inForce()).toMatchObject([
-        { value: 9, set_by: ['h2'], overruled: [] },
-        { value: 4, set_by: ['h2'], overruled: [] },
-      ])
+      expect(await verbs.settingsOwned()).toEqual(['pool.limit: h2', 'projects.web.limit: h2'])
       await verbs.settings({}, 'h2')
-      expect(await verbs.inForce()).toEqual([])
+      expect(await verbs.settingsOwned()).toEqual([])
       expect((await verbs.whole()).limits).toEqual([])
     })
 

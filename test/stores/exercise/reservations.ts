@@ -22,7 +22,7 @@ export function exerciseReservations(begin: Begin): void {
       const refusal = await expectRefusal(paths.one('src/*/lock.ts', bob), 'held')
       expect(refusal.message).toContain('src/*/lock.ts overlaps src/core/**, reserved by ada since')
       expect(refusal.details).toMatchObject({ holder: 'ada', reason: 'new rules', by_you: false })
-      expect(refusal.next).toContain('reserve list')
+      expect(refusal.actions[0]).toMatchObject({ operation: 'reserve.list' })
       for (const glob of ['**', 'src/', 'src', 'src/core', 'src/core/a/b.ts', '{a,src}/core/x']) {
         const meets = glob !== 'src'
         if (meets) await expectRefusal(paths.one(glob, bob), 'held')
@@ -292,7 +292,7 @@ export function exerciseReservations(begin: Begin): void {
         paths.touch('a', ada, { mode: 'strict' }),
         'lease_expired',
       )
-      expect(refusal.next).toContain('reserve add a')
+      expect(refusal.actions).toMatchObject([{ operation: 'reserve.add', input: { paths: ['a'] } }])
       await paths.one('a', ada)
       expect(await paths.touch('a', ada, { mode: 'strict' })).toMatchObject({ reserved: [] })
       const child = callerOf('ada/one')
@@ -375,6 +375,7 @@ export function exerciseReservations(begin: Begin): void {
     const agent = await expectRefusal(paths.one('a', bob), 'held')
     expect(agent.next).toMatch(/Only a person can free it: ask your user\.$/)
     const person = { ...callerOf('cli:ada@box'), given: false }
-    expect((await expectRefusal(paths.one('a', person), 'held')).next).toContain('force-release')
+    const { actions } = await expectRefusal(paths.one('a', person), 'held')
+    expect(actions.at(-1)).toMatchObject({ operation: 'lock.force_release' })
   })
 }

@@ -139,6 +139,26 @@ export function exerciseWriter(begin: Begin): void {
       expect(locks).toEqual(['b', 'c'])
     })
 
+    test('that are sought are among those found, by type and by names in any field', async () => {
+      const { verbs, store } = begin()
+      const [odd, other] = ['an "odd" name/größer', 'other']
+      for (const name of [odd, other]) await verbs.take(name, ada)
+      await verbs.release(odd, ada)
+      await verbs.wait(other, bob, 't1')
+      const locks = async (...sought: string[][]) => {
+        const found = await store.events(0, 100, sought)
+        const isSought = ({ lock }: { lock: string | null }) => lock === odd
+        return found.filter(isSought).map(({ type }) => type)
+      }
+      const named = [`"${odd}"`, JSON.stringify(odd)]
+      expect(await locks(named)).toEqual(['lease.granted', 'lease.released'])
+      expect(await locks(named, ['"lease.released"'])).toContain('lease.released')
+      const waiting = await store.events(0, 100, [['"ticket.'], [JSON.stringify(other)]])
+      expect(waiting.map(({ type }) => type)).toContain('ticket.joined')
+      const [first] = await store.events(1, 1, [['"lease.']])
+      expect(first?.position).toBe(2)
+    })
+
     test('are told to listeners after the commit, in the order they happened', async () => {
       const { verbs, store } = begin()
       const heard: number[] = []

@@ -22,10 +22,6 @@ think, write the whole file with one more line. First they share a to-do list th
 as people do; then they run the same code, but claim tasks and reserve files. At the end, what each
 process was told it had written is compared with what is in the files.
 
-Then three agents are started from a queue, each in a git worktree of its own. What they commit is
-checked and landed on main, one after the other. Two of them edit one file: the later one comes back
-with the reason, is run again, and lands.
-
 Examples:
   leasehold demo
   leasehold demo --seconds 5 --agents 16

@@ -1,13 +1,7 @@
-import type { Run } from '../../../core/schema/task.ts'
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { join } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { oneLine } from '../../../core/one_line.ts'
 import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import type { Event } from '../../../core/event.ts'
 import type { AgentDoor } from '../../../daemon/dispatch/agent_door.ts'
-import { dispatcherOn } from '../../../daemon/dispatch/launch.ts'
 import type { Dispatcher } from '../../../daemon/dispatch/dispatcher.ts'
 import { startSweeper } from '../../../daemon/sweeper.ts'
 import { folderOf } from '../../../stores/open.ts'
@@ -15,12 +9,8 @@ import { serverIn } from '../../../reach/server_file.ts'
 import type { Store } from '../../../stores/writer/store.ts'
 import type { Context } from '../context.ts'
 import { print } from '../show/show.ts'
-import { span } from '../show/table.ts'
-import { OUTPUT, runFolder } from '../../../machine/run_output.ts'
-import { io } from '../../io.ts'
 
 const FOLLOW_MS = 100
-const DRAW_MS = 1_000
 
 /** A dispatcher in this terminal: says what it starts and how that ends, until it is stopped. */
 export async function dispatchHere(context: Context, slots: string | undefined): Promise<void> {
@@ -31,18 +21,18 @@ export async function dispatchHere(context: Context, slots: string | undefined):
   outliveRejections()
   await store.write(() => undefined)
   await store.follow(FOLLOW_MS)
-  const screen = new Screen(context.json, store, folder)
+  const teller = new Teller(context.json, store)
   const address = { url: '' }
   const dispatcher = new Dispatcher(store, {
     place: context.place,
     env,
     // Where a daemon serves too, its door stays open when we are gone.
     url: () => serverIn(folder)?.url ?? address.url,
-    say: (text) => screen.say(text),
+    say: (text) => teller.say(text),
   })
   const door = await openAgentDoor(store, folder)
   address.url = door.url
-  const why = await dispatchUntilStopped(store, dispatcher, door, screen).finally(() =>
+  const why = await dispatchUntilStopped(store, dispatcher, door, teller).finally(() =>
     door.close(),
   )
   if (why === undefined) return
@@ -56,7 +46,7 @@ async function dispatchUntilStopped(
   store: Store,
   dispatcher: Dispatcher,
   door: AgentDoor,
-  screen: Screen,
+  teller: Teller,
 ): Promise<string | undefined> {
   // From the beginning: it may be told to end before all of it is there.
   const stopped = new Promise<string | undefined>((resolve) => {
@@ -70,9 +60,9 @@ async function dispatchUntilStopped(
   })
   door.remember()
   const unsweep = startSweeper(store)
-  screen.begin()
+  teller.begin()
   const why = await stopped
-  screen.end()
+  teller.end()
   unsweep()
   await dispatcher.stop()
   return why
@@ -87,17 +77,13 @@ function taken(refusal: Refusal): Refusal {
   })
 }
 
-/** Lines of what happened; below them, in a terminal, one line per running task. */
-class Screen {
-  private readonly live = io().stdout.isTTY
-  private drawn = 0
-  private timer: NodeJS.Timeout | undefined
+/** Tells what happens; what runs at the moment, `leasehold status --watch` shows. */
+class Teller {
   private forget = () => {}
 
   constructor(
     private readonly json: boolean,
     private readonly store: Store,
-    private readonly folder: string,
   ) {}
 
   begin(): void {
@@ -105,17 +91,13 @@ class Screen {
     this.forget = this.store.onCommit((events) => {
       for (const event of events) this.tell(event)
     })
-    if (this.live && !this.json) this.timer = setInterval(() => void this.draw(), DRAW_MS)
   }
 
   end(): void {
-    clearInterval(this.timer)
     this.forget()
-    this.clear()
   }
 
   say(text: string): void {
-    this.clear()
     if (this.json) print(JSON.stringify({ said: text }))
     else print(`${pc.dim(new Date().toTimeString().slice(0, 8))} ${text}`)
   }
@@ -130,45 +112,5 @@ class Screen {
       this.say(`${word} run ${data['run']}: ${why}`)
     }
     if (type === 'task.quarantined') this.say(`${pc.red('put aside')} task ${task}: lost too often`)
-  }
-
-  private clear(): void {
-    if (this.drawn > 0) io().stdout.write(`\u001b[${this.drawn}A\u001b[J`)
-    this.drawn = 0
-  }
-
-  private async draw(): Promise<void> {
-    const { runs, now } = await this.store.read((view) => ({
-      runs: [...view.scan('runs_dispatched_by', dispatcherOn(this.store.host()))],
-      now: view.wall,
-    }))
-    this.clear()
-    const lines = runs.map((run) => this.lineOf(run, now))
-    if (lines.length > 0) print(lines.join('\n'))
-    this.drawn = lines.length
-  }
-
-  private lineOf(run: Run, now: number): string {
-    const seconds = Math.max(0, Math.round((now - Date.parse(run.started_at)) / 1000))
-    const text = `  ${run.id}  ${span(seconds)}  ${lastLine(runFolder(this.folder, run.id))}`
-    return pc.cyan(text.slice(0, (io().stdout.columns ?? 80) - 1))
-  }
-}
-
-/** The last line that a run printed, as plain text: nothing of it may move the cursor. */
-function lastLine(folder: string): string {
-  try {
-    const file = openSync(join(folder, OUTPUT), 'r')
-    try {
-      const buffer = Buffer.alloc(2048)
-      const { size } = fstatSync(file)
-      const read = readSync(file, buffer, 0, buffer.length, Math.max(0, size - buffer.length))
-      const text = stripVTControlCharacters(buffer.toString('utf8', 0, read))
-      return oneLine(text.trimEnd().split('\n').at(-1)!)
-    } finally {
-      closeSync(file)
-    }
-  } catch {
-    return ''
   }
 }

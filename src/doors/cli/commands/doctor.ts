@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import pc from 'picocolors'
 import { Refusal, REFUSALS } from '../../../core/refusal.ts'
-import * as queue from '../../../operations/queue.ts'
 import * as search from '../../../operations/search.ts'
 import * as stats from '../../../operations/stats.ts'
 import { checkStore, isUnused } from '../../../stores/care.ts'
@@ -18,7 +17,6 @@ import type { Enter } from './operations.ts'
 import type { Context } from '../context.ts'
 import { checkHooks, checkPrograms, type DoctorLook } from './doctor_programs.ts'
 import { print } from '../show/show.ts'
-import { disputeLine, isDisputed } from '../show/queue.ts'
 import { io } from '../../io.ts'
 
 interface Finding extends DoctorLook {
@@ -154,21 +152,6 @@ const CHECKS: [what: string, check: Check][] = [
       if (hindered) throw hindered
       const says = ok ? `${place.kind}, sound, ${events} events` : problems.join('; ')
       return { ok, says, next: 'leasehold db restore BACKUP', damaged: !ok }
-    },
-  ],
-  [
-    'limits',
-    async (context) => {
-      if (!storeExists(context.place)) return { ok: true, says: 'nothing set' }
-      const { settings } = await context.call(queue.status, {})
-      const disputed = settings.filter(isDisputed)
-      const says = settings.map(({ setting, value, set_by }) => {
-        return `${setting} ${value} (${set_by.join(', ') || 'by hand'})`
-      })
-      const next = 'Name it in one config.json only: the one that is read last is in force.'
-      if (disputed.length > 0)
-        return { ok: false, says: disputed.map(disputeLine).join('; '), next }
-      return { ok: true, says: says.join(', ') || 'nothing set' }
     },
   ],
   [

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { lockOf } from '../../../core/locks/lease.ts'
 import { REFUSALS } from '../../../core/refusal.ts'
-import type { Operation } from '../../../operations/operation.ts'
+import { fieldOf } from '../../../operations/command.ts'
+import { flagOf, type Operation } from '../../../operations/operation.ts'
 import {
   type ByAnswer,
   operations,
@@ -74,17 +75,18 @@ function add(
   const words = verb === undefined ? noun : `${noun} ${verb}`
   const examples = EXAMPLES[operation.name as RegisteredName]
   if (examples) command.addHelpText('after', examples)
-  const fields = positional.map((word) => word.replaceAll(/[[\]\u2026]/g, ''))
+  const fields = positional.map(fieldOf)
   for (const [i, word] of positional.entries()) {
     command.argument(argumentOf(word, fields[i]!), operation.input[fields[i]!]!.doc)
   }
   const flags = new Map<string, string>()
   for (const [name, field] of Object.entries(operation.input)) {
-    if (fields.includes(name) || name in fixed || !field.flag) continue
-    flags.set(name, field.flag)
+    const flag = flagOf(name, field)
+    if (fields.includes(name) || name in fixed || flag === undefined) continue
+    flags.set(name, flag)
     // Commander's own way with lists would swallow the arguments that follow.
-    if (field.flag.includes('...')) command.option(field.flag.replace('...', ''), field.doc, gather)
-    else command.option(field.flag, field.doc)
+    if (flag.includes('...')) command.option(flag.replace('...', ''), field.doc, gather)
+    else command.option(flag, field.doc)
   }
   markRequired(command, operation, flags)
   command.action(async (...args: unknown[]) => {

@@ -7,7 +7,7 @@ import { folderOf, storeExists } from '../../../stores/open.ts'
 import { type Forgotten, forgetOld } from '../../../stores/writer/prune.ts'
 import type { Enter } from './operations.ts'
 import { print } from '../show/show.ts'
-import { bytesText } from '../show/table.ts'
+import { bytesText } from '../../reads/pen.ts'
 import { durationOf } from '../values.ts'
 
 interface Options {

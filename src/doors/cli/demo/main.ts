@@ -2,18 +2,16 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
-import type { Client } from '../../../client/client.ts'
 import { connect } from '../../../client/connect.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { VERSION } from '../../../machine/version.ts'
 import { placeOf } from '../../../stores/open.ts'
 import { print } from '../show/show.ts'
-import { type Branches, landAll, makeShop, runnersGone, useOwnEnvironment } from './branches.ts'
 import { plainEnvironment, runHalf, type Scene, type Tally } from './half.ts'
 import { Picture } from './picture.ts'
 import { commit, demoTasks, makeRepository, saveFile, TODO } from './repository.ts'
 import { todoList } from './ways.ts'
-import { BRANCH_TASKS, type DemoTask, type Way } from './words.ts'
+import type { DemoTask, Way } from './words.ts'
 
 export interface DemoOptions {
   seconds: string
@@ -44,8 +42,7 @@ export async function demo(options: DemoOptions): Promise<void> {
     const halves = { folder, agents, seconds, picture, signal: stop.signal }
     const without = await half('without', halves)
     const withIt = await half('with', halves)
-    const branches = await onBranches(halves)
-    tell({ seconds, agents, without, with: withIt, branches }, options, folder)
+    tell({ seconds, agents, without, with: withIt }, options, folder)
   } catch (error) {
     if (!stop.signal.aborted) throw error
     process.exitCode = INTERRUPTED
@@ -102,27 +99,13 @@ async function half(
   return tally
 }
 
-/** Each agent in a git worktree of its own; what it did is checked, and landed on `main`. */
-async function onBranches({ folder, picture, signal }: Halves): Promise<Branches | null> {
-  const shop = makeShop(folder)
-  if (!shop) {
-    picture.say('There is no git here, so no branches are shown.')
-    return null
-  }
-  picture.say(`${BRANCH_TASKS.length} agents on branches, two of them in one file:`)
-  useOwnEnvironment()
-  const { state, repository } = shop
-  const land = (client: Client) => landAll(client, repository, { picture, signal })
-  return served(state, [], land, signal).finally(() => runnersGone(state))
-}
-
 /** With a server on a store of its own, as `leasehold up` would start it. */
-async function served<T>(
+async function served(
   state: string,
   tasks: DemoTask[],
-  run: (client: Client) => Promise<T>,
+  run: () => Promise<Tally>,
   signal: AbortSignal,
-): Promise<T> {
+): Promise<Tally> {
   const { serve } = await import('../../../daemon/main.ts')
   const env = { ...plainEnvironment(), LEASEHOLD_DIR: state }
   const server = await serve(placeOf(env, state), 0, VERSION)
@@ -135,7 +118,7 @@ async function served<T>(
       const some = tasks.slice(at, at + CREATED_AT_ONCE)
       await Promise.all(some.map(({ file }) => client.task.create({ title: file, labels: [file] })))
     }
-    return await run(client)
+    return await run()
   } finally {
     for (const end of ends.toReversed()) await end()
   }
@@ -146,12 +129,11 @@ interface Outcome {
   agents: number
   without: Tally
   with: Tally
-  branches: Branches | null
 }
 
 function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): void {
   const { without, with: kept } = outcome
-  const lost = kept.edits_lost + kept.tasks_done_twice + (outcome.branches?.lines_lost ?? 0)
+  const lost = kept.edits_lost + kept.tasks_done_twice
   if (lost > 0) process.exitCode = 1
   if (json) {
     print(JSON.stringify({ ...outcome, folder: keep ? folder : null }))
@@ -172,7 +154,6 @@ function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): vo
       row('conflicts prevented', '-', kept.conflicts_prevented),
       '',
       'An edit is lost when an agent was told that it is written, and it is in no file at the end.',
-      ...(outcome.branches ? ['', ...branchLines(outcome.branches)] : []),
       ...(keep ? [`The repositories are in ${folder}`] : []),
       `Next, in a repository of yours: ${pc.bold('leasehold init')}`,
     ].join('\n'),
@@ -182,11 +163,3 @@ function tell(outcome: Outcome, { json, keep }: DemoOptions, folder: string): vo
 /** Both halves made as many as they could: what counts is how many of these are left. */
 const shareKept = ({ edits_made, edits_lost }: Tally) =>
   edits_made === 0 ? '-' : `${Math.floor((100 * (edits_made - edits_lost)) / edits_made)} %`
-
-function* branchLines({ landed, reasons, lines_lost }: Branches): Generator<string> {
-  const lost = lines_lost > 0 ? pc.red(`${lines_lost} lines lost`) : pc.green('no line lost')
-  yield `On branches: ${landed} of ${BRANCH_TASKS.length} landed on main, ${lost}.`
-  for (const reason of reasons) {
-    yield `One came back first, as ${reason}; its agent was told so, and did it again.`
-  }
-}

@@ -35,7 +35,7 @@ const WHO = ['-c', 'user.name=leasehold demo', '-c', 'user.email=demo@localhost'
 const UNSIGNED = ['-c', 'commit.gpgSign=false']
 
 /** Whether it did so. Where git is missing the files are still real; only their history is not. */
-export function git(folder: string, ...args: string[]): boolean {
+function git(folder: string, ...args: string[]): boolean {
   try {
     execFileSync('git', [...WHO, ...UNSIGNED, ...args], { cwd: folder, stdio: 'ignore' })
     return true

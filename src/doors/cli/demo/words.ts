@@ -28,18 +28,6 @@ export interface DemoTask {
   file: string
 }
 
-/** What agents on branches do at once: two of them in one file. */
-export const BRANCH_TASKS: DemoTask[] = [
-  { id: 'price', file: 'src/price.ts' },
-  { id: 'sale', file: 'src/price.ts' },
-  { id: 'tax', file: 'src/tax.ts' },
-]
-
-/** The one that ends when another has landed already. */
-export const LATE = 'sale'
-
-export const lineOf = (task: string) => `// the line of ${task}`
-
 /** How long an agent takes for a look at something: the list, or a file that another has. */
 export const LOOK_MS = { least: 20, most: 60 }
 

@@ -206,13 +206,7 @@ Examples:
   leasehold stats --from 2026-11-14T09:00:00Z --to 2026-11-14T17:00:00Z --json`,
   'stuck.get': `
 Root causes, the worst first: who holds what others wait for, which limits are full, what is paused,
-failed or served by nobody; each with what can be done about it.
-
-Examples:
-  leasehold stuck
-  leasehold stuck --json`,
-  'alert.list': `
-The daemon raises alerts. config.json has their bounds, and where they are sent (docs/observe.md).`,
+failed or served by nobody; each with what can be done about it.`,
   'memory.put': `
 Without --based-on, a key that already says something else is a conflict: both versions are kept,
 the answer shows the other one, and leasehold memory conflicts lists it. The exit code is 0, because
@@ -228,10 +222,6 @@ Invisible characters (control codes, text that runs backwards) are spelled out. 
   leasehold memory get build --json
 
 If versions disagree, all of them are shown. See: leasehold memory conflicts`,
-  'memory.diff': `
-Examples:
-  leasehold memory diff build                     what the newest version changed
-  leasehold memory diff build --from 1 --to 4`,
   'memory.delete': `
 The note disappears from lists and searches; leasehold memory history still shows it until it is
 pruned. To delete only if it is still what you read: --based-on VERSION.`,
@@ -246,11 +236,6 @@ Examples:
   leasehold memory prune --history --dry-run no   only the texts of old versions
 
 Notes in conflict are never pruned.`,
-  'conflict.list': `
-Examples:
-  leasehold memory conflicts
-  leasehold memory conflicts --id 3f9a1c2b4d5e    both sides, and a draft of a merge
-  leasehold memory conflicts --status merged      what was merged automatically`,
   'conflict.resolve': `
 ours is what was there first, theirs is what came later. The outcome is a new version based on both.
 
@@ -289,16 +274,6 @@ Examples:
   leasehold queue add - --project web --user alice --priority 8 < prompt.md
   leasehold queue add "Release it" --project web --user alice --depends-on 41 --time-limit 30m
   leasehold queue add --project web --user alice -- "--help is broken"    any text, behind --`,
-  'land.add': `
-What is in review is brought up to date with its target, checked by the command that config.json
-names, and made part of the target: one after the other, first come, first served. If it conflicts
-or its check fails, nothing changes, and its task comes back with the reason (docs/landing.md).
-
-Examples:
-  leasehold land 42
-  leasehold land feature/login --onto main --project web
-  leasehold land list                             what waits, and why
-  leasehold land show L7                          with the end of what its check said`,
   'queue.status': `
 Shows waiting tasks by user, slots in use, and who is busy with what, since when. A user is busy
 while one of their tasks runs; their other tasks wait. Why one waits: leasehold task explain ID`,
@@ -313,12 +288,7 @@ agent that enqueued it, or an admin (--force). Put it back with: leasehold queue
   'queue.retry': `
 The task keeps its place by age, and its failed and lost runs no longer count against it.`,
   'queue.pause': `
-Running tasks go on; waiting tasks stay in their queues, and more can be added.
-
-Examples:
-  leasehold queue pause                           everything
-  leasehold queue pause --project web
-  leasehold queue resume --project web`,
+Running tasks go on; waiting tasks stay in their queues, and more can be added.`,
   'queue.resume': `
 Resume with the same flags as you paused: resuming the whole queue leaves a project that was
 paused by name as it is. See what is paused: leasehold queue status`,
@@ -334,17 +304,9 @@ The limit holds until the daemon starts or config.json changes. To keep it, put 
   'queue.cleanup': `
 A run is stale when its process is gone or its lease is over. The daemon settles stale runs by
 itself; this command does it now, also without a daemon. What still runs is stopped first, then
-its lock is free.
-
-Examples:
-  leasehold queue cleanup
-  leasehold queue cleanup --older-than 1h --project web`,
+its lock is free.`,
   'queue.release_user': `
-For a user who is stuck. Their running task is cancelled and stopped, then the next one may start.
-
-Examples:
-  leasehold queue release-user alice
-  leasehold queue release-user alice --task 42    only if it is this one`,
+For a user who is stuck. Their running task is cancelled and stopped, then the next one may start.`,
   'run.list': `
 Examples:
   leasehold runs list --status running

@@ -3,12 +3,12 @@ import { type Command, Help } from 'commander'
 const words = (text: string) => text.split(/\s+/)
 
 /** What people type every day, and what who runs agents for others needs besides. */
-const EVERY_DAY = words(`init up down demo task lock reserve run memory agent land stuck top
+const EVERY_DAY = words(`init up down demo task lock reserve run memory agent land status
   doctor`)
 const PLATFORM = words(`queue runs dispatch worktree token config db stats event serve`)
 
-/** What programs give, or what is said another way: it works, and `man` and completions know it. */
-const PLUMBING = new Set(words(`hook mcp completion man help alert heartbeat waiters guard`))
+/** What programs give, or what is said another way: it works, and completions know it. */
+const PLUMBING = new Set(words(`hook mcp completion help stuck alert heartbeat waiters guard`))
 /** Programs that may send a command twice give it; a person does not. */
 const UNSEEN_FLAGS = new Set(['--request-id'])
 

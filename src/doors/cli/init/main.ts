@@ -145,7 +145,7 @@ function planText({ checkout, agents, changes, notes }: Plan, pending: PlannedCh
   const rows = pending.map(({ shown: path, action, part }) => [path, action, part.why])
   const kept = changes.length - pending.length
   const rest = kept > 0 ? [pc.dim(`${kept} other files are as they should be already.`)] : []
-  return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows, ''), ...rest, ''].join('\n')
+  return [head, ...said, '', table(['FILE', 'WHAT', 'WHY'], rows), ...rest, ''].join('\n')
 }
 
 function doneText({ checkout, changes, agents }: Plan, pending: PlannedChange[]): string {
@@ -168,7 +168,8 @@ async function undo(plan: UndoPlan, options: InitOptions): Promise<void> {
   const rows = changes.map(({ path, action, why }) => [path, action, why])
   if (!options.json) {
     print(`${pc.bold('leasehold init --undo')} in ${checkout.root}`)
-    print(table(['FILE', 'WHAT', 'WHY'], rows, 'Nothing of leasehold init is here.'))
+    const none = pc.dim('Nothing of leasehold init is here.')
+    print(rows.length > 0 ? table(['FILE', 'WHAT', 'WHY'], rows) : none)
   }
   if (options.dryRun) {
     if (options.json) print(JSON.stringify({ undone: false, root: checkout.root, changes }))

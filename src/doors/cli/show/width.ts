@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { oneLine } from '../../../core/one_line.ts'
+import { oneLine } from '../../../core/quote.ts'
 
 /** Characters that take two columns: East Asian scripts and pictures. */
 const WIDE = new RegExp(

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { operations } from '../../src/operations/registry.ts'
-import { because, CLI } from '../support/processes.ts'
+import { CLI } from '../support/processes.ts'
 
 // Named here: in place, knip takes them for programs of packages.
-const [ZSH, FISH, GROFF] = ['zsh', 'fish', 'groff'] as const
+const [ZSH, FISH] = ['zsh', 'fish'] as const
 
 const print = (...args: string[]) =>
   spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' })
@@ -55,31 +55,5 @@ describe('completion', () => {
   test.skipIf(spawnSync(FISH, ['-c', '']).status !== 0)('fish completes a command', () => {
     const input = `${print('completion', 'fish').stdout}\ncomplete -C 'leasehold lock a'\n`
     expect(spawnSync(FISH, { input, encoding: 'utf8' }).stdout).toContain('acquire')
-  })
-})
-
-describe('the manual page', () => {
-  const page = print('man').stdout
-
-  test('has every command of the registry, with its flags', () => {
-    for (const { command } of operations) {
-      if (!command) continue
-      const words = command
-        .split(' ')
-        .slice(0, 2)
-        .join(' ')
-        .replaceAll('-', String.raw`\-`)
-      expect(page).toContain(`.SS "leasehold ${words}`)
-    }
-    expect(page).toContain(String.raw`.B \-\-ttl <duration>`)
-  })
-
-  test('is read by groff without a warning', ({ skip }) => {
-    const args = ['-man', '-ww', '-Tutf8']
-    const { status, stdout, stderr } = spawnSync(GROFF, args, { input: page, encoding: 'utf8' })
-    // reason: not every machine has groff
-    if (status === null) skip(because('groff is not here'))
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-    expect(stdout).toContain('a claim found nothing ready')
   })
 })

@@ -1,36 +1,18 @@
 import pc from 'picocolors'
 import { agentKind } from '../../../core/caller.ts'
 import type { Now } from '../../../core/stats/now.ts'
-import { span } from '../show/table.ts'
-import { clean, fit, widthOf } from '../show/width.ts'
-
-/** What can be chosen: a running task, or a lock. */
-export type Choice =
-  | { kind: 'task'; id: string; run_id: string | null; title: string }
-  | { kind: 'lock'; id: string; holder: string }
+import { span } from '../../reads/pen.ts'
+import { clock } from './table.ts'
+import { clean, fit, widthOf } from './width.ts'
 
 interface Look {
   now: Now
-  /** The terminal's own time, on the clock of the store. */
-  wall_ms: number
   width: number
   /** Undefined: as much as there is. */
   height: number | undefined
-  chosen: string | undefined
   /** The last line that a run has printed, where it can be read. */
   lastLine: (run_id: string) => string
   store: string
-}
-
-export const keyOfChoice = ({ kind, id }: Choice) => `${kind}:${id}`
-
-/** Everything that can be chosen, in the order in which it is shown. */
-export function choicesIn(now: Now): Choice[] {
-  const tasks = now.running.map(({ task_id, run_id, title }) => {
-    return { kind: 'task' as const, id: task_id, run_id, title }
-  })
-  const held = locksIn(now).map(({ name, holder }) => ({ kind: 'lock' as const, id: name, holder }))
-  return [...tasks, ...held]
 }
 
 /** Those that somebody waits for first; those of running tasks are above already. */
@@ -47,7 +29,7 @@ const NARROW = 70
 export function frame(look: Look): string[] {
   const { now, height } = look
   const parts: Part[] = [
-    { head: stuckHead(look), rows: stuckRows(look), most: 5, more: now.more.stuck },
+    { head: stuckHead(look), rows: stuckRows(look), most: height && 5, more: now.more.stuck },
     { head: alertHead(look), rows: alertRows(look), most: 3, more: now.more.alerts },
     { ...runningPart(look), more: now.more.running },
     { ...queuePart(look), most: 6, more: now.more.queue },
@@ -58,27 +40,21 @@ export function frame(look: Look): string[] {
   const sizes = share(parts, room)
   const lines = [...top]
   for (const [i, { head: words, rows, more }] of parts.entries()) {
-    const kept = around(rows, sizes[i]!, look.chosen)
+    const kept = rows.slice(0, sizes[i])
     const hidden = rows.length - kept.length + more
     const beyond = hidden > 0 ? ` +${hidden} more` : ''
     const colour = words.startsWith('!') ? pc.red : pc.dim
     lines.push(colour(fit(words, look.width - beyond.length).trimEnd() + beyond))
-    for (const { line } of kept) lines.push(line)
-    lines.push('')
+    lines.push(...kept, '')
   }
   // Below the last part is the end.
   return lines.slice(0, -1)
 }
 
-interface Row {
-  key: string
-  line: string
-}
-
 interface Part {
   head: string
-  rows: Row[]
-  most?: number
+  rows: string[]
+  most?: number | undefined
   more: number
 }
 
@@ -98,19 +74,12 @@ function share(parts: Part[], room: number): number[] {
   return sizes
 }
 
-/** So many rows, with the chosen one among them. */
-function around(rows: Row[], size: number, chosen: string | undefined): Row[] {
-  const at = rows.findIndex(({ key }) => key === chosen)
-  const from = at < size ? 0 : at - size + 1
-  return rows.slice(from, from + size)
-}
-
 /** A place that is cut shorter than this says nothing. */
 const STORE_MIN = 12
 
-function titleLine({ now, width, wall_ms, store }: Look): string {
+function titleLine({ now, width, store }: Look): string {
   const { slots, pending, running, locks, health } = now
-  const time = `${new Date(wall_ms).toISOString().slice(11, 19)}Z`
+  const time = clock(now.at)
   const used = `slots ${slots.used}/${slots.max}`
   const work = now.dispatchers.length === 0 ? 'no dispatcher' : used
   const state = health.state === 'ok' ? [] : [health.state.toUpperCase()]
@@ -128,20 +97,15 @@ function titleLine({ now, width, wall_ms, store }: Look): string {
   return pc.bold(fit(`${said}  ${where}  ${time}`, width))
 }
 
-/** One row: chosen ones are marked by a sign too, for those who see no colours. */
-function row(look: Look, key: string, cells: string): Row {
-  const isChosen = key === look.chosen
-  const line = `${isChosen ? '>' : ' '} ${fit(cells, look.width - 2)}`
-  return { key, line: isChosen ? pc.inverse(line) : line }
-}
+const nowOf = ({ now }: Look) => Date.parse(now.at)
 
 const since = (look: Look, at: string | null) =>
-  at === null ? '' : span(Math.max(0, Math.round((look.wall_ms - Date.parse(at)) / 1000)))
+  at === null ? '' : span(Math.max(0, Math.round((nowOf(look) - Date.parse(at)) / 1000)))
 
 /** How long a lease still lasts. */
 function lasts(look: Look, at: string | null): string {
   if (at === null) return ''
-  const seconds = Math.ceil((Date.parse(at) - look.wall_ms) / 1000)
+  const seconds = Math.ceil((Date.parse(at) - nowOf(look)) / 1000)
   return seconds <= 0 ? 'over' : span(seconds)
 }
 
@@ -153,9 +117,9 @@ interface Column {
 }
 
 /** A part as a table: no column is wider than what stands in it, and the last takes the rest. */
-function partOf(look: Look, columns: Column[], rows: { key: string; cells: string[] }[]) {
+function partOf(look: Look, columns: Column[], rows: string[][]) {
   const widths = columns.map(({ name, most }, i) =>
-    Math.min(most, Math.max(widthOf(name), ...rows.map(({ cells }) => widthOf(clean(cells[i]!))))),
+    Math.min(most, Math.max(widthOf(name), ...rows.map((cells) => widthOf(clean(cells[i]!))))),
   )
   const line = (cells: string[]) =>
     cells
@@ -163,7 +127,7 @@ function partOf(look: Look, columns: Column[], rows: { key: string; cells: strin
       .join('  ')
   return {
     head: rows.length === 0 ? '' : `  ${line(columns.map(({ name }) => name))}`,
-    rows: rows.map(({ key, cells }) => row(look, key, line(cells))),
+    rows: rows.map((cells) => fit(`  ${line(cells)}`, look.width)),
   }
 }
 
@@ -172,7 +136,7 @@ function runningPart(look: Look): Pick<Part, 'head' | 'rows'> {
   const isNarrow = look.width < NARROW
   if (running.length === 0) {
     const line = '  Nothing runs. Add a task: leasehold task add TITLE'
-    return { head: '  RUNNING', rows: [{ key: '', line: pc.dim(fit(line, look.width)) }] }
+    return { head: '  RUNNING', rows: [pc.dim(fit(line, look.width))] }
   }
   const columns: Column[] = [
     { name: 'RUNNING', most: isNarrow ? 8 : 12 },
@@ -186,7 +150,7 @@ function runningPart(look: Look): Pick<Part, 'head' | 'rows'> {
     const times = [since(look, started_at), lasts(look, expires_at)]
     const whose = isNarrow ? [] : [user ?? '']
     const by = agentKind(agent ?? '', task_id)
-    return { key: `task:${task_id}`, cells: [task_id, by, ...whose, ...times, said] }
+    return [task_id, by].concat(whose, times, said)
   })
   const { head, rows: lines } = partOf(look, columns, rows)
   return { head: `${head}  LAST OUTPUT`, rows: lines }
@@ -203,7 +167,7 @@ function queuePart(look: Look): Pick<Part, 'head' | 'rows'> {
   const rows = look.now.queue.map(({ user, pending, running, weight, paused }) => {
     const bar = '█'.repeat(Math.ceil((pending / most) * BAR)) + (paused ? '  paused' : '')
     const numbers = [pending, running, weight].map(String)
-    return { key: '', cells: [user || '(no user)', ...numbers, bar] }
+    return [user || '(no user)', ...numbers, bar]
   })
   return partOf(look, columns, rows)
 }
@@ -217,7 +181,7 @@ function lockPart(look: Look): Pick<Part, 'head' | 'rows'> {
   ]
   const rows = locksIn(look.now).map(({ name, holder, expires_at, waiters }) => {
     const line = waiters.length === 0 ? '' : `${waiters.length}: ${waiters.join(', ')}`
-    return { key: `lock:${name}`, cells: [name, holder, lasts(look, expires_at), line] }
+    return [name, holder, lasts(look, expires_at), line]
   })
   const { head, rows: lines } = partOf(look, columns, rows)
   return { head: head && `${head}  WAITERS`, rows: lines }
@@ -228,10 +192,12 @@ const stuckHead = ({ now: { stuck, health } }: Look) => {
   return stuck.length === 0 ? '' : `${isBad ? '! ' : '  '}STUCK`
 }
 
-function stuckRows({ now, width }: Look): Row[] {
-  return now.stuck.map(({ severity, what }) => {
+/** Once, with what can be done; on a screen there is no room for that. */
+function stuckRows({ now, width, height }: Look): string[] {
+  return now.stuck.flatMap(({ severity, what, next }) => {
     const line = fit(`${severity === 'info' ? ' ' : '!'} ${what}`, width)
-    return { key: '', line: severity === 'bad' ? pc.red(line) : line }
+    const shown = severity === 'bad' ? pc.red(line) : line
+    return height === undefined && next ? [shown, pc.dim(`    next: ${next}`)] : [shown]
   })
 }
 
@@ -243,9 +209,9 @@ function alertsIn({ alerts, stuck }: Now): Now['alerts'] {
 
 const alertHead = ({ now }: Look) => (alertsIn(now).length === 0 ? '' : '! ALERTS')
 
-function alertRows(look: Look): Row[] {
+function alertRows(look: Look): string[] {
   return alertsIn(look.now).map(({ message, since: at }) => {
-    return { key: '', line: pc.red(fit(`  ${message}, ${since(look, at)} ago`, look.width)) }
+    return pc.red(fit(`  ${message}, ${since(look, at)} ago`, look.width))
   })
 }
 

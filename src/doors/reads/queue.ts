@@ -1,62 +1,67 @@
-import pc from 'picocolors'
-import type { SettingInForce } from '../../../core/queue/host_settings.ts'
-import { nameOfHost } from '../../../core/queue/rows.ts'
-import type { AnswerOf, ByAnswer } from '../../../operations/registry.ts'
-import type { ShownRun } from '../../../operations/runs.ts'
-import { clock, factLines, pageTable, span } from './table.ts'
+import { nameOfHost } from '../../core/queue/rows.ts'
+import type { AnswerOf } from '../../operations/registry.ts'
+import type { ShownRun } from '../../operations/runs.ts'
+import { pageTable, type Pen, type Readings, since, span } from './pen.ts'
+import { warning } from './work.ts'
 
-const placed = ({ task, position }: Omit<AnswerOf<'queue.add' | 'queue.retry'>, 'warnings'>) => {
+type Placed = Omit<AnswerOf<'queue.add' | 'queue.retry'>, 'warnings'>
+
+const placed = ({ task, position }: Placed, pen: Pen) => {
   const place = position === null ? '' : `, number ${position} in the queue of ${task.user}`
-  return `task ${pc.bold(task.id)} (${short(task.title)})${place}`
+  return `task ${pen.strong(task.id)} (${short(task.title)})${place}`
 }
-
-const warning = (sentence: string) => `${pc.yellow('warning')} ${sentence}`
 
 const what = ({ project, user }: AnswerOf<'queue.pause'>) =>
   [project && `project ${project}`, user && `user ${user}`].filter(Boolean).join(' and ') ||
   'the whole queue'
 
-function limitLine(set: AnswerOf<'queue.limit'>): string {
+function limitLine(set: AnswerOf<'queue.limit'>, pen: Pen): string {
   const { project, group, user, max, used, weight } = set
   const named = [project && `project ${project}`, group && `group ${group}`, user && `user ${user}`]
   const of = named.find(Boolean) ?? 'the pool of all'
   const most = max === null ? 'any number may run at once' : `at most ${max} at once`
   const share = weight === null ? '' : `, weight ${weight}`
-  return `${pc.green('set')} ${of}: ${most} (${used} now)${share}`
+  return `${pen.did('set')} ${of}: ${most} (${used} now)${share}`
 }
 
 /** One that still runs has lost its lease, and is being stopped. */
-function settledLine(run: AnswerOf<'queue.cleanup'>['items'][number]): string {
+function settledLine(run: AnswerOf<'queue.cleanup'>['items'][number], pen: Pen): string {
   const { id, status, task_id, task_status } = run
   if (status === 'running') {
-    return `${pc.yellow('stopping')} run ${id}; then task ${task_id} can be started again`
+    return `${pen.undid('stopping')} run ${id}; then task ${task_id} can be started again`
   }
   const after =
     task_status === 'todo' ? 'waits and will be started again' : `is ${task_status}, and stays so`
-  return `${pc.yellow('settled')} run ${id} (${status}): task ${task_id} ${after}`
+  return `${pen.undid('settled')} run ${id} (${status}): task ${task_id} ${after}`
 }
 
 const NOTHING_WAITS =
   'Nothing waits. Add a task: leasehold queue add "Fix the login test" --project web --user me'
 
 /** How results of the queue and of runs are shown to a person. */
-export const QUEUE_PRINTERS: ByAnswer<string> = {
-  'queue.add': (added) =>
-    [`${pc.green('enqueued')} ${placed(added)}`, ...added.warnings.map(warning)].join('\n'),
-  'queue.retry': (retried) => `${pc.green('enqueued again')} ${placed(retried)}`,
-  'queue.cancel': (task) => `${pc.yellow('cancelled')} task ${task.id}: ${task.title}`,
-  'queue.pause': (paused) => `${pc.yellow('paused')} ${what(paused)}`,
-  'queue.resume': (paused) => `${pc.green('resumed')} ${what(paused)}`,
-  'queue.limit': (set) => `${limitLine(set)}, until a config.json that names it is read again`,
-  'queue.cleanup': ({ items }) =>
-    items.length === 0 ? 'Nothing is stale.' : items.map(settledLine).join('\n'),
-  'queue.release_user': ({ user, cancelled }) =>
-    `${pc.yellow('released')} user ${user}` +
+export const QUEUE: Readings = {
+  'queue.add': (added, pen) =>
+    [
+      `${pen.did('enqueued')} ${placed(added, pen)}`,
+      ...added.warnings.map((each) => warning(each, pen)),
+    ].join('\n'),
+  'queue.retry': (retried, pen) => `${pen.did('enqueued again')} ${placed(retried, pen)}`,
+  'queue.cancel': (task, pen) => `${pen.undid('cancelled')} task ${task.id}: ${task.title}`,
+  'queue.pause': (part, pen) => `${pen.undid('paused')} ${what(part)}`,
+  'queue.resume': (part, pen) => `${pen.did('resumed')} ${what(part)}`,
+  'queue.limit': (set, pen) =>
+    `${limitLine(set, pen)}, until a config.json that names it is read again`,
+  'queue.cleanup': ({ items }, pen) =>
+    items.length === 0
+      ? 'Nothing is stale.'
+      : items.map((each) => settledLine(each, pen)).join('\n'),
+  'queue.release_user': ({ user, cancelled }, pen) =>
+    `${pen.undid('released')} user ${user}` +
     (cancelled.length > 0 ? `: cancelled task ${cancelled.join(', ')}` : ''),
   'land.add': ({ note }) => note,
-  'land.cancel': ({ id }) => `${pc.yellow('cancelled')} landing ${id}`,
-  'land.list': (page) =>
-    pageTable(page, 'Nothing has been landed yet. See: leasehold land --help', {
+  'land.cancel': ({ id }, pen) => `${pen.undid('cancelled')} landing ${id}`,
+  'land.list': (page, pen) =>
+    pageTable(pen, page, 'Nothing has been landed yet. See: leasehold land --help', {
       ID: 'id',
       STATUS: ({ status, position }) => (position === null ? status : `${status} (${position})`),
       ONTO: ({ target }) => target ?? '(check)',
@@ -64,8 +69,8 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       WHY: 'reason',
     }),
   'land.get': landingSheet,
-  'queue.list': (page) =>
-    pageTable(page, NOTHING_WAITS, {
+  'queue.list': (page, pen) =>
+    pageTable(pen, page, NOTHING_WAITS, {
       ID: 'id',
       USER: 'user',
       PROJECT: 'project',
@@ -75,10 +80,10 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       TITLE: ({ title }) => short(title),
     }),
   'queue.status': queueSheet,
-  'run.list': (page) =>
-    pageTable(page, 'No dispatcher has started anything yet. See: leasehold queue status', {
+  'run.list': (page, pen) =>
+    pageTable(pen, page, 'No dispatcher has started anything yet. See: leasehold queue status', {
       RUN: 'id',
-      STATUS: ({ status }) => colouredRun(status),
+      STATUS: ({ status }) => colouredRun(status, pen),
       USER: 'user',
       PROJECT: 'project',
       AGENT: 'agent',
@@ -86,8 +91,8 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       OUTCOME: 'outcome',
     }),
   'run.get': runSheet,
-  'worktree.list': (page) =>
-    pageTable(page, 'No run has a worktree. See docs/worktrees.md', {
+  'worktree.list': (page, pen) =>
+    pageTable(pen, page, 'No run has a worktree. See docs/worktrees.md', {
       ID: 'id',
       STATE: 'state',
       PROJECT: 'project',
@@ -96,10 +101,10 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
       PATH: 'path',
       'KEPT BECAUSE': 'kept_because',
     }),
-  'worktree.get': ({ id, state, salvage, changed, overlaps, kept_because, host, ...tree }) =>
+  'worktree.get': ({ id, state, salvage, changed, overlaps, kept_because, host, ...tree }, pen) =>
     [
-      `worktree ${pc.bold(id)}: ${state}`,
-      ...factLines([
+      `worktree ${pen.strong(id)}: ${state}`,
+      ...pen.facts([
         ...(['path', 'branch', 'base', 'project', 'task_id', 'run_id'] as const).map(
           (name): [string, string | null] => [name.replace('_id', ''), tree[name]],
         ),
@@ -115,15 +120,15 @@ export const QUEUE_PRINTERS: ByAnswer<string> = {
     ].join('\n'),
 }
 
-const RUN_COLOURS: Record<string, (text: string) => string> = {
-  running: pc.yellow,
-  completed: pc.green,
-  failed: pc.red,
-  lost: pc.red,
-  cancelled: pc.dim,
+const RUN_COLOURS: Record<string, 'warn' | 'good' | 'bad' | 'dim'> = {
+  running: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  lost: 'bad',
+  cancelled: 'dim',
 }
 
-const colouredRun = (status: string) => (RUN_COLOURS[status] ?? pc.bold)(status)
+const colouredRun = (status: string, pen: Pen) => pen[RUN_COLOURS[status] ?? 'strong'](status)
 
 const secondsBetween = (from: string, to: number) =>
   Math.max(0, Math.round((to - Date.parse(from)) / 1000))
@@ -131,19 +136,8 @@ const secondsBetween = (from: string, to: number) =>
 /** A title may be the first line of a prompt, and would wrap. */
 const short = (title: string) => (title.length > 40 ? `${title.slice(0, 39)}…` : title)
 
-const since = (at: string) => span(secondsBetween(at, Date.now()))
-
 const took = (run: ShownRun) =>
   span(secondsBetween(run.started_at, run.ended_at ? Date.parse(run.ended_at) : Date.now()))
-
-/** Two hosts say different things; one that a person overruled by hand is as it should be. */
-export const isDisputed = ({ set_by, overruled }: SettingInForce) =>
-  set_by.length > 0 && overruled.length > 0
-
-export function disputeLine({ setting, value, set_by, overruled }: SettingInForce): string {
-  const others = overruled.map((each) => `host ${each.source} says ${each.value}`).join(', ')
-  return `${setting} is ${value} by host ${set_by.join(', ')}; ${others}`
-}
 
 const SHOWN = 20
 
@@ -154,18 +148,18 @@ function counts(by: Record<string, number>): string {
   return [...some, ...more].join(', ') || 'nothing'
 }
 
-const paused = (part: string) => `  ${pc.yellow('paused')}    ${part}`
+const paused = (part: string, pen: Pen) => `  ${pen.warn('paused')}    ${part}`
 
-function queueSheet(status: AnswerOf<'queue.status'>): string {
+function queueSheet(status: AnswerOf<'queue.status'>, pen: Pen): string {
   const { pending, active, user_locks, dispatchers, pool } = status
   const lines = [
-    `${pc.bold('queue')}${status.paused ? pc.yellow('  paused (leasehold queue resume)') : ''}`,
+    `${pen.strong('queue')}${status.paused ? pen.warn('  paused (leasehold queue resume)') : ''}`,
     `  waiting   ${pending.total}${pending.high > 0 ? `, ${pending.high} of high priority` : ''}`,
     ...(pending.total > 0 ? [`  by user   ${counts(pending.by_user)}`] : []),
     `  running   ${counts(active.by_project)}`,
   ]
-  for (const name of status.paused_projects) lines.push(paused(`project ${name}`))
-  for (const name of status.paused_users) lines.push(paused(`user ${name}`))
+  for (const name of status.paused_projects) lines.push(paused(`project ${name}`, pen))
+  for (const name of status.paused_users) lines.push(paused(`user ${name}`, pen))
   if (pool.max !== null) lines.push(`  pool      ${pool.used} of ${pool.max} in use`)
   for (const { project, group, max, used } of status.limits) {
     const of = project === null ? `group ${group}` : `project ${project}`
@@ -174,17 +168,14 @@ function queueSheet(status: AnswerOf<'queue.status'>): string {
   lines.push(
     dispatchers.length > 0
       ? `  slots     ${active.slots_used} of ${active.slots_max} in use`
-      : pc.yellow('  slots     no dispatcher runs: leasehold up, or leasehold dispatch'),
+      : pen.warn('  slots     no dispatcher runs: leasehold up, or leasehold dispatch'),
   )
   for (const { host, pid, slots_used, slots_max, projects } of dispatchers) {
     const serves = projects.join(', ') || 'no project: see docs/config.md'
     lines.push(`  host      ${host} (PID: ${pid}) ${slots_used}/${slots_max}, serves ${serves}`)
   }
-  for (const each of status.settings.filter(isDisputed)) {
-    lines.push(pc.yellow(`  disputed  ${disputeLine(each)}`))
-  }
   if (user_locks.details.length === 0) return lines.join('\n')
-  const busy = pageTable({ items: user_locks.details }, '', {
+  const busy = pageTable(pen, { items: user_locks.details.slice(0, pen.isTool ? 10 : 1_000) }, '', {
     'BUSY USER': 'user',
     TASK: ({ task_id }) => task_id ?? '(by hand)',
     PID: 'acquired_by_pid',
@@ -193,39 +184,39 @@ function queueSheet(status: AnswerOf<'queue.status'>): string {
   return [...lines, '', busy].join('\n')
 }
 
-function runSheet(run: ShownRun): string {
-  const facts = factLines([
-    ['status', colouredRun(run.status)],
+function runSheet(run: ShownRun, pen: Pen): string {
+  const facts = pen.facts([
+    ['status', colouredRun(run.status, pen)],
     ['outcome', run.outcome],
     ['user', run.user],
     ['project', run.project],
     ['agent', run.agent],
     ['lock', `${run.lock_id}${run.lock_released ? ' (released)' : ''}`],
     ['process', run.pid === null ? null : `${run.pid} on ${run.host}`],
-    ['claimed', clock(run.started_at)],
-    ['started', clock(run.begun_at)],
-    ['ended', clock(run.ended_at)],
+    ['claimed', pen.time(run.started_at)],
+    ['started', pen.time(run.begun_at)],
+    ['ended', pen.time(run.ended_at)],
     ['exit code', run.exit_code],
     ['signal', run.signal],
   ])
   // An agent that claimed the task itself prints elsewhere.
-  const output = run.dispatcher === null ? [] : [pc.dim(`  output: leasehold runs logs ${run.id}`)]
-  return [pc.bold(`${run.id}  ${run.title ?? ''}`), ...facts, ...output].join('\n')
+  const output = run.dispatcher === null ? [] : [pen.dim(`  output: leasehold runs logs ${run.id}`)]
+  return [pen.strong(`${run.id}  ${run.title ?? ''}`), ...facts, ...output].join('\n')
 }
 
-function landingSheet(landing: AnswerOf<'land.get'>): string {
+function landingSheet(landing: AnswerOf<'land.get'>, pen: Pen): string {
   const { id, status, target, branch, task_id, commit, position, reason, paths, output } = landing
   const place = position === null ? '' : `, number ${position} in line`
-  const head = pc.bold(`${id}  ${target === null ? 'check' : `onto ${target}`}`)
-  const facts = factLines([
+  const head = pen.strong(`${id}  ${target === null ? 'check' : `onto ${target}`}`)
+  const facts = pen.facts([
     ['status', `${status}${place}`],
     ['task', task_id],
     ['branch', branch],
     ['commit', commit],
     ['why', reason],
     ['paths', paths.join(', ')],
-    ['asked', `${clock(landing.asked_at)} by ${landing.asked_by}`],
-    ['ended', clock(landing.ended_at)],
+    ['asked', `${pen.time(landing.asked_at)} by ${landing.asked_by}`],
+    ['ended', pen.time(landing.ended_at)],
   ])
   return [head, ...facts, ...(output ? ['', output] : [])].join('\n')
 }
