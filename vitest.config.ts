@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { RULES, RulesFirst } from './test/sequence.ts'
+import { RulesFirst, SHARED } from './test/sequence.ts'
 
 export default defineConfig({
   // Lets a test switch a planted bug on; the bundle is built without it.
@@ -18,12 +18,8 @@ export default defineConfig({
     sequence: { sequencer: RulesFirst },
     setupFiles: ['test/each_file.ts'],
     projects: [
-      // Nothing of it outlives a test: to load the program anew for each file is half of the work.
-      { extends: true, test: { name: 'rules', include: RULES, isolate: false } },
-      {
-        extends: true,
-        test: { name: 'programs', include: ['test/**/*.test.ts'], exclude: RULES },
-      },
+      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: SHARED } },
     ],
   },
 })

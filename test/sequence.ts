@@ -1,18 +1,22 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * What is tested in the process of the tests, without servers and commands: files of these share
- * one process. They must leave nothing behind in it.
+ * Files of these share one process, however many processes they start: to load the program anew for
+ * each of them took half of their time. They leave nothing behind in it. The others, most of which
+ * kill, stop and starve what they start, have a process each.
  */
-export const RULES = [
+export const SHARED = [
   'test/tidy.test.ts',
-  'test/{plugins,simulation,stores}/**/*.test.ts',
-  'test/daemon/{config,config_memory}.test.ts',
-  'test/doors/{answers,call,claim_wait,forgotten_lock,init_parts,past}.test.ts',
-  'test/doors/{queue_calls,reference,refusals,replay,waiting}.test.ts',
+  'test/{doors,plugins,simulation,stores}/**/*.test.ts',
+  'test/daemon/{commands,config,config_memory}.test.ts',
+  'test/e2e/{cli,holders,memory,queue,reservations,run,tasks,wrong_situations}.test.ts',
+  'test/faults/input.test.ts',
   'test/memory/{contradictions,left_out,merges,nearest,search,store,sync_parts}.test.ts',
   'test/reservations/glob.test.ts',
 ]
+
+/** Not timed, so that nothing is amiss while the checks of `npm test` run at their side. */
+const RULES = ['tidy.test.ts', 'simulation/', 'stores/'].map((each) => `/test/${each}`)
 
 /**
  * Small files that take long. What begins last should end soon: the other worker waits for it. And
@@ -40,16 +44,16 @@ const LONG = [
 ]
 
 /**
- * The rules first: they are not timed, so nothing is amiss while the checks of `npm test` run at
- * their side; and files that follow each other share a process. Then the order of vitest (the
- * largest file first), behind those that take longest.
+ * The rules first. Then the order of vitest (the largest file first), behind those that take
+ * longest; files that share a process follow each other.
  */
 export class RulesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification) => {
       const at = LONG.findIndex((each) => moduleId.endsWith(`/test/${each}`))
-      const last = LONG.length
-      return (project.name === 'rules' ? 0 : last + 1) + (at < 0 ? last : at)
+      const isRule = RULES.some((each) => moduleId.includes(each))
+      const group = isRule ? 0 : project.name === 'shared' ? 1 : 2
+      return group * (LONG.length + 1) + (at < 0 ? LONG.length : at)
     }
     // oxlint-disable-next-line unicorn/no-array-sort -- it is of the sequencer, not an array's
     const inOrder = await super.sort(files)

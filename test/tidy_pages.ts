@@ -62,4 +62,26 @@ const pageIndex: Rule = {
   },
 }
 
-export const PAGE_RULES = { pagePaths, pageIndex } satisfies Record<string, Rule>
+const CLASS = /\.([a-z][\w-]*)(?=[^{}]*\{)/
+
+const styleClasses: Rule = {
+  says: 'a style sheet has no class that nothing in src names',
+  faults(files) {
+    const scripts = files.filter(({ path }) => /^src\/.*\.tsx?$/.test(path))
+    const words = new Set(scripts.flatMap(({ text }) => text.match(/[\w-]+/g) ?? []))
+    // Some are put together: `is-${status}`, and colours of a terminal by their number.
+    const isNamed = (name: string) =>
+      [name, name.replace(/^is-/, ''), name.replace(/\d$/, '')].some((each) => words.has(each))
+    return files
+      .filter(({ path }) => path.endsWith('.css'))
+      .flatMap((sheet) =>
+        [...matches(sheet, sheet.text, CLASS)]
+          .filter(([name]) => !isNamed(name))
+          .map(([name, line]) =>
+            fault(sheet, line, `styles .${name}, which nothing has. Drop it.`),
+          ),
+      )
+  },
+}
+
+export const PAGE_RULES = { pagePaths, pageIndex, styleClasses } satisfies Record<string, Rule>

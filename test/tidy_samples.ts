@@ -152,6 +152,11 @@ const pages: Bad[] = [
     files: { 'docs/README.md': '- [A](a.md)', 'docs/a.md': '', 'docs/design/b.md': '# B' },
     at: 'docs/design/b.md:1',
   },
+  {
+    rule: 'styleClasses',
+    files: { 'src/web/a.tsx': 'const look = `is-${status}`', 'src/web/a.css': '.is-gone {\n}' },
+    at: 'src/web/a.css:1',
+  },
 ]
 
 export const BAD: Bad[] = [...walls, ...core, ...words, ...pages]

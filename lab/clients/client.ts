@@ -17,7 +17,11 @@ interface Words {
   edit: (path: string, from: string, to: string) => Call
   /** Writes a whole file, new or not. */
   write: (path: string, text: string) => Call
+  /** Where `write` makes new files only: what puts another in the place of one. */
+  replace?: (path: string, text: string) => Call[]
   shell: (command: string) => Call
+  /** Where permissions know a command by its first word only: ours is not permitted as a whole. */
+  isAskedForOurs?: boolean
   remove?: (path: string) => Call
   move?: (from: string, to: string) => Call
   mcp: (tool: string, input: object) => Call
@@ -36,6 +40,8 @@ export interface Client {
   env: (world: Place) => Env
   /** Settings of its own that a person makes when they first use it. */
   prepare: (world: Place) => void | Promise<void>
+  /** Where it loads tools of MCP servers when they are wanted: what has to be set, and how. */
+  loading?: { env: Env; load: (tools: string[]) => Call }
   /** What a person does on its screen once, after `leasehold init`. */
   trust?: (world: Place, env: Env) => Promise<void>
   /** Arguments for one turn without a terminal, all permitted. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Client } from './client.ts'
+import type { Client, Place } from './client.ts'
 import { filesNamed } from './scene.ts'
 import { type Bench, type Cells, stepsOf } from './trials.ts'
 import { World } from './world.ts'
@@ -38,16 +38,20 @@ async function read(
     const words = client.words(world)
     // Without us nobody has our tools, and something else is asked instead.
     const mcp = isSetUp ? words.mcp : () => words.shell('true')
+    const { loading } = client
     const calls = [
-      mcp('claim_task', { id: 'roof' }),
+      ...(loading && isSetUp ? [loading.load(['claim_task', 'update_task_status'])] : []),
+      mcp('claim_task', { task_id: 'roof' }),
       ...[words.read('a.txt'), words.edit('a.txt', 'two', 'A')],
       // Refused, and tried again by one who does not believe it.
       ...[words.read('b.txt'), words.edit('b.txt', 'two', 'A'), words.edit('b.txt', 'one', 'A')],
       ...[words.shell('ls'), words.edit('a.txt', 'one', 'A'), words.shell('git status --short')],
       ...[words.read('c.txt'), words.shell('git commit -qm Mend -- a.txt')],
-      mcp('update_task_status', { id: 'roof', status: 'done' }),
+      mcp('update_task_status', { task_id: 'roof', status: 'done' }),
     ]
-    const out = await world.play(client, 'cost', [...stepsOf(calls), { text: 'Done.' }])
+    const env = (place: Place) => ({ ...client.env(place), ...loading?.env })
+    const asUsual = { ...client, env }
+    const out = await world.play(asUsual, 'cost', [...stepsOf(calls), { text: 'Done.' }])
     const last = world.model.asked.findLast(({ step }) => step === calls.length)
     if (!last) throw new Error(`not all was played: ${out.slice(-2000)}`)
     const { tools, ...rest } = JSON.parse(last.body) as { tools: object[] }

@@ -24,6 +24,7 @@ export class Gate {
 
 /** What the model was asked at one step of a script. */
 interface Asked {
+  at: string
   script: string
   step: number
   /** Since the prompt that named the script. */
@@ -81,7 +82,7 @@ export class ScriptedModel {
     if (script === undefined || !steps || !wire.hasTools(body)) {
       return wire.answer(out, body, path, { text: 'ok', calls: [], step: 0 })
     }
-    this.asked.push({ script, step, said, body: text })
+    this.asked.push({ at: new Date().toISOString(), script, step, said, body: text })
     const { calls = [], text: words, gate, fails } = steps[step] ?? { text: 'That is all.' }
     if (gate) gate.isReached = true
     await gate?.opened

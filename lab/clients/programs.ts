@@ -24,12 +24,20 @@ const claude: Client = {
   env: (world) => ({
     ANTHROPIC_BASE_URL: urlOf(world),
     ANTHROPIC_API_KEY: KEY,
+    // As with Anthropic's own server, it would load tools when they are wanted.
+    ENABLE_TOOL_SEARCH: 'false',
     // Else it refuses to permit everything to root, which is who runs it in a container.
     IS_SANDBOX: '1',
-    ENABLE_TOOL_SEARCH: 'false',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_AUTOUPDATER: '1',
   }),
+  loading: {
+    env: { ENABLE_TOOL_SEARCH: 'true' },
+    load: (tools) => {
+      const names = tools.map((tool) => `mcp__leasehold__${tool}`)
+      return { tool: 'ToolSearch', input: { query: `select:${names.join(',')}`, max_results: 5 } }
+    },
+  },
   prepare: ({ home, repo }) => {
     const seen = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true }
     put(join(home, '.claude.json'), {
@@ -125,7 +133,7 @@ trust_level = "trusted"
     `codex plugin marketplace add ${folder} && codex plugin add leasehold@leasehold`,
   words: () => ({
     read: (path) => ({ tool: 'exec_command', input: { cmd: `cat ${path}` } }),
-    edit: (path, from, to) => patch(`*** Update File: ${path}`, '@@', `-${from}`, `+${to}`),
+    edit: (path, from, to) => patch(`*** Update File: ${path}`, '@@', `-${from}`, ...plus(to)),
     write: (path, text) => patch(`*** Add File: ${path}`, ...plus(text)),
     remove: (path) => patch(`*** Delete File: ${path}`),
     move: (from, to) => patch(`*** Update File: ${from}`, `*** Move to: ${to}`, '@@', '-one', '+1'),
@@ -264,7 +272,12 @@ const copilot: Client = {
       input: { path: join(repo, path), old_str, new_str },
     }),
     write: (path, file_text) => ({ tool: 'create', input: { path: join(repo, path), file_text } }),
+    replace: (path, file_text) => [
+      { tool: 'bash', input: { command: `git rm -qf ${path}`, description: 'scripted' } },
+      { tool: 'create', input: { path: join(repo, path), file_text } },
+    ],
     shell: (command) => ({ tool: 'bash', input: { command, description: 'scripted' } }),
+    isAskedForOurs: true,
     mcp: (tool, input) => ({ tool: `leasehold-${tool}`, input }),
     subagent: (script) => {
       const task = { name: 'sub', description: 'scripted', prompt: `[play ${script}] go` }

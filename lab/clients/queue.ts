@@ -69,14 +69,24 @@ async function tellOne(world: World, client: Client, tale: Tale, name: string): 
   const words = client.words({ repo: join(world.repo, tree), home: world.home, port: world.port })
   const texts = { plain: 'one\nB\nthree\n', red: 'one\nBROKEN\nthree\n' }
   const { step, gate } = held()
-  const write = (text: string) => [words.read(file), words.write(file, text)]
+  const write = (text: string) => [
+    words.read(file),
+    ...(words.replace?.(file, text) ?? [words.write(file, text)]),
+  ]
   const commit = words.shell(`git add ${file} && git commit -m 'Change ${file}'`)
-  const review = words.shell('leasehold task status $LEASEHOLD_TASK review')
-  const done = words.shell(`leasehold task status ${name} done`)
+  const says = (id: string, status: string) =>
+    words.isAskedForOurs
+      ? words.mcp('update_task_status', { task_id: name, status })
+      : words.shell(`leasehold task status ${id} ${status}`)
+  const review = says('$LEASEHOLD_TASK', 'review')
+  const done = says(name, 'done')
+  // In its worktree it has what it reserved itself, by its shell too.
+  const own = ['add', 'check', 'release'].map((verb) => `leasehold reserve ${verb} own.txt`)
+  const owns = words.isAskedForOurs ? [] : [words.shell(`${own.join(' && ')} && echo all-its-own`)]
   const first = tale === 'red' ? texts.red : texts.plain
   const isHeld = tale === 'killed' || tale === 'lost' || tale === 'conflict'
   const begun = [...write(first), ...(tale === 'left' ? [] : [commit])]
-  const end = tale === 'said' ? stepsOf([review, done]) : []
+  const end = tale === 'said' ? stepsOf([...owns, review, done]) : []
   world.script(name, [...stepsOf(begun), ...(isHeld ? [step] : end), { text: `Did ${name}.` }])
   world.script(`${name}_again`, [...stepsOf([...write(texts.plain), commit]), { text: 'Again.' }])
   const prompt = `[play ${name}] Change the second line of ${file}.`
@@ -100,8 +110,9 @@ async function tellOne(world: World, client: Client, tale: Tale, name: string): 
     why += `\n${logOf(world, name)}`
   }
   if (tale === 'said') {
-    const heard = [begun.length, begun.length + 1].map((n) => world.model.result(name, n))
+    const heard = end.map((_, n) => world.model.result(name, begun.length + n))
     console.log(`  ${client.kind} said: ${JSON.stringify(heard)}`)
+    if (owns.length > 0 && !heard[0]?.includes('all-its-own')) why ||= `not its own: ${heard[0]}`
   }
   return { tale, name, landed: why === '', why }
 }

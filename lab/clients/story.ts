@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Random } from '../../test/simulation/random.ts'
 import type { Client } from './client.ts'
 import type { Step } from './model.ts'
-import { type Bench, REASON } from './trials.ts'
+import type { Bench } from './trials.ts'
 import type { Call } from './wires.ts'
 import { held, type Running, until, World } from './world.ts'
 
@@ -19,7 +19,7 @@ export interface Told {
   own: string[]
   saved: number
   done: number
-  /** From the last agent's end until nobody has a file. */
+  /** From the last agent's end in a round until nobody has a file, in the slowest. */
   free_seconds: number
   seconds: number
 }
@@ -75,7 +75,7 @@ class Story {
   #task(client: Client, name: string): Act[] {
     const words = client.words(this.world)
     const id = `task-${this.#played.size + 1}`
-    const acts: Act[] = [{ call: words.mcp('claim_task', { id }) }]
+    const acts: Act[] = [{ call: words.mcp('claim_task', { task_id: id }) }]
     for (let i = 0; i < 4; i += 1) {
       const file = this.#random.pick(FILES)
       const word = `word-${name}-${(this.#words += 1)}-end`
@@ -94,7 +94,7 @@ class Story {
     }
     acts.push({ call: words.shell('git add -A && git commit -qm Done') })
     const says = this.#random.pick(['review', 'done'])
-    acts.push({ call: words.mcp('update_task_status', { id, status: says }) })
+    acts.push({ call: words.mcp('update_task_status', { task_id: id, status: says }) })
     return acts
   }
 
@@ -120,6 +120,19 @@ class Story {
     })
   }
 
+  /** All calls, as their models learned of them, oldest first. */
+  timeline(): string {
+    const { asked } = this.world.model
+    return asked
+      .flatMap(({ script, step, at }) => {
+        const act = this.#played.get(script)?.acts[step - 1]
+        if (!act) return []
+        const input = JSON.stringify(act.call.input).slice(0, 300)
+        return `${at} ${script} ${input}: ${this.world.model.result(script, step - 1)}`
+      })
+      .join('\n')
+  }
+
   /** Who the agent of a script is, as its brief says. */
   idOf(name: string): string | undefined {
     const first = this.world.model.asked.find((each) => each.script === name)
@@ -127,8 +140,10 @@ class Story {
   }
 }
 
-const isMade = (text: string) =>
-  !REASON.test(text) && !/error|not found|failed|modified since|unexpectedly|must read/i.test(text)
+/** What is only told has nothing to be done next. */
+const isRefused = (text: string) => /Leasehold: .*Next: /s.test(text)
+const FAILED = /error|not found|could not|failed|modified since|unexpectedly|must read/i
+const isMade = (text: string) => !isRefused(text) && !FAILED.test(text)
 
 /** All that is in the tree, in commits, stashes and what was saved. */
 function everything(world: World): string {
@@ -165,13 +180,17 @@ export async function tellStory(
     for (let i = 1; i <= TASKS; i += 1) {
       world.run('leasehold', 'task', 'add', `Task ${i}`, '--id', `task-${i}`)
     }
-    for (let round = 0; round * clients.length < TASKS; round += 1) {
-      const unlucky = random.below(clients.length)
-      const trouble = random.pick(['kill', 'pause'] as const)
-      const runs = clients.map((client, i) => {
+    let free_seconds = 0
+    for (let round = 0, left = TASKS; left > 0; round += 1, left -= clients.length) {
+      // Who has a task in the last round, and who not, is another one each time.
+      const some = clients.map((_, i) => clients[(i + seed) % clients.length]!).slice(0, left)
+      const unlucky = random.below(some.length)
+      const trouble = (['kill', 'pause'] as const)[round] ?? random.pick(['kill', 'pause'])
+      const runs = some.map((client, i) => {
         const name = `${client.kind}${round}`
         const how = (prompt: string) => goesOn(client, sessions, prompt)
-        return { client, name, ...story.begin(client, name, how, i === unlucky ? 5 : undefined) }
+        const begun = story.begin(client, name, how, i === unlucky ? 5 : undefined)
+        return { client, name, running: begun.running, gate: begun.gate }
       })
       const { running, gate } = runs[unlucky]!
       await until('it comes to its gate', () => gate.isReached || running.isOver, TURN_MS)
@@ -187,10 +206,10 @@ export async function tellStory(
         const id = client.named?.idIn(over.out)
         if (id !== undefined) sessions.set(client.kind, id)
       }
+      const over = performance.now()
+      await until('nobody has a file', () => world.leases().length === 0)
+      free_seconds = Math.max(free_seconds, (performance.now() - over) / 1000)
     }
-    const over = performance.now()
-    await until('nobody has a file', () => world.leases().length === 0)
-    const free_seconds = (performance.now() - over) / 1000
     const all = everything(world)
     const said = story.said()
     const isOwn = ({ name }: { name: string }, at: number) => {
@@ -200,7 +219,7 @@ export async function tellStory(
     const made = said.filter((each, at) => {
       return each.word !== undefined && isMade(each.result) && !isOwn(each, at)
     })
-    const refused = said.filter(({ result }) => REASON.test(result))
+    const refused = said.filter(({ result }) => isRefused(result))
     const own = refused.filter(({ name, result }) => {
       const id = story.idOf(name)
       return id !== undefined && result.includes(`reserved by ${id} `)
@@ -209,9 +228,13 @@ export async function tellStory(
     const tasks = JSON.parse(world.run('leasehold', 'task', 'list', '--json')) as {
       items: { status: string }[]
     }
+    const lost = made.flatMap(({ word, result }) => {
+      return all.includes(word!) ? [] : [`${word}: ${result}`]
+    })
+    if (lost.length > 0) console.log(story.timeline())
     return {
       kept: made.length,
-      lost: made.flatMap(({ word, result }) => (all.includes(word!) ? [] : [`${word}: ${result}`])),
+      lost,
       refused: refused.length,
       own: own.map(({ name, result }) => `${name}: ${result}`),
       saved: refs.filter(Boolean).length,

@@ -124,7 +124,7 @@ export async function tryOwn({ folder, bin }: Bench, client: Client, cells: Cell
     world.run('leasehold', 'task', 'add', 'Mend the roof')
     const words = client.words(world)
     const steps = stepsOf([
-      words.mcp('list_tasks', {}),
+      words.mcp('claim_task', {}),
       words.shell('leasehold reserve add by-shell.txt'),
       words.read('by-shell.txt'),
       words.edit('by-shell.txt', 'two', 'B'),
@@ -165,15 +165,15 @@ export async function tryPlugin(bench: Bench, client: Client, cells: Cells): Pro
     const calls = [
       words.read('a.txt'),
       words.edit('a.txt', 'two', 'B'),
-      words.mcp('list_locks', {}),
+      words.mcp('reserve_paths', { paths: ['b.txt'] }),
     ]
     const out = await world.play(client, 'plugin', [...stepsOf(calls), { text: 'Done.' }])
     const isRefused = REASON.test(world.model.result('plugin', 1) ?? '')
     if (!isRefused || world.read('a.txt') !== TEXT) throw new Error(`not refused: ${out}`)
     // Some name the tools of a plugin's server in another way.
     const hasTools =
-      /a\.txt/.test(world.model.result('plugin', 2) ?? '') ||
-      world.model.asked.some(({ body }) => body.includes('leasehold__list_locks'))
+      /b\.txt/.test(world.model.result('plugin', 2) ?? '') ||
+      world.model.asked.some(({ body }) => body.includes('leasehold__reserve_paths'))
     cells.plugin = `refused${hasTools ? '' : ', no MCP tools'}`
   } finally {
     await world.end()

@@ -30,7 +30,6 @@ export class ClientKeeper {
   ) {}
 
   async keep(until: string): Promise<void> {
-    await this.prepare()
     while (!this.scene.isOver) {
       await this.scene.powered
       this.lives += 1
@@ -76,7 +75,7 @@ export class ClientKeeper {
   }
 
   /** An agent that comes over HTTP needs a token, made before anything goes wrong. */
-  private async prepare(): Promise<void> {
+  async prepare(): Promise<void> {
     if (this.plan.door !== 'token') return
     this.secret = `lh_${randomBytes(32).toString('hex')}`
     const secret_hash = createHash('sha256').update(this.secret).digest('hex')

@@ -117,7 +117,7 @@ export class World {
       body: '0',
       assigned_to: 'nobody',
     })
-    this.populate()
+    await this.populate()
     return true
   }
 
@@ -143,7 +143,7 @@ export class World {
     writeDurably(join(state, 'config.json'), JSON.stringify(config))
   }
 
-  private populate(): void {
+  private async populate(): Promise<void> {
     const { scene, hasQueue } = this
     const daemonOf = (i: number) => this.daemons[i % this.daemons.length]!
     const plan = (agent: string, i: number, more: Partial<ClientPlan>): ClientPlan => ({
@@ -171,6 +171,8 @@ export class World {
     this.wrappers.push(new Wrapper(scene, 'w0', daemonOf(0)), new Wrapper(scene, 'w1', daemonOf(1)))
     this.mcp = new McpClient(scene, 'm0', daemonOf(0))
     this.finder = new Finder(scene)
+    // Before anything goes wrong: it needs a daemon that lives.
+    await Promise.all(this.clients.map((client) => client.prepare()))
     for (const client of this.clients) this.running.push(client.keep(this.until))
     for (const each of [...this.commands, ...this.wrappers, this.mcp]) {
       this.running.push(each.keep())

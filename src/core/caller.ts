@@ -38,6 +38,12 @@ export function* subagents(view: View, agent: string): Generator<string> {
   }
 }
 
+/** Those that `agent` is nested under: of `a/b/c` they are `a/b` and `a`. */
+export function parentsOf(agent: string): string[] {
+  const parts = agent.split('/')
+  return parts.slice(1).map((_, i) => parts.slice(0, parts.length - 1 - i).join('/'))
+}
+
 /** Every dispatched run has an agent id of its own, `claude:42.1`: what it is called without. */
 export function agentKind(agent: string, task: string): string {
   const at = agent.lastIndexOf(`:${task}.`)

@@ -1,5 +1,6 @@
 import type { LeavingEvent } from './event.ts'
 import { type Action, actionsOf, byName, type Next, nextText, type Say } from './next.ts'
+import type { View } from './view.ts'
 
 /**
  * One table for every expected "no". Doors and loops read it; nobody else keeps a list of codes.
@@ -35,8 +36,8 @@ export type Details = Record<string, unknown>
 interface RefusalOptions {
   next?: Next
   details?: Details
-  /** An event that is recorded although the refused ask changes nothing else. */
-  leaves?: LeavingEvent
+  /** An event that is recorded, or what is written, although the ask changes nothing else. */
+  leaves?: LeavingEvent | ((view: View) => void)
 }
 
 /** A refusal on the wire. */

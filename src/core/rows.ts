@@ -63,6 +63,14 @@ export interface PathTerms {
   base: string
   /** What others have left for the holder to read. */
   waiting?: ForHolder[]
+  /** Who was refused because of it, of late. */
+  wanted?: RefusedPath[]
+}
+
+export interface RefusedPath {
+  by: string
+  path: string
+  at_ms: number
 }
 
 /** A word to a holder: why another asks for a path, or (null) that the path was changed. */

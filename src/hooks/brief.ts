@@ -45,8 +45,8 @@ const whoOf = (own: string | undefined) =>
 
 const RULES = {
   auto:
-    'A file that you edit is reserved for you until your turn ends; others cannot edit it, and ' +
-    'you cannot edit theirs. To plan ahead: leasehold reserve add GLOB.',
+    'A file that you edit is reserved for you until you commit it or your turn ends; others ' +
+    'cannot edit it, and you cannot edit theirs. To plan ahead: leasehold reserve add GLOB.',
   strict:
     'Reserve files before you edit them: leasehold reserve add GLOB. Other edits are refused.',
   warn: 'You will be told when you edit a file that another agent has reserved.',

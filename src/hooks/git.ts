@@ -71,7 +71,7 @@ function refusalText(verb: string, conflicts: Conflict[]): string {
   const what = verb === 'commit' ? 'this commit contains' : 'this push contains changes to'
   const next =
     verb === 'commit'
-      ? 'Unstage them (git restore --staged FILE…) and commit the rest, or wait till they are free.'
+      ? 'Commit only your own files (git commit -m MESSAGE -- FILE…), or wait till they are free.'
       : 'Wait until they are free, or agree with the holder.'
   return `${conflictText(what, conflicts)}\n  next: ${next} ${BYPASS}`
 }
@@ -104,7 +104,7 @@ async function staleFence({ env, asking, caller }: HookContext): Promise<string 
     : 'nobody holds it now'
   return (
     `Leasehold: your lease on ${word(under.lock)} (fence ${under.fence}) is over: ${now}\n` +
-    `  next: Keep your work aside (git stash, or a branch of your own), and claim it again.`
+    `  next: Leave your work as it is and claim it again; if another has it, tell your user.`
   )
 }
 

@@ -61,6 +61,22 @@ export function discardedPaths({ dir, what, matching = [':/'], ignored }: Discar
   return found
 }
 
+/** Those of `names`, relative to the top `dir`, that the last commit has as they are on disk. */
+export function asCommitted(dir: string, names: string[]): string[] {
+  const patterns = names.map((name) => `:(literal)${name}`)
+  const other = new Set([
+    ...askGit(dir, ['diff', ...NAMES, 'HEAD', '--', ...patterns]),
+    ...untracked(dir, patterns, true),
+  ])
+  return names.filter((name) => !other.has(name))
+}
+
+/** Files that these patterns mean, changed or not. */
+export const knownPaths = (dir: string, matching: string[]): string[] => [
+  ...askGit(dir, [...LISTED, '--', ...matching]),
+  ...untracked(dir, matching, true),
+]
+
 const LISTED = ['ls-files', '--full-name', '-z']
 
 function untracked(dir: string, paths: string[], ignored = false): string[] {

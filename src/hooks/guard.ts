@@ -1,21 +1,23 @@
 import { join } from 'node:path'
 import { literalGlob } from '../core/paths/glob.ts'
 import { isRefusal, Refusal } from '../core/refusal.ts'
-import { type Checkout, checkoutAt } from '../machine/checkout.ts'
+import { type Checkout, checkoutAt, gitPlace } from '../machine/checkout.ts'
 import { keepGuarded, type Owned } from '../machine/guarded.ts'
 import type { InputOf } from '../operations/registry.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { letPast } from './bypass.ts'
 import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
-import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
+import { committedPaths, discardedPaths, knownPaths, unpushedPaths } from './git_facts.ts'
 import { saveDiscarded, wordsFor } from './discarded.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import { otherNames } from './hard_links.ts'
 import { nestedNotice } from './nested.ts'
-import { beginCall, endCall, noticed } from './net.ts'
-import type { Effects } from './shell/effects.ts'
+import { beginCall, beginDiscard, endCall, noticed, takenBackBy, writtenNow } from './net.ts'
+import { isTold } from './seen.ts'
+import type { Discard, Effects } from './shell/effects.ts'
 import { type Named, namedTargets } from './targets.ts'
-import { conflictText, denialOf, nameText, unknownText } from './wording.ts'
+import { giveBackCommitted } from './turn_end.ts'
+import { conflictText, denialOf, nameText, takenBackText, unknownText } from './wording.ts'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
 const MARGIN_SECONDS = 60
@@ -31,6 +33,8 @@ export async function guardTool(
   const { mode } = context.settings
   const unknown = call.unknown === undefined ? undefined : unknownText(call.unknown)
   if (unknown !== undefined && mode === 'strict') return letPast(context, unknown, [call.cwd])
+  const discarded = effects.discards.map(({ dir }) => dir)
+  beginDiscard(context, call, discarded)
   const blocked = await guardGit(context, effects)
   if (blocked && mode !== 'warn') return letPast(context, blocked.text, blocked.names)
   const named = namedTargets(effects.writes, context.around)
@@ -39,7 +43,11 @@ export async function guardTool(
   const saved = await saveDiscarded(context, call, effects, named)
   if (saved.deny !== undefined) return letPast(context, saved.deny, saved.paths)
   const strange = await strangeChanges(context, call)
-  beginCall(context, call, touched.owned)
+  const committed = effects.commits.map(({ dir }) => dir)
+  beginCall(context, call, touched.owned, committed)
+  const isSafe = mode === 'warn' || touched.owned.length === 0
+  const by = isSafe ? undefined : await takenBackBy(context, touched.owned)
+  if (by !== undefined) return letPast(context, takenBackText(by), [call.cwd])
   const found = nestedNotice(
     context,
     effects,
@@ -71,7 +79,9 @@ export async function giveSign(
   call: HookCall,
   { writes }: Effects,
 ): Promise<Verdict> {
-  endCall(context, call)
+  const committed = endCall(context, call)
+  // What cannot be given back now is given back when the turn ends.
+  if (committed.length > 0) await giveBackCommitted(context, committed).catch(() => undefined)
   const touched = await touchAll(context, namedTargets(writes, context.around), call)
   if (touched.deny !== undefined) return touched
   // Of an edit that is told of afterwards only: its agent has the file now, as it is.
@@ -147,7 +157,8 @@ async function touchSome(
       return found.find((each) => each !== undefined)
     }
     if (!isNo(error)) throw error
-    if (context.settings.mode !== 'warn') return denialOf(error)
+    if (context.settings.mode !== 'warn')
+      return denialOf(error, () => isTold(context, call, 'held'))
     await touch(context, checkout, names, call, 'warn', heard)
   }
   // After the touch: of two agents that come at once, one at least sees the other.
@@ -211,7 +222,8 @@ async function guardGit(
     }),
     ...effects.discards.map((each) => {
       const what = 'this would undo changes to'
-      return { dir: each.dir, what, next: DISCARD, of: () => discardedPaths(each) }
+      const of = () => [...discardedPaths(each), ...writtenIn(context, each)]
+      return { dir: each.dir, what, next: DISCARD, of }
     }),
   ]
   for (const { dir, what, next, of } of acts) {
@@ -221,6 +233,15 @@ async function guardGit(
     return { text, names: conflicts.map(({ path }) => path) }
   }
   return undefined
+}
+
+/** What others are writing as this is looked at: it is not changed yet, and will be. */
+function writtenIn(context: HookContext, { dir, matching }: Discard): string[] {
+  const top = gitPlace(dir)?.top ?? dir
+  const paths = writtenNow(context, dir).map(({ path }) => path.slice(join(top, '/').length))
+  if (paths.length === 0 || matching === undefined) return paths
+  const meant = new Set(knownPaths(dir, matching))
+  return paths.filter((path) => meant.has(path))
 }
 
 const COMMIT = 'Commit only your own files (git commit -m MESSAGE -- FILE…), or '

@@ -10,8 +10,8 @@ import { giveSign, guardTool } from './guard.ts'
 import { keptAmong } from './kept.ts'
 import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
-import { endGuard } from './net.ts'
-import { noteSeen, unseenChange } from './seen.ts'
+import { dropMarker, endGuard } from './net.ts'
+import { forgetTold, noteSeen, unseenChange } from './seen.ts'
 import { endTurn } from './turn_end.ts'
 import { unreadText } from './wording.ts'
 
@@ -42,6 +42,7 @@ export async function handle(
     case 'before':
       return guardBefore(context, call, effects)
     case 'session_start':
+      forgetTold(context, call)
       return beginSession(context)
     case 'subagent_start':
       return { context: await briefFor(context) }
@@ -78,9 +79,17 @@ async function guardBefore(
   effects: Effects,
 ): Promise<Verdict> {
   const verdict = await guardTool(context, call, effects)
-  const unseen = verdict.deny === undefined ? unseenChange(context, call) : undefined
+  if (verdict.deny !== undefined) {
+    dropMarker(context, call)
+    return verdict
+  }
+  const unseen = unseenChange(context, call)
   if (!unseen) return verdict
-  if (context.settings.mode !== 'warn') return letPast(context, unseen.text, [unseen.path])
+  if (context.settings.mode !== 'warn') {
+    const denied = await letPast(context, unseen.text, [unseen.path])
+    if (denied.deny !== undefined) dropMarker(context, call)
+    return denied
+  }
   return { ...verdict, context: [verdict.context, unseen.text].filter(Boolean).join('\n') }
 }
 

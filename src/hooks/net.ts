@@ -1,7 +1,10 @@
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { admits, STRANGER } from '../core/caller.ts'
+import type { ProcessRef } from '../core/rows.ts'
+import { gitPlace } from '../machine/checkout.ts'
+import { processFact } from '../machine/process.ts'
 import { planted } from '../core/planted.ts'
 import { argument, listed, word } from '../core/quote.ts'
 import { sha256 } from '../machine/digest.ts'
@@ -50,6 +53,12 @@ interface Marker {
   until_ms: number
   /** The files that the call may write; null: all that its agent holds. */
   files: string[] | null
+  /** Folders in which it commits. */
+  commits?: string[]
+  /** Folders in which it has git take back or throw away what is not committed. */
+  discards?: string[]
+  began_ms: number
+  process: ProcessRef | null
 }
 
 const markerOf = (agent: string, { tool_call = '' }: HookCall) =>
@@ -59,7 +68,12 @@ const isTheirs = ({ holder, pid }: Guarded, { caller }: HookContext) =>
   holder !== '' && (admits(holder, caller.agent) || (!caller.given && pid === caller.process?.pid))
 
 /** Before a call that nothing stands against: `owned` is what it will write, and has reserved. */
-export function beginCall(context: HookContext, call: HookCall, owned: Owned[]): void {
+export function beginCall(
+  context: HookContext,
+  call: HookCall,
+  owned: Owned[],
+  committed: string[],
+): void {
   const { folder } = context.around
   const known = new Map(guardedIn(folder).map((each) => [each.path, each]))
   for (const each of owned) {
@@ -77,14 +91,87 @@ export function beginCall(context: HookContext, call: HookCall, owned: Owned[]):
   // Of a protocol that does not tell calls apart, several may be under way.
   const [open] = readMarker(folder, name)
   const all = files && open?.files !== null ? [...files, ...(open?.files ?? [])] : null
-  const marker: Marker = { agent, until_ms, files: all }
+  const commits = [...committed, ...(open?.commits ?? [])]
+  putMarker(context, name, {
+    ...markerFor(context, until_ms, all),
+    ...(commits.length > 0 && { commits }),
+    ...(open?.discards && { discards: open.discards }),
+  })
+}
+
+const markerFor = (
+  { caller: { agent, process } }: HookContext,
+  until_ms: number,
+  files: Marker['files'],
+): Marker => ({ agent, until_ms, files, began_ms: Date.now(), process: process ?? null })
+
+function putMarker({ around: { folder } }: HookContext, name: string, marker: Marker): void {
   attempt(() => {
-    writePrivate(guardFolder(folder), name, JSON.stringify(marker), { synced: false })
+    const place = guardFolder(folder)
+    if (!existsSync(place)) mkdirSync(place, { mode: 0o700 })
+    writePrivate(place, name, JSON.stringify(marker), { synced: false })
   }, undefined)
 }
 
-/** After a call: what it may have written is as its agent left it. */
-export function endCall(context: HookContext, call: HookCall): void {
+/*
+ * What git takes back is looked at before it runs, and somebody may write in between. So who
+ * discards says so first and then looks at who is writing, and who writes says so first and then
+ * looks at who discards: one of the two sees the other.
+ */
+const DISCARD_MS = 10_000
+const WAIT_MS = 2_000
+const LOOK_MS = 50
+
+/** Before it is looked at what git would take back in `dirs`. */
+export function beginDiscard(context: HookContext, call: HookCall, dirs: string[]): void {
+  if (dirs.length === 0) return
+  const until_ms = Date.now() + (call.timeout_ms ?? CALL_MS) + MARGIN_MS
+  const marker = { ...markerFor(context, until_ms, null), discards: dirs.map(topOf) }
+  putMarker(context, markerOf(context.caller.agent, call), marker)
+}
+
+const topOf = (dir: string) => gitPlace(dir)?.top ?? dir
+
+/** The call does not take place. */
+export function dropMarker({ around, caller }: HookContext, call: HookCall): void {
+  rmSync(join(guardFolder(around.folder), markerOf(caller.agent, call)), { force: true })
+}
+
+/** What calls of others may be writing now in the checkout of `dir`. */
+export function writtenNow({ around, caller }: HookContext, dir: string): Guarded[] {
+  const names = namesIn(around.folder)
+  const markers = markersAmong(around.folder, names)
+  return guardedIn(around.folder, names).filter((record) => {
+    const isOthers = record.holder !== '' && !admits(record.holder, caller.agent)
+    return isOthers && topOf(dirname(record.path)) === topOf(dir) && isAtWork(record, markers)
+  })
+}
+
+/** Waits while another's command takes back what is about to be written. Who, if it goes on. */
+export async function takenBackBy(
+  { around, caller }: HookContext,
+  owned: readonly Owned[],
+): Promise<string | undefined> {
+  const until_ms = Date.now() + WAIT_MS
+  const tops = new Set(owned.map(({ path }) => topOf(dirname(path))))
+  for (;;) {
+    const names = namesIn(around.folder)
+    const open = markersAmong(around.folder, names).find((marker) => {
+      const { agent, began_ms, process, discards = [] } = marker
+      const isOver = Date.now() - began_ms > DISCARD_MS || admits(agent, caller.agent)
+      if (isOver || (process && processFact(process) === 'dead')) return false
+      return discards.some((top) => tops.has(top))
+    })
+    if (!open || Date.now() > until_ms) return open?.agent
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+}
+
+/**
+ * After a call: what it may have written is as its agent left it. Returns the folders in which it
+ * has committed.
+ */
+export function endCall(context: HookContext, call: HookCall): string[] {
   const { folder } = context.around
   const { agent } = context.caller
   const names = namesIn(folder)
@@ -101,6 +188,28 @@ export function endCall(context: HookContext, call: HookCall): void {
     if (sightOfFile(record.path) !== record.seen) keepGuarded(folder, record, Date.now())
   }
   for (const name of over) rmSync(join(guardFolder(folder), name), { force: true })
+  return markers.flatMap(({ commits = [] }) => commits)
+}
+
+/** What the caller has and has no call at. */
+export function guardedBy(context: HookContext): Guarded[] {
+  const { folder } = context.around
+  const names = namesIn(folder)
+  const markers = markersAmong(folder, names)
+  return guardedIn(folder, names).filter((record) => {
+    return isTheirs(record, context) && !isAtWork(record, markers)
+  })
+}
+
+const markersAmong = (folder: string, names: readonly string[]) =>
+  names.filter((name) => name.endsWith(MARKER)).flatMap((name) => readMarker(folder, name))
+
+/** Whether a call of its holder that may write it is under way. */
+function isAtWork({ holder, path }: Guarded, markers: readonly Marker[]): boolean {
+  const now = Date.now()
+  return markers.some(({ agent, until_ms, files }) => {
+    return until_ms >= now && admits(holder, agent) && (files?.includes(path) ?? true)
+  })
 }
 
 const readMarker = (folder: string, name: string): Marker[] =>
@@ -115,9 +224,7 @@ export async function noticed(context: HookContext): Promise<string[]> {
     (record) => record.holder !== '' && isChanged(folder, record),
   )
   if (changed.length === 0) return []
-  const markers = names
-    .filter((name) => name.endsWith(MARKER))
-    .flatMap((name) => readMarker(folder, name))
+  const markers = markersAmong(folder, names)
   const strange = changed.filter((record) => !isHolders(folder, record, markers))
   const said: string[] = []
   const places = new Map<string, Guarded[]>()
@@ -140,12 +247,7 @@ function isChanged(folder: string, record: Guarded): boolean {
 
 /** Whether its holder is at it, or was a moment ago: then the change is taken for the holder's. */
 function isHolders(folder: string, record: Guarded, markers: readonly Marker[]): boolean {
-  const now = Date.now()
-  const isOpen = markers.some(({ agent, until_ms, files }) => {
-    const isOver = until_ms < now || !admits(record.holder, agent)
-    return !isOver && (files?.includes(record.path) ?? true)
-  })
-  if (isOpen) return true
+  if (isAtWork(record, markers)) return true
   const changed_ms = statOf(record.path)?.ctimeMs ?? Infinity
   if (record.wrote_ms === 0 || changed_ms > record.wrote_ms + GRACE_MS) return false
   keepGuarded(folder, record, record.wrote_ms)

@@ -45,6 +45,23 @@ export function unseenChange(
   return { path: changed, text: changedText(changed) }
 }
 
+/** Of what is said in full once, and then in a line: whether this conversation has read it. */
+export function isTold({ around }: HookContext, call: HookCall, what: string): boolean {
+  const key = `${TOLD}${what}`
+  if (read(around.folder, call)[key] !== undefined) return true
+  remember(around.folder, call, { [key]: what })
+  return false
+}
+
+/** A conversation that begins, or was made shorter, is told all of it again. */
+export function forgetTold({ around }: HookContext, call: HookCall): void {
+  const entries = Object.entries(read(around.folder, call))
+  const rest = entries.filter(([key]) => !key.startsWith(TOLD))
+  if (rest.length < entries.length) put(around.folder, call, Object.fromEntries(rest))
+}
+
+const TOLD = 'told '
+
 const changedText = (path: string) =>
   `Leasehold: ${word(path)} was changed since you last read or wrote it, and this would write ` +
   'over that. Next: Read it again, then write it with both changes.'
@@ -73,14 +90,18 @@ function remember(folder: string, call: HookCall, seen: Seen): void {
   const known = read(folder, call)
   const isNews = Object.entries(seen).some(([path, content]) => known[path] !== content)
   if (!isNews) return
+  for (const path of Object.keys(seen)) delete known[path]
+  const latest = Object.entries({ ...known, ...seen }).slice(-FILES_MAX)
+  put(folder, call, Object.fromEntries(latest))
+}
+
+function put(folder: string, call: HookCall, seen: Seen): void {
   attempt(() => {
     // Only in a state folder that is there: with a token of a server elsewhere there may be none.
     if (!statSync(folder).isDirectory()) return
     const place = join(folder, FOLDER)
     mkdirSync(place, { mode: 0o700, recursive: true })
-    for (const path of Object.keys(seen)) delete known[path]
-    const latest = Object.entries({ ...known, ...seen }).slice(-FILES_MAX)
-    writePrivate(place, nameOf(call), JSON.stringify(Object.fromEntries(latest)))
+    writePrivate(place, nameOf(call), JSON.stringify(seen))
     forgetOldest(place)
   }, undefined)
 }

@@ -1,8 +1,12 @@
+import { join } from 'node:path'
 import { literalGlob } from '../core/paths/glob.ts'
 import { Refusal } from '../core/refusal.ts'
+import { gitPlace } from '../machine/checkout.ts'
+import type { Guarded } from '../machine/guarded.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { EDITING, type HookContext, isOwn } from './context.ts'
-import { endGuard } from './net.ts'
+import { asCommitted } from './git_facts.ts'
+import { endGuard, guardedBy } from './net.ts'
 import type { Verdict } from './protocol.ts'
 
 const LISTED_MAX = 1_000
@@ -13,14 +17,39 @@ const PATHS_AT_ONCE = 100
  * Between two turns an agent may wait for a person for hours: what its edits reserved is given
  * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
  */
-export async function endTurn({
-  asking,
-  caller,
-}: Pick<HookContext, 'asking' | 'caller'>): Promise<Verdict> {
+export async function endTurn(context: Asked): Promise<Verdict> {
+  await giveBack(context, () => true)
+  return {}
+}
+
+type Asked = Pick<HookContext, 'asking' | 'caller'>
+
+/**
+ * After commits in `dirs`: what the caller's edits reserved and is in a commit as it stands is
+ * given back at once, because nobody has work in it now. Not a file that a call is at.
+ */
+export async function giveBackCommitted(context: HookContext, dirs: string[]): Promise<void> {
+  const done = new Set<string>()
+  for (const top of new Set(dirs.flatMap((dir) => gitPlace(dir)?.top ?? []))) {
+    const records = guardedBy(context).filter(({ path }) => path.startsWith(join(top, '/')))
+    const inside = (record: Guarded) => record.path.slice(join(top, '/').length)
+    const clean = new Set(records.length > 0 ? asCommitted(top, records.map(inside)) : [])
+    for (const each of records) if (clean.has(inside(each))) done.add(keyOf(each))
+  }
+  if (done.size === 0) return
+  await giveBack(context, ({ checkout, path }) => done.has(JSON.stringify([checkout, path])))
+}
+
+const keyOf = ({ checkout, name }: Guarded) => JSON.stringify([checkout, literalGlob(name)])
+
+async function giveBack(
+  { asking, caller }: Asked,
+  isOver: (item: ShownReservation) => boolean,
+): Promise<void> {
   const items = await listed(asking, caller)
   const places = new Map<string, ShownReservation[]>()
   for (const item of items) {
-    if (!isOwn(caller, item) || item.reason !== EDITING) continue
+    if (!isOwn(caller, item) || item.reason !== EDITING || !isOver(item)) continue
     const key = JSON.stringify([item.checkout, item.project])
     places.set(key, [...(places.get(key) ?? []), item])
   }
@@ -41,7 +70,6 @@ export async function endTurn({
       return isTheirs && each.checkout === checkout && paths.includes(literalGlob(each.name))
     })
   }
-  return {}
 }
 
 /** Every reservation there is, page by page, within reason. */

@@ -7,22 +7,35 @@ const SHOWN_MAX = 5
 
 /** What a refused agent should do. It will look for a way round: say there is none. */
 export const INSTEAD =
-  'Work on other files and come back to this one then, or tell your user. ' +
-  'Do not write it in another way: that is refused too.'
+  'Work on other files and try again later, or tell your user: it is free when its holder has ' +
+  'committed it, ends its turn or lets it go, or when nothing was heard of its holder until ' +
+  'then. Do not write it in another way: that is refused too.'
 
-/** Why an edit must not happen: what, why, what to do next. */
-export function denialOf(refusal: Refusal): string {
+/**
+ * Why an edit must not happen: what, why, what to do next. All of it the first time, and a line to
+ * one who was `told` before.
+ */
+export function denialOf(refusal: Refusal, told: () => boolean): string {
   const { code, message, actions } = refusal
-  if (code !== 'held') return `Leasehold: ${message}. Next: ${nextText(actions, reserving)}`
-  const { path } = refusal.details
+  const own = nextText(actions, reserving)
+  if (code !== 'held') return `Leasehold: ${message}. Next: ${own}`
+  const { path, circle, by_you, holder, reserved, expires_at } = refusal.details
   const look = typeof path === 'string' ? ` ${askingText(path)}` : ''
-  const next = refusal.details['by_you'] === true ? refusal.next : `${INSTEAD}${look}`
-  return `Leasehold: ${refusal.message}. Next: ${next}`
+  const isSaid = by_you === true || circle !== undefined
+  if (!isSaid && typeof reserved === 'string' && told()) {
+    const what = path === reserved ? word(reserved) : `${word(String(path))} (${word(reserved)})`
+    const whose = `reserved by ${word(String(holder))} until ${String(expires_at)}`
+    return `Leasehold: ${what} is ${whose}. Next: Other files first, as you were told.`
+  }
+  const next = isSaid ? own : `${INSTEAD}${look}`
+  return `Leasehold: ${message}. Next: ${next}`
 }
 
-/** The one operation that a refused edit is told of: to load the table of all takes time. */
-const reserving: Say = ({ input }) =>
-  `leasehold reserve add ${[input['paths']].flat().map(String).map(argument).join(' ')}`
+/** Operations of `reserve`, which a refused edit is told of: to load the table of all takes time. */
+const reserving: Say = ({ operation, input }) => {
+  const paths = [input['paths']].flat().map(String).map(argument)
+  return ['leasehold', ...operation.split('.'), ...paths].join(' ')
+}
 
 const askingText = (path: string) =>
   `To see whether it is free: leasehold reserve check ${argument(path)}. ` +
@@ -37,6 +50,11 @@ export function conflictText(what: string, conflicts: readonly Conflict[]): stri
   const more = conflicts.length > SHOWN_MAX ? ` and ${conflicts.length - SHOWN_MAX} more` : ''
   return `Leasehold: ${what} ${lines.join(', ')}${more}`
 }
+
+/** Why an edit must wait: a command of another would take it back before it is seen by anybody. */
+export const takenBackText = (by: string) =>
+  `Leasehold: ${word(by)} is having git take back changes in this checkout at this moment, and ` +
+  'this one might go with them. Next: Try again in a moment.'
 
 /** Why a file must not be written whose name no reservation can have. */
 export const nameText = (name: string, { message }: Refusal) =>

@@ -91,3 +91,29 @@ test('a note is edited on the version that was read, and deleted', async () => {
   const { json } = await on.daemon.post('memory.get', { key: 'door' })
   expect(json.error.code).toBe('not_found')
 })
+
+test('the inbox is emptied: what failed alike is retried at once, the rest dismissed', async () => {
+  const fail = async (id: string) => {
+    await on.daemon.ok('task.claim', { id, agent: 'ada' })
+    await on.daemon.ok('task.status', { id, status: 'failed', agent: 'ada' })
+  }
+  for (const id of ['sour-1', 'sour-2']) {
+    await on.daemon.ok('task.create', { id, title: id })
+    await fail(id)
+  }
+  const { page } = await signIn(on)
+  const inbox = page.getByRole('region', { name: 'Inbox' })
+  await expectSeen(page.getByRole('link', { name: '2 failed' }))
+  await inbox.getByRole('button', { name: 'Retry all 2' }).click()
+  await confirm(page, 'Retry all 2', '2 tasks wait to be run again')
+  expect(await Promise.all(['sour-1', 'sour-2'].map(statusOf))).toEqual(['todo', 'todo'])
+  await inbox.waitFor({ state: 'detached' })
+  await fail('sour-1')
+  await inbox.getByRole('button', { name: /^Dismiss/ }).click()
+  await confirm(page, 'Dismiss', 'Dismissed')
+  await inbox.waitFor({ state: 'detached' })
+  expect(await page.getByText('1 failed').count()).toBe(0)
+  await fail('sour-2')
+  // That is news.
+  await expectSeen(inbox.getByText('sour-2'))
+})

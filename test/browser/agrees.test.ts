@@ -90,7 +90,7 @@ const LANES: Record<string, (span: Json) => string | null> = {
 /** All lanes, then some by their names: so many spans, so many of which ended badly. */
 async function expectTimeline(page: Page): Promise<void> {
   const drawn = async () => {
-    const label = await page.locator('.timeline canvas').getAttribute('aria-label')
+    const label = await page.locator('.timeline svg').getAttribute('aria-label')
     return label?.match(/\d+/g)?.map(Number)
   }
   for (const [by, laneOf] of Object.entries(LANES)) {

@@ -49,7 +49,10 @@ async function landings(): Promise<Record<string, string>> {
 
 async function worktrees(): Promise<Record<string, string>> {
   const { items } = await on.daemon.ok('worktree.list')
-  const said = ({ id, state, kept_because: why }: Json) => [id, why ? `${state}: ${why}` : state]
+  const said = ({ id, state, kept_because: why }: Json) => {
+    const name = `${state[0].toUpperCase()}${state.slice(1)}`
+    return [id, why ? `${name}: ${why}` : name]
+  }
   return Object.fromEntries(items.map(said))
 }
 

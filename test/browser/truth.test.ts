@@ -72,6 +72,23 @@ describe('what needs a person', () => {
   })
 })
 
+test('who waits is told below the root, and who waits for them below that', async () => {
+  await on.daemon.ok('lock.acquire', { name: 'root', agent: 'first' })
+  await on.daemon.ok('lock.acquire', { name: 'branch', agent: 'second' })
+  const waits = [
+    { name: 'root', agent: 'second' },
+    { name: 'branch', agent: 'third' },
+  ].map((each) => on.daemon.post('lock.acquire', { ...each, wait_seconds: 60 }))
+  const { page } = await signIn(on)
+  const blocked = page.getByRole('region', { name: 'Blocked now' })
+  const cause = blocked.locator('.cause', { hasText: 'first holds root' })
+  await expectSeen(cause.locator('li', { hasText: 'second waits for root' }))
+  await expectSeen(cause.locator('li li', { hasText: 'third waits for branch' }))
+  await on.daemon.ok('lock.release', { name: 'root', agent: 'first' })
+  await on.daemon.ok('lock.release', { name: 'branch', agent: 'second' })
+  await Promise.all(waits)
+})
+
 const EVERYWHERE = [
   ...['now', 'work', 'work?as=board', 'work?id=first', 'history', 'history?tab=trends', 'settings'],
   ...['who', 'who?id=ada', 'who?tab=locks', 'who?tab=locks&id=kept', 'who?path=a.ts'],
@@ -207,17 +224,6 @@ describe('events', () => {
     await on.daemon.ok('lock.acquire', { name: 'common', agent: 'busy' })
     await expectSeen(page.getByText('301 events, all that fit'))
   })
-
-  test('an export has every event that fits', async () => {
-    const { page } = await signIn(on)
-    await visit(page, '#/history?lock=common')
-    const exported = await download(page, 'Export JSONL')
-    const lines = exported.trimEnd().split('\n')
-    const events = lines.map((line) => JSON.parse(line) as { position: number; lock: string })
-    expect(events).toHaveLength(301)
-    expect(events.every(({ lock }) => lock === 'common')).toBe(true)
-    expect(events[0]!.position).toBeLessThan(events[1]!.position)
-  })
 })
 
 async function download(page: Page, button: string): Promise<string> {
@@ -232,7 +238,7 @@ test('those who died are told apart from leases that ran out, with values and un
   const { page } = await signIn(on)
   await visit(page, '#/history?tab=trends')
   await expectSeen(page.getByText('Died', { exact: true }))
-  await expectSeen(page.getByText('Locks, a minute'))
+  await expectSeen(page.getByText('Minute by minute'))
   const { hold } = await on.daemon.ok('stats.get', { since_seconds: 3600 })
   expect(hold.p50_seconds).toBeLessThan(1)
   await expectSeen(page.getByRole('cell', { name: /^\d+ ms$/ }))

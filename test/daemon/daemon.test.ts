@@ -166,15 +166,16 @@ describe('a graceful stop', () => {
     const daemon = await startDaemon(place)
     await place.ok(['lock', 'acquire', 'x', '--agent', 'ada'])
     const bob = place.start(['--json', 'lock', 'acquire', 'x', '--agent', 'bob', '--wait', '60s'])
-    const waiters = async () => {
-      const { waiters: found } = await place.ok(['lock', 'status', 'x'])
-      return (found as { agent: string }[]).map(({ agent }) => agent)
-    }
-    await until('bob waits', async () => (await waiters()).length === 1)
+    type Waiters = { waiters: { agent: string }[] }
+    const agentsOf = ({ waiters }: Waiters) => waiters.map(({ agent }) => agent).join()
+    const waiters = async () => agentsOf(await daemon.ok('lock.status', { name: 'x' }))
+    await until('bob waits', async () => (await waiters()) === 'bob')
     const cy = place.start(['--json', 'lock', 'acquire', 'x', '--agent', 'cy', '--wait', '60s'])
-    await until('cy waits', async () => (await waiters()).length === 2)
+    await until('cy waits', async () => (await waiters()) === 'bob,cy')
     await daemon.stop()
-    await until('both still wait', async () => (await waiters()).join() === 'bob,cy')
+    await until('both still wait', async () => {
+      return agentsOf(await place.ok(['lock', 'status', 'x'])) === 'bob,cy'
+    })
     await place.ok(['lock', 'release', 'x', '--agent', 'ada'])
     expect((await bob.ended).json).toMatchObject({ holder: 'bob' })
     await place.ok(['lock', 'release', 'x', '--agent', 'bob'])

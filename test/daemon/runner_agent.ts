@@ -15,7 +15,7 @@ import { callerOf } from '../support/helpers.ts'
 import { type Running, sandbox, type Sandbox, stateOf, until } from '../support/processes.ts'
 import { runFolder } from '../../src/machine/run_output.ts'
 
-export const RUNNER = fileURLToPath(new URL('../../dist/test/runner.cjs', import.meta.url))
+const RUNNER = fileURLToPath(new URL('../../dist/test/runner.cjs', import.meta.url))
 const DISPATCHER = `dispatcher:${host}`
 const PROJECT = 'web'
 

@@ -5,7 +5,7 @@ import { toolsIn } from '../../src/doors/mcp/tools.ts'
 import { sha256, uniqueId } from '../../src/machine/digest.ts'
 import { operations } from '../../src/operations/registry.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
-import { Sandbox, TEST_CLI } from '../support/processes.ts'
+import { ROUNDS, Sandbox, TEST_CLI } from '../support/processes.ts'
 import { overHttp } from './mcp_agent.ts'
 import {
   besideAlice,
@@ -37,6 +37,9 @@ interface World {
   tokens: Map<string, string>
   conflict: string
 }
+
+/** A thousand asks on a machine that does other things too. */
+const PATIENT = { timeout: 240_000 }
 
 const places: Sandbox[] = []
 afterAll(async () => {
@@ -140,6 +143,9 @@ const plain = (text: string, { conflict }: World) =>
     .replaceAll(/\b([Tt]ask|Enqueued|Created|task:)( ?)\d+/g, '$1$2N')
     .replaceAll(/\b\d+(\.\d+)\b/g, 'N$1')
 
+/** A tool says what its operation says, in more words: one of them asks, unless there is time. */
+const isByTool = (kind: string) => ROUNDS > 1 || kind === 'a user'
+
 async function askAll(world: World, kind: string): Promise<Map<string, string>> {
   conflicts.set('alice', world.conflict)
   const seen = new Map<string, string>()
@@ -151,6 +157,7 @@ async function askAll(world: World, kind: string): Promise<Map<string, string>> 
       keep(`${name} ${i}`, `${status} ${text}`)
     }
   }
+  if (!isByTool(kind)) return seen
   const agent = await overHttp(world.daemon.url, token)
   for (const { listed } of toolsIn('all')) {
     if (listed.annotations['readOnlyHint'] === true) continue
@@ -173,19 +180,23 @@ const differing = (a: Map<string, string>, b: Map<string, string>) =>
     return said === other ? [] : [{ asked, alone: part(said), beside: part(other) }]
   })
 
-describe('what a bound token is answered when it writes', () => {
-  test.each(['bob elsewhere', 'bob beside alice'] as const)('is the same with %s', async (whom) => {
-    const found: { kind: string; differing: object[] }[] = []
-    const [alone, beside] = [await worldWith('nobody'), await worldWith(whom)]
-    for (const kind of alone.tokens.keys()) {
-      // Who is bound to a project may know who else works there.
-      if (kind === 'a project' && whom === 'bob beside alice') continue
-      const [before, after] = [await askAll(alone, kind), await askAll(beside, kind)]
-      expect([...before.values()].filter((said) => said.startsWith('200')).length).toBeGreaterThan(
-        5,
-      )
-      found.push({ kind, differing: differing(before, after) })
-    }
-    expect(found.filter((each) => each.differing.length > 0)).toEqual([])
-  })
+describe('what a bound token is answered when it writes', PATIENT, () => {
+  test.each(['bob elsewhere', 'bob beside alice'] as const)(
+    'is the same with %s',
+    PATIENT,
+    async (whom) => {
+      const found: { kind: string; differing: object[] }[] = []
+      const [alone, beside] = [await worldWith('nobody'), await worldWith(whom)]
+      for (const kind of alone.tokens.keys()) {
+        // Who is bound to a project may know who else works there.
+        if (kind === 'a project' && whom === 'bob beside alice') continue
+        const [before, after] = [await askAll(alone, kind), await askAll(beside, kind)]
+        expect(
+          [...before.values()].filter((said) => said.startsWith('200')).length,
+        ).toBeGreaterThan(5)
+        found.push({ kind, differing: differing(before, after) })
+      }
+      expect(found.filter((each) => each.differing.length > 0)).toEqual([])
+    },
+  )
 })

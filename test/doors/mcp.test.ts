@@ -225,16 +225,6 @@ describe.each(WHOLE)('%s', (_way, open) => {
     const lines = (await agent.text('get_task', { task_id: other.id })).split(/[\n\u2028]/)
     expect(lines.filter((line) => /^(Next|Refused)/.test(line))).toEqual([])
   })
-
-  test('of two agents that race for one task one gets it', async () => {
-    const { agent, other } = await open()
-    for (let round = 0; round < 5; round += 1) {
-      const { id } = await agent.ok('create_task', { title: `Race ${round}` })
-      const asked = [agent, other].map((each) => each.call('claim_task', { task_id: id }))
-      const errors = (await Promise.all(asked)).map(({ isError }) => isError ?? false)
-      expect(new Set(errors)).toEqual(new Set([false, true]))
-    }
-  })
 })
 
 describe('what a conversation pays', () => {

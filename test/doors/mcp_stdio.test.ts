@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { mkdirSync, realpathSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { isAlive, sandbox, until } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import { isAlive, until } from '../support/processes.ts'
 import { overStdio, serving } from './mcp_agent.ts'
 
 describe('leasehold mcp', () => {
@@ -32,10 +33,10 @@ describe('leasehold mcp', () => {
   test('renews what it was granted for as long as its pipe is open', async () => {
     const place = sandbox()
     const agent = await overStdio(place)
-    const lease = await agent.ok('acquire_lock', { name: 'x', ttl_seconds: 1 })
+    const lease = await agent.ok('acquire_lock', { name: 'x', ttl_seconds: 2 })
     const expiry = async () => (await place.ok(['lock', 'status', 'x'])).lock_expires_at as string
-    // Three lengths of the lease: without renewals it would be over long before.
-    const end = new Date(Date.parse(lease.expires_at) + 3_000).toISOString()
+    // Another length of the lease: without renewals it would be over before.
+    const end = new Date(Date.parse(lease.expires_at) + 2_000).toISOString()
     await until('it is renewed again and again', async () => (await expiry()) > end)
     expect(await place.ok(['lock', 'status', 'x'])).toMatchObject({ fence: lease.fence })
   })
@@ -46,7 +47,7 @@ describe('leasehold mcp', () => {
     mkdirSync(place.path('repo/src/core'), { recursive: true })
     const cwd = place.path('repo/src')
     const [agent, other] = [await overStdio(place, { cwd }), await overStdio(place, { cwd })]
-    const { items } = await agent.ok('reserve_paths', { paths: ['core'], ttl_seconds: 1 })
+    const { items } = await agent.ok('reserve_paths', { paths: ['core'], ttl_seconds: 2 })
     expect(items).toMatchObject([{ path: 'src/core/**' }])
     const end = new Date(Date.parse(items[0].expires_at) + 2_000).toISOString()
     const listed = async () => (await place.ok(['reserve', 'list'])).items[0]
@@ -154,7 +155,7 @@ describe('leasehold mcp', () => {
 
   test('writes nothing but the protocol on its standard output', async () => {
     const lines = ['not json', '{"jsonrpc":"2.0","id":1,"method":"ping"}', '{}'].join('\n')
-    const { out, code } = await sandbox().cli(['mcp'], { input: `${lines}\n` })
+    const { out, code } = await sandbox().process(['mcp'], { input: `${lines}\n` })
     for (const line of out.trim().split('\n').filter(Boolean)) {
       expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
     }

@@ -4,7 +4,7 @@ import { ROUNDS, TEST_CLI, until } from '../support/processes.ts'
 
 const USERS = ['ada', 'ben', 'cem']
 /** How many tasks each of them has; every run takes two processes. */
-const EACH = ROUNDS > 1 ? 10 : 5
+const EACH = ROUNDS > 1 ? 10 : 3
 const TOTAL = EACH * USERS.length
 const UNSERIALIZED = { per_user_serialization: { enabled: false } }
 
@@ -53,8 +53,8 @@ describe(`three users with ${EACH} tasks each`, () => {
   })
 })
 
-/** Starts all that may run at once of two users with three tasks each, and says who runs. */
-async function atOnce(config: object, env: Record<string, string> = {}) {
+/** Of two users with three tasks each, waits until so many run, and says whose they are. */
+async function atOnce(count: number, config: object, env: Record<string, string> = {}) {
   const all = dispatching({ agents: { held: script(HELD) }, ...config })
   await all.serve(env, TEST_CLI)
   for (const user of ['ada', 'ben']) {
@@ -62,39 +62,42 @@ async function atOnce(config: object, env: Record<string, string> = {}) {
   }
   const { active } = await until('all that may run does', async () => {
     const status = await all.daemon.ok('queue.status')
-    return status.active.slots_used === all.lines('start').length && status
+    const started = all.lines('start').length
+    return started >= count && status.active.slots_used === started && status
   })
   const running = all.lines('start').map(userOf).toSorted()
   all.write('go')
   await all.idle()
   expect(all.lines('end')).toHaveLength(6)
+  // Nor were there more a moment later.
+  expect(most(all.lines(), userOf).all).toBe(count)
   return { running, by_user: active.by_user }
 }
 
 describe('one user at a time', () => {
   test('a user has one running, however many slots are free', async () => {
-    const { running, by_user } = await atOnce({ slots: { max: 4 } })
+    const { running, by_user } = await atOnce(2, { slots: { max: 4 } })
     expect({ running, by_user }).toEqual({ running: ['ada', 'ben'], by_user: { ada: 1, ben: 1 } })
   })
 
   test('without serialization users fill the slots, and no more than these', async () => {
-    const { running } = await atOnce({ slots: { max: 4 }, ...UNSERIALIZED })
+    const { running } = await atOnce(4, { slots: { max: 4 }, ...UNSERIALIZED })
     expect(running).toHaveLength(4)
   })
 
   test('a user’s own limit counts before the general one', async () => {
     const users = { ada: { limit: 2 } }
-    const { running } = await atOnce({ slots: { max: 6 }, users })
+    const { running } = await atOnce(3, { slots: { max: 6 }, users })
     expect(running).toEqual(['ada', 'ada', 'ben'])
   })
 
   test('the pool’s limit bounds all of them', async () => {
-    const { running } = await atOnce({ ...UNSERIALIZED, pool: { limit: 3 } })
+    const { running } = await atOnce(3, { ...UNSERIALIZED, pool: { limit: 3 } })
     expect(running).toHaveLength(3)
   })
 
   test('the test would see two of one user at once (planted S8)', async () => {
-    const { running } = await atOnce({ slots: { max: 4 } }, { LEASEHOLD_PLANT: 'S8' })
+    const { running } = await atOnce(4, { slots: { max: 4 } }, { LEASEHOLD_PLANT: 'S8' })
     expect(running).toHaveLength(4)
   })
 })
@@ -104,12 +107,12 @@ describe('what may run at once', () => {
     const projects = { web: { agent: 'brief', limit: 1 }, api: { agent: 'brief' } }
     const all = dispatching({ slots: { max: 4 }, projects })
     await all.serve()
-    for (const user of ['ada', 'ben', 'cem', 'dan']) {
+    for (const user of USERS) {
       for (const project of ['web', 'api']) {
-        for (let i = 0; i < 3; i += 1) await all.add(`${user}-${project}-${i}`, user, { project })
+        for (let i = 0; i < 2; i += 1) await all.add(`${user}-${project}-${i}`, user, { project })
       }
     }
-    await all.seen('end', 24)
+    await all.seen('end', 12)
     const web = all.lines().filter(({ task }) => task.includes('-web-'))
     expect(most(web, () => 'web')).toEqual({ all: 1, each: 1 })
     expect(most(all.lines(), userOf).all).toBeGreaterThan(1)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
+import { dispatching, type Dispatching, HELD, script } from '../support/dispatching.ts'
 import { overHttp } from '../doors/mcp_agent.ts'
 import { send } from '../doors/serving.ts'
 import { until } from '../support/processes.ts'
@@ -79,54 +79,35 @@ describe('an agent with the token of its run', () => {
 })
 
 describe('how a run ends', () => {
-  test('over its time limit: stopped, failed, and the next task starts', async () => {
-    const agents = { deaf: script('trap "" TERM; begin; forever', { time_limit_seconds: 1 }) }
-    const all = dispatching({ agents, runs: { grace_seconds: 0.2 } })
-    await all.serve()
-    await all.add('ada-1', 'ada')
-    await all.add('ada-2', 'ada')
-    await all.become('ada-1', 'failed')
-    expect(await lastRun(all, 'ada-1')).toMatchObject({
-      status: 'failed',
-      outcome: 'time limit of 1 s',
-    })
-    const lines = await all.seen('start', 2)
-    expect(lines.map(({ task }) => task)).toEqual(['ada-1', 'ada-2'])
-    expect(all.wrong()).toEqual([])
-  })
-
-  test('a task’s own time limit counts, and the user’s lock_timeout_seconds', async () => {
+  test('over a limit of its agent, task or user: stopped, and the next starts', async () => {
+    const agents = {
+      deaf: script('trap "" TERM; begin; forever', { time_limit_seconds: 1 }),
+      forever: script('begin; forever'),
+      mute: script('begin; forever', { silence_seconds: 1 }),
+    }
     const all = dispatching({
-      agents: { forever: script('begin; forever') },
-      runs: { grace_seconds: 0.2, ttl_seconds: 5 },
+      agents,
+      runs: { grace_seconds: 0.2 },
       per_user_serialization: { lock_timeout_seconds: 2 },
     })
     await all.serve()
-    await all.add('ada-1', 'ada', { time_limit_seconds: 1 })
-    await all.add('ben-1', 'ben')
-    await until('both are over', async () => {
-      const both = [await all.task('ada-1'), await all.task('ben-1')]
-      return both.every(({ status }) => status === 'failed')
-    })
-    expect((await lastRun(all, 'ada-1')).outcome).toBe('time limit of 1 s')
-    expect((await lastRun(all, 'ben-1')).outcome).toBe('time limit of 2 s')
-    expect(all.agents()).toEqual([])
-  })
-
-  test('silent for too long is stopped; one that talks goes on', async () => {
-    const talk = 'i=0; while [ $i -lt 15 ]; do echo $i; i=$((i+1)); sleep 0.1; done'
-    const silence = { silence_seconds: 1 }
-    const agents = {
-      mute: script('begin; forever', silence),
-      talker: script(`begin; ${talk}; finish`, silence),
-    }
-    const all = dispatching({ agents })
-    await all.serve()
     await all.add('ada-1', 'ada')
-    await all.add('ben-1', 'ben', { agent_command: 'talker' })
-    await all.become('ada-1', 'failed')
-    expect(await lastRun(all, 'ada-1')).toMatchObject({ outcome: 'silent for 1 s' })
-    await all.become('ben-1', 'done')
+    await all.add('ada-2', 'ada')
+    await all.add('ben-1', 'ben', { agent_command: 'forever', time_limit_seconds: 1 })
+    await all.add('cem-1', 'cem', { agent_command: 'forever' })
+    await all.add('dan-1', 'dan', { agent_command: 'mute' })
+    for (const [id, outcome] of [
+      ['ada-1', 'time limit of 1 s'],
+      ['ben-1', 'time limit of 1 s'],
+      ['cem-1', 'time limit of 2 s'],
+      ['dan-1', 'silent for 1 s'],
+      ['ada-2', 'time limit of 1 s'],
+    ] as const) {
+      await all.become(id, 'failed')
+      expect(await lastRun(all, id)).toMatchObject({ status: 'failed', outcome })
+    }
+    expect(all.wrong()).toEqual([])
+    expect(all.agents()).toEqual([])
   })
 
   test('fails twice, then succeeds: done with retries 2, failed with 1', async () => {
@@ -158,7 +139,7 @@ describe('how a run ends', () => {
     const run = await lastRun(all, 'ada-1')
     expect(run.outcome).toBe('could not start: ./no/such/program was not found')
     // Written when the store has heard of it, and so a moment after it says so.
-    await eventually('meta.json says so', () => all.meta(run.id)?.status === 'failed')
+    await until('meta.json says so', () => all.meta(run.id)?.status === 'failed')
     expect(all.meta(run.id)).toMatchObject({ status: 'failed', started_at: null, pid: null })
   })
 })

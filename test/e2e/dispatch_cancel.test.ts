@@ -5,7 +5,7 @@ import { holdingLease } from '../../src/core/locks/standing.ts'
 import type { Event } from '../../src/core/event.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
+import { dispatching, type Dispatching, HELD, script } from '../support/dispatching.ts'
 import { isAlive, ROUNDS, TEST_CLI, until } from '../support/processes.ts'
 
 /** Deaf to all but KILL, with a child, a grandchild, and a grandchild in another session. */
@@ -126,7 +126,7 @@ describe('cancel of a run that does not want to end', () => {
       const free = { is_locked: false }
       expect(await all.place.ok(['lock', 'status', 'task:ada-1'])).toMatchObject(free)
       expect(all.agents().filter((pid) => before.some((line) => line.pid === pid))).toEqual([])
-      await eventually('nothing is left of it', () => {
+      await until('nothing is left of it', () => {
         all.awaken()
         return all.runners().length + all.agents().length === 0
       })
@@ -134,7 +134,7 @@ describe('cancel of a run that does not want to end', () => {
       expect(await all.task('ada-1')).toMatchObject({ status: 'cancelled' })
       const [run] = (await all.daemon.ok('run.list', { task_id: 'ada-1' })).items
       expect(run).toMatchObject({ status: 'cancelled', lock_released: true })
-      await eventually('meta.json says so', () => {
+      await until('meta.json says so', () => {
         const meta = all.meta('ada-1.1')
         return !meta || (meta.status === 'cancelled' && meta.ended_at && meta.lock_released)
       })
@@ -144,11 +144,11 @@ describe('cancel of a run that does not want to end', () => {
 
   test('queue cleanup --older-than ends a run that takes too long; it runs again', async () => {
     const { all, pids } = await deafRun({ deaf: script(DEAF), held: script(HELD) })
-    await eventually('it is old enough', async () => {
+    await until('it is old enough', async () => {
       const { items } = await all.place.ok(['queue', 'cleanup', '--older-than', '1s'])
       return items.length > 0
     })
-    await eventually('all are gone', () => !pids.some(isAlive))
+    await until('all are gone', () => !pids.some(isAlive))
     await until('it runs again', () => all.lines('start').some(({ run }) => run === 'ada-1.2'))
     expect(all.wrong()).toEqual([])
   })

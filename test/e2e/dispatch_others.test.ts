@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { dispatching, type Dispatching, eventually } from '../support/dispatching.ts'
+import { dispatching, type Dispatching } from '../support/dispatching.ts'
 import { isAlive, type Running, until } from '../support/processes.ts'
 
 /** A program of somebody else's that works on a task: no runner of ours. */
@@ -11,7 +11,7 @@ function stranger(all: Dispatching): Running {
 /** Longer than a dispatcher gives its own runners to go. */
 async function expectLeftAlone(running: Running): Promise<void> {
   const since = performance.now()
-  await eventually('time enough', () => performance.now() - since > 3_000 || !isAlive(running.pid))
+  await until('time enough', () => performance.now() - since > 3_000 || !isAlive(running.pid))
   expect(isAlive(running.pid)).toBe(true)
 }
 

@@ -288,20 +288,6 @@ describe('the queue', () => {
     expect(items).toMatchObject([{ id: 'a.2' }])
     expect(await place.ok(['task', 'show', 'a'])).toMatchObject({ status: 'todo' })
   })
-
-  test('needs a database, and says so on a file store', async () => {
-    const place = sandbox()
-    const env = { LEASEHOLD_STORE: `file:${place.path('files')}` }
-    for (const args of [['add', 'x', ...ALICE], ['pause'], ['resume'], ['limit', '--max', '1']]) {
-      const no = await place.refused(['queue', ...args], 'invalid', 2, { env })
-      expect(no.next).toContain('LEASEHOLD_STORE')
-    }
-    const status = await place.ok(['queue', 'status'], { env })
-    expect(status).toMatchObject({ pending: { total: 0, by_user: {} }, user_locks: { active: 0 } })
-    expect(await place.ok(['queue', 'list'], { env })).toEqual({ items: [], next: null })
-    expect(await place.ok(['runs', 'list'], { env })).toEqual({ items: [], next: null })
-    expect(await place.ok(['queue', 'cleanup'], { env })).toEqual({ items: [], next: null })
-  })
 })
 
 test('the help of every command of the queue and of runs teaches by more than flags', async () => {

@@ -22,7 +22,7 @@ function on(store: (typeof STORES)[number]): Sandbox {
 
 /** A hundred where there is time; fewer show the same. */
 const COMMANDS =
-  ROUNDS > 1 ? { sqlite: 100, file: 100, task: 100 } : { sqlite: 50, file: 20, task: 20 }
+  ROUNDS > 1 ? { sqlite: 100, file: 100, task: 100 } : { sqlite: 20, file: 12, task: 12 }
 
 /** As from a shell: `for i in $(seq 100); do ./bin/leasehold … --agent a$i & done`. */
 function atOnce(count: number, place: Sandbox, args: string[]): Promise<Ended[]> {
@@ -70,7 +70,7 @@ describe('many commands at once', PATIENT, () => {
   })
 })
 
-const CROWD = ROUNDS > 1 ? 50 : 20
+const CROWD = ROUNDS > 1 ? 50 : 12
 
 /** Starts participants, lets them all begin at once, and returns what each has said. */
 async function crowd(place: Sandbox, args: string[], size = CROWD): Promise<Said[][]> {

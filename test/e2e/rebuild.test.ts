@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/helpers.ts'
@@ -47,4 +47,36 @@ test('a checkout that has moved is built anew, in a git worktree too, but not by
     expect(run(cwd)).toBe('two')
     expect(run(cwd, 'hook', 'claude')).toBe('two')
   }
+})
+
+test('a package keeps the code that its first usual run compiled, of an update anew', () => {
+  const folder = temporaryFolder()
+  cpSync('bin', join(folder, 'bin'), { recursive: true })
+  mkdirSync(join(folder, 'dist'))
+  const cache = (name: string) => join(folder, 'dist', `${name}.cache`)
+  const put = (letter: string) => {
+    for (const name of ['cli', 'hook']) {
+      const text = `//${letter.repeat(32)}\nprocess.stdout.write('${letter}')`
+      writeFileSync(join(folder, 'dist', `${name}.cjs`), text)
+    }
+  }
+  const run = (...args: string[]) =>
+    execFileSync(process.execPath, [join(folder, 'bin/leasehold'), ...args], { encoding: 'utf8' })
+  put('a')
+  expect(run('doctor') + run('hook', 'claude', 'session-start')).toBe('aa')
+  expect(['cli', 'hook'].map((name) => existsSync(cache(name)))).toEqual([false, false])
+  for (const letter of ['a', 'b']) {
+    put(letter)
+    for (const [name, ...args] of [
+      ['cli', 'lock', 'list'],
+      ['hook', 'hook', 'claude', 'pre-tool-use'],
+    ] as const) {
+      expect(run(...args)).toBe(letter)
+      const kept = readFileSync(cache(name))
+      expect(kept.toString('latin1')).toContain(`${letter.repeat(32)} ${process.version}`)
+      expect(run(...args)).toBe(letter)
+      expect(readFileSync(cache(name)).equals(kept)).toBe(true)
+    }
+  }
+  expect(readdirSync(join(folder, 'dist'))).toHaveLength(4)
 })

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
-import { BIN, type Options, Sandbox } from '../support/processes.ts'
+import { InsideSandbox } from '../support/inside.ts'
+import { BIN, type Ended, type Options } from '../support/processes.ts'
 
 /** What stands in the table of docs/troubleshooting.md, and how it is staged here. */
 export interface Situation {
@@ -20,11 +21,24 @@ export interface Situation {
 
 const NAMELESS = 12_345
 const ROOT = dirname(dirname(BIN))
+const SERVING = new Set(['up', 'serve', 'down'])
 
 /** A place of its own for one situation; what was begun there is ended with it. */
-export class Scene extends Sandbox {
+export class Scene extends InsideSandbox {
   readonly bin = BIN
   private readonly ends: (() => unknown)[] = []
+
+  /** What a server, another PATH or another home is to a command, only a process shows. */
+  override cli(args: string[], options: Options = {}): Promise<Ended> {
+    const { PATH, HOME } = { ...this.env, ...options.env }
+    const isOwn = SERVING.has(args.find((arg) => !arg.startsWith('-'))!)
+    return isOwn || PATH !== this.env['PATH'] || HOME !== this.home
+      ? this.process(args, options)
+      : super.cli(args, options)
+  }
+
+  /** For what a process leaves behind, or finds, when it is the only one with the store open. */
+  readonly apart: Options = { program: [process.execPath, BIN] }
 
   atEnd(end: () => unknown): void {
     this.ends.push(end)

@@ -106,9 +106,10 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
       const options = ['-t', 'tmpfs', '-o', 'size=2m,mode=0700', 'tmpfs', scene.state]
       execFileSync(MOUNT, options)
       scene.atEnd(() => execFileSync(UMOUNT, ['--lazy', scene.state]))
-      await scene.used()
+      await scene.used(scene.apart)
       const { bavail, bsize } = fs.statfsSync(scene.state)
       fs.writeFileSync(join(scene.state, 'filler'), Buffer.alloc(bavail * bsize))
+      return scene.apart
     },
   },
   {
@@ -119,8 +120,9 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     doctor:
       'FAIL store    … is damaged: file is not a database\n     next: leasehold db restore BACKUP',
     stage: async (scene) => {
-      await scene.used()
+      await scene.used(scene.apart)
       writeOver(scene, 'no database, though of some length')
+      return scene.apart
     },
   },
   {
@@ -130,10 +132,11 @@ Object.defineProperty(process, 'version', { value: 'v18.0.0' })`,
     says: 'error: The store has lost what was committed: …leasehold db restore BACKUP…',
     doctor: 'FAIL store    The store has lost what was committed…',
     stage: async (scene) => {
-      await scene.used()
+      await scene.used(scene.apart)
       for (const name of fs.readdirSync(scene.state)) {
         if (name.startsWith('leasehold.db')) fs.rmSync(join(scene.state, name))
       }
+      return scene.apart
     },
   },
   {

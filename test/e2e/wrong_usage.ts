@@ -56,7 +56,10 @@ export const ELSEWHERE: Situation[] = [
     exit: 75,
     says: 'error: Another leasehold server is already running on this database (PID: …)…',
     doctor: 'ok',
-    stage: async (scene) => void (await serving(scene)),
+    stage: async (scene) => {
+      await serving(scene)
+      return scene.apart
+    },
   },
   {
     wrong: 'The server was stopped by a signal',

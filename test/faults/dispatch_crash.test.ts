@@ -33,6 +33,13 @@ const isPlayed = ({ starter, step, victims }: Cell) =>
   (victims.includes('starter') && !victims.includes('runner')) ||
   (step === 'runner:running' && victims.join() === 'runner')
 
+/** What is stopped goes on before there is a daemon again, or behind it; in turn, if in a hurry. */
+function ordersOf({ starter, victims }: Omit<Cell, 'goesOn'>, at: number): Cell['goesOn'][] {
+  const orders = ['first', 'last'] as const
+  if (!victims.includes('starter') || victims.includes('runner')) return ['first']
+  return ROUNDS > 1 ? [...orders] : [orders[(at + (starter === 'daemon' ? 0 : 1)) % 2]!]
+}
+
 /** So many at once as make the machine wait for timers rather than for its processors. */
 const AT_ONCE = 6
 
@@ -56,11 +63,9 @@ describe.each(['daemon', 'dispatch'] as const)('kill -9 under a %s', (starter) =
       { timeout: 90_000 * ROUNDS },
       async () => {
         const cells: Cell[] = []
-        for (const [step, killed] of Object.entries(steps)) {
+        for (const [at, [step, killed]] of Object.entries(steps).entries()) {
           for (const victims of killed) {
-            // What is stopped goes on before there is a daemon again, or behind it.
-            const matters = victims.includes('starter') && !victims.includes('runner')
-            for (const goesOn of matters ? (['first', 'last'] as const) : (['first'] as const)) {
+            for (const goesOn of ordersOf({ starter, step, victims }, at)) {
               const cell = { starter, step, victims, goesOn }
               if (isPlayed(cell)) cells.push(...Array.from({ length: ROUNDS }, () => cell))
             }

@@ -7,13 +7,7 @@ import * as runs from '../../src/operations/runs.ts'
 import * as tasks from '../../src/operations/tasks.ts'
 import { openStore, placeOf } from '../../src/stores/open.ts'
 import type { Store } from '../../src/stores/writer/store.ts'
-import {
-  dispatching,
-  type Dispatching,
-  eventually,
-  killAll,
-  script,
-} from '../support/dispatching.ts'
+import { dispatching, type Dispatching, killAll, script } from '../support/dispatching.ts'
 import type { Json } from '../doors/serving.ts'
 import { callerOf } from '../support/helpers.ts'
 import { type Running, TEST_CLI, until } from '../support/processes.ts'
@@ -126,13 +120,13 @@ async function goOn(cell: Cell, all: Dispatching, look: Looking, starter: Runnin
   const serving = killed || cell.starter === 'dispatch' ? all.serve({}, TEST_CLI) : undefined
   // One that dispatches still would start more meanwhile, which would stop too and be lost.
   if (cell.goesOn === 'last' && killed) await serving
-  await eventually('both tasks are over', async () => {
+  await until('both tasks are over', async () => {
     all.awaken()
     const both = [await look.task('ada-1'), await look.task('ada-2')]
     return both.every(({ status }) => status === 'done' || status === 'failed')
   })
   await serving
-  await eventually('nothing is left of either', () => {
+  await until('nothing is left of either', () => {
     all.awaken()
     return all.agents().length === 0 && all.runners().length === 0
   })
@@ -185,7 +179,7 @@ async function truthOf(all: Dispatching, run: Run): Promise<void> {
     const meta = all.meta(id)
     return meta && { status: meta.status, ended: meta.ended_at !== null, lock: meta.lock_released }
   }
-  await eventually(
+  await until(
     `meta.json of ${id} is true`,
     () => {
       const meta = said()

@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { RUNNER } from '../daemon/runner_agent.ts'
 import {
   dispatching,
   type Dispatching,
-  eventually,
   HELD,
   killAll,
   script,
@@ -13,10 +11,10 @@ import {
 } from '../support/dispatching.ts'
 
 import { isAlive, stateOf, TEST_CLI, until } from '../support/processes.ts'
-import { MARK } from '../../src/machine/group.ts'
 import { runFolder } from '../../src/machine/run_output.ts'
 
-const RUNS = { ttl_seconds: 2, grace_seconds: 0.3 }
+/** Longer than a runner takes to begin on a busy machine. */
+const RUNS = { ttl_seconds: 4, grace_seconds: 0.3 }
 /** Deaf to TERM, and with a child in another session. */
 const DEAF = `trap "" TERM; begin
 setsid sh -c 'echo $$ >> "$OUT/pids"; while :; do sleep 0.05; done' &
@@ -50,7 +48,7 @@ describe('a runner that is stopped past its TTL', () => {
     const { all, pids, runner } = await paused()
     const begun = performance.now()
     await all.seen('start', 2)
-    expect(performance.now() - begun).toBeLessThan(2_000 + 300 + 3_000)
+    expect(performance.now() - begun).toBeLessThan(4_000 + 300 + 3_000)
     expect(pids.some(isAlive)).toBe(false)
     expect(all.wrong()).toEqual([])
     expect(await firstRun(all)).toMatchObject({ status: 'lost', lock_released: true })
@@ -73,7 +71,7 @@ describe('a runner that is stopped past its TTL', () => {
 
   test('never going on, it does not stay for ever', async () => {
     const { all, runner } = await paused()
-    await eventually('it is gone', () => !isAlive(runner), 15_000)
+    await until('it is gone', () => !isAlive(runner), 15_000)
     expect(await firstRun(all)).toMatchObject({ status: 'lost' })
     all.write('go')
     await all.become('ada-1', 'done')
@@ -82,18 +80,18 @@ describe('a runner that is stopped past its TTL', () => {
   test('nor when its run was settled while no dispatcher was there to see it', async () => {
     const { all, pids, runner } = await paused()
     await all.daemon.kill()
-    await eventually('it was settled', async () => {
+    await until('it was settled', async () => {
       const { items } = await all.place.ok(['queue', 'cleanup'])
       return items.length > 0 || !pids.some(isAlive)
     })
-    await eventually('the run is lost', async () => {
+    await until('the run is lost', async () => {
       return (await all.place.ok(['runs', 'show', 'ada-1.1'])).status === 'lost'
     })
     all.write('go')
     await all.serve()
     await all.become('ada-1', 'done')
     expect(all.meta('ada-1.1')).toMatchObject({ status: 'lost', lock_released: true })
-    await eventually('it is gone', () => !isAlive(runner), 10_000)
+    await until('it is gone', () => !isAlive(runner), 10_000)
   })
 
   for (const step of ['runner:spec', 'runner:gated']) {
@@ -102,9 +100,9 @@ describe('a runner that is stopped past its TTL', () => {
       await all.serve({ LEASEHOLD_STOP_AT: step }, TEST_CLI)
       await all.add('ada-1', 'ada')
       const [runner] = await until('it stops', () => all.stopped().length > 0 && all.stopped())
-      await eventually('its run is lost', async () => (await firstRun(all)).status === 'lost')
+      await until('its run is lost', async () => (await firstRun(all)).status === 'lost')
       expect(all.lines('start')).toEqual([])
-      await eventually('it is gone', () => !isAlive(runner!), 10_000)
+      await until('it is gone', () => !isAlive(runner!), 10_000)
     })
   }
 })
@@ -117,7 +115,7 @@ test('a daemon that is stopped takes no run with it: runners go to the store', a
   const [begun] = await all.seen('start', 1)
   await all.daemon.running.stop()
   const since = performance.now()
-  await eventually('a TTL has passed', () => performance.now() - since > 7_000)
+  await until('a TTL has passed', () => performance.now() - since > 7_000)
   expect(isAlive(begun!.pid)).toBe(true)
   all.write('go')
   all.daemon.running.kill('SIGCONT')
@@ -132,7 +130,7 @@ test('a runner that is killed before its agent began costs its user no whole TTL
   const [runner] = await until('it stops', () => all.stopped().length > 0 && all.stopped())
   await killAll([runner!])
   // The TTL is a minute; the dispatcher is the runner's parent, and knows at once.
-  await eventually(
+  await until(
     'the next run begins',
     () => {
       all.awaken()
@@ -157,7 +155,7 @@ describe('poison', () => {
     const ends = items.map(({ status }: { status: string }) => status)
     expect(ends).toEqual(['lost', 'lost', 'lost'])
     expect(all.wrong()).toEqual([])
-    await eventually('nothing is left', () => all.agents().length + all.runners().length === 0)
+    await until('nothing is left', () => all.agents().length + all.runners().length === 0)
     for (const { id } of items) {
       await until('meta.json is true', () => all.meta(id)?.status === 'lost', 5_000)
     }
@@ -165,47 +163,5 @@ describe('poison', () => {
     await all.place.ok(['queue', 'retry', 'ada-1'])
     await all.become('ada-1', 'failed')
     expect((await all.task('ada-1')).attempts).toBe(6)
-  })
-})
-
-describe('at most one start per fence (S12)', () => {
-  /** A second runner for a run that is under way, whoever sent it. */
-  async function startedTwice(env: Record<string, string> = {}) {
-    const all = dispatching({ agents: { held: script(HELD) } })
-    await all.serve(env, TEST_CLI)
-    await all.add('ada-1', 'ada')
-    const { run, fence, pid } = (await all.seen('start', 1))[0]!
-    const { agent } = await firstRun(all)
-    // As a dispatcher hands it over: every runner makes a mark of its own.
-    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
-      .split('\0')
-      .filter((entry) => entry !== '' && !entry.startsWith(`${MARK}=`))
-    const spec = {
-      ...{ run_id: run, task_id: 'ada-1', fence, agent, lock: 'task:ada-1', user: 'ada' },
-      ...{ project: 'web', title: 'x', ttl_ms: 60_000, grace_ms: 300, cwd: all.place.folder },
-      ...{ stdin: '', prompt_file: null, prompt: '', time_limit_ms: null, silence_ms: null },
-      ...{ log_bytes_max: 10_000, folder: runFolder(all.place.state, run) },
-      argv: script(HELD).command,
-      env: Object.fromEntries(environment.map((each) => each.split(/=(.*)/s).slice(0, 2))),
-      place: { LEASEHOLD_DIR: all.place.state },
-    }
-    const program = [process.execPath, RUNNER]
-    const second = all.place.start([], { program, env, input: JSON.stringify(spec) })
-    await Promise.race([second.ended, until('both run', () => all.lines('start').length > 1)])
-    all.write('go')
-    await second.ended
-    await all.become('ada-1', 'done')
-    return all
-  }
-
-  test('a second runner starts nothing, and the first is left alone', async () => {
-    const all = await startedTwice()
-    expect(all.wrong()).toEqual([])
-    expect(all.lines().map(({ what }) => what)).toEqual(['start', 'end'])
-  })
-
-  test('the test would see a second start (planted S12)', async () => {
-    const all = await startedTwice({ LEASEHOLD_PLANT: 'S12' })
-    expect(all.wrong().join('\n')).toContain('started twice')
   })
 })

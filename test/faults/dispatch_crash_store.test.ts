@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
-import { dispatching, type Dispatching, eventually, HELD, script } from '../support/dispatching.ts'
+import { dispatching, type Dispatching, HELD, script } from '../support/dispatching.ts'
 import { because, isAlive, until } from '../support/processes.ts'
 
 const [MOUNT, UMOUNT] = ['mount', 'umount'] as const
@@ -26,7 +26,7 @@ async function occupy(all: Dispatching): Promise<() => void> {
 /** Nobody says that a runner tries in vain: this is long enough for several tries. */
 async function letTry(): Promise<void> {
   const since = performance.now()
-  await eventually('it was tried in vain', () => performance.now() - since > 1_500)
+  await until('it was tried in vain', () => performance.now() - since > 1_500)
 }
 
 /** The daemon lives, or what it said last. */
@@ -44,7 +44,7 @@ test('a store that is busy while config.json changes: the change counts when it 
   expectAlive(all)
   await all.add('ada-1', 'ada')
   await all.become('ada-1', 'done')
-  await eventually('there are two slots', async () => {
+  await until('there are two slots', async () => {
     return (await all.daemon.ok('queue.status')).active.slots_max === 2
   })
 })
@@ -75,7 +75,7 @@ test('a store that let a runner wait too long to renew: the run is lost, not fai
   const [begun] = await all.seen('start', 1)
   const release = await occupy(all)
   // After two thirds of the TTL its runner stops it, in good time: the lease is live still.
-  await eventually('its runner stops it', () => !isAlive(begun!.pid))
+  await until('its runner stops it', () => !isAlive(begun!.pid))
   all.write('go')
   release()
   await until('the run is over', async () => {
@@ -100,7 +100,7 @@ test('no room left for what runs write: the daemon lives, and the store is right
   const { bavail, bsize } = statfsSync(disk)
   writeFileSync(join(disk, 'filler'), Buffer.alloc(bavail * bsize))
   await all.place.ok(['--force', 'queue', 'cancel', 'ada-1'])
-  await eventually('the runner is gone', () => all.runners().length === 0)
+  await until('the runner is gone', () => all.runners().length === 0)
   await letTry()
   expectAlive(all)
   expect(await all.task('ada-1')).toMatchObject({ status: 'cancelled' })

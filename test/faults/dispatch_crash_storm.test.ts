@@ -1,12 +1,6 @@
 import type { Run } from '../../src/core/schema/task.ts'
 import { expect, test } from 'vitest'
-import {
-  dispatching,
-  type Dispatching,
-  eventually,
-  killAll,
-  script,
-} from '../support/dispatching.ts'
+import { dispatching, type Dispatching, killAll, script } from '../support/dispatching.ts'
 import { ROUNDS, until } from '../support/processes.ts'
 import { Random } from '../simulation/random.ts'
 import { Looking } from './dispatch_crash.ts'
@@ -67,7 +61,7 @@ for (let round = 0; round < 2 * ROUNDS - 1; round += 1) {
         for (let i = 0; i < TASKS; i += 1) await look.add(`${user}-${i}`, user, { retries: 50 })
       }
       const killed = await storm(all, new Random(seed))
-      const status = await eventually(
+      const status = await until(
         'all is over',
         async () => {
           const now = await look.status()
@@ -86,7 +80,7 @@ for (let round = 0; round < 2 * ROUNDS - 1; round += 1) {
         }
       }
       expect(faults, killed.join(' ')).toEqual([])
-      await eventually('nobody is left', () => all.agents().length + all.runners().length === 0)
+      await until('nobody is left', () => all.agents().length + all.runners().length === 0)
       const starts = (await look.events('run.started')).map(({ data }) => data.fence)
       expect(new Set(starts).size).toBe(starts.length)
       await expectTrueFolders(all, look)
@@ -110,8 +104,6 @@ async function expectTrueFolders(all: Dispatching, look: Looking): Promise<void>
     }
     return [...new Set(found)]
   }
-  await eventually('folders are true', async () => (await untrue()).length === 0, 4_000).catch(
-    () => 0,
-  )
+  await until('folders are true', async () => (await untrue()).length === 0, 4_000).catch(() => 0)
   expect(await untrue()).toEqual([])
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Options, sandbox } from '../support/processes.ts'
+import { sandbox } from '../support/inside.ts'
+import type { Options } from '../support/processes.ts'
 
 const LONG = 'x'.repeat(10_240)
 const NEGATIVE = '--ttl=-5'

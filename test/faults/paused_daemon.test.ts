@@ -83,9 +83,9 @@ test('work under withLock outlives a pause of the daemon', async () => {
   const { place, pause } = await paused()
   const ada = await clientOf({ dir: place.state, agent: 'ada' })
   const bob = await clientOf({ dir: place.state, agent: 'bob', embedded: true })
-  const done = await ada.withLock('a', { ttl_seconds: 2 }, async (signal) => {
+  const done = await ada.withLock('a', { ttl_seconds: 3 }, async (signal) => {
     await pause()
-    await outlivesTwice(bob, 2_000)
+    await outlivesTwice(bob, 3_000)
     await expectRefusal(bob.lock.acquire({ names: ['a'] }), 'held')
     expect(signal.aborted).toBe(false)
     return 'done'

@@ -129,3 +129,26 @@ test('what is committed since is saved for nobody', async () => {
   expect(refs()).toEqual([])
   expectSilent(await a.bash('true'))
 })
+
+test('what another is about to write is not taken back, whoever begins', async () => {
+  const { a, b, git, repo } = repository()
+  expectSilent(await a.edit('a.ts'))
+  expect(expectDenied(await b.bash('git restore .'))).toContain('a.ts (reserved by claude:aaaaaaaa')
+  expectSilent(await b.bash('git restore b.ts'))
+  writeFileSync(join(repo, 'a.ts'), 'of a\n')
+  await b.after('Bash')
+  await a.after('Edit')
+  git('commit', '-qam', 'Mend a')
+  await a.stop()
+  expectSilent(await b.bash('git reset --hard'))
+  expect(expectDenied(await a.edit('a.ts'))).toContain('claude:bbbbbbbb is having git take back')
+  await b.after('Bash')
+  expectSilent(await a.edit('a.ts'))
+})
+
+test('nobody waits for a command whose agent died', async () => {
+  const { a, b } = repository()
+  expectSilent(await b.bash('git reset --hard'))
+  await b.die()
+  expectSilent(await a.edit('a.ts'))
+})

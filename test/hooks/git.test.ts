@@ -38,7 +38,7 @@ describe('git', () => {
     const no = person(['commit', '-qam', 'All of it'])
     expect(no.code).toBe(1)
     expect(no.err).toMatch(/this commit contains a\.ts \(reserved by claude:aaaaaaaa until/)
-    expect(no.err).toMatch(/next: Unstage them \(git restore --staged FILE…\)/)
+    expect(no.err).toMatch(/next: Commit only your own files \(git commit -m MESSAGE -- FILE…\)/)
     // Both names of a move are in a commit.
     person(['mv', 'src/c.ts', 'src/d.ts'])
     expectSilent(await a.edit('src/c.ts'))

@@ -118,6 +118,7 @@ export const COMMANDS: ToolInput[] = [
   { tool: 'local_shell', input: { command: ['rm', path] }, command: "'rm' 'a.ts'" },
   { tool: 'exec_command', input: { cmd: command }, command },
   { tool: 'write_stdin', input: { session_id: 1, chars: command }, command },
+  { tool: 'Monitor', input: { command, description: 'x', persistent: true }, command },
   { tool: 'executeBash', input: { command, cwd: '/repo' }, command },
   { tool: 'powershell', input: { command: 'Remove-Item a.ts' }, command: 'Remove-Item a.ts' },
   { tool: 'execute_shell_command', input: { command }, command },

@@ -61,10 +61,15 @@ export async function measure(
 }
 
 /** Precision and recall of calling a pair the same from `alike` on. */
-export function judge(part: Part, similarity: (pair: Pair) => number, alike: number) {
-  const pairs = PAIRS.filter((pair) => pair.part === part)
+export function judge(
+  pairs: Pair[],
+  part: Part,
+  similarity: (pair: Pair) => number,
+  alike: number,
+) {
+  const judged = pairs.filter((pair) => pair.part === part)
   return precisionOf(
-    pairs.map((pair) => ({ isSame: pair.isSame, isFound: similarity(pair) >= alike })),
+    judged.map((pair) => ({ isSame: pair.isSame, isFound: similarity(pair) >= alike })),
   )
 }
 

@@ -2,6 +2,7 @@ import { afterEach, describe } from 'vitest'
 import type { Store } from '../../src/stores/writer/store.ts'
 import { MachineSim, type Open, temporaryFolder, Verbs } from '../support/helpers.ts'
 import { exerciseAgents } from './exercise/agents.ts'
+import { exerciseCircles } from './exercise/circles.ts'
 import { exerciseClaims } from './exercise/claims.ts'
 import { exerciseClocks } from './exercise/clocks.ts'
 import { exerciseDeadlocks } from './exercise/deadlocks.ts'
@@ -62,6 +63,7 @@ export const EXERCISES = {
   landing_line: exerciseLandingLine,
   queue_resources: exerciseQueueResources,
   reservations: exerciseReservations,
+  circles: exerciseCircles,
   stats: exerciseStats,
   stuck: exerciseStuck,
   retention: exerciseRetention,

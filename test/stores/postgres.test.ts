@@ -11,6 +11,7 @@ const DAILY: Part[] = [
   'locks',
   'lines',
   'deadlocks',
+  'circles',
   'hand_off',
   'tasks',
   'queue_order',

@@ -7,7 +7,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { readMeta, type RunMeta } from '../../src/daemon/runner/run_folder.ts'
 import { type Json, type Served, servingPlace, startDaemon } from '../doors/serving.ts'
 import { BIN, isAlive, type Running, type Sandbox, stateOf, TEST_CLI, until } from './processes.ts'
@@ -252,20 +252,6 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 export async function killAll(pids: number[]): Promise<void> {
   for (const pid of pids) signal(pid, 'SIGKILL')
   await until(`${pids.join()} are gone`, () => !pids.some(isAlive))
-}
-
-/** Waits as `until` does, and looks less often: for looks that cost the machine something. */
-export function eventually<T>(
-  what: string,
-  look: () => T | Promise<T>,
-  timeout = 20_000,
-): Promise<NonNullable<T>> {
-  const attempt = async () => {
-    const found = await look()
-    if (!found) throw new Error(`waited in vain: ${what}`)
-    return found as NonNullable<T>
-  }
-  return vi.waitFor(attempt, { interval: 60, timeout })
 }
 
 /** A place with a queue for the test that runs now; nothing of it is left when that has ended. */

@@ -56,18 +56,32 @@ export interface Options {
   gid?: number
 }
 
+/** How often is looked at first, and at most after a while: a look costs whoever is looked at. */
+const PAUSE_MS = { first: 15, most: 100, factor: 1.2 }
+
 /** Waits until `look` gives something true, and returns it. Says `what` it waited for in vain. */
 export function until<T>(
   what: string,
   look: () => T | Promise<T>,
   timeout = PATIENCE_MS,
 ): Promise<Exclude<T, undefined | null | false | '' | 0>> {
+  const inVain = new Error(`waited in vain: ${what}`)
+  let [pause_ms, due_ms] = [PAUSE_MS.first, 0]
+  let trouble: unknown = inVain
   const attempt = async () => {
-    const found = await look()
-    if (!found) throw new Error(`waited in vain: ${what}`)
-    return found as Exclude<T, undefined | null | false | '' | 0>
+    if (performance.now() < due_ms) throw trouble
+    try {
+      const found = await look()
+      if (found) return found as Exclude<T, undefined | null | false | '' | 0>
+      trouble = inVain
+    } catch (error) {
+      trouble = error
+    }
+    due_ms = performance.now() + pause_ms
+    pause_ms = Math.min(pause_ms * PAUSE_MS.factor, PAUSE_MS.most)
+    throw trouble
   }
-  return vi.waitFor(attempt, { interval: 15, timeout })
+  return vi.waitFor(attempt, { interval: PAUSE_MS.first, timeout })
 }
 
 /** A process that runs: what it says can be waited for, and it can be signalled. */

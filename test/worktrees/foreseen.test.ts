@@ -16,7 +16,7 @@ test('what a run has changed so far is told, and with whom that may conflict', a
     esac; begin; until_there go; finish`
   const project = { agent: 'sh', path: repo.top, worktrees: {} }
   const agents = { sh: script(body) }
-  at.configure({ agents, projects: { web: project }, runs: { ttl_seconds: 3 } })
+  at.configure({ agents, projects: { web: project }, runs: { ttl_seconds: 6 } })
   await at.serve()
   await at.add('a', 'ada')
   await at.add('b', 'bob')

@@ -3,16 +3,10 @@ import { expect, test } from 'vitest'
 import { Looking } from '../faults/dispatch_crash.ts'
 import { Random } from '../simulation/random.ts'
 import { list } from '../../src/operations/worktrees.ts'
-import {
-  argvOf,
-  type Dispatching,
-  dispatching,
-  eventually,
-  killAll,
-} from '../support/dispatching.ts'
+import { argvOf, type Dispatching, dispatching, killAll } from '../support/dispatching.ts'
 import { script, signal } from '../support/dispatching.ts'
 import { type GitRepo, gitRepo } from '../support/git_repo.ts'
-import { TEST_CLI } from '../support/processes.ts'
+import { TEST_CLI, until } from '../support/processes.ts'
 import { type Json, startDaemon } from '../doors/serving.ts'
 import { judged, landingsOf, leftBehind, reachable } from './storm_judge.ts'
 import { Person } from './storm_person.ts'
@@ -20,7 +14,7 @@ import { Person } from './storm_person.ts'
 const IS_LONG = process.env['FAULTS'] === 'long'
 const RUNS = Number(process.env['RUNS'] ?? (IS_LONG ? 1000 : 6))
 /** For bugs as coarse as the planted ones nobody has to be killed. */
-const CALM = 8
+const CALM = 6
 const SEED = Number(process.env['SEED'] ?? 20)
 
 /**
@@ -50,6 +44,8 @@ const STEPS = [
  * Writes lines, each different from every other, and after each tells the ledger, which is outside:
  * what stands there was written. Commits now and then, and never takes anything back. Many write to
  * files of their own, so that they can be landed; the others conflict, or leave things uncommitted.
+ * The first waits for a second one: on a busy machine they would come one after the other, and two
+ * would never have the same port.
  */
 const AGENT = `begin
 while read -r pid start; do
@@ -58,6 +54,7 @@ while read -r pid start; do
 done < "$OUT/port-$LEASEHOLD_RESOURCE_PORTS" 2>/dev/null
 now=$(started $$)
 echo "$$ \${now#? }" >> "$OUT/port-$LEASEHOLD_RESOURCE_PORTS"
+until [ "$(cat "$OUT"/port-* | wc -l)" -gt 1 ]; do sleep 0.02; done
 COMMIT='git -c user.name=x -c user.email=x@x commit -q -m More'
 shared=a.txt
 [ $(($LEASEHOLD_FENCE % 4)) = 1 ] || shared="a $LEASEHOLD_FENCE"
@@ -117,7 +114,7 @@ function victim(all: Dispatching, random: Random): number[] {
 async function goesOn(all: Dispatching, random: Random): Promise<void> {
   const enough = all.lines('start').length + random.below(4)
   const isEnough = () => all.stopped().length > 0 || all.lines('start').length >= enough
-  await eventually('they begin', isEnough, 4_000).catch(() => undefined)
+  await until('they begin', isEnough, 4_000).catch(() => undefined)
   // reason: what is under way then is to be killed anywhere, and nothing tells of that
   await new Promise((later) => void setTimeout(later, random.below(200)))
 }
@@ -162,7 +159,7 @@ async function storm(sides: Side[], repo: GitRepo, enough: number) {
     await killAll(sides.map(({ all }) => all.daemon.running.pid))
     if (PARTS.has('restores')) restores[await restore(last, random)] += 1
   }
-  if (PARTS.has('person')) await eventually('the person is through', () => person.rest())
+  if (PARTS.has('person')) await until('the person is through', () => person.rest())
   const [runs, begun] = [await count(first, 'task.claimed'), await count(first, 'run.started')]
   const { hindered } = person
   return { kills, restores, hindered, tasks: first.tasks, runs, begun }
@@ -247,7 +244,7 @@ async function atRest({ all, look }: Side): Promise<AtRest | null> {
 async function settle(side: Side, plant?: string) {
   const { all, look } = side
   const rested = () =>
-    eventually<AtRest | null>('all is at rest', () => atRest(side), 240_000).catch(
+    until<AtRest | null>('all is at rest', () => atRest(side), 240_000).catch(
       async (error: Error) => {
         const { items } = await look.ask(list, { limit: 1000 })
         const states = items.map(({ id, state, is_over }: Json) => `${id} ${state} ${is_over}`)
@@ -264,11 +261,11 @@ async function settle(side: Side, plant?: string) {
     // What may go goes when a dispatcher begins.
     await all.serve({ LEASEHOLD_PLANT: plant }, TEST_CLI)
     const isEmpty = async () => (found = await rested()).trees.length === 0
-    await eventually('all are removed', isEmpty)
+    await until('all are removed', isEmpty)
     await killAll([all.daemon.running.pid])
   }
   const alive = () => all.processes().map((pid) => `${pid} ${argvOf(pid)}`)
-  await eventually('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
+  await until('all are gone', () => alive().length === 0, 60_000).catch((error: Error) => {
     throw new Error(`${error.message}: ${alive().join(', ')}`)
   })
   return found

@@ -283,14 +283,18 @@ function taking(name: string) {
 }
 
 /** `held`, with who holds it, since when, until when, and the process where it is known. */
-export function heldBy(view: View, lease: Lease, caller: Caller): Refusal {
+export function heldBy(view: View, lease: Lease, caller: Caller, takeover = false): Refusal {
   const task = taskOf(lease.name)
   const by_you = lease.holder === caller.agent
   const what = task === undefined ? `${word(lease.name)} is held` : 'Task is locked'
   const times = timesOf(view, lease)
   return new Refusal('held', `${what} by ${holding(view, lease)}`, {
     next: by_you
-      ? 'Your own agent id has it, by another process or call: release it, or ask with takeover.'
+      ? takeover
+        ? 'Your own agent id has it, by a command on a host that cannot be asked from here: stop ' +
+          'it there.'
+        : 'Your own agent id has it, by another process or call: release it there, or ask with ' +
+          'takeover.'
       : ['Wait for it, or take other work.', freeing(lease, caller)],
     details: {
       name: lease.name,

@@ -108,7 +108,10 @@ export function blockedBy(
 ): Refusal | undefined {
   if (planted('S1')) return undefined
   const lease = settleLease(view, name)
-  if (lease) return mayRetake(view, lease, ask, caller) ? undefined : heldBy(view, lease, caller)
+  if (lease) {
+    if (mayRetake(view, lease, ask, caller)) return undefined
+    return heldBy(view, lease, caller, ask.takeover)
+  }
   if (isBusyUser(view, name)) return busyBy(view, name, caller)
   const head = headOf(view, name)
   if (!head || head.id === ask.ticket_id) return undefined

@@ -1,5 +1,5 @@
 import type { Lease } from '../schema/lock.ts'
-import type { Caller } from '../caller.ts'
+import { admits, type Caller } from '../caller.ts'
 import { type Glob, parseGlob } from './glob.ts'
 import {
   endLease,
@@ -23,10 +23,13 @@ import {
   type Reservation,
 } from './overlap.ts'
 import { pathLock, scopeOf, termsOf, type Where } from './path_terms.ts'
+import { circleOf, lastOf, markWanted, sentencesOf, type Want } from '../locks/circle.ts'
 import { quoted, word } from '../quote.ts'
+import type { Next } from '../next.ts'
 import { Refusal } from '../refusal.ts'
 import type { PathTerms } from '../rows.ts'
 import { sightOf } from '../sight.ts'
+import { isScoped } from '../token_scope.ts'
 import type { View } from '../view.ts'
 
 export interface Reserve extends Grant, Where {
@@ -76,8 +79,8 @@ function take(view: View, glob: Glob, ask: Reserve, asker: Caller): Reservation 
   const reason = ask.reason ?? same?.path.reason ?? null
   const terms = termsOf(glob, ask, { shared, reason })
   if (same) {
-    const { waiting } = same.path
-    const path = { ...terms, ...(waiting && { waiting }) }
+    const { waiting, wanted } = same.path
+    const path = { ...terms, ...(waiting && { waiting }), ...(wanted && { wanted }) }
     const process = ask.process ?? same.process
     const spoken = { ...same, path, process, seat: process?.seat ?? null }
     return extend(view, spoken, ttl_ms) as Reservation
@@ -120,14 +123,24 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
   const what =
     asked === glob ? `${theirs} is reserved` : `${word(asked)} overlaps ${theirs}, reserved`
   const why = reason === null ? '' : `, for: ${quoted(reason)}`
-  return new Refusal('held', `${what} by ${holding(view, lease)}${why}`, {
+  // A defaulted id is many terminals; a token that is bound may not know who else is in it.
+  const isTold = !by_you && asker.given && !isScoped(asker)
+  const first = { agent: asker.agent, path: asked, lease }
+  const circle = isTold ? circleOf(view, first) : undefined
+  const round = circle === undefined ? '' : `; nobody would ever go on: ${inCircle(circle)}`
+  return new Refusal('held', `${what} by ${holding(view, lease)}${why}${round}`, {
     next: by_you
       ? 'Another process or terminal with your agent id has it: release it there.'
-      : [
-          { says: 'Work on other files, or ask again then', operation: 'reserve.list' },
-          asking(asked),
-          freeing(lease, asker),
-        ],
+      : circle
+        ? lettingGo(circle, asker)
+        : [
+            { says: 'Work on other files, or ask again later', operation: 'reserve.list' },
+            asking(asked),
+            freeing(lease, asker),
+          ],
+    ...(isTold && {
+      leaves: (after: View) => markWanted(after, lease.name, asker.agent, asked),
+    }),
     details: {
       path: asked,
       name: lease.name,
@@ -140,8 +153,31 @@ export function heldPath(view: View, asked: string, lease: Reservation, asker: C
       ...timesOf(view, lease),
       ...(lease.process && { pid: lease.process.pid, host: lease.process.host }),
       by_you,
+      ...(circle && { circle: sentencesOf(circle) }),
     },
   })
+}
+
+const inCircle = (circle: readonly Want[]) => sentencesOf(circle).join('; ')
+
+/** All who are in a circle read the same name: that of the one who is to let go. */
+function lettingGo(circle: readonly Want[], { agent }: Caller): Next {
+  const { holder, path } = lastOf(circle)
+  const glob = path!.glob
+  const what = word(glob)
+  if (!admits(holder, agent)) {
+    return (
+      `It is for ${word(holder)} to let go of ${what}, and it reads this too. Work on other ` +
+      'files until then.'
+    )
+  }
+  const says =
+    `It is for you to let go of ${what}, or nobody goes on: commit what you have in it, or put ` +
+    'it back as it was, then'
+  return [
+    { says, operation: 'reserve.release', input: { paths: [glob] } },
+    'Work on other files until the others are done.',
+  ]
 }
 
 const asking = (path: string) => ({

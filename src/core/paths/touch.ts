@@ -1,5 +1,5 @@
 import type { Lease } from '../schema/lock.ts'
-import { admits, type Caller, STRANGER } from '../caller.ts'
+import { admits, type Caller, parentsOf, STRANGER } from '../caller.ts'
 import { type Glob, literalGlob, parseGlob, spellGlob } from './glob.ts'
 import type { Grant } from '../locks/lease.ts'
 import { SEEN_MS } from '../bounds.ts'
@@ -172,10 +172,4 @@ function renew(view: View, lease: Lease, least_ms: number): void {
   const renewed = extend(view, lease, ttl_ms)
   // Longer this once: a long command does not make every later silence as long.
   if (renewed.ttl_ms !== lease.ttl_ms) view.put('lease', { ...renewed, ttl_ms: lease.ttl_ms })
-}
-
-/** `a/b/c` is nested under `a/b` and `a`. */
-function parentsOf(agent: string): string[] {
-  const parts = agent.split('/')
-  return parts.slice(1).map((_, i) => parts.slice(0, parts.length - 1 - i).join('/'))
 }

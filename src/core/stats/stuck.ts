@@ -3,7 +3,7 @@ import type { View } from '../view.ts'
 import { activeAlerts, type ShownAlert } from './alert.ts'
 import { type Cause, causeOf, type Health, SEVERITIES } from './cause.ts'
 import { endCauses } from './stuck_ends.ts'
-import { deadlockCause, lockCauses } from './stuck_locks.ts'
+import { circleCauses, deadlockCause, lockCauses } from './stuck_locks.ts'
 import { queueCauses } from './stuck_queue.ts'
 
 /**
@@ -19,6 +19,7 @@ export function lookStuck(view: View, caller: Caller, trouble: ShownAlert[]): Ca
     ...queueCauses(view, caller),
     ...endCauses(view, caller),
     ...locks,
+    ...circleCauses(view, caller),
     ...deadlocks(view).filter(({ id }) => !known.has(id)),
   ]
   const rank = ({ severity }: Cause) => SEVERITIES.indexOf(severity)

@@ -1,5 +1,6 @@
 import type { Lease, Ticket } from '../schema/lock.ts'
-import { STRANGER } from '../caller.ts'
+import { type Caller, STRANGER } from '../caller.ts'
+import { circles, lastOf, sentencesOf } from '../locks/circle.ts'
 import { busyWith } from '../queue/share.ts'
 import { taskOf } from '../locks/lease.ts'
 import { whoHolds } from '../tasks/explain.ts'
@@ -33,6 +34,28 @@ export function lockCauses(view: View): Cause[] {
       : []
   })
   return [...held, ...broken]
+}
+
+/** Agents that want each other's files, and try again and again. */
+export function circleCauses(view: View, caller: Caller): Cause[] {
+  const { rows } = firstRows(view.scan('reservations', ''), TICKETS_MAX)
+  return circles(view, caller, rows).map((circle) => {
+    const agents = circle.map(({ agent }) => agent)
+    const { name, holder, path } = lastOf(circle)
+    return causeOf({
+      id: `circle:${agents.toSorted().join(',')}`,
+      kind: 'deadlock',
+      severity: 'warn',
+      what: `${listed(agents.map(word))} wait for each other's files`,
+      why: sentencesOf(circle).join('; '),
+      next:
+        `${word(holder)} is told to let go of ${word(path!.glob)}. Or free it: ` +
+        `leasehold lock force-release ${argument(name)}`,
+      agents: agents.length,
+      about: about('agent', agents),
+      actions: [freeing(view, name)],
+    })
+  })
 }
 
 /** Somebody was refused, or let go, because its wait would never have ended. */

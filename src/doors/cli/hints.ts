@@ -11,6 +11,8 @@ interface Asked {
   operation: Operation
   input: Record<string, unknown>
   caller: Caller
+  /** An agent asks, which may be nobody else. */
+  isAgent: boolean
 }
 
 /** A refusal for a person, with the flags of this very command that would get them further. */
@@ -22,37 +24,37 @@ export function withHints(error: unknown, asked: Asked): unknown {
 }
 
 function* hintsFor({ code, details }: Refusal, asked: Asked): Generator<string> {
-  const { command, operation, caller } = asked
+  const { command, caller, isAgent } = asked
   if ('issues' in details) {
     yield* scopeHint(asked)
     yield `See: leasehold ${command} --help`
   } else if (code === 'held') {
-    yield* heldHints(details, operation, caller)
+    yield* heldHints(details, asked)
   } else if (code === 'fence_stale') {
     const { holder, current_fence } = details
     if (typeof holder !== 'string') return
     if (admits(holder, caller.agent))
       yield `To go on under your latest lease: --fence ${String(current_fence)}`
-    else yield otherwise(holder, caller)
+    else if (!isAgent) yield otherwise(holder, caller)
   } else if (code === 'not_found' && details['scope'] === 'global') {
     yield 'It may be in the scope of a project: --scope project:NAME'
   } else if (code === 'forbidden') {
     const { assigned_to, admin } = details
     if (admin === true) yield 'As the login that owns the store: --force'
-    if (typeof assigned_to === 'string') yield otherwise(assigned_to, caller)
+    if (typeof assigned_to === 'string' && !isAgent) yield otherwise(assigned_to, caller)
   }
 }
 
 function* heldHints(
   { holder, fence, by_you }: Details,
-  { input }: Operation,
-  caller: Caller,
+  { operation: { input }, input: given, caller, isAgent }: Asked,
 ): Generator<string> {
   if ('wait_seconds' in input) yield 'To wait for it: --wait 30s'
   if (by_you === true) {
-    if ('takeover' in input) yield 'To take it from the other process: --takeover'
+    if ('takeover' in input && given['takeover'] !== true)
+      yield 'To take it from the other process: --takeover'
     else if ('fence' in input) yield `To speak for that lease: --fence ${String(fence)}`
-  } else if (typeof holder === 'string') yield otherwise(holder, caller)
+  } else if (typeof holder === 'string' && !isAgent) yield otherwise(holder, caller)
 }
 
 const otherwise = (agent: string, caller: Caller) =>

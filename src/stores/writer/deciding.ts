@@ -20,12 +20,17 @@ export function decideOn(batch: Batch, ask: Ask): Outcome | NotLoaded {
       if (error.commits) batch.adopt(layer)
       return { kill: error }
     }
-    if (error instanceof Refusal && error.leaves) {
-      const { leaves } = error
-      batch.drafts.push({ ...leaves, agent: leaves.data.by, task: null })
-    }
+    if (error instanceof Refusal) leaveBehind(batch, ask, error)
     return { refused: error }
   }
+}
+
+function leaveBehind(batch: Batch, { unstoppable }: Ask, { leaves }: Refusal): void {
+  if (typeof leaves === 'function') {
+    const layer = new Layer(batch, unstoppable)
+    leaves(layer)
+    batch.adopt(layer)
+  } else if (leaves) batch.drafts.push({ ...leaves, agent: leaves.data.by, task: null })
 }
 
 /** What asks will need, as far as can be told by trying them one after the other on guesses. */

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
+import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import type { InputOf } from '../../operations/registry.ts'
@@ -10,9 +10,10 @@ const CALM_MS = 400
 /** How long to leave a server alone that does not answer. */
 const AWAY_MS = 2_000
 
-interface Asked<T> {
-  value: ReadonlySignal<T | undefined>
-  refusal: ReadonlySignal<Refusal | null>
+export interface LiveAnswer<T> {
+  value: T | undefined
+  /** Why there is none, or none that is newer. */
+  refusal: Refusal | null
 }
 
 interface How {
@@ -20,6 +21,7 @@ interface How {
   affects?: (event: ShownEvent) => boolean
   /** For what changes without an event: asked so often while the page is looked at. */
   every_ms?: number
+  calm_ms?: number
 }
 
 /** Asks when shown and when `key` changes, and again when something happens to what was asked. */
@@ -27,14 +29,14 @@ export function useAsked<T>(
   key: string,
   fetch: (signal: AbortSignal) => Promise<T>,
   how: How = {},
-): Asked<T> {
+): LiveAnswer<T> {
   const value = useSignal<T | undefined>(undefined)
   const refusal = useSignal<Refusal | null>(null)
   const latest = useRef({ fetch, how })
   latest.current = { fetch, how }
   useEffect(() => {
-    const asking = askInto(value, refusal, (ending) => latest.current.fetch(ending))
-    const { how: first } = latest.current
+    const { every_ms, calm_ms } = latest.current.how
+    const asking = askInto(value, refusal, (ending) => latest.current.fetch(ending), calm_ms)
     const unlisten = listen({
       events: (events) => {
         const { affects } = latest.current.how
@@ -42,7 +44,7 @@ export function useAsked<T>(
       },
       reset: () => asking.soon(),
     })
-    const timer = setInterval(() => document.hidden || asking.soon(), first.every_ms ?? 2 ** 30)
+    const timer = setInterval(() => document.hidden || asking.soon(), every_ms ?? 2 ** 30)
     asking.soon()
     return () => {
       asking.end()
@@ -50,12 +52,21 @@ export function useAsked<T>(
       clearInterval(timer)
     }
   }, [key])
-  return { value, refusal }
+  return { value: value.value, refusal: refusal.value }
 }
 
 /** The answer of an operation, as long as it is shown. */
 export const useAnswer = <N extends Name>(name: N, input: InputOf<N>, how?: How) =>
   useAsked(`${name} ${JSON.stringify(input)}`, (ending) => ask(name, input, ending), how)
+
+/** Which events make an answer out of date: those about one of these. */
+export const aboutAny =
+  (...nouns: string[]) =>
+  ({ type }: ShownEvent) =>
+    nouns.some((noun) => type.startsWith(`${noun}.`))
+
+export const aboutTask = (id: string) => (event: ShownEvent) =>
+  event.task === id || event.lock === `task:${id}`
 
 /** The text, once the person who types it has paused. */
 export function useCalm(text: string): string {

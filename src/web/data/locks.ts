@@ -11,6 +11,8 @@ type Waiter = AnswerOf<'lock.waiters'>['items'][number]
 /** A held lock, and when it expires, on the server's clock. */
 export type HeldLock = ShownLock & { until_ms: number }
 
+/** Locks that the server holds for itself say nothing about anybody's work. */
+const OURS = /^leasehold:/
 const PAGE = 1_000
 const KEPT_MAX = 20_000
 const LOOK_MS = 5_000
@@ -43,7 +45,7 @@ setInterval(() => {
 function noteLocks(events: ShownEvent[]): void {
   for (const event of events) {
     const { lock } = event
-    if (lock !== null) dirty.add(lock)
+    if (lock !== null && !OURS.test(lock)) dirty.add(lock)
     const { user } = factsOf(event)
     if (typeof user === 'string') dirty.add(`user:${user}`)
     if (nounOf(event) === 'ticket' || waiters.value.length > 0) askingWaiters.soon()
@@ -53,6 +55,7 @@ function noteLocks(events: ShownEvent[]): void {
 function keep(items: ShownLock[]): void {
   // Not by how long it lasts: an answer may have been on its way for a while.
   for (const lock of items) {
+    if (OURS.test(lock.name)) continue
     locks.set(lock.name, { ...lock, until_ms: Date.parse(lock.expires_at) })
   }
   locksChanged.value += 1

@@ -1,13 +1,10 @@
-import { type Signal, useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { nounOf } from '../../core/event.ts'
-import type { Refusal } from '../../core/refusal.ts'
+import { useRef } from 'preact/hooks'
 import type { AnswerOf, InputOf } from '../../operations/registry.ts'
 import { clock, pagesOf } from '../ask.ts'
-import { askInto } from './asked.ts'
-import { listen } from './live.ts'
+import { aboutAny, type LiveAnswer, useAsked } from './asked.ts'
 
 type Shown = AnswerOf<'span.list'>['items'][number]
+type SpanFilter = InputOf<'span.list'>
 
 /** Somebody held a lock, or waited for it, for some time. */
 export interface Span extends Shown {
@@ -24,22 +21,20 @@ interface Past {
 }
 
 const SPANS_MAX = 20_000
-/** How often what happened meanwhile is asked for: less often, the more stands open. */
-const LOOK_MS = 1_000
-const LOOK_MS_EACH = 5
-const NOUNS = new Set<string>(['lease', 'ticket', 'run', 'task', 'queue'])
+/** All that stands open comes with every answer. */
+const CALM_MS = 2_000
 
 /**
  * Each span of the past is asked for once; later answers say what ended since. All that ended when
  * `known` ends, or later, is in them again.
  */
 async function read(
-  filter: InputOf<'span.list'>,
+  filter: SpanFilter,
   seconds: number,
   known: Past | undefined,
   signal: AbortSignal,
 ): Promise<Past> {
-  const since: InputOf<'span.list'> = known ? { from: known.to } : { since_seconds: seconds }
+  const since: SpanFilter = known ? { from: known.to } : { since_seconds: seconds }
   const found: Span[] = []
   let [to, isCut] = ['', known?.isCut ?? false]
   for await (const page of pagesOf('span.list', { ...filter, ...since, limit: 1000 }, signal)) {
@@ -64,38 +59,15 @@ const timed = (span: Shown): Span => ({
 })
 
 /** Who held and waited for what in the last `seconds`, as the store knows it. */
-export function useSpans(seconds: number, filter: InputOf<'span.list'> = {}) {
-  const past: Signal<Past | undefined> = useSignal<Past | undefined>(undefined)
-  const refusal = useSignal<Refusal | null>(null)
+export function useSpans(seconds: number, filter: SpanFilter): LiveAnswer<Past> {
   const key = JSON.stringify([seconds, filter])
-  useEffect(() => {
-    let known: Past | undefined
-    let isStale = false
-    let asked_ms = 0
-    const asking = askInto(past, refusal, async (signal) => {
-      asked_ms = performance.now()
-      return (known = await read(filter, seconds, known, signal))
-    })
-    const unlisten = listen({
-      events: (events) => (isStale ||= events.some((event) => NOUNS.has(nounOf(event)))),
-      reset: () => {
-        known = undefined
-        asking.soon()
-      },
-    })
-    const timer = setInterval(() => {
-      const open = known?.spans.filter(({ to_ms }) => to_ms === null).length ?? 0
-      const isDue = performance.now() - asked_ms > Math.max(LOOK_MS, open * LOOK_MS_EACH)
-      if (!isStale || !isDue || document.hidden) return
-      isStale = false
-      asking.soon()
-    }, LOOK_MS)
-    asking.soon()
-    return () => {
-      asking.end()
-      unlisten()
-      clearInterval(timer)
-    }
-  }, [key])
-  return { past, refusal }
+  const last = useRef<{ key: string; past: Past }>(undefined)
+  const look = async (signal: AbortSignal) => {
+    const known = last.current?.key === key ? last.current.past : undefined
+    const past = await read(filter, seconds, known, signal)
+    last.current = { key, past }
+    return past
+  }
+  const affects = aboutAny('lease', 'ticket', 'run', 'task', 'queue')
+  return useAsked(key, look, { affects, calm_ms: CALM_MS })
 }

@@ -1,84 +1,47 @@
-import type { ComponentChildren } from 'preact'
 import type { LandingStatus } from '../../core/landing/rows.ts'
 import type { WorktreeState } from '../../core/queue/rows.ts'
 import type { RunStatus, Status } from '../../core/rows.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-export const STATUS_NAMES: Record<Status, string> = {
-  todo: 'To do',
-  in_progress: 'In progress',
-  review: 'Review',
-  done: 'Done',
-  failed: 'Failed',
-  cancelled: 'Cancelled',
-}
+/** Of tasks, runs, landings and worktrees: what is called the same means the same. */
+type State = Status | RunStatus | LandingStatus | WorktreeState
 
-export const LANDING_NAMES: Record<LandingStatus, string> = {
-  waiting: 'Waiting',
-  landing: 'Landing',
-  landed: 'Landed',
-  returned: 'Came back',
-  cancelled: 'Cancelled',
-}
-
-interface BadgeProps {
-  icon: IconName
-  /** The status whose colour it has. */
-  tone: Status
-  says: string
-}
-
-/** A state is always an icon and a word; colour only helps. */
-function Badge({ icon, tone, says }: BadgeProps) {
-  return (
-    <span class={`badge is-${tone}`}>
-      <Icon name={icon} size={13} /> {says}
-    </span>
-  )
-}
-
-export const StatusBadge = ({ status }: { status: Status }) => (
-  <Badge icon={status} tone={status} says={STATUS_NAMES[status]} />
-)
-
-const RUNS: Record<RunStatus, [IconName, Status]> = {
-  running: ['in_progress', 'in_progress'],
-  completed: ['done', 'done'],
+/** An icon, and the status whose colour it has. */
+const LOOKS: Record<State, [IconName, Status]> = {
+  todo: ['todo', 'todo'],
+  in_progress: ['in_progress', 'in_progress'],
+  review: ['review', 'review'],
+  done: ['done', 'done'],
   failed: ['failed', 'failed'],
   cancelled: ['cancelled', 'cancelled'],
+  running: ['in_progress', 'in_progress'],
+  completed: ['done', 'done'],
   lost: ['lost', 'failed'],
-}
-
-export function RunBadge({ status }: { status: RunStatus }) {
-  const [icon, tone] = RUNS[status]
-  return <Badge {...{ icon, tone }} says={status} />
-}
-
-const LANDINGS: Record<LandingStatus, Status> = {
-  waiting: 'todo',
-  landing: 'in_progress',
-  landed: 'done',
-  returned: 'failed',
-  cancelled: 'cancelled',
-}
-
-export function LandingBadge({ status }: { status: LandingStatus }) {
-  const tone = LANDINGS[status]
-  return <Badge icon={tone} tone={tone} says={LANDING_NAMES[status]} />
-}
-
-const WORKTREES: Record<WorktreeState, [IconName, Status]> = {
+  waiting: ['todo', 'todo'],
+  landing: ['in_progress', 'in_progress'],
+  landed: ['done', 'done'],
+  returned: ['failed', 'failed'],
   making: ['todo', 'todo'],
   ready: ['in_progress', 'in_progress'],
   left: ['folder', 'todo'],
   removing: ['cancelled', 'todo'],
 }
 
-export function WorktreeBadge({ state }: { state: WorktreeState }) {
-  const [icon, tone] = WORKTREES[state]
-  return <Badge {...{ icon, tone }} says={state} />
+const NAMES: Record<string, string> = {
+  todo: 'To do',
+  in_progress: 'In progress',
+  returned: 'Came back',
 }
 
-export function Tag({ children, tone = '' }: { children: ComponentChildren; tone?: string }) {
-  return <span class={`tag ${tone}`}>{children}</span>
+export const nameOf = (state: string) =>
+  NAMES[state] ?? `${state.slice(0, 1).toUpperCase()}${state.slice(1)}`
+
+/** A state is always an icon and a word; colour only helps. */
+export function Badge({ of }: { of: State }) {
+  const [icon, tone] = LOOKS[of]
+  return (
+    <span class={`badge is-${tone}`}>
+      <Icon name={icon} size={13} /> {nameOf(of)}
+    </span>
+  )
 }

@@ -1,4 +1,9 @@
 import type { ComponentChildren } from 'preact'
+import type { Refusal } from '../../core/refusal.ts'
+import { leave } from '../route.ts'
+import { Icon } from './icon.tsx'
+
+/** The parts that every view is laid out with. */
 
 interface PanelProps {
   title: string
@@ -38,6 +43,92 @@ export function Page({ title, above, aside, children, class: more = '' }: PagePr
   )
 }
 
+export type ShownFact = [name: string, value: ComponentChildren]
+
+interface SheetProps {
+  /** What it is, for those who do not see it: `Lock git:web`. */
+  label: string
+  title?: string
+  badge?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** One thing beside its list: what it is, what can be done, and all that is known of it. */
+export function Sheet({ label, title = label, badge, children }: SheetProps) {
+  return (
+    <aside class="panel sheet" aria-label={label}>
+      <header class="panel-head">
+        <h2>{title}</h2>
+        {badge}
+        <button type="button" class="icon-button" aria-label="Close" onClick={leave}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="sheet-body">{children}</div>
+    </aside>
+  )
+}
+
+interface SectionProps {
+  title: string
+  /** What it lists, where that is all there is to it: without any, it is not there. */
+  of?: ComponentChildren[]
+  children?: ComponentChildren
+}
+
+export function Section({ title, of, children }: SectionProps) {
+  if (of?.length === 0) return null
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      {of && <ul class="links">{of}</ul>}
+      {children}
+    </section>
+  )
+}
+
+/** Names and what they stand for; what is not known is left out. */
+export const Facts = ({ of }: { of: ShownFact[] }) => (
+  <dl class="facts">
+    {of
+      .filter(([, value]) => value !== null && value !== undefined && value !== false)
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+)
+
+interface TableProps {
+  label: string
+  head: string[]
+  rows: ComponentChildren[][]
+}
+
+export function Table({ label, head, rows }: TableProps) {
+  if (rows.length === 0) return <p class="dim pad">Nothing in this time.</p>
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label={label}>
+      <table>
+        <thead>
+          <tr>{head.map((name, i) => (name ? <th key={i}>{name}</th> : <td key={i} />))}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={i}>
+              {row.map((cell, column) => (
+                <td key={column}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
 interface TabsProps<K extends string> {
   label: string
   tabs: Record<K, string>
@@ -47,15 +138,16 @@ interface TabsProps<K extends string> {
 
 export function Tabs<K extends string>({ label, tabs, chosen, choose }: TabsProps<K>) {
   const keys = Object.keys(tabs) as K[]
-  const move = (event: KeyboardEvent, by: number) => {
-    const next = keys[(keys.indexOf(chosen) + by + keys.length) % keys.length]!
+  const move = (event: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+    if (by === undefined) return
+    const next = (keys.indexOf(chosen) + by + keys.length) % keys.length
     event.preventDefault()
-    choose(next)
-    const list = (event.currentTarget as HTMLElement).parentElement!
-    ;(list.children[keys.indexOf(next)] as HTMLElement).focus()
+    choose(keys[next]!)
+    ;((event.currentTarget as HTMLElement).children[next] as HTMLElement).focus()
   }
   return (
-    <div class="tabs" role="tablist" aria-label={label}>
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
       {keys.map((key) => (
         <button
           key={key}
@@ -65,10 +157,6 @@ export function Tabs<K extends string>({ label, tabs, chosen, choose }: TabsProp
           aria-selected={key === chosen}
           tabIndex={key === chosen ? 0 : -1}
           onClick={() => choose(key)}
-          onKeyDown={(event) => {
-            if (event.key === 'ArrowRight') move(event, 1)
-            if (event.key === 'ArrowLeft') move(event, -1)
-          }}
         >
           {tabs[key]}
         </button>
@@ -77,18 +165,23 @@ export function Tabs<K extends string>({ label, tabs, chosen, choose }: TabsProp
   )
 }
 
-export function Search({ label, text }: { label: string; text: { value: string } }) {
-  return (
-    <input
-      class="search"
-      type="search"
-      placeholder={label}
-      aria-label={label}
-      value={text.value}
-      onInput={(event) => (text.value = event.currentTarget.value)}
-    />
-  )
+interface SearchProps {
+  label: string
+  text: { value: string }
+  onKeyDown?: (event: KeyboardEvent) => void
 }
+
+export const Search = ({ label, text, onKeyDown }: SearchProps) => (
+  <input
+    class="search"
+    type="search"
+    placeholder={label}
+    aria-label={label}
+    value={text.value}
+    onInput={(event) => (text.value = event.currentTarget.value)}
+    {...(onKeyDown && { onKeyDown })}
+  />
+)
 
 interface SelectProps<K extends string> {
   label: string
@@ -99,21 +192,19 @@ interface SelectProps<K extends string> {
   says?: (key: K) => string
 }
 
-export function Select<K extends string>({ label, of, chosen, choose, says }: SelectProps<K>) {
-  return (
-    <select
-      aria-label={label}
-      value={chosen}
-      onChange={(event) => choose(event.currentTarget.value as K)}
-    >
-      {of.map((each) => (
-        <option key={each} value={each}>
-          {says ? says(each) : each}
-        </option>
-      ))}
-    </select>
-  )
-}
+export const Select = <K extends string>({ label, of, chosen, choose, says }: SelectProps<K>) => (
+  <select
+    aria-label={label}
+    value={chosen}
+    onChange={(event) => choose(event.currentTarget.value as K)}
+  >
+    {of.map((each) => (
+      <option key={each} value={each}>
+        {says ? says(each) : each}
+      </option>
+    ))}
+  </select>
+)
 
 interface TileProps {
   name: string
@@ -122,33 +213,51 @@ interface TileProps {
   children?: ComponentChildren
 }
 
-export function Tile({ name, value, says, children }: TileProps) {
+export const Tile = ({ name, value, says, children }: TileProps) => (
+  <div class="tile">
+    <span class="tile-name">{name}</span>
+    <span class="tile-value number">
+      {typeof value === 'number' ? value.toLocaleString() : value}
+    </span>
+    {children}
+    <span class="dim">{says}</span>
+  </div>
+)
+
+export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
+  <div class="empty">
+    <p class="empty-title">{title}</p>
+    {children && <p>{children}</p>}
+  </div>
+)
+
+/** Nothing is said of what is not known yet. */
+export const Loading = () => (
+  <p class="dim pad" role="status">
+    Loading…
+  </p>
+)
+
+/** A refusal as people can use it: what happened, why, what to do next. */
+export function Trouble({ refusal }: { refusal: Refusal | null }) {
+  if (!refusal) return null
   return (
-    <div class="tile">
-      <span class="tile-name">{name}</span>
-      <span class="tile-value number">
-        {typeof value === 'number' ? value.toLocaleString() : value}
-      </span>
-      {children}
-      <span class="dim">{says}</span>
+    <div class="trouble" role="alert">
+      <strong>{refusal.message}</strong>
+      {refusal.next && <span>{refusal.next}</span>}
     </div>
   )
 }
 
-export type ShownFact = [name: string, value: ComponentChildren]
-
-/** Names and what they stand for; what is not known is left out. */
-export function Facts({ of }: { of: ShownFact[] }) {
-  return (
-    <dl class="facts">
-      {of
-        .filter(([, value]) => value !== null && value !== undefined && value !== false)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
-  )
+interface AnsweredProps<T> {
+  of: { value: T | undefined; refusal: Refusal | null }
+  children: (value: T) => ComponentChildren
 }
+
+/** What was asked for, once it is known; until then that it is not, or why. */
+export const Answered = <T,>({ of: { value, refusal }, children }: AnsweredProps<T>) => (
+  <>
+    <Trouble refusal={refusal} />
+    {value === undefined ? !refusal && <Loading /> : children(value)}
+  </>
+)

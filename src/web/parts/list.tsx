@@ -1,12 +1,11 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
-import { param, wanted } from '../route.ts'
+import { opened, param, wanted } from '../route.ts'
 import { isNarrow } from '../theme.ts'
-import { Button } from './buttons.tsx'
-import { Empty } from './empty.tsx'
-import { Search, Select, Tabs } from './frame.tsx'
-import { by, type PageNoun } from './resource.ts'
+import { Button } from './acts.tsx'
+import { Empty, Search, Select, Tabs } from './frame.tsx'
+import { by, type PageNoun } from './noun.tsx'
 import { Virtual } from './virtual.tsx'
 import { count } from './words.ts'
 
@@ -17,12 +16,10 @@ const CHOICES_MAX = 500
 const sort = param('sort', '')
 const show = param('show', '')
 
-const savedOf = <T,>({ saved = {} }: PageNoun<T>) => saved[show.value] ?? Object.values(saved)[0]
-
 /** What of these is looked for, in the order that was chosen. */
 export function found<T>(of: PageNoun<T>, items: T[]): T[] {
   const text = wanted.value.trim().toLowerCase()
-  const saved = savedOf(of)
+  const saved = of.saved && (of.saved[show.value] ?? Object.values(of.saved)[0])
   const chosen = (of.filters ?? []).map((each) => [each, param(each.name, '').value] as const)
   const asked = chosen.filter(([, value]) => value !== '')
   // Who looks for something by name means all there is, unless they chose.
@@ -101,102 +98,119 @@ interface ListProps<T> {
   isWhole?: boolean
   /** Told which are on screen. */
   shown?: (items: T[]) => void
-  /** Of those that follow, only that there are more is said. */
-  max?: number
 }
 
 /** Items of one kind, line by line: as many as there are, of which only what is seen exists. */
-export function List<T>({ of, items, label, open, isWhole = true, shown, max }: ListProps<T>) {
-  const isPointed = useSignal(false)
+export function List<T>({ of, items, label, open, isWhole = true, shown }: ListProps<T>) {
   const isScrolled = useSignal(false)
   const box = useRef<HTMLDivElement>(null)
-  const calls = useSignal(0)
-  const isHeld = isWhole && (isPointed.value || isScrolled.value)
-  const asked = `${location.hash.replace(/[?&]id=[^&]*/, '')} ${calls.value}`
-  const held = useHeld(items, of.keyOf, isHeld, asked)
-  const tracks = of.columns.map(({ width }) => width).join(' ')
-  const style = isNarrow.value ? {} : { gridTemplateColumns: tracks }
+  const held = useHeld(items, of.keyOf, isWhole ? isScrolled.value : 'never')
+  const style = isNarrow.value
+    ? {}
+    : { gridTemplateColumns: of.columns.map(({ width }) => width).join(' ') }
   const row = (item: T) => {
     const state = of.keyOf(item) === open ? 'is-open' : held.isGone(item) ? 'is-gone' : ''
-    return <Row {...{ of, item, state, style }} />
-  }
-  const pointer = {
-    onPointerEnter: () => (isPointed.value = true),
-    onPointerLeave: () => (isPointed.value = false),
-  }
-  const rest = max === undefined ? 0 : items.length - max
-  return (
-    <div class="list" {...pointer}>
-      <Heads of={of} style={style} />
-      {held.fresh > 0 && (
-        <Button
-          kind="fresh"
-          act={() => {
-            calls.value += 1
-            box.current?.scrollTo({ top: 0 })
-          }}
-        >
-          {held.fresh.toLocaleString()} new ↑
-        </Button>
-      )}
-      <div class="list-body">
-        {max === undefined ? (
-          <Virtual
-            items={held.rows}
-            row={isNarrow.value ? ROW.narrow : ROW.wide}
-            label={label}
-            keyOf={of.keyOf}
-            boxRef={box}
-            scrolled={() => (isScrolled.value = box.current!.scrollTop > 0)}
-            render={row}
-            {...(shown && { shown })}
-          />
-        ) : (
-          <ul class="rows" aria-label={label}>
-            {held.rows.slice(0, max).map((item) => (
-              <li key={of.keyOf(item)}>{row(item)}</li>
-            ))}
-          </ul>
+    return (
+      <div class={`row ${state}`} style={style}>
+        {of.columns.map(({ name, show: cell, wide }) =>
+          wide && isNarrow.value ? null : (
+            <span key={name} class="cell">
+              {cell(item)}
+            </span>
+          ),
         )}
       </div>
-      {rest > 0 && <p class="dim pad">and {rest.toLocaleString()} more</p>}
+    )
+  }
+  const top = () => box.current!.scrollTo({ top: 0 })
+  return (
+    <div class="list" {...held.pointer}>
+      {!isNarrow.value && <Heads of={of} style={style} />}
+      <Fresh n={held.fresh} act={() => held.release(top)} />
+      <div class="list-body">
+        <Virtual
+          items={held.rows}
+          row={isNarrow.value ? ROW.narrow : ROW.wide}
+          label={label}
+          keyOf={of.keyOf}
+          boxRef={box}
+          scrolled={() => (isScrolled.value = box.current!.scrollTop > 0)}
+          render={row}
+          {...(shown && { shown })}
+        />
+      </div>
     </div>
   )
 }
 
-interface RowProps<T> extends HeadsProps<T> {
-  item: T
-  state: string
+interface RowsProps<T> {
+  items: T[]
+  keyOf: (item: T) => string
+  render: (item: T) => ComponentChildren
+  /** So many at most; where to see those that follow is said by `more`. */
+  max: number
+  more?: (n: number) => ComponentChildren
 }
 
-const Row = <T,>({ of, item, state, style }: RowProps<T>) => (
-  <div class={`row ${state}`} style={style}>
-    {of.columns.map(({ name, show: cell, wide }) =>
-      wide && isNarrow.value ? null : (
-        <span key={name} class="cell">
-          {cell(item)}
-        </span>
-      ),
-    )}
-  </div>
-)
+/** A short list of items that are more than one line each. */
+export function Rows<T>({ items, keyOf, render, max, more }: RowsProps<T>) {
+  const held = useHeld(items, keyOf, false)
+  const rest = held.rows.length - max
+  return (
+    <div class="list-body" {...held.pointer}>
+      <Fresh n={held.fresh} act={() => held.release()} />
+      <ul class="rows">
+        {held.rows.slice(0, max).map((item) => (
+          <li key={keyOf(item)} class={held.isGone(item) ? 'is-gone' : ''}>
+            {render(item)}
+          </li>
+        ))}
+      </ul>
+      {rest > 0 && <div class="pad">{more?.(rest) ?? `and ${rest.toLocaleString()} more`}</div>}
+    </div>
+  )
+}
+
+const Fresh = ({ n, act }: { n: number; act: () => void }) =>
+  n > 0 && (
+    <Button kind="fresh" act={act}>
+      {n.toLocaleString()} new ↑
+    </Button>
+  )
 
 /** Rows that somebody points at, or has scrolled to, stay; what came meanwhile is only counted. */
-function useHeld<T>(items: T[], keyOf: (item: T) => string, isHeld: boolean, asked: string) {
+function useHeld<T>(items: T[], keyOf: (item: T) => string, scrolled: boolean | 'never') {
+  const isPointed = useSignal(false)
+  const calls = useSignal(0)
   const last = useRef<{ rows: Map<string, T>; asked: string }>(undefined)
+  const isHeld = scrolled !== 'never' && (scrolled || isPointed.value)
+  const asked = `${location.hash.replace(/[?&]id=[^&]*/, '')} ${calls.value}`
   const before = last.current
-  if (!isHeld || before?.asked !== asked || !items.some((each) => before.rows.has(keyOf(each)))) {
-    last.current = { rows: new Map(items.map((each) => [keyOf(each), each])), asked }
-    return { rows: items, fresh: 0, isGone: () => false }
+  const keyed = (of: T[]) => new Map(of.map((each) => [keyOf(each), each]))
+  const now = keyed(items)
+  let [rows, fresh] = [items, 0]
+  if (isHeld && before?.asked === asked && items.some((each) => before.rows.has(keyOf(each)))) {
+    // What follows the last that was known moves nothing.
+    const known = items.findLastIndex((each) => before.rows.has(keyOf(each))) + 1
+    fresh = items.slice(0, known).filter((each) => !before.rows.has(keyOf(each))).length
+    const stay = [...before.rows].map(([key, was]) => now.get(key) ?? was)
+    rows = [...stay, ...items.slice(known)]
   }
-  const now = new Map(items.map((each) => [keyOf(each), each]))
-  // What follows the last that was known moves nothing.
-  const known = items.findLastIndex((each) => before.rows.has(keyOf(each))) + 1
-  const fresh = items.slice(0, known).filter((each) => !before.rows.has(keyOf(each))).length
-  const stay = [...before.rows].map(([key, was]) => now.get(key) ?? was)
-  const rows = [...stay, ...items.slice(known)]
-  last.current = { rows: new Map(rows.map((each) => [keyOf(each), each])), asked }
-  return { rows, fresh, isGone: (item: T) => !now.has(keyOf(item)) }
+  last.current = { rows: rows === items ? now : keyed(rows), asked }
+  return {
+    rows,
+    fresh,
+    isGone: (item: T) => !now.has(keyOf(item)),
+    /** Shows what came. */
+    release: (then?: () => void) => {
+      calls.value += 1
+      then?.()
+    },
+    pointer: {
+      onPointerEnter: () => (isPointed.value = true),
+      onPointerLeave: () => (isPointed.value = false),
+    },
+  }
 }
 
 interface HeadsProps<T> {
@@ -206,7 +220,6 @@ interface HeadsProps<T> {
 
 /** Names of columns; rows are put in the order of the one that is pressed. */
 function Heads<T>({ of, style }: HeadsProps<T>) {
-  if (isNarrow.value) return null
   const next = (name: string) =>
     sort.value === name ? `-${name}` : sort.value === `-${name}` ? '' : name
   return (
@@ -232,22 +245,27 @@ function Heads<T>({ of, style }: HeadsProps<T>) {
   )
 }
 
-interface ListingProps<T> extends Omit<ListProps<T>, 'items' | 'label'> {
+interface ListingProps<T> {
+  of: PageNoun<T>
   items: T[]
   says?: string
   tools?: ComponentChildren
   /** What is open, beside the list. */
-  sheet?: ComponentChildren
+  sheet: (id: string) => ComponentChildren
+  /** By what a list knows what is open, where an id alone does not say. */
+  open?: string
 }
 
 /** What to look for, what was found, and what of it is open. */
-export function Listing<T>({ of, items, says, tools, sheet, ...more }: ListingProps<T>) {
+export function Listing<T>({ of, items, says, tools, sheet, open }: ListingProps<T>) {
   const all = found(of, items)
   const { one, many = `${one}s`, none } = of
+  const id = opened()
   const counted =
     all.length === items.length
       ? count(items.length, one, many)
       : `${all.length.toLocaleString()} of ${count(items.length, one, many)}`
+  const label = many[0]!.toUpperCase() + many.slice(1)
   return (
     <>
       <Filters of={of} items={items} says={says ?? counted}>
@@ -255,21 +273,14 @@ export function Listing<T>({ of, items, says, tools, sheet, ...more }: ListingPr
       </Filters>
       <div class="split">
         <div class="panel is-list">
-          {items.length === 0 && more.isWhole !== false ? (
+          {items.length === 0 ? (
             <Empty title={none[0]}>{none[1]}</Empty>
           ) : (
-            <List of={of} items={all} label={many[0]!.toUpperCase() + many.slice(1)} {...more} />
+            <List of={of} items={all} label={label} open={open ?? id} />
           )}
         </div>
-        {sheet}
+        {id !== null && sheet(id)}
       </div>
     </>
   )
-}
-
-/** Which of many are chosen, for what is done to all of them. */
-export function toggled(chosen: Signal<ReadonlySet<string>>, key: string): void {
-  const next = new Set(chosen.value)
-  if (!next.delete(key)) next.add(key)
-  chosen.value = next
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useSized } from './sized.ts'
 
 interface VirtualProps<T> {
   items: T[]
@@ -21,20 +21,11 @@ const MORE = 6
 
 /** A list of any length: only what is on screen exists in the page. */
 export function Virtual<T>(props: VirtualProps<T>) {
-  const { items, row, label, keyOf, render, shown, scrolled } = props
-  const own = useRef<HTMLDivElement>(null)
-  const box = props.boxRef ?? own
+  const { items, row, label, keyOf, render, shown, boxRef, scrolled } = props
+  const { box, size } = useSized(boxRef)
   const top = useSignal(0)
-  const height = useSignal(600)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry) height.value = entry.contentRect.height
-    })
-    observer.observe(box.current!)
-    return () => observer.disconnect()
-  }, [])
   const first = Math.max(0, Math.floor(top.value / row) - MORE)
-  const last = Math.min(items.length, Math.ceil((top.value + height.value) / row) + MORE)
+  const last = Math.min(items.length, Math.ceil((top.value + size.height) / row) + MORE)
   const visible = items.slice(first, last)
   shown?.(visible)
   return (

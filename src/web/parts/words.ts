@@ -51,3 +51,5 @@ export const withClocks = (text: string) =>
 
 export const count = (n: number, one: string, many = `${one}s`) =>
   `${n.toLocaleString()} ${n === 1 ? one : many}`
+
+export const percent = (part: number) => `${Math.round(part * 100)} %`

@@ -1,17 +1,15 @@
-import { useComputed } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { now } from '../data/asked.ts'
 import { locks, locksChanged, locksKnown, waiters } from '../data/locks.ts'
 import { changed, running, runningKnown } from '../data/tasks.ts'
-import { Loading } from '../parts/empty.tsx'
-import { Opens } from '../parts/opens.tsx'
-import type { PageNoun } from '../parts/resource.ts'
-import { Section, Sheet } from '../parts/sheet.tsx'
-import { ago, secondsSince, span } from '../parts/words.ts'
+import { Loading, Section, Sheet } from '../parts/frame.tsx'
+import { LockLink, Opens, TaskLink } from '../parts/links.tsx'
+import { dim, type PageNoun, since } from '../parts/noun.tsx'
+import { secondsSince } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
 import { Story } from '../views/story.tsx'
-import { LockLine, LockLink } from './lock.tsx'
-import { TaskLink } from './task.tsx'
+import { LockLine } from './lock.tsx'
+import { Lasts } from './task.tsx'
 
 /** How its leases stand, and whether it is here at all. */
 const LEASE_STATES = ['working', 'waiting', 'here', 'lost', 'away'] as const
@@ -33,7 +31,17 @@ export function stateOf(agent: ShownAgent['agent'], lost: Map<string, string>): 
   return secondsSince(last_seen_at, now.value) < HERE_SECONDS ? 'here' : 'away'
 }
 
-const HOLDS_SHOWN = 4
+/** Of many names, the first as links. */
+export const Held = ({ names, max }: { names: string[]; max: number }) => (
+  <span class="tags">
+    {names.slice(0, max).map((name) => (
+      <span key={name} class="tag">
+        <LockLink name={name} />
+      </span>
+    ))}
+    {names.length > max && <span class="dim">and {names.length - max} more</span>}
+  </span>
+)
 
 export const agentResource: PageNoun<ShownAgent> = {
   one: 'agent',
@@ -66,91 +74,53 @@ export const agentResource: PageNoun<ShownAgent> = {
       name: 'Holds',
       width: 'minmax(9rem, 2.4fr)',
       order: ({ agent }) => -agent.holds.length,
-      show: ({ agent: { holds } }) => (
-        <>
-          {holds.slice(0, HOLDS_SHOWN).map((name) => (
-            <a key={name} class="tag" href={hrefOf('who', { tab: 'locks', id: name })}>
-              {name}
-            </a>
-          ))}
-          {holds.length > HOLDS_SHOWN && (
-            <span class="dim">and {holds.length - HOLDS_SHOWN} more</span>
-          )}
-        </>
-      ),
+      show: ({ agent: { holds } }) => <Held names={holds} max={4} />,
     },
-    {
-      name: 'Host',
-      width: 'minmax(5rem, 0.8fr)',
-      wide: true,
-      order: ({ agent }) => agent.host ?? '',
-      show: ({ agent: { host, pid } }) => (
-        <span class="dim">
-          {host}
-          {pid !== null && `, PID ${pid}`}
-        </span>
-      ),
-    },
-    {
-      name: 'Last seen',
-      width: '8rem',
-      order: ({ agent }) => agent.last_seen_at,
-      show: ({ agent }) => <span class="dim number">{ago(agent.last_seen_at, now.value)}</span>,
-    },
+    dim({ name: 'Host', width: 'minmax(5rem, 0.8fr)', wide: true }, ({ agent: { host, pid } }) =>
+      pid === null ? host : `${host}, PID ${pid}`,
+    ),
+    since({ name: 'Last seen', width: '8rem' }, ({ agent }) => agent.last_seen_at),
   ],
 }
 
 /** One agent: what it does, waits for and holds now, and what it did before. */
 export function AgentSheet({ id }: { id: string }) {
   void locksChanged.value
-  const tasks = useComputed(() => {
-    void changed.value
-    return running().filter(({ assignee }) => assignee === id)
-  }).value
+  void changed.value
+  const tasks = running().filter(({ assignee }) => assignee === id)
   const held = [...locks.values()].filter(({ holder }) => holder === id)
-  const waits = waiters.value.filter(({ agent }) => agent === id)
+  const waits = waiters.value
+    .filter(({ agent }) => agent === id)
+    .flatMap(({ names, asked_at }) => names.map((name) => ({ name, asked_at })))
   return (
     <Sheet label={`Agent ${id}`} title={id}>
       {!(runningKnown.value && locksKnown.value) && <Loading />}
-      {tasks.length > 0 && (
-        <Section title="Does">
-          <ul class="links">
-            {tasks.map((task) => (
-              <li key={task.id}>
-                <TaskLink id={task.id} />
-                <span class="number">
-                  {task.assigned_at && span(secondsSince(task.assigned_at, now.value))}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
-      {waits.length > 0 && (
-        <Section title="Waits for">
-          <ul class="links">
-            {waits.flatMap(({ id: key, names, asked_at }) =>
-              names.map((name) => (
-                <li key={`${key} ${name}`}>
-                  <span>
-                    <LockLink name={name} /> <span class="dim">{heldSays(name)}</span>
-                  </span>
-                  <span class="number">{span(secondsSince(asked_at, now.value))}</span>
-                </li>
-              )),
-            )}
-          </ul>
-        </Section>
-      )}
-      {held.length > 0 && (
-        <Section title="Holds">
-          <ul class="links">
-            {held.map((lock) => (
-              <LockLine key={lock.fence} lock={lock} />
-            ))}
-          </ul>
-        </Section>
-      )}
+      <Section
+        title="Does"
+        of={tasks.map((task) => (
+          <li key={task.id}>
+            <TaskLink id={task.id} />
+            {task.assigned_at && <Lasts since={task.assigned_at} />}
+          </li>
+        ))}
+      />
+      <Section
+        title="Waits for"
+        of={waits.map(({ name, asked_at }) => (
+          <li key={`${name} ${asked_at}`}>
+            <span>
+              <LockLink name={name} /> <span class="dim">{heldSays(name)}</span>
+            </span>
+            <Lasts since={asked_at} />
+          </li>
+        ))}
+      />
+      <Section
+        title="Holds"
+        of={held.map((lock) => (
+          <LockLine key={lock.fence} lock={lock} />
+        ))}
+      />
       <Story title="What it did" none="Nothing is kept of it." filter={{ by: id }} />
       <p>
         <a href={hrefOf('history', { by: id })}>All of it, beside others</a>

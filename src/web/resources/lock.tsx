@@ -1,20 +1,22 @@
 import { useEffect } from 'preact/hooks'
-import { forceRelease } from '../actions.ts'
+import { change } from '../ask.ts'
 import { now } from '../data/asked.ts'
-import { type HeldLock, locks, locksChanged, lookAt, waiters, waitersOf } from '../data/locks.ts'
-import { Acts } from '../parts/buttons.tsx'
-import { Countdown } from '../parts/countdown.tsx'
-import { Opens } from '../parts/opens.tsx'
-import type { Act, PageNoun } from '../parts/resource.ts'
-import { Section, Sheet } from '../parts/sheet.tsx'
-import { dayOf, secondsSince, span } from '../parts/words.ts'
+import {
+  type HeldLock,
+  locks,
+  locksChanged,
+  lookAt,
+  waiters,
+  waitersOf,
+  watch,
+} from '../data/locks.ts'
+import { type Act, Acts } from '../parts/acts.tsx'
+import { Facts, Section, Sheet } from '../parts/frame.tsx'
+import { AgentLink, LockLink, Opens } from '../parts/links.tsx'
+import { by, type PageNoun } from '../parts/noun.tsx'
+import { dayOf, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
-
-export const LockLink = ({ name }: { name: string }) => (
-  <a href={hrefOf('who', { tab: 'locks', id: name })}>{name}</a>
-)
-
-const isPath = ({ name }: HeldLock) => name.startsWith('path:')
+import { Lasts } from './task.tsx'
 
 export const lockResource: PageNoun<HeldLock> = {
   one: 'lock',
@@ -24,7 +26,7 @@ export const lockResource: PageNoun<HeldLock> = {
   order: (a, b) => (a.name < b.name ? -1 : 1),
   saved: {
     all: { name: 'All held', fits: () => true },
-    files: { name: 'Files', fits: isPath },
+    files: { name: 'Files', fits: ({ name }) => name.startsWith('path:') },
     awaited: { name: 'Waited for', fits: ({ name }) => waitersOf(name).length > 0 },
   },
   columns: [
@@ -38,7 +40,7 @@ export const lockResource: PageNoun<HeldLock> = {
       name: 'Holder',
       width: 'minmax(6.5rem, 1.2fr)',
       order: ({ holder }) => holder,
-      show: ({ holder }) => <a href={hrefOf('who', { id: holder })}>{holder}</a>,
+      show: ({ holder }) => <AgentLink id={holder} />,
     },
     {
       name: 'Waiting',
@@ -54,9 +56,7 @@ export const lockResource: PageNoun<HeldLock> = {
       width: '5rem',
       wide: true,
       order: ({ acquired_at }) => acquired_at,
-      show: ({ acquired_at }) => (
-        <span class="dim number">{span(secondsSince(acquired_at, now.value))}</span>
-      ),
+      show: ({ acquired_at }) => <Lasts since={acquired_at} class="dim" />,
     },
     {
       name: 'Left',
@@ -66,31 +66,61 @@ export const lockResource: PageNoun<HeldLock> = {
     },
     {
       name: '_',
-      width: '4.5rem',
+      width: '6.5rem',
       wide: true,
-      show: (lock) => <Acts kind="quiet" of={[releases(lock)]} />,
+      show: (lock) => <Acts quiet of={[releases(lock)]} />,
     },
   ],
 }
 
-/** Frees a lock that another holds, after asking; for admins only. */
-export const releases = ({ name, holder }: HeldLock): Act => ({
-  says: 'Release',
-  label: `Force-release ${name}`,
-  admin: true,
-  act: () => forceRelease(name, holder),
-})
-
-/** A lock that is held, in a line: what, how long still, and how to free it. */
-export function LockLine({ lock }: { lock: HeldLock }) {
+/** How much is left of the lease of a lock, as time and as a bar; nothing, once it is free. */
+export function Countdown({ name }: { name: string }) {
+  void locksChanged.value
+  useEffect(() => watch(name), [name])
+  const lock = locks.get(name)
+  if (!lock) return null
+  const left = Math.max(0, (lock.until_ms - now.value) / 1000)
+  const share = Math.min(1, left / lock.ttl_seconds)
   return (
-    <li>
-      <LockLink name={lock.name} />
-      <Countdown name={lock.name} />
-      <Acts kind="quiet" of={[releases(lock)]} />
-    </li>
+    <span class={`countdown ${share < 0.2 ? 'is-low' : ''}`}>
+      <span class="countdown-bar" aria-hidden="true">
+        <span style={{ width: `${Math.round(share * 100)}%` }} />
+      </span>
+      <span class="number">{left === 0 ? 'overdue' : span(left)}</span>
+    </span>
   )
 }
+
+/** Frees a lock that another holds. */
+export function releases({ name, holder }: Pick<HeldLock, 'name' | 'holder'>): Act {
+  const isTask = name.startsWith('task:')
+  return {
+    says: 'Force-release',
+    label: `Force-release ${name}`,
+    kind: 'danger',
+    admin: true,
+    will: [
+      `${holder} loses its lease at once; whatever it still writes under it is refused.`,
+      'A command that leasehold started under it is stopped first.',
+      ...(isTask ? ['The task goes back to To do, and another agent may claim it.'] : []),
+      'The first in line gets the lock.',
+    ],
+    fields: [{ label: 'Reason (kept in the event log)', initial: '' }],
+    run: async (reason = '') => {
+      await change('lock.force_release', { name, ...(reason !== '' && { reason }) })
+      return `${name} was released; ${holder} no longer holds it`
+    },
+  }
+}
+
+/** A lock that is held, in a line: what, how long still, and how to free it. */
+export const LockLine = ({ lock }: { lock: HeldLock }) => (
+  <li>
+    <LockLink name={lock.name} />
+    <Countdown name={lock.name} />
+    <Acts quiet of={[releases(lock)]} />
+  </li>
+)
 
 export function LockSheet({ name }: { name: string }) {
   void locksChanged.value
@@ -99,29 +129,32 @@ export function LockSheet({ name }: { name: string }) {
   // It may be one of those that were too many to be kept.
   useEffect(() => lookAt(name), [name])
   return (
-    <Sheet
-      label={`Lock ${name}`}
-      title={name}
-      first={lock ? <Countdown name={name} /> : <p class="fine">It is free now.</p>}
-      {...(lock && {
-        facts: [
-          ['Holder', <a href={hrefOf('who', { id: lock.holder })}>{lock.holder}</a>],
-          ['Fence', String(lock.fence)],
-          ['Since', dayOf(lock.acquired_at)],
-          ['Lease', span(lock.ttl_seconds)],
-          ['Process', lock.pid !== undefined && `${lock.pid} on ${lock.host}`],
-        ],
-        acts: [{ ...releases(lock), says: 'Force-release', kind: 'danger-quiet' }],
-      })}
-    >
+    <Sheet label={`Lock ${name}`} title={name}>
+      {lock ? (
+        <>
+          <Countdown name={name} />
+          <Facts
+            of={[
+              ['Holder', <AgentLink id={lock.holder} />],
+              ['Fence', String(lock.fence)],
+              ['Since', dayOf(lock.acquired_at)],
+              ['Lease', span(lock.ttl_seconds)],
+              ['Process', lock.pid !== undefined && `${lock.pid} on ${lock.host}`],
+            ]}
+          />
+          <Acts of={[releases(lock)]} />
+        </>
+      ) : (
+        <p class="fine">It is free now.</p>
+      )}
       <Section title="Line">
         {line.length === 0 && <p class="dim">Nobody waits for it.</p>}
         <ol class="links">
           {line.map(({ id, agent, asked_at, priority, called, names }) => (
             <li key={id}>
-              <a href={hrefOf('who', { id: agent })}>{agent}</a>
+              <AgentLink id={agent} />
               <span class="dim">
-                for {span(secondsSince(asked_at, now.value))}, priority {priority}
+                for <Lasts since={asked_at} />, priority {priority}
                 {called && ', called'}
                 {names.length > 1 && `, needs ${names.length} locks at once`}
               </span>
@@ -144,58 +177,54 @@ interface Wait {
 }
 
 /** Who waits for whom, now. */
-function waits(): Wait[] {
-  return waiters.value.flatMap(({ agent, names, asked_at }) =>
+const waits = (): Wait[] =>
+  waiters.value.flatMap(({ agent: from, names, asked_at: since }) =>
     names.flatMap((lock) => {
       const to = locks.get(lock)?.holder
-      return to === undefined ? [] : [{ from: agent, to, lock, since: asked_at }]
+      return to === undefined ? [] : [{ from, to, lock, since }]
     }),
   )
-}
 
 /** Agents that others wait for, with all who wait behind each; first whom most wait for. */
 export function WaitTree() {
   void locksChanged.value
   const all = waits()
-  const behind = (name: string, seen: Set<string>): number =>
+  const behind = (name: string, seen = new Set([name])): number =>
     all
       .filter(({ to, from }) => to === name && !seen.has(from))
       .reduce((n, { from }) => n + 1 + behind(from, seen.add(from)), 0)
   const waiting = new Set(all.map(({ from }) => from))
   const holders = [...new Set(all.map(({ to }) => to))]
   const roots = holders.filter((name) => !waiting.has(name))
-  const counted = (roots.length > 0 ? roots : holders).map((name) => {
-    return [name, behind(name, new Set([name]))] as const
-  })
   return (
     <ul class="tree" aria-label="Who waits for whom">
-      {counted
-        .toSorted(([, a], [, b]) => b - a)
-        .map(([name]) => (
-          <li key={name}>
-            <a href={hrefOf('who', { id: name })}>
-              <strong>{name}</strong>
-            </a>
-            <WaitersOf {...{ name, all }} above={[name]} />
-          </li>
-        ))}
+      {(roots.length > 0 ? roots : holders).toSorted(by((name) => -behind(name))).map((name) => (
+        <li key={name}>
+          <strong>
+            <AgentLink id={name} />
+          </strong>
+          <Behind agent={name} />
+        </li>
+      ))}
     </ul>
   )
 }
 
-function WaitersOf({ name, all, above }: { name: string; all: Wait[]; above: string[] }) {
-  const mine = all.filter(({ to }) => to === name)
+/** All who wait for what an agent has, and who waits for them. */
+export function Behind({ agent, above = [] }: { agent: string; above?: string[] }) {
+  void locksChanged.value
+  const mine = waits().filter(({ to, from }) => to === agent && !above.includes(from))
   if (mine.length === 0) return null
   return (
     <ul class="tree">
       {mine.map(({ from, lock, since }) => (
         <li key={`${from} ${lock}`}>
-          <a href={hrefOf('who', { id: from })}>{from}</a>
+          <AgentLink id={from} />
           <span class="dim">
             {' '}
-            waits for <LockLink name={lock} />, {span(secondsSince(since, now.value))}
+            waits for <LockLink name={lock} />, <Lasts since={since} />
           </span>
-          {!above.includes(from) && <WaitersOf name={from} all={all} above={[...above, from]} />}
+          <Behind agent={from} above={[...above, agent]} />
         </li>
       ))}
     </ul>

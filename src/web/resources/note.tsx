@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { deleteNote, editNote } from '../actions.ts'
-import { ask, clock } from '../ask.ts'
-import { aboutMemory } from '../data/about.ts'
-import { now, useAnswer } from '../data/asked.ts'
-import { Tag } from '../parts/badge.tsx'
-import { Opens } from '../parts/opens.tsx'
-import type { PageNoun } from '../parts/resource.ts'
-import { Section, Sheet } from '../parts/sheet.tsx'
-import { ago, dayOf } from '../parts/words.ts'
+import { ask, change, clock } from '../ask.ts'
+import { aboutAny, useAnswer } from '../data/asked.ts'
+import { type Act, Acts, does } from '../parts/acts.tsx'
+import { Answered, Section, Sheet } from '../parts/frame.tsx'
+import { Opens } from '../parts/links.tsx'
+import { dim, type PageNoun, since } from '../parts/noun.tsx'
+import { dayOf } from '../parts/words.ts'
+import { wanted } from '../route.ts'
 
+export const aboutMemory = { affects: aboutAny('memory', 'duplicate') }
 export const NOTES_MAX = 1_000
 const FOUND_MAX = 50
 
@@ -43,7 +43,8 @@ export async function notesLike(text: string, signal: AbortSignal): Promise<List
 export const noteResource: PageNoun<ListedNote> = {
   one: 'note',
   keyOf: ({ scope, key }) => `${scope} ${key}`,
-  textOf: ({ key }) => key,
+  // What the server found fits.
+  textOf: () => wanted.value,
   none: ['No note', 'Agents keep here what others should know; nothing is overwritten silently.'],
   filters: [{ name: 'scope', of: ({ scope }) => scope }],
   columns: [
@@ -57,114 +58,97 @@ export const noteResource: PageNoun<ListedNote> = {
         </Opens>
       ),
     },
-    {
-      name: 'Scope',
-      width: 'minmax(5rem, 0.8fr)',
-      order: ({ scope }) => scope,
-      show: ({ scope }) => <span class="dim">{scope}</span>,
-    },
+    dim({ name: 'Scope', width: 'minmax(5rem, 0.8fr)' }, ({ scope }) => scope),
     {
       name: 'What fits',
       width: 'minmax(6rem, 2fr)',
       wide: true,
       show: ({ says, tags, conflict }) => (
         <>
-          {conflict && <Tag tone="is-bad">conflict</Tag>}
+          {conflict && <span class="tag is-bad">conflict</span>}
           {tags.slice(0, 3).map((tag) => (
-            <Tag key={tag}>{tag}</Tag>
+            <span key={tag} class="tag">
+              {tag}
+            </span>
           ))}
           <span class="dim">{says}</span>
         </>
       ),
     },
-    {
-      name: 'By',
-      width: 'minmax(5rem, 0.8fr)',
-      order: ({ author }) => author,
-      show: ({ author, version }) => (
-        <span class="dim">
-          {author}, version {version}
-        </span>
-      ),
-    },
-    {
-      name: 'Written',
-      width: '6rem',
-      order: ({ at }) => at,
-      show: ({ at }) => <span class="dim number">{ago(at, now.value)}</span>,
-    },
+    dim({ name: 'By', width: 'minmax(5rem, 0.8fr)' }, ({ author, version }) => {
+      return `${author}, version ${version}`
+    }),
+    since({ name: 'Written', width: '6rem' }, ({ at }) => at),
   ],
 }
+
+type WholeNote = AnswerOf<'memory.get'>
+
+const actsOn = ({ scope, key, version, content }: WholeNote): Act[] => [
+  {
+    says: 'Edit',
+    label: `Edit ${key}`,
+    verb: 'Save note',
+    will: [`It becomes a new version, based on version ${version}.`],
+    fields: [{ label: 'What it says', initial: content ?? '', type: 'long' }],
+    run: async (said = '') => {
+      const put = await change('memory.put', { scope, key, content: said, based_on: version })
+      return put.conflict ? `${key} disagrees with a newer version` : `${key} was saved`
+    },
+  },
+  {
+    says: 'Delete note',
+    label: `Delete note ${key}`,
+    kind: 'danger',
+    will: [`${key} in ${scope} is deleted; its history stays until it is pruned.`],
+    run: does('memory.delete', { scope, key, based_on: version }, `${key} was deleted`),
+  },
+]
 
 /** One note: what it says now, and every version before. */
 export function NoteSheet({ scope, of: key }: { scope: string; of: string }) {
   const chosen = useSignal<number | null>(null)
-  const history = useAnswer('memory.history', { scope, key, limit: 200 }, { affects: aboutMemory })
+  const history = useAnswer('memory.history', { scope, key, limit: 200 }, aboutMemory)
   const version = chosen.value
-  const asked = useAnswer(
-    'memory.get',
-    { scope, key, ...(version !== null && { version }) },
-    { affects: aboutMemory },
-  )
-  const note = asked.value.value
+  const of = { scope, key, ...(version !== null && { version }) }
+  const asked = useAnswer('memory.get', of, aboutMemory)
   return (
-    <Sheet
-      label={`Note ${key}`}
-      title={key}
-      refusal={asked.refusal.value}
-      isLoading={!note}
-      first={
-        note && (
+    <Sheet label={`Note ${key}`} title={key}>
+      <Answered of={asked}>
+        {(note) => (
           <>
             <p class="dim">
               {scope}, version {note.version} by {note.author}, {dayOf(note.created_at)}
             </p>
             <pre class="body">{note.content ?? '(no text is kept of this version)'}</pre>
+            {version === null && <Acts of={actsOn(note)} />}
           </>
-        )
-      }
-      {...(note &&
-        version === null && {
-          acts: [
-            { says: 'Edit', act: () => editNote(note) },
-            { says: 'Delete note', kind: 'danger-quiet', act: () => deleteNote(note) },
-          ],
-        })}
-    >
+        )}
+      </Answered>
       <Section title="History">
         <ol class="choices">
-          {history.value.value?.items.map((each) => (
-            <VersionRow
-              key={each.version}
-              of={each}
-              isOpen={each.version === note?.version}
-              open={() => (chosen.value = each.version)}
-            />
+          {history.value?.items.map((each) => (
+            <li key={each.version}>
+              <button
+                type="button"
+                class="choice"
+                aria-pressed={each.version === asked.value?.version}
+                onClick={() => (chosen.value = each.version)}
+              >
+                <span class="id">{each.version}</span>
+                <span>
+                  {each.kind}
+                  {each.strategy && ` (${each.strategy})`} by {each.author}
+                </span>
+                <span class="dim">
+                  {dayOf(each.created_at)}
+                  {each.head && ', current'}
+                </span>
+              </button>
+            </li>
           ))}
         </ol>
       </Section>
     </Sheet>
   )
 }
-
-interface VersionProps {
-  of: AnswerOf<'memory.history'>['items'][number]
-  isOpen: boolean
-  open: () => void
-}
-
-const VersionRow = ({ of, isOpen, open }: VersionProps) => (
-  <li>
-    <button type="button" class="choice" aria-pressed={isOpen} onClick={open}>
-      <span class="id">{of.version}</span>
-      <span>
-        {of.kind}
-        {of.strategy && ` (${of.strategy})`} by {of.author}
-      </span>
-      <span class="dim">
-        {dayOf(of.created_at)}
-        {of.head && ', current'}
-      </span>
-    </button>
-  </li>
-)

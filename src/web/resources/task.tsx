@@ -1,23 +1,10 @@
 import { agentKind } from '../../core/caller.ts'
-import { assignTask, cancelTask, moveTask, prioritiseTask, retryTask } from '../actions.ts'
-import type { WholeTask } from '../data/about.ts'
-import { now } from '../data/asked.ts'
-import { type BriefTask, tasks } from '../data/tasks.ts'
-import { whyOf } from '../data/why.ts'
-import { StatusBadge } from '../parts/badge.tsx'
-import { type Act, by, type PageNoun } from '../parts/resource.ts'
-import { Opens } from '../parts/opens.tsx'
+import { now, useAnswer } from '../data/asked.ts'
+import type { BriefTask } from '../data/tasks.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Opens } from '../parts/links.tsx'
+import { by, dim, type PageNoun } from '../parts/noun.tsx'
 import { ago, secondsSince, span } from '../parts/words.ts'
-import { hrefOf } from '../route.ts'
-
-/** Its name as a link to all that is known of it, wherever it is named. */
-export function TaskLink({ id }: { id: string }) {
-  return (
-    <a href={hrefOf('work', { id })}>
-      <span class="id">{id}</span> {tasks.get(id)?.title}
-    </a>
-  )
-}
 
 const isOpen = ({ status }: BriefTask) =>
   status === 'todo' || status === 'in_progress' || status === 'review'
@@ -52,7 +39,7 @@ export const taskResource: PageNoun<BriefTask> = {
       name: 'Status',
       width: '7.2rem',
       order: ({ status }) => status,
-      show: ({ status }) => <StatusBadge status={status} />,
+      show: ({ status }) => <Badge of={status} />,
     },
     {
       name: 'Task',
@@ -73,19 +60,8 @@ export const taskResource: PageNoun<BriefTask> = {
         <span class={priority >= 7 ? 'number high' : 'number dim'}>{priority}</span>
       ),
     },
-    {
-      name: 'Project',
-      width: 'minmax(4rem, 0.6fr)',
-      order: ({ project }) => project ?? '',
-      show: ({ project }) => <span class="dim">{project}</span>,
-    },
-    {
-      name: 'User',
-      width: 'minmax(4rem, 0.6fr)',
-      wide: true,
-      order: ({ user }) => user ?? '',
-      show: ({ user }) => <span class="dim">{user}</span>,
-    },
+    dim({ name: 'Project', width: 'minmax(4rem, 0.6fr)' }, ({ project }) => project),
+    dim({ name: 'User', width: 'minmax(4rem, 0.6fr)', wide: true }, ({ user }) => user),
     {
       name: 'Agent',
       width: 'minmax(5rem, 0.8fr)',
@@ -101,58 +77,45 @@ export const taskResource: PageNoun<BriefTask> = {
       width: '5rem',
       wide: true,
       order: ({ created_at }) => created_at,
-      show: ({ created_at }) => (
-        <span class="dim number">{span(secondsSince(created_at, now.value))}</span>
-      ),
+      show: ({ created_at }) => <Lasts since={created_at} class="dim" />,
     },
     {
       name: 'Runs for',
       width: '5rem',
       order: ({ assigned_at }) => assigned_at ?? '~',
       show: ({ status, assigned_at }) =>
-        status === 'in_progress' &&
-        assigned_at !== null && (
-          <span class="number">{span(secondsSince(assigned_at, now.value))}</span>
-        ),
+        status === 'in_progress' && assigned_at !== null && <Lasts since={assigned_at} />,
     },
-    { name: 'Why', width: 'minmax(10rem, 2.4fr)', wide: true, show: (task) => <Why task={task} /> },
+    { name: 'Why', width: 'minmax(10rem, 2.4fr)', wide: true, show: (task) => <Why of={task} /> },
   ],
 }
 
-/** Why it waits; of what is over, since when. */
-function Why({ task: { id, status, updated_at } }: { task: BriefTask }) {
-  if (status === 'todo' || status === 'failed') {
-    const when = status === 'failed' ? `${ago(updated_at, now.value)}: ` : ''
-    return (
-      <span class="dim" title={whyOf(id)}>
-        {when}
-        {whyOf(id)}
-      </span>
-    )
-  }
-  return status === 'in_progress' ? null : (
-    <span class="dim number">{ago(updated_at, now.value)}</span>
-  )
+/** How long it lasts already. */
+export const Lasts = ({ since, class: look = '' }: { since: string; class?: string }) => (
+  <span class={`number ${look}`} title={since}>
+    {span(secondsSince(since, now.value))}
+  </span>
+)
+
+/** Why it waits or failed; of what is over, since when. */
+function Why({ of: { id, status, updated_at } }: { of: BriefTask }) {
+  if (status === 'in_progress') return null
+  const when = <span class="dim number">{ago(updated_at, now.value)}</span>
+  if (status === 'todo') return <Because id={id} />
+  return status === 'failed' ? [when, ' ', <Because id={id} />] : when
 }
 
-/** What a person may do with a task as it stands. */
-export function actsOn(task: WholeTask): Act[] {
-  const { id, status } = task
-  const is = (...of: WholeTask['status'][]) => of.includes(status)
-  const all: [boolean, Act][] = [
-    [is('review'), { says: 'Approve', kind: 'primary', act: () => moveTask(id, 'done') }],
-    [is('review'), { says: 'Send back', act: () => moveTask(id, 'todo') }],
-    [is('failed', 'cancelled'), { says: 'Retry', kind: 'primary', act: () => retryTask(id) }],
-    [is('todo', 'in_progress', 'review'), { says: 'Priority', act: () => prioritiseTask(task) }],
-    [is('todo') && !task.queue, { says: 'Assign', act: () => assignTask(task) }],
-    [
-      is('todo', 'in_progress', 'review'),
-      {
-        says: 'Cancel task',
-        kind: 'danger-quiet',
-        act: () => cancelTask(id, status === 'in_progress'),
-      },
-    ],
-  ]
-  return all.flatMap(([may, act]) => (may ? [act] : []))
+/** Reasons change without an event of the task. */
+const LOOK_MS = 10_000
+
+/** In the words of `explain`. */
+function Because({ id }: { id: string }) {
+  const asked = useAnswer('task.explain', { id }, { every_ms: LOOK_MS })
+  // The row names the task already.
+  const says = asked.value?.sentence.replace(`Task ${id} `, '').replace(/^waits because /, '')
+  return (
+    <span class="dim" title={says}>
+      {says}
+    </span>
+  )
 }

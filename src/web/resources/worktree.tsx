@@ -1,51 +1,54 @@
 import { nameOfHost, WORKTREE_STATES } from '../../core/queue/rows.ts'
-import { landAgain } from '../actions.ts'
-import { aboutBranches } from '../data/about.ts'
-import { now, useAnswer } from '../data/asked.ts'
-import type { ListedWorktree } from '../data/branches.ts'
-import { changed, tasks } from '../data/tasks.ts'
-import { StatusBadge, Tag, WorktreeBadge } from '../parts/badge.tsx'
-import type { ShownFact } from '../parts/frame.tsx'
-import { Opens } from '../parts/opens.tsx'
-import type { Act, PageNoun } from '../parts/resource.ts'
-import { Section, Sheet } from '../parts/sheet.tsx'
+import type { AnswerOf } from '../../operations/registry.ts'
+import { ask } from '../ask.ts'
+import { now, useAnswer, useAsked } from '../data/asked.ts'
+import { tasks } from '../data/tasks.ts'
+import { type Act, Acts } from '../parts/acts.tsx'
+import { Badge, nameOf } from '../parts/badge.tsx'
+import { Answered, Facts, Section, Sheet, type ShownFact } from '../parts/frame.tsx'
+import { Opens, TaskLink, Title } from '../parts/links.tsx'
+import { dim, type PageNoun } from '../parts/noun.tsx'
 import { ago, count, dayOf, secondsSince, span } from '../parts/words.ts'
 import { hrefOf } from '../route.ts'
-import { Commit, Paths } from './landing.tsx'
-import { TaskLink } from './task.tsx'
+import { aboutBranches, Commit, lands, Paths } from './landing.tsx'
 
-const titleOf = ({ task_id, branch }: ListedWorktree) => tasks.get(task_id)?.title ?? branch
+export type ListedWorktree = AnswerOf<'worktree.list'>['items'][number]
+
+const WORKTREES_MAX = 1_000
+
+export const useWorktrees = () =>
+  useAsked(
+    'worktrees',
+    async () => {
+      const { items, next } = await ask('worktree.list', { limit: WORKTREES_MAX })
+      return { items: items.toReversed(), isCut: next !== null }
+    },
+    aboutBranches,
+  )
 
 export const worktreeResource: PageNoun<ListedWorktree> = {
   one: 'worktree',
   keyOf: ({ id }) => id,
-  textOf: (tree) => `${tree.id} ${tree.task_id} ${titleOf(tree)} ${tree.branch}`,
+  textOf: ({ id, task_id, branch }) => `${id} ${task_id} ${tasks.get(task_id)?.title} ${branch}`,
   none: ['No run has a worktree', 'Each run of a project that is set so works in a folder apart.'],
   filters: [
     { name: 'project', of: ({ project }) => project },
-    { name: 'state', of: ({ state }) => state, choices: WORKTREE_STATES },
+    { name: 'state', of: ({ state }) => state, choices: WORKTREE_STATES, says: nameOf },
   ],
   columns: [
-    { name: 'State', width: '5.5rem', show: ({ state }) => <WorktreeBadge state={state} /> },
+    { name: 'State', width: '5.5rem', show: ({ state }) => <Badge of={state} /> },
     {
       name: 'What',
       width: 'minmax(9rem, 2fr)',
-      show: (tree) => (
-        <Opens id={tree.id}>
-          <span class="id">{tree.id}</span> {void changed.value}
-          {titleOf(tree)}
+      show: ({ id, task_id, branch }) => (
+        <Opens id={id}>
+          <span class="id">{id}</span> <Title id={task_id} or={branch} />
         </Opens>
       ),
     },
-    {
-      name: 'Branch',
-      width: 'minmax(6rem, 1.2fr)',
-      show: ({ branch, host }) => (
-        <span class="dim">
-          {branch} on {nameOfHost(host)}
-        </span>
-      ),
-    },
+    dim({ name: 'Branch', width: 'minmax(6rem, 1.2fr)' }, ({ branch, host }) => {
+      return `${branch} on ${nameOfHost(host)}`
+    }),
     {
       name: 'Changed',
       width: '4.5rem',
@@ -59,7 +62,7 @@ export const worktreeResource: PageNoun<ListedWorktree> = {
       wide: true,
       show: ({ kept_because, salvage }) => (
         <>
-          {salvage !== null && <Tag tone="is-warn">saved</Tag>}{' '}
+          {salvage !== null && <span class="tag is-warn">saved</span>}{' '}
           {kept_because !== null && <span class="why dim">{kept_because}</span>}
         </>
       ),
@@ -79,51 +82,47 @@ export const worktreeResource: PageNoun<ListedWorktree> = {
 
 /** One worktree: whose it is, what is in it, and what may conflict with it. */
 export function WorktreeSheet({ id }: { id: string }) {
-  const asked = useAnswer('worktree.get', { id }, { affects: aboutBranches })
-  const tree = asked.value.value
+  const asked = useAnswer('worktree.get', { id }, aboutBranches)
   return (
-    <Sheet
-      label={`Worktree ${id}`}
-      title={`Worktree ${id}`}
-      badge={tree && <WorktreeBadge state={tree.state} />}
-      refusal={asked.refusal.value}
-      isLoading={!tree}
-      first={tree && <p class="explain">{saysTree(tree)}</p>}
-      {...(tree && { facts: factsOf(tree), acts: actsOn(tree) })}
-    >
-      {tree && tree.changed.length > 0 && (
-        <Section title="Changed since its branch began">
-          <Paths label="Changed since its branch began" of={tree.changed} />
-        </Section>
-      )}
-      {tree && tree.overlaps.length > 0 && (
-        <Section title="May conflict with">
-          <ul class="links">
-            {tree.overlaps.map(({ task_id, status, paths }) => (
-              <li key={task_id}>
-                <span>
-                  <TaskLink id={task_id} /> in {paths.join(', ')}
-                </span>
-                <StatusBadge status={status} />
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
-      {tree?.salvage && tree.salvage.left_out.length > 0 && (
-        <Section title="Not saved">
-          <Paths label="Not saved" of={tree.salvage.left_out} />
-        </Section>
-      )}
+    <Sheet label={`Worktree ${id}`} badge={asked.value && <Badge of={asked.value.state} />}>
+      <Answered of={asked}>
+        {(tree) => (
+          <>
+            <p class="explain">{saysTree(tree)}</p>
+            <Facts of={factsOf(tree)} />
+            <Acts of={actsOn(tree)} />
+            <Files title="Changed since its branch began" of={tree.changed} />
+            <Section
+              title="May conflict with"
+              of={tree.overlaps.map(({ task_id, status, paths }) => (
+                <li key={task_id}>
+                  <span>
+                    <TaskLink id={task_id} /> in {paths.join(', ')}
+                  </span>
+                  <Badge of={status} />
+                </li>
+              ))}
+            />
+            <Files title="Not saved" of={tree.salvage?.left_out ?? []} />
+          </>
+        )}
+      </Answered>
     </Sheet>
   )
 }
+
+const Files = ({ title, of }: { title: string; of: string[] }) =>
+  of.length > 0 && (
+    <Section title={title}>
+      <Paths label={title} of={of} />
+    </Section>
+  )
 
 /** A task in review is done by its landing; any other branch is landed for itself. */
 function actsOn({ is_over, task_id, branch, project }: ListedWorktree): Act[] {
   if (!is_over) return []
   const id = tasks.get(task_id)?.status === 'review' ? task_id : branch
-  return [{ says: 'Land its branch', act: () => landAgain({ id, project }) }]
+  return [lands('Land its branch', id, project)]
 }
 
 function saysTree({ state, run_id, is_over, kept_because, salvage }: ListedWorktree): string {

@@ -1,19 +1,14 @@
-import { useComputed } from '@preact/signals'
-import { type EventFilter, useEvents, useExport } from '../data/events.ts'
 import { useCalm } from '../data/asked.ts'
+import { type EventFilter, useEvents } from '../data/events.ts'
 import type { ShownEvent } from '../data/live.ts'
 import { useSpans } from '../data/spans.ts'
-import { isRefusal } from '../../core/refusal.ts'
-import { Button } from '../parts/buttons.tsx'
-import { Loading, Trouble } from '../parts/empty.tsx'
-import { Page, Search, Select, Tabs } from '../parts/frame.tsx'
+import { Button } from '../parts/acts.tsx'
+import { Answered, Page, Search, Select, Tabs, Trouble } from '../parts/frame.tsx'
 import { List } from '../parts/list.tsx'
-import { toast } from '../parts/toast.tsx'
-import { count } from '../parts/words.ts'
-import { EventSheet, eventResource, saysEvents } from '../resources/event.tsx'
+import { count, dayOf } from '../parts/words.ts'
+import { EventSheet, eventResource } from '../resources/event.tsx'
 import { opened, param } from '../route.ts'
-import { save } from './log.tsx'
-import { Timeline } from './timeline.tsx'
+import { LANES, Timeline } from './timeline.tsx'
 import { Trends } from './trends.tsx'
 
 const TABS = { happened: 'What happened', trends: 'Trends' }
@@ -55,27 +50,32 @@ const KINDS = [
   ...['task', 'lease', 'ticket', 'run', 'landing', 'worktree'],
   ...['agent', 'memory', 'queue', 'alert'],
 ]
-/** Whose history: of one agent, one lock, one task. */
-const WHOSE = { by: 'Agent', lock: 'Lock', task: 'Task' }
 const type = param('type', '')
-const names = { by: param('by', ''), lock: param('lock', ''), task: param('task', '') }
-const lanes = param<'lock' | 'agent' | 'user'>('lanes', 'lock')
+/** Whose history: of one agent, one lock, one task. */
+const whose = { Agent: param('by', ''), Lock: param('lock', ''), Task: param('task', '') }
+const lanes = param<(typeof LANES)[number]>('lanes', 'lock')
 
 function Happened({ seconds }: { seconds: number }) {
-  const said = { by: names.by.value, lock: names.lock.value, task: names.task.value }
   // What is typed is asked for once the person has paused.
-  const calm = JSON.parse(useCalm(JSON.stringify(said))) as typeof said
-  const lock = calm.lock || (calm.task && `task:${calm.task}`)
-  const given = {
-    ...(calm.by && { by: calm.by }),
-    ...(calm.lock && { lock: calm.lock }),
-    ...(calm.task && { task_id: calm.task }),
+  const [by, lock, task_id] = [
+    useCalm(whose.Agent.value),
+    useCalm(whose.Lock.value),
+    useCalm(whose.Task.value),
+  ]
+  const held = lock || (task_id && `task:${task_id}`)
+  const filter: EventFilter = {
+    since_seconds: seconds,
+    ...(by && { by }),
+    ...(lock && { lock }),
+    ...(task_id && { task_id }),
+    ...(type.value && { type: type.value }),
   }
+  const past = useSpans(seconds, { ...(by && { by }), ...(held && { lock: held }) })
   return (
     <>
       <div class="filters">
-        {(Object.keys(WHOSE) as (keyof typeof WHOSE)[]).map((key) => (
-          <Search key={key} label={WHOSE[key]} text={names[key]} />
+        {Object.entries(whose).map(([name, text]) => (
+          <Search key={name} label={name} text={text} />
         ))}
         <Select
           label="Kind of event"
@@ -86,47 +86,25 @@ function Happened({ seconds }: { seconds: number }) {
         />
         <Select
           label="Lanes by"
-          of={['lock', 'agent', 'user']}
+          of={LANES}
           chosen={lanes.value}
           choose={(each) => (lanes.value = each)}
           says={(each) => `Lanes by ${each}`}
         />
-        <Export
-          filter={{ ...given, since_seconds: seconds, ...(type.value && { type: type.value }) }}
-        />
       </div>
-      <Spans
-        seconds={seconds}
-        filter={{ ...(calm.by && { by: calm.by }), ...(lock && { lock }) }}
-      />
-      <Events
-        filter={{ ...given, since_seconds: seconds, ...(type.value && { type: type.value }) }}
-      />
-    </>
-  )
-}
-
-interface SpansProps {
-  seconds: number
-  filter: { by?: string; lock?: string }
-}
-
-function Spans({ seconds, filter }: SpansProps) {
-  const { past, refusal } = useSpans(seconds, filter)
-  // Locks that the server holds for itself say nothing about anybody's work.
-  const spans = useComputed(() => {
-    return past.value?.spans.filter(({ lock }) => !lock.startsWith('leasehold:'))
-  }).value
-  return (
-    <>
-      <Trouble refusal={refusal.value} />
-      {past.value?.isCut && (
-        <p class="dim" role="status">
-          So much happened that the earliest of this time is not drawn: choose a shorter one.
-        </p>
-      )}
-      {!spans && !refusal.value && <Loading />}
-      {spans && <Timeline spans={spans} seconds={seconds} by={lanes.value} />}
+      <Answered of={past}>
+        {({ spans, isCut }) => (
+          <>
+            {isCut && (
+              <p class="dim" role="status">
+                So much happened that the earliest of this time is not drawn: choose a shorter one.
+              </p>
+            )}
+            <Timeline spans={spans} seconds={seconds} by={lanes.value} />
+          </>
+        )}
+      </Answered>
+      <Events filter={filter} />
     </>
   )
 }
@@ -134,7 +112,7 @@ function Spans({ seconds, filter }: SpansProps) {
 function Events({ filter }: { filter: EventFilter }) {
   const list = useEvents(filter)
   const events = list.items.value
-  const hasMore = list.next.value !== null
+  const isLoading = list.isLoading.value
   const id = opened()
   const older = (items: ShownEvent[]) => {
     // Those that scroll to the end want more.
@@ -145,10 +123,10 @@ function Events({ filter }: { filter: EventFilter }) {
     <>
       <Trouble refusal={list.refusal.value} />
       <p class="dim buttons">
-        {saysEvents(events.length, list)}
-        {hasMore && (
-          <Button kind="quiet" disabled={list.isLoading.value} act={list.older}>
-            {list.isLoading.value ? 'Loading…' : 'Load older'}
+        {saysEvents(list)}
+        {list.next.value !== null && (
+          <Button kind="quiet" disabled={isLoading} act={list.older}>
+            {isLoading ? 'Loading…' : 'Load older'}
           </Button>
         )}
       </p>
@@ -164,23 +142,11 @@ function Events({ filter }: { filter: EventFilter }) {
   )
 }
 
-function Export({ filter }: { filter: EventFilter }) {
-  const { count: gathered, gather } = useExport(filter)
-  const run = async () => {
-    try {
-      const { lines, isWhole } = await gather()
-      save('leasehold-events.jsonl', lines)
-      const left = isWhole ? '' : '; older ones were left out: choose a shorter time'
-      toast(`${count(lines.length, 'event')} exported${left}`)
-    } catch (error) {
-      if (!isRefusal(error, 'unavailable')) throw error
-      toast('Nothing was exported: the server does not answer', 'is-bad')
-    }
-  }
-  const n = gathered.value
-  return (
-    <Button kind="quiet" disabled={n !== null} act={() => void run()}>
-      {n === null ? 'Export JSONL' : `Exporting, ${n.toLocaleString()}…`}
-    </Button>
-  )
+/** How many there are; that there are none is said only once all of the time was looked through. */
+function saysEvents({ items, next, lookedTo, isLoading }: ReturnType<typeof useEvents>): string {
+  const n = items.value.length
+  const back = lookedTo.value === null ? '' : `, looked back to ${dayOf(lookedTo.value)}`
+  if (isLoading.value && n === 0) return `Loading…${back}`
+  if (next.value === null) return `${count(n, 'event')}, all that fit, the newest first`
+  return `The newest ${count(n, 'event')} that fit${back}; there may be older ones`
 }

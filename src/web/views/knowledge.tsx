@@ -1,19 +1,16 @@
-import { aboutMemory } from '../data/about.ts'
+import { aboutMemory, noteResource, NoteSheet, notesLike, NOTES_MAX } from '../resources/note.tsx'
 import { useAnswer, useAsked, useCalm } from '../data/asked.ts'
-import { Answered } from '../parts/empty.tsx'
-import { Page, Tabs } from '../parts/frame.tsx'
+import { Answered, Page, Tabs } from '../parts/frame.tsx'
 import { Listing } from '../parts/list.tsx'
-import { noteResource, NoteSheet, notesLike, NOTES_MAX } from '../resources/note.tsx'
 import { adjust, opened, param, route, wanted } from '../route.ts'
-import { Conflicts } from './conflicts.tsx'
-import { Duplicates } from './duplicates.tsx'
+import { Conflicts, Duplicates } from './alike.tsx'
 
 const tab = param<'notes' | 'conflicts' | 'duplicates'>('tab', 'notes')
 
 /** What agents keep for each other: notes, those that disagree, and those that say the same. */
 export function Knowledge() {
-  const conflicts = useAnswer('conflict.list', { limit: 1000 }, { affects: aboutMemory })
-  const open = conflicts.value.value?.items.length ?? 0
+  const conflicts = useAnswer('conflict.list', { limit: 1000 }, aboutMemory)
+  const open = conflicts.value?.items.length ?? 0
   return (
     <Page title="Knowledge" class="is-full">
       <Tabs
@@ -40,23 +37,19 @@ export function Knowledge() {
 /** Found by their words and their meaning, so it is the server that searches. */
 function Notes() {
   const text = useCalm(wanted.value.trim())
-  const asked = useAsked(`notes ${text}`, (signal) => notesLike(text, signal), {
-    affects: aboutMemory,
-  })
-  const key = opened()
+  const asked = useAsked(`notes ${text}`, (signal) => notesLike(text, signal), aboutMemory)
   const scope = route.value.params.get('scope')
   return (
     <Answered of={asked}>
       {(items) => (
         <Listing
-          of={{ ...noteResource, textOf: () => wanted.value }}
+          of={noteResource}
           items={items}
-          open={`${scope} ${key}`}
+          open={`${scope} ${opened()}`}
           {...(items.length >= NOTES_MAX && {
             says: `The first ${items.length} notes; a search looks through all`,
           })}
-          sheet={
-            key !== null &&
+          sheet={(key) =>
             scope !== null && <NoteSheet key={`${scope} ${key}`} scope={scope} of={key} />
           }
         />

@@ -3,8 +3,8 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { AnswerOf } from '../../operations/registry.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { ask } from '../ask.ts'
-import { Button } from '../parts/buttons.tsx'
-import { Trouble } from '../parts/empty.tsx'
+import { Button } from '../parts/acts.tsx'
+import { Search, Trouble } from '../parts/frame.tsx'
 import { type StyledText, Terminal } from '../parts/terminal.ts'
 import { Virtual } from '../parts/virtual.tsx'
 import { count } from '../parts/words.ts'
@@ -17,6 +17,8 @@ const HEIGHT_MAX = 440
 
 type Output = AnswerOf<'run.output'>
 
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
 /** What a run printed, piece by piece from the first line that is kept; on and on while it runs. */
 async function* outputOf(id: string, signal: AbortSignal): AsyncGenerator<Output> {
   let after: string | null = null
@@ -24,13 +26,14 @@ async function* outputOf(id: string, signal: AbortSignal): AsyncGenerator<Output
     const place: object = after === null ? { from: 'first' } : { after }
     try {
       const got: Output = await ask('run.output', { id, bytes: PIECE_BYTES, ...place }, signal)
+      if (signal.aborted) return
       yield got
       if (got.ended_at !== null && (got.text === '' || got.next === after)) return
       after = got.next
-      if (got.text === '') await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      if (got.text === '') await pause(LOOK_MS)
     } catch (error) {
       if (!isRefusal(error, 'unavailable')) throw error
-      await new Promise((resolve) => setTimeout(resolve, AWAY_MS))
+      await pause(AWAY_MS)
     }
   }
 }
@@ -45,7 +48,6 @@ function useOutput(id: string) {
     const ending = new AbortController()
     const read = async () => {
       for await (const got of outputOf(id, ending.signal)) {
-        if (ending.signal.aborted) return
         const { is_kept: isKept, bytes_total: bytes, skipped, text } = got
         state.value = { isKept, bytes, isCut: state.value.isCut || skipped }
         if (text === '') continue
@@ -96,7 +98,7 @@ export function Log({ id }: { id: string }) {
     return Array.from({ length: terminal.length - (isLastEmpty ? 1 : 0) }, (_, i) => i)
   }).value
   const { box, follows, scrolled, follow } = useFollowing(version.value)
-  const search = useFind(terminal, lines.length, (i) => {
+  const search = useFind(terminal, lines, (i) => {
     follow(false)
     box.current?.scrollTo({ top: Math.max(0, i * ROW - 80) })
   })
@@ -125,7 +127,7 @@ export function Log({ id }: { id: string }) {
         style={{ height: `${Math.min(HEIGHT_MAX, Math.max(4, lines.length + 1) * ROW)}px` }}
       >
         {lines.length === 0 ? (
-          <p class="log-none">
+          <p class="dim pad">
             {state.value.isKept ? 'No output yet.' : 'Nothing of its output is kept here.'}
           </p>
         ) : (
@@ -150,36 +152,26 @@ function saysLog(lines: number, { bytes, isCut }: { bytes: number; isCut: boolea
 }
 
 /** Looks for a text: Enter goes to the next line that has it, with Shift to the one before. */
-function useFind(terminal: Terminal, length: number, show: (line: number) => void) {
+function useFind(terminal: Terminal, lines: number[], show: (line: number) => void) {
   const text = useSignal('')
   const at = useSignal<number | null>(null)
   const found = useMemo(() => {
     const wanted = text.value.toLowerCase()
-    if (wanted === '') return []
-    const all = Array.from({ length }, (_, i) => i)
-    return all.filter((i) => terminal.text(i).toLowerCase().includes(wanted))
-  }, [text.value, length])
-  const go = (by: number) => {
-    if (found.length === 0) return
-    const i = at.value === null ? -1 : found.indexOf(at.value)
-    at.value = found[(i + by + found.length) % found.length]!
+    return lines.filter((i) => wanted !== '' && terminal.text(i).toLowerCase().includes(wanted))
+  }, [text.value, lines])
+  const step = ({ key, shiftKey }: KeyboardEvent) => {
+    if (key !== 'Enter' || found.length === 0) return
+    const i = found.indexOf(at.value ?? -1)
+    const next = shiftKey ? Math.max(i, 0) - 1 : i + 1
+    at.value = found.at(next % found.length)!
     show(at.value)
   }
-  const says = at.value === null ? 0 : found.indexOf(at.value) + 1
   const field = (
     <>
-      <input
-        class="search"
-        type="search"
-        placeholder="Find in output"
-        aria-label="Find in output"
-        value={text.value}
-        onInput={(event) => ([text.value, at.value] = [event.currentTarget.value, null])}
-        onKeyDown={(event) => event.key === 'Enter' && go(event.shiftKey ? -1 : 1)}
-      />
+      <Search label="Find in output" text={text} onKeyDown={step} />
       {text.value !== '' && (
         <span class="dim number" role="status">
-          {says} of {found.length}
+          {found.indexOf(at.value ?? -1) + 1} of {found.length}
         </span>
       )}
     </>
@@ -187,21 +179,15 @@ function useFind(terminal: Terminal, length: number, show: (line: number) => voi
   return { field, at: at.value }
 }
 
-function LogLine({ pieces, isFound }: { pieces: StyledText[]; isFound: boolean }) {
-  return (
-    <code class={isFound ? 'log-line is-found' : 'log-line'}>
-      {pieces.map(({ text, style }, i) => {
-        if (style === '') return text
-        const colour = /#\w+/.exec(style)?.[0]
-        return (
-          <span key={i} class={style.replace(/#\w+/, '')} style={colour ? { color: colour } : {}}>
-            {text}
-          </span>
-        )
-      })}
-    </code>
-  )
-}
+const LogLine = ({ pieces, isFound }: { pieces: StyledText[]; isFound: boolean }) => (
+  <code class={isFound ? 'log-line is-found' : 'log-line'}>
+    {pieces.map(({ text, style }, i) => (
+      <span key={i} class={style}>
+        {text}
+      </span>
+    ))}
+  </code>
+)
 
 /** As the command wrote it, with all that a terminal would have obeyed. */
 async function download(id: string): Promise<void> {
@@ -214,7 +200,7 @@ async function download(id: string): Promise<void> {
 }
 
 /** Hands a text to the person as a file. */
-export function save(name: string, parts: string[]): void {
+function save(name: string, parts: string[]): void {
   const url = URL.createObjectURL(new Blob(parts))
   const link = document.createElement('a')
   link.href = url

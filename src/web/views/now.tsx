@@ -1,43 +1,35 @@
 import { useComputed } from '@preact/signals'
-import { cancelTask, pauseQueue } from '../actions.ts'
-import { aboutMemory, aboutQueue, type QueueAnswer, type StatsAnswer } from '../data/about.ts'
-import { now, useAnswer } from '../data/asked.ts'
+import { aboutAny, useAnswer } from '../data/asked.ts'
 import { locks, locksChanged, locksKnown } from '../data/locks.ts'
-import { SHARE_SECONDS } from '../data/shares.ts'
 import { health, waitingFor } from '../data/stuck.ts'
 import { type BriefTask, changed, running, runningKnown } from '../data/tasks.ts'
-import { Acts } from '../parts/buttons.tsx'
-import { Sparkline } from '../parts/chart.tsx'
-import { Countdown } from '../parts/countdown.tsx'
-import { Empty, Loading, Trouble } from '../parts/empty.tsx'
-import { Page, Panel, Tile } from '../parts/frame.tsx'
+import { Acts } from '../parts/acts.tsx'
+import { Sparkline } from '../parts/sparkline.tsx'
+import { Empty, Loading, Page, Panel, Tile, Trouble } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { AgentLink, TaskLink } from '../parts/links.tsx'
+import { Rows } from '../parts/list.tsx'
+import { by } from '../parts/noun.tsx'
 import { lastLinesOf } from '../parts/terminal.ts'
-import { count, secondsSince, span, UNKNOWN, withClocks } from '../parts/words.ts'
+import { count, UNKNOWN, withClocks } from '../parts/words.ts'
+import { Held } from '../resources/agent.tsx'
+import { Countdown } from '../resources/lock.tsx'
+import { Lasts } from '../resources/task.tsx'
+import { cancels } from '../resources/task_acts.ts'
 import { hrefOf } from '../route.ts'
-import { Blocked } from './blocked.tsx'
-
-const LOOK_MS = 60_000
-const SHOWN_MAX = 100
+import { Blocked, Inbox } from './blocked.tsx'
+import { pauses, type QueueAnswer, useHour, useQueue } from './settings.tsx'
 
 export function Now() {
-  const queue = useAnswer('queue.status', {}, { affects: aboutQueue })
-  const stats = useAnswer(
-    'stats.get',
-    { since_seconds: SHARE_SECONDS },
-    { affects: ({ type }) => type === 'task.moved', every_ms: LOOK_MS },
-  )
-  const [status, hour] = [queue.value.value, stats.value.value]
-  const paused = status?.paused ?? false
-  const says = paused ? 'Resume queue' : 'Pause queue'
-  const turn = { says, admin: true, act: () => pauseQueue(!paused) }
+  const { value: status, refusal } = useQueue()
   return (
-    <Page title="Now" aside={status && <Acts of={[turn]} />}>
+    <Page title="Now" aside={status && <Acts of={[pauses(status.paused)]} />}>
       <Health />
-      <Trouble refusal={queue.refusal.value} />
-      <Figures status={status} hour={hour} />
-      <Inbox />
+      <Trouble refusal={refusal} />
+      <Figures status={status} />
+      <Strip />
       <Blocked />
+      <Inbox />
       <div class="columns">
         <Running />
         <Holders />
@@ -59,12 +51,8 @@ function Health() {
   )
 }
 
-interface FiguresProps {
-  status: QueueAnswer | undefined
-  hour: StatsAnswer | undefined
-}
-
-function Figures({ status, hour }: FiguresProps) {
+function Figures({ status }: { status: QueueAnswer | undefined }) {
+  const hour = useHour('task.moved').value
   const runs = useComputed(() => {
     void changed.value
     return running().length
@@ -103,11 +91,11 @@ function Figures({ status, hour }: FiguresProps) {
   )
 }
 
-/** What waits for a person, and can be emptied: nothing else is kept from going on by it. */
-function Inbox() {
-  const conflicts = useAnswer('conflict.list', { limit: 1000 }, { affects: aboutMemory })
+/** How much waits for a person: nothing else is kept from going on by it. */
+function Strip() {
+  const conflicts = useAnswer('conflict.list', { limit: 1000 }, { affects: aboutAny('memory') })
   const [failed, review] = [waitingFor('failed'), waitingFor('review')]
-  const disagree = conflicts.value.value?.items.length ?? 0
+  const disagree = conflicts.value?.items.length ?? 0
   const all: [number, string, string][] = [
     [failed.n, `${failed.n}${failed.more ? '+' : ''} failed`, hrefOf('work', { show: 'failed' })],
     [
@@ -134,68 +122,58 @@ function Inbox() {
   )
 }
 
+const RUNNING_MAX = 100
+
 function Running() {
   const list = useComputed(() => {
     void changed.value
-    return running().toSorted((a, b) => ((a.assigned_at ?? '') < (b.assigned_at ?? '') ? -1 : 1))
+    return running().toSorted(by(({ assigned_at }) => assigned_at ?? ''))
   }).value
-  if (!runningKnown.value) {
-    return (
-      <Panel title="Running">
-        <Loading />
-      </Panel>
-    )
-  }
   return (
-    <Panel title="Running" aside={<span class="number">{list.length}</span>}>
-      {list.length === 0 ? (
+    <Panel title="Running" aside={runningKnown.value && <Count n={list.length} />}>
+      {!runningKnown.value ? (
+        <Loading />
+      ) : list.length === 0 ? (
         <Empty title="Nothing runs right now">
           A task runs when an agent claims it, or when a dispatcher starts one on it.
         </Empty>
       ) : (
-        <ul class="rows">
-          {list.slice(0, SHOWN_MAX).map((task) => (
-            <RunningTask key={task.id} task={task} />
-          ))}
-        </ul>
-      )}
-      {list.length > SHOWN_MAX && (
-        <p class="pad">
-          <a href={hrefOf('work', { show: 'running' })}>and {list.length - SHOWN_MAX} more</a>
-        </p>
+        <Rows
+          items={list}
+          keyOf={({ id }) => id}
+          max={RUNNING_MAX}
+          render={(task) => <RunningTask task={task} />}
+          more={(n) => <a href={hrefOf('work', { show: 'running' })}>and {n} more</a>}
+        />
       )}
     </Panel>
   )
 }
 
+const Count = ({ n }: { n: number }) => <span class="number">{n.toLocaleString()}</span>
+
 function RunningTask({ task }: { task: BriefTask }) {
-  const { id, title, assignee, project, user, assigned_at, attempts, queue } = task
+  const { id, assignee, project, user, assigned_at, attempts, queue } = task
+  const stops = { ...cancels(id, true), says: 'Stop', label: `Stop task ${id}` }
   return (
-    <li class="line running">
+    <div class="line running">
       <div class="grows">
-        <a class="title" href={hrefOf('work', { id })}>
-          <span class="id">{id}</span> {title}
-        </a>
+        <p class="title">
+          <TaskLink id={id} />
+        </p>
         <p class="dim one-line">
-          <a href={hrefOf('who', { id: assignee ?? '' })}>{assignee}</a>
+          <AgentLink id={assignee ?? ''} />
           {project && ` · ${project}`}
           {user && ` · ${user}`}
         </p>
         {queue && <LastLine run={`${id}.${attempts}`} />}
       </div>
       <div class="running-time">
-        {assigned_at && (
-          <span class="number" title={`since ${assigned_at}`}>
-            {span(secondsSince(assigned_at, now.value))}
-          </span>
-        )}
+        {assigned_at && <Lasts since={assigned_at} />}
         <Countdown name={`task:${id}`} />
       </div>
-      <Acts
-        kind="quiet"
-        of={[{ says: 'Stop', label: `Stop task ${id}`, act: () => cancelTask(id, true) }]}
-      />
-    </li>
+      <Acts quiet of={[stops]} />
+    </div>
   )
 }
 
@@ -205,13 +183,12 @@ const GLANCE_BYTES = 600
 /** What its command said last, as far as it is kept on the machine of the server. */
 function LastLine({ run }: { run: string }) {
   const output = useAnswer('run.output', { id: run, bytes: GLANCE_BYTES }, { every_ms: GLANCE_MS })
-  const [line] = lastLinesOf(output.value.value?.text ?? '', 1)
+  const [line] = lastLinesOf(output.value?.text ?? '', 1)
   return <code class="last-line">{line ?? 'no output yet'}</code>
 }
 
-const HOLDERS_MAX = 12
 /** What a run has anyway says nothing of who has which files. */
-const IMPLIED = /^(?:task|user|leasehold):/
+const IMPLIED = /^(?:task|user):/
 
 /** For those who have agents and no queue: which agent holds what. */
 function Holders() {
@@ -221,40 +198,31 @@ function Holders() {
     for (const { name, holder } of locks.values()) {
       if (!IMPLIED.test(name)) found.set(holder, [...(found.get(holder) ?? []), name])
     }
-    return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return [...found].toSorted(by(([holder]) => holder))
   }).value
-  const rest = holders.length - HOLDERS_MAX
   return (
     <Panel
       title="Agents and what they hold"
-      aside={locksKnown.value && <span class="number">{holders.length}</span>}
+      aside={locksKnown.value && <Count n={holders.length} />}
     >
       {!locksKnown.value && <Loading />}
       {locksKnown.value && holders.length === 0 && (
         <p class="dim pad">No agent holds a file or a lock of its own.</p>
       )}
-      <ul class="rows">
-        {holders.slice(0, HOLDERS_MAX).map(([holder, names]) => (
-          <li key={holder} class="line">
-            <a class="holder" href={hrefOf('who', { id: holder })}>
-              {holder}
-            </a>
-            <span class="grows tags">
-              {names.slice(0, 6).map((name) => (
-                <a key={name} class="tag" href={hrefOf('who', { tab: 'locks', id: name })}>
-                  {name}
-                </a>
-              ))}
-              {names.length > 6 && <span class="dim">and {names.length - 6} more</span>}
+      <Rows
+        items={holders}
+        keyOf={([holder]) => holder}
+        max={12}
+        render={([holder, names]) => (
+          <div class="line">
+            <span class="holder">
+              <AgentLink id={holder} />
             </span>
-          </li>
-        ))}
-      </ul>
-      {rest > 0 && (
-        <p class="pad">
-          <a href={hrefOf('who')}>and {rest} more</a>
-        </p>
-      )}
+            <Held names={names} max={6} />
+          </div>
+        )}
+        more={(n) => <a href={hrefOf('who')}>and {n} more</a>}
+      />
     </Panel>
   )
 }

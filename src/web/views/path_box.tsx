@@ -2,16 +2,14 @@ import { literalGlob, overlaps, parseGlob } from '../../core/paths/glob.ts'
 import { isPattern } from '../../core/paths/glob_syntax.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { AnswerOf } from '../../operations/registry.ts'
-import { useAnswer } from '../data/asked.ts'
-import { useWorktrees } from '../data/branches.ts'
-import { locks } from '../data/locks.ts'
-import { running } from '../data/tasks.ts'
-import { Tag } from '../parts/badge.tsx'
-import { Acts } from '../parts/buttons.tsx'
-import { Countdown } from '../parts/countdown.tsx'
-import { Loading, Trouble } from '../parts/empty.tsx'
-import { releases } from '../resources/lock.tsx'
-import { TaskLink } from '../resources/task.tsx'
+import { pagesOf } from '../ask.ts'
+import { useAsked } from '../data/asked.ts'
+import { changed, running } from '../data/tasks.ts'
+import { Acts } from '../parts/acts.tsx'
+import { Answered, Trouble } from '../parts/frame.tsx'
+import { AgentLink, TaskLink } from '../parts/links.tsx'
+import { Countdown, releases } from '../resources/lock.tsx'
+import { useWorktrees } from '../resources/worktree.tsx'
 import { hrefOf, param } from '../route.ts'
 
 type Reservation = AnswerOf<'reserve.list'>['items'][number]
@@ -34,81 +32,83 @@ export function PathBox() {
   )
 }
 
-/** Whether two globs, or paths, have a file in common. */
-function fitsTo(asked: string): (other: string) => boolean {
-  const glob = parseGlob(asked)
-  return (other) => overlaps(glob, parseGlob(other))
+async function allReserved(signal: AbortSignal): Promise<Reservation[]> {
+  const all: Reservation[] = []
+  for await (const { items } of pagesOf('reserve.list', { limit: 1000 }, signal)) all.push(...items)
+  return all
 }
 
 function PathAnswer({ path: asked }: { path: string }) {
-  const reserved = useAnswer(
-    'reserve.list',
-    { limit: 1000 },
-    { affects: ({ lock }) => lock?.startsWith('path:') ?? false },
+  void changed.value
+  const affects = ({ lock }: { lock: string | null }) => lock?.startsWith('path:') ?? false
+  const reserved = useAsked('reserved', allReserved, { affects })
+  const trees = useWorktrees()
+  const glob = readGlob(asked)
+  if (glob instanceof Refusal) return <Trouble refusal={glob} />
+  const fits = (other: string) => overlaps(glob, parseGlob(other))
+  const branches = (trees.value?.items ?? []).filter((tree) =>
+    tree.changed.some((each) => fits(literalGlob(each))),
   )
-  const trees = useWorktrees().value.value?.items ?? []
-  const all = reserved.value.value?.items
-  let found: { held: Reservation[]; branches: typeof trees; means: ReturnType<typeof running> }
-  try {
-    const fits = fitsTo(isPattern(asked) ? asked : literalGlob(asked))
-    found = {
-      held: (all ?? []).filter((each) => fits(each.path)),
-      branches: trees.filter(({ changed }) => changed.some((each) => fits(literalGlob(each)))),
-      means: running().filter(({ touches }) => touches.some(fits)),
-    }
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return <Trouble refusal={error} />
-  }
-  const { held, branches, means } = found
+  const means = running().filter(({ touches }) => touches.some(fits))
   return (
     <div class="panel path-answer" role="status" aria-label={`Who has ${asked}`}>
-      <Trouble refusal={reserved.refusal.value} />
-      {!all && !reserved.refusal.value && <Loading />}
-      {all && held.length === 0 && <p>Nobody has it reserved.</p>}
-      <ul class="links">
-        {held.map((each) => (
-          <Holder key={each.fence} of={each} />
-        ))}
-        {branches.map(({ id, task_id }) => (
-          <li key={id}>
-            <span>
-              <TaskLink id={task_id} /> has changed it in worktree{' '}
-              <a href={hrefOf('who', { tab: 'worktrees', id })}>{id}</a>
-            </span>
-          </li>
-        ))}
-        {means.map(({ id }) => (
-          <li key={id}>
-            <span>
-              <TaskLink id={id} /> means to change it
-            </span>
-          </li>
-        ))}
-      </ul>
+      <Answered of={reserved}>
+        {(all) => {
+          const held = all.filter((each) => fits(each.path))
+          return held.length === 0 ? <p>Nobody has it reserved.</p> : <Holders of={held} />
+        }}
+      </Answered>
+      <Answered of={trees}>
+        {() => (
+          <ul class="links">
+            {branches.map(({ id, task_id }) => (
+              <li key={id}>
+                <span>
+                  <TaskLink id={task_id} /> has changed it in worktree{' '}
+                  <a href={hrefOf('who', { tab: 'worktrees', id })}>{id}</a>
+                </span>
+              </li>
+            ))}
+            {means.map(({ id }) => (
+              <li key={id}>
+                <span>
+                  <TaskLink id={id} /> means to change it
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Answered>
     </div>
   )
 }
 
-function Holder({
-  of: { holder, path: glob, project, shared, reason, name },
-}: {
-  of: Reservation
-}) {
-  const lock = locks.get(name)
-  return (
-    <li>
-      <span>
-        <a href={hrefOf('who', { id: holder })}>
-          <strong>{holder}</strong>
-        </a>{' '}
-        has <code>{glob}</code>
-        {project !== null && ` of ${project}`}{' '}
-        {reason !== null && <span class="dim">{reason}</span>}
-      </span>
-      <Tag tone={shared ? '' : 'is-warn'}>{shared ? 'shared' : 'exclusive'}</Tag>
-      <Countdown name={name} />
-      {lock && <Acts kind="quiet" of={[releases(lock)]} />}
-    </li>
-  )
+/** What is no pattern is a path; what is no good one says why. */
+function readGlob(asked: string) {
+  try {
+    return parseGlob(isPattern(asked) ? asked : literalGlob(asked))
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
 }
+
+const Holders = ({ of }: { of: Reservation[] }) => (
+  <ul class="links">
+    {of.map(({ fence, name, holder, path: glob, project, shared, reason }) => (
+      <li key={fence}>
+        <span>
+          <strong>
+            <AgentLink id={holder} />
+          </strong>{' '}
+          has <code>{glob}</code>
+          {project !== null && ` of ${project}`}{' '}
+          {reason !== null && <span class="dim">{reason}</span>}
+        </span>
+        <span class={shared ? 'tag' : 'tag is-warn'}>{shared ? 'shared' : 'exclusive'}</span>
+        <Countdown name={name} />
+        <Acts quiet of={[releases({ name, holder })]} />
+      </li>
+    ))}
+  </ul>
+)

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { Trouble } from '../parts/empty.tsx'
+import { Trouble } from '../parts/frame.tsx'
 import { signIn, signInTrouble } from '../session.ts'
 
 export function SignIn() {

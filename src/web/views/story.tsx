@@ -2,11 +2,10 @@ import { useSignal } from '@preact/signals'
 import { factsOf } from '../../core/event.ts'
 import { type EventFilter, useEvents } from '../data/events.ts'
 import type { ShownEvent } from '../data/live.ts'
-import { Button } from '../parts/buttons.tsx'
-import { Loading, Trouble } from '../parts/empty.tsx'
-import { Panel } from '../parts/frame.tsx'
-import { clockOf, dayOf } from '../parts/words.ts'
-import { Sentence } from '../story.tsx'
+import { Button } from '../parts/acts.tsx'
+import { Loading, Panel, Trouble } from '../parts/frame.tsx'
+import { Raw, When } from '../resources/event.tsx'
+import { Sentence } from '../resources/sentence.tsx'
 
 interface StoryProps {
   title: string
@@ -28,9 +27,7 @@ export function Story({ title, none, filter }: StoryProps) {
     >
       <Trouble refusal={list.refusal.value} />
       {!isKnown && <Loading />}
-      {isKnown && events.length === 0 && !hasMore && !list.refusal.value && (
-        <p class="dim pad">{none}</p>
-      )}
+      {isKnown && events.length === 0 && !list.refusal.value && <p class="dim pad">{none}</p>}
       <div class="story" tabIndex={0} role="group" aria-label={title}>
         {byRun(events).map(({ run, told }) => (
           <div key={told[0]!.position}>
@@ -62,8 +59,7 @@ function byRun(events: ShownEvent[]): Part[] {
   const parts: Part[] = []
   let run: string | null = null
   for (const event of events) {
-    const of = factsOf(event).run ?? null
-    if (of !== null) run = of
+    run = factsOf(event).run ?? run
     const last = parts.at(-1)
     if (last && last.run === run) last.told.push(event)
     else parts.push({ run, told: [event] })
@@ -75,23 +71,16 @@ function byRun(events: ShownEvent[]): Part[] {
 /** What happened, when; and the event as it is recorded, for those who want to know. */
 function StoryLine({ event }: { event: ShownEvent }) {
   const isRaw = useSignal(false)
+  const toggle = () => (isRaw.value = !isRaw.value)
   return (
     <li>
-      <time class="number" dateTime={event.at} title={dayOf(event.at)}>
-        {clockOf(event.at)}
-      </time>
+      <When at={event.at} />
       <span>
         <Sentence event={event} />{' '}
-        <button
-          type="button"
-          class="raw"
-          aria-expanded={isRaw.value}
-          aria-label={`Event ${event.position}`}
-          onClick={() => (isRaw.value = !isRaw.value)}
-        >
-          …
+        <button type="button" class="raw" aria-expanded={isRaw.value} onClick={toggle}>
+          …<span class="only-read">event {event.position}</span>
         </button>
-        {isRaw.value && <pre class="body">{JSON.stringify(event, null, 2)}</pre>}
+        {isRaw.value && <Raw event={event} />}
       </span>
     </li>
   )

@@ -1,10 +1,10 @@
 import { agentKind } from '../../core/caller.ts'
 import { type Status, STATUSES } from '../../core/rows.ts'
 import { type BriefTask, loading } from '../data/tasks.ts'
-import { STATUS_NAMES } from '../parts/badge.tsx'
+import { nameOf } from '../parts/badge.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Opens } from '../parts/opens.tsx'
-import { by } from '../parts/resource.ts'
+import { Opens } from '../parts/links.tsx'
+import { by } from '../parts/noun.tsx'
 import { Virtual } from '../parts/virtual.tsx'
 import { count, UNKNOWN } from '../parts/words.ts'
 
@@ -18,15 +18,15 @@ export function TaskBoard({ found }: { found: BriefTask[] }) {
   return (
     <div class="board" tabIndex={0} role="group" aria-label="Board">
       {STATUSES.map((each) => (
-        <section key={each} class="column" aria-label={STATUS_NAMES[each]}>
+        <section key={each} class="column" aria-label={nameOf(each)}>
           <h2 class={`column-head is-${each}`}>
-            <Icon name={each} size={14} /> {STATUS_NAMES[each]}
+            <Icon name={each} size={14} /> {nameOf(each)}
             <span class="number dim">{saysLoaded(board[each].length)}</span>
           </h2>
           <Virtual
             items={board[each]}
             row={CARD}
-            label={`${STATUS_NAMES[each]} tasks`}
+            label={`${nameOf(each)} tasks`}
             keyOf={(task) => task.id}
             render={(task) => <Card task={task} />}
           />

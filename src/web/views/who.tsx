@@ -1,23 +1,23 @@
-import { useComputed } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { factsOf } from '../../core/event.ts'
-import { landBranch } from '../actions.ts'
 import { ask, pagesOf } from '../ask.ts'
 import { now, useAnswer, useAsked } from '../data/asked.ts'
-import { type ListedWorktree, useLandings, useWorktrees } from '../data/branches.ts'
 import { locks, locksChanged, locksKnown, waiters } from '../data/locks.ts'
-import { changed, wantTasks } from '../data/tasks.ts'
-import { Acts } from '../parts/buttons.tsx'
-import { Answered, Loading } from '../parts/empty.tsx'
-import { Page, Panel, Tabs } from '../parts/frame.tsx'
+import { Acts } from '../parts/acts.tsx'
+import { Answered, Loading, Page, Panel, Tabs } from '../parts/frame.tsx'
+import { TaskLink } from '../parts/links.tsx'
 import { Listing } from '../parts/list.tsx'
+import { by } from '../parts/noun.tsx'
 import { ago, count } from '../parts/words.ts'
 import { AgentSheet, agentResource, type ShownAgent, stateOf } from '../resources/agent.tsx'
-import { LandingSheet, landingResource } from '../resources/landing.tsx'
+import { LandingSheet, landingResource, LANDS_ANY, useLandings } from '../resources/landing.tsx'
 import { LockSheet, lockResource, WaitTree } from '../resources/lock.tsx'
-import { TaskLink } from '../resources/task.tsx'
-import { WorktreeSheet, worktreeResource } from '../resources/worktree.tsx'
-import { adjust, opened, param } from '../route.ts'
+import {
+  type ListedWorktree,
+  useWorktrees,
+  worktreeResource,
+  WorktreeSheet,
+} from '../resources/worktree.tsx'
+import { adjust, param } from '../route.ts'
 import { PathBox } from './path_box.tsx'
 
 const TABS = {
@@ -65,9 +65,8 @@ async function allAgents(signal: AbortSignal) {
   let isWhole = true
   for await (const { items, next } of pagesOf('agent.list', { limit: 1000 }, signal)) {
     agents.push(...items)
-    if (agents.length < AGENTS_MAX) continue
     isWhole = next === null
-    break
+    if (agents.length >= AGENTS_MAX) break
   }
   const type = 'agent.lost,lease.died'
   const asked = { type, since_seconds: LOST_SECONDS, limit: 1000 }
@@ -76,9 +75,7 @@ async function allAgents(signal: AbortSignal) {
   for (const event of events.items.toReversed()) {
     lost.set(factsOf(event).holder ?? event.agent, event.at)
   }
-  const newest = (a: ShownAgent['agent'], b: ShownAgent['agent']) =>
-    a.last_seen_at < b.last_seen_at ? 1 : -1
-  return { agents: agents.toSorted(newest), isWhole, lost }
+  return { agents: agents.toSorted(by(({ last_seen_at }) => last_seen_at, -1)), isWhole, lost }
 }
 
 function Agents() {
@@ -86,35 +83,26 @@ function Agents() {
     affects: ({ type }) => type.startsWith('agent.') || type === 'lease.died',
     every_ms: LOOK_MS,
   })
-  const id = opened()
   return (
     <Answered of={asked}>
       {({ agents, isWhole, lost }) => (
         <Listing
           of={agentResource}
           items={agents.map((agent) => ({ agent, state: stateOf(agent, lost) }))}
-          open={id}
           says={
             isWhole
               ? `${count(agents.length, 'agent')} ever seen here`
               : `The ${count(agents.length, 'agent')} seen first; there are more`
           }
-          sheet={id !== null && <AgentSheet key={id} id={id} />}
+          sheet={(id) => <AgentSheet key={id} id={id} />}
         />
       )}
     </Answered>
   )
 }
 
-/** Locks that the server holds for itself say nothing about anybody's work. */
-const isOurs = (name: string) => name.startsWith('leasehold:')
-
 function Locks() {
-  const all = useComputed(() => {
-    void locksChanged.value
-    return [...locks.values()].filter(({ name }) => !isOurs(name))
-  }).value
-  const id = opened()
+  void locksChanged.value
   if (!locksKnown.value) return <Loading />
   return (
     <>
@@ -126,10 +114,9 @@ function Locks() {
       )}
       <Listing
         of={lockResource}
-        items={all}
-        open={id}
-        says={`${count(all.length, 'lock')} held`}
-        sheet={id !== null && <LockSheet key={id} name={id} />}
+        items={[...locks.values()]}
+        says={`${count(locks.size, 'lock')} held`}
+        sheet={(id) => <LockSheet key={id} name={id} />}
       />
     </>
   )
@@ -140,9 +127,9 @@ const DEADLOCKS = { type: 'deadlock.found,ticket.broken', since_seconds: 3600, l
 /** The newest deadlock that was found and broken: each wait of its cycle. */
 function Deadlock() {
   const asked = useAnswer('event.list', DEADLOCKS, {
-    affects: ({ type }) => type === 'deadlock.found' || type === 'ticket.broken',
+    affects: ({ type }) => DEADLOCKS.type.includes(type),
   })
-  const found = asked.value.value?.items[0]
+  const found = asked.value?.items[0]
   if (!found) return null
   return (
     <Panel
@@ -158,27 +145,16 @@ function Deadlock() {
   )
 }
 
-/** The names of their tasks, which may be others than the page has. */
-function useTitles(items: { task_id: string | null }[]): void {
-  const ids = [...new Set(items.flatMap(({ task_id }) => task_id ?? []))]
-  useEffect(() => wantTasks(ids), [ids.join(' ')])
-  void changed.value
-}
-
 function Landings() {
-  const asked = useLandings()
-  useTitles(asked.value.value?.items ?? [])
-  const id = opened()
   return (
-    <Answered of={asked}>
+    <Answered of={useLandings()}>
       {({ items, isCut }) => (
         <Listing
           of={landingResource}
           items={items}
-          open={id}
           {...(isCut && { says: `In line, and the newest ${count(items.length, 'landing')}` })}
-          tools={<Acts of={[{ says: 'Land a branch', act: () => void landBranch() }]} />}
-          sheet={id !== null && <LandingSheet key={id} id={id} />}
+          tools={<Acts of={[LANDS_ANY]} />}
+          sheet={(id) => <LandingSheet key={id} id={id} />}
         />
       )}
     </Answered>
@@ -186,20 +162,16 @@ function Landings() {
 }
 
 function Worktrees() {
-  const asked = useWorktrees()
-  useTitles(asked.value.value?.items ?? [])
-  const id = opened()
   return (
-    <Answered of={asked}>
+    <Answered of={useWorktrees()}>
       {({ items, isCut }) => (
         <>
           <Overlaps trees={items} />
           <Listing
             of={worktreeResource}
             items={items}
-            open={id}
             {...(isCut && { says: `The oldest ${count(items.length, 'worktree')}` })}
-            sheet={id !== null && <WorktreeSheet key={id} id={id} />}
+            sheet={(id) => <WorktreeSheet key={id} id={id} />}
           />
         </>
       )}

@@ -1,16 +1,14 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { addTask, changeMany } from '../actions.ts'
 import { useCalm } from '../data/asked.ts'
 import { type BriefTask, changed, findTasks, loading, tasks, wantAll } from '../data/tasks.ts'
-import { wantWhy } from '../data/why.ts'
-import { Acts, Button } from '../parts/buttons.tsx'
-import { Empty } from '../parts/empty.tsx'
-import { Page, Tabs } from '../parts/frame.tsx'
-import { Filters, found, List, toggled } from '../parts/list.tsx'
-import type { PageNoun } from '../parts/resource.ts'
+import { Acts, Button } from '../parts/acts.tsx'
+import { Empty, Page, Tabs } from '../parts/frame.tsx'
+import { Filters, found, List } from '../parts/list.tsx'
+import type { PageNoun } from '../parts/noun.tsx'
 import { count } from '../parts/words.ts'
 import { taskResource } from '../resources/task.tsx'
+import { addsTask, manyAct } from '../resources/task_acts.ts'
 import { opened, param, wanted } from '../route.ts'
 import { mayWork } from '../session.ts'
 import { isNarrow } from '../theme.ts'
@@ -43,15 +41,12 @@ function AllTasks() {
     if ((calm || project.value) && !isWhole) findTasks(calm, project.value).catch(() => undefined)
   }, [calm, project.value, loading.value])
   const selected = useSignal<ReadonlySet<string>>(new Set())
+  const maySelect = mayWork() && !isNarrow.value
   return (
-    <Page
-      title="Work"
-      class="is-full"
-      aside={<Acts of={[{ says: 'New task', kind: 'primary', act: () => void addTask() }]} />}
-    >
+    <Page title="Work" class="is-full" aside={<Acts of={[addsTask()]} />}>
       <Filters of={of} items={all} says={loadedSays(shown.length)}>
         <Tabs label="Show as" tabs={WAYS} chosen={way.value} choose={(to) => (way.value = to)} />
-        {!isBoard && !isNarrow.value && mayWork() && <Bulk selected={selected} shown={shown} />}
+        {!isBoard && maySelect && <Bulk selected={selected} shown={shown} />}
       </Filters>
       {tasks.size === 0 && loading.value === 'done' ? (
         <Empty title={of.none[0]}>{of.none[1]}</Empty>
@@ -60,14 +55,10 @@ function AllTasks() {
       ) : (
         <div class="panel is-list">
           <List
-            of={withChoice(selected)}
+            of={maySelect ? withChoice(selected) : of}
             items={shown}
             label="Tasks"
             isWhole={loading.value === 'done' || loading.value === 'more'}
-            shown={(items) => {
-              const told = items.filter(({ status }) => status === 'todo' || status === 'failed')
-              queueMicrotask(() => wantWhy(told.map(({ id }) => id)))
-            }}
           />
         </div>
       )}
@@ -79,7 +70,11 @@ const { saved: _, ...WITHOUT_SAVED } = taskResource
 
 /** Tasks with a box before each, so that much can be done at once. */
 function withChoice(selected: Signal<ReadonlySet<string>>): PageNoun<BriefTask> {
-  if (!mayWork() || isNarrow.value) return taskResource
+  const toggle = (id: string) => {
+    const next = new Set(selected.value)
+    if (!next.delete(id)) next.add(id)
+    selected.value = next
+  }
   const box: PageNoun<BriefTask>['columns'][number] = {
     name: '_',
     width: '1.2rem',
@@ -88,7 +83,7 @@ function withChoice(selected: Signal<ReadonlySet<string>>): PageNoun<BriefTask> 
         type="checkbox"
         aria-label={`Select task ${id}`}
         checked={selected.value.has(id)}
-        onChange={() => toggled(selected, id)}
+        onChange={() => toggle(id)}
       />
     ),
   }
@@ -109,9 +104,9 @@ interface BulkProps {
 }
 
 function Bulk({ selected, shown }: BulkProps) {
-  const n = selected.value.size
+  const ids = [...selected.value]
   const clear = () => (selected.value = new Set())
-  if (n === 0) {
+  if (ids.length === 0) {
     const all = () => (selected.value = new Set(shown.map(({ id }) => id)))
     return (
       <Button kind="quiet" disabled={shown.length === 0} act={all}>
@@ -119,14 +114,10 @@ function Bulk({ selected, shown }: BulkProps) {
       </Button>
     )
   }
-  const ids = [...selected.value]
   return (
     <>
-      <strong class="number">{n.toLocaleString()} selected</strong>
-      <Button act={() => changeMany('retry', ids, clear)}>Retry</Button>
-      <Button kind="danger-quiet" act={() => changeMany('cancel', ids, clear)}>
-        Cancel tasks
-      </Button>
+      <strong class="number">{ids.length.toLocaleString()} selected</strong>
+      <Acts of={[manyAct('retry', ids, clear), manyAct('cancel', ids, clear)]} />
       <Button kind="quiet" act={clear}>
         Select none
       </Button>

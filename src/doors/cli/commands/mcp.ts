@@ -14,8 +14,11 @@ export function addMcp(root: Command, enter: Enter): void {
   root
     .command('mcp')
     .description('Speak MCP on standard input and output, for one agent.')
-    .option('--tools <core|all>', 'which tools to offer: those most agents need, or all', 'all')
-    .action(async ({ tools }: { tools: string }, self: Command) => {
+    .option('--tools <core|all>', 'which tools to offer: those most agents need, or all')
+    .action(async ({ tools: asked }: { tools?: string }, self: Command) => {
+      const above = new Set([...ancestors()].map(({ name }) => name))
+      // It sends every tool with every request, and shares .mcp.json with those that do not.
+      const tools = asked ?? (above.has('copilot') ? 'core' : 'all')
       if (tools !== 'core' && tools !== 'all') throw noChoice(tools)
       const context = enter(self.optsWithGlobals())
       const { serveMcp } = await import('../../mcp/main.ts')
@@ -24,8 +27,7 @@ export function addMcp(root: Command, enter: Enter): void {
       // In a run it is the same as hooks name: what one reserves, the other may write.
       const isRun = context.env['LEASEHOLD_RUN'] !== undefined
       const clientProcess = () => (isRun ? agentProcess() : undefined) ?? null
-      const isCodex = [...ancestors()].some(({ name }) => name === 'codex')
-      const isGuarded = !isCodex || isEverTrusted(io().cwd(), context.env)
+      const isGuarded = !above.has('codex') || isEverTrusted(io().cwd(), context.env)
       const warning = isGuarded ? '' : UNGUARDED
       const reach = { ...context, refuseStranger: refuse, damage, clientProcess, warning }
       const { watchTurns } = await import('../../../hooks/turns.ts')

@@ -14,7 +14,7 @@ import { folderOf } from '../../../stores/place.ts'
 import { keepReserved } from '../../guard.ts'
 import { placePaths } from '../../paths.ts'
 import type { Context, GlobalOptions } from '../context.ts'
-import { needsRole } from '../family.ts'
+import { isBound, needsRole } from '../family.ts'
 import { EXAMPLES } from '../help/help.ts'
 import { unknownAgent, withHints } from '../hints.ts'
 import { nothingToLand } from './land.ts'
@@ -107,7 +107,9 @@ function add(
     }
     await answer(context, operation, input).catch((error: unknown) => {
       if (context.json) throw error
-      throw withHints(error, { command: words, operation, input, caller: context.caller })
+      const { caller } = context
+      const isAgent = isBound(context.family())
+      throw withHints(error, { command: words, operation, input, caller, isAgent })
     })
   })
 }

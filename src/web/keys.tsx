@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { Button } from './parts/acts.tsx'
 import { go, leave, VIEWS } from './route.ts'
 import { who } from './session.ts'
 import { toggleTheme } from './theme.ts'
 
 export const helpOpen = signal(false)
 
-/** For the page of help: what each key does. */
-export const KEYS: [string, string][] = [
+const KEYS: [string, string][] = [
   ['1 … 6', 'go to a view, in the order of the menu'],
   ['⌘K, Ctrl K', 'find a task'],
   ['/', 'search in this view'],
@@ -57,4 +58,32 @@ function step(by: 1 | -1): void {
 function close(): void {
   helpOpen.value = false
   if (!document.querySelector('dialog[open]')) leave()
+}
+
+export function Help() {
+  const box = useRef<HTMLDialogElement>(null)
+  useEffect(() => box.current!.showModal(), [])
+  return (
+    <dialog
+      ref={box}
+      class="dialog"
+      aria-labelledby="help-title"
+      onClose={() => (helpOpen.value = false)}
+    >
+      <h2 id="help-title">Keys</h2>
+      <dl class="keys">
+        {KEYS.map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="buttons is-end">
+        <Button act={() => box.current!.close()}>Close</Button>
+      </div>
+    </dialog>
+  )
 }

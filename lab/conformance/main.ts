@@ -16,8 +16,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Runs the official MCP conformance suite against `/mcp` of a daemon:
- * npx tsx test/doors/conformance.ts
+ * Runs the official MCP conformance suite against `/mcp` of a daemon.
  * The suite needs Node 22, which it gets from npm, in a folder of its own that is kept for the next
  * time. It is no part of `npm test`: it needs the network once.
  */
